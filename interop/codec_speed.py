@@ -108,7 +108,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--bench")
     args = parser.parse_intermixed_args()
-    bench = "cargo bench -q -p gguf-kit-quant --bench codecs --".split()
+    bench = "cargo bench -q -p gguf-quant --bench codecs --".split()
     program = [args.bench] if args.bench else bench
     library = load(args.library)
     # Those that llama.cpp encodes and the package names.

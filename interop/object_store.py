@@ -80,7 +80,7 @@ class Faulty(http.server.BaseHTTPRequestHandler):
 
 
 def read(word: str, *tensor: str, **variables: str) -> subprocess.CompletedProcess:
-    cargo = ["cargo", "run", "-q", "-p", "gguf-kit-remote", "--example", "header", "--"]
+    cargo = ["cargo", "run", "-q", "-p", "gguf-remote", "--example", "header", "--"]
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "AZURE_", "GOOGLE_"))}
     run = subprocess.run(
         [*cargo, word, *tensor], env=clean | variables, capture_output=True, text=True, check=False

@@ -68,7 +68,7 @@ def package(path, text):
 
 def ours(path, text_path):
     """The same for the bench of this repository: the first time that it sees the text."""
-    command = ["cargo", "bench", "-q", "-p", "gguf-kit-tokenizer", "--bench", "encode", "--"]
+    command = ["cargo", "bench", "-q", "-p", "gguf-tokenizer", "--bench", "encode", "--"]
     command += [os.path.abspath(path), os.path.abspath(text_path), "--no-special"]
 
     def run():

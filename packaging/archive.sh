@@ -20,7 +20,7 @@ fi
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)"
 name="gguf-$version-$target"
 
-cargo build --release --locked ${given:+--target "$target"} -p gguf-kit-cli
+cargo build --release --locked ${given:+--target "$target"} -p gguf-cli
 binary="${CARGO_TARGET_DIR:-target}/${given:+$target/}release/gguf"
 
 stage="$(mktemp -d)"

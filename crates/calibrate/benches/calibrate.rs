@@ -1,7 +1,7 @@
 //! Where the time of calibrating goes, for matrices of one width: sums of moments, their factors, and the blocks of
 //! each type.
 //!
-//! `cargo bench -p gguf-kit-calibrate [-- COLUMNS [ROWS [TYPE]]]`, by default 1536, 576, and all types.
+//! `cargo bench -p gguf-calibrate [-- COLUMNS [ROWS [TYPE]]]`, by default 1536, 576, and all types.
 
 use std::time::Instant;
 

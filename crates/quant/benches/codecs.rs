@@ -1,6 +1,6 @@
 //! Speed of every codec on one thread, in million weights per second.
 //!
-//! `cargo bench -p gguf-kit-quant --bench codecs [-- NAME] [--isa SET]` measures all types, or
+//! `cargo bench -p gguf-quant --bench codecs [-- NAME] [--isa SET]` measures all types, or
 //! those whose name contains NAME, by the widest vectors or those of SET: scalar, avx2, avx512, neon.
 
 use std::hint::black_box;

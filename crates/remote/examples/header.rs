@@ -1,5 +1,5 @@
 //! Reads the header of a model anywhere, and says what that cost:
-//! `cargo run -p gguf-kit-remote --example header -- hf:org/repo:Q4_K_M [tensor]`.
+//! `cargo run -p gguf-remote --example header -- hf:org/repo:Q4_K_M [tensor]`.
 
 use gguf::{Gguf, Limits};
 use gguf_store::fetch_header;

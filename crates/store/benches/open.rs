@@ -1,6 +1,6 @@
 //! Time to open a mapped file with a large vocabulary, beside the least that it can take.
 //!
-//! `cargo bench -p gguf-kit --bench open [-- DIRECTORY]` writes two models, measures, and leaves
+//! `cargo bench -p gguf --bench open [-- DIRECTORY]` writes two models, measures, and leaves
 //! the models in DIRECTORY if one is given.
 //!
 //! Measured in turns, from the file's name until everything is dropped:

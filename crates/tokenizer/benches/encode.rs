@@ -1,6 +1,6 @@
 //! Time to load a vocabulary and to encode with it, on one thread.
 //!
-//! `cargo bench -p gguf-kit-tokenizer --bench encode -- MODEL.gguf... [TEXT.txt] [--no-special]`
+//! `cargo bench -p gguf-tokenizer --bench encode -- MODEL.gguf... [TEXT.txt] [--no-special]`
 //!
 //! Without a text, one is made up; `--no-special` takes the texts of control tokens for text. Besides
 //! the text, hostile ones of a megabyte each: one letter, one space, one Chinese character, again and
