@@ -284,7 +284,7 @@ def tables(rate: float) -> None:
             shown = f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
             cells.append(f"{shown}, ${cost:.2f} ({why})")
         print(f"| {name} | {2 * sum(tensors) / 1e9:,.0f} GB | " + " | ".join(cells) + " |")
-    print("\n| model | tensors | largest | the most that parts can gain | merging, 1 worker | by a shared file system |")
+    print("\n| model | tensors | largest | maximum speedup by parts | merging, 1 worker | on a shared file system |")
     print("|---|---|---|---|---|---|")
     for name, tensors in MODELS.items():
         length = 2 * sum(tensors)
@@ -292,7 +292,7 @@ def tables(rate: float) -> None:
         shared = length * (1 + BITS) / ASSUMED["a shared file system, B/s"]
         gain = max(1 / largest_share(tensors, count) for count in workers)
         largest = f"{max(tensors) / sum(tensors):.1%}"
-        print(f"| {name} | {len(tensors)} | {largest} | {gain:.0f} times | {merging:.0f} s | {shared:.0f} s at least |")
+        print(f"| {name} | {len(tensors)} | {largest} | {gain:.0f}x | {merging:.0f} s | at least {shared:.0f} s |")
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Quantizes a model to a set of types, writes a model card, and pushes all of it to the hub.
+"""Quantizes a model to several types, writes a model card and uploads everything to the Hub.
 
     push_to_hub.py model.gguf me/Model-GGUF Q4_K_M Q8_0 [--endpoint URL] [--dry-run]
 
-Needs: pip install gguf-kit huggingface_hub, and a token (`hf auth login`).
+Requires `pip install gguf-kit huggingface_hub` and a token (`hf auth login`).
 """
 
 import argparse
@@ -18,12 +18,12 @@ parser.add_argument("source")
 parser.add_argument("repository")
 parser.add_argument("types", nargs="+")
 parser.add_argument("--endpoint")
-parser.add_argument("--dry-run", action="store_true", help="make everything, push nothing")
+parser.add_argument("--dry-run", action="store_true", help="do everything except the upload")
 args = parser.parse_args()
 
 
 def card(source, made):
-    """The text of the card: what the file says of its model, and a row for each of the new files."""
+    """Returns the model card: front matter from the metadata of the source, and a table of the new files."""
     metadata = source.metadata
     data = ModelCardData(
         license=metadata.get("general.license"),
@@ -53,4 +53,4 @@ with tempfile.TemporaryDirectory() as folder, gguf_kit.open(args.source) as sour
     else:
         api = HfApi(endpoint=args.endpoint)
         api.create_repo(args.repository, exist_ok=True)
-        api.upload_folder(repo_id=args.repository, folder_path=folder, commit_message="Quantized by gguf-kit")
+        api.upload_folder(repo_id=args.repository, folder_path=folder, commit_message="Quantize with gguf-kit")

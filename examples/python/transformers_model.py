@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Loads the decoded tensors of a GGUF into a model of `transformers`, and compares what both predict.
+"""Loads the dequantized weights of a GGUF file into a `transformers` model, and compares the logits of both.
 
     transformers_model.py model.gguf "In the beginning"
 
-Needs: pip install gguf-kit torch transformers
+Requires `pip install gguf-kit torch transformers`.
 
-The model is exported as a checkpoint would be (`gguf export` undoes what a conversion does to names and rows), so that
-every family that can be exported works.
+The weights are exported as a checkpoint (`gguf export` reverses the renaming and permutation of a conversion), so this works for
+every architecture that can be exported.
 """
 
 import subprocess
@@ -25,14 +25,14 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([sys.executable, "-m", "gguf_kit", "--quiet", "export", source, checkpoint], check=True)
     model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
 
-# A tensor can also be put in its place by hand: its numbers are an array of numpy.
+# A tensor can also be copied by hand: `decode` returns a NumPy array.
 with gguf_kit.open(source) as opened:
     norm = torch.from_numpy(opened["output_norm.weight"].decode())
     with torch.no_grad():
         model.model.norm.weight.copy_(norm)
 
 with torch.no_grad():
-    theirs = model(torch.tensor([ids])).logits[0].numpy()
-ours = gguf_kit.Runner(source, exact=True).logits(ids)
-print(f"{len(ids)} tokens, greatest difference of logits {abs(theirs - ours).max():.2g}")
-print("next:", gguf_kit.Tokenizer(source).decode([int(theirs[-1].argmax())]))
+    reference = model(torch.tensor([ids])).logits[0].numpy()
+logits = gguf_kit.Runner(source, exact=True).logits(ids)
+print(f"{len(ids)} tokens, maximum difference of logits {abs(reference - logits).max():.2g}")
+print("next:", gguf_kit.Tokenizer(source).decode([int(reference[-1].argmax())]))

@@ -78,7 +78,7 @@ def test_a_task_of_slurm_that_is_done_again(folder, environment, examples):
     script = ["bash", examples / "slurm" / "quantize.sbatch"]
     run(script, environment, SLURM_ARRAY_TASK_ID="2")
     made = (folder / "out-00002-of-00002.gguf").stat()
-    assert "is there" in run(script, environment, SLURM_ARRAY_TASK_ID="2")
+    assert "exists" in run(script, environment, SLURM_ARRAY_TASK_ID="2")
     assert (folder / "out-00002-of-00002.gguf").stat() == made
 
 
@@ -99,7 +99,7 @@ def test_kubernetes(folder, environment, examples):
         assert waiting.poll() is None
         run(part["command"], environment, JOB_COMPLETION_INDEX=str(index))
     assert waiting.wait(timeout=60) == 0
-    assert "is there" in run(part["command"], environment, JOB_COMPLETION_INDEX="0")
+    assert "exists" in run(part["command"], environment, JOB_COMPLETION_INDEX="0")
     run(merging["command"], environment)
     assert same_as_one_run(folder, "q4.gguf")
     # A pod that is started again finds its work done.
