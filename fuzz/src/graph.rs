@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use gguf::schema::{self, Expected, Need};
 use gguf::{Bytes, Finding, Gguf, Header, Metadata, RawHeader, Shape, TensorInfo, TensorType};
 use gguf_graph::{Graph, Limits, OutputKind, RawGraph};
+use gguf_models::schema::{self, Expected, Need};
 use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
 use gguf_store::{Model, Part};
 use serde_json::Value as Json;

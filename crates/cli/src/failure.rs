@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::io;
 
-use gguf::{Error, Fault, codes};
+use gguf::{Error, Fault};
+use gguf_check::codes;
 use gguf_kit::json::{REPLACE, whose};
 use serde_json::{Value as Json, json};
 

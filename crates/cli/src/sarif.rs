@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use gguf::{Finding, Severity, codes};
+use gguf::{Finding, Severity};
+use gguf_check::codes;
 use serde_json::{Value as Json, json};
 
 /// What a run over files found, file by file.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use gguf::schema::Need;
 use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, Shape, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
+use gguf_models::schema::Need;
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
@@ -257,7 +257,7 @@ pub(crate) fn find_family(
 fn tie_output(config: &Config, family: &Family, tensors: &mut Vec<Tensor>) {
     const OUTPUT: &str = "output.weight";
     let is_tied = matches!(config.bool("tie_word_embeddings"), Ok(Some(true)));
-    let schema = gguf::schema::architecture(family.architecture);
+    let schema = gguf_models::schema::architecture(family.architecture);
     let is_needed = schema.is_some_and(|schema| {
         schema.tensor_names().any(|(name, need)| name == OUTPUT && need == Need::Required)
     });
@@ -420,7 +420,7 @@ pub(crate) fn require_tensors(path: &Path, job: &Job) -> Result<(), Error> {
 fn check_architecture(config: &Config, job: &Job) -> Result<(), Error> {
     const CODES: [&str; 5] =
         ["tensor-missing", "tensor-unexpected", "tensor-shape", "layer-count", "vocab-rows"];
-    let findings = gguf::check_raw_header(&job.header()?.into_raw());
+    let findings = gguf_check::check_raw_header(&job.header()?.into_raw());
     match findings.iter().find(|finding| CODES.contains(&finding.code)) {
         Some(finding) => {
             let what = format!("does not describe the tensors of the checkpoint: {finding}");

@@ -238,7 +238,7 @@ fn families_of_our_own_hold_the_values_of_the_checkpoint() {
             compared += 1;
         }
         assert_eq!(compared, model.tensors().len(), "{folder}");
-        let (findings, _) = gguf::check(&bytes);
+        let (findings, _) = gguf_check::check(&bytes);
         let bad = findings.iter().find(|finding| finding.severity != gguf::Severity::Info);
         assert!(bad.is_none(), "{folder}: {}", bad.unwrap());
     }

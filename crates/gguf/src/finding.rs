@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
 
-use crate::codes;
-
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -31,8 +29,8 @@ impl fmt::Display for Severity {
 /// One thing that a rule found: what, where, which, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Stable name of the kind of fault, such as `tensor-offset-misaligned`: a row of the table in
-    /// [`codes`](crate::codes).
+    /// Stable name of the kind of fault, such as `tensor-offset-misaligned`. `gguf check --explain` has
+    /// all of them.
     pub code: &'static str,
     /// How much it matters.
     pub severity: Severity,
@@ -65,7 +63,6 @@ impl Finding {
     }
 
     fn new(severity: Severity, code: &'static str, message: impl Into<Box<str>>) -> Self {
-        debug_assert!(codes::code(code).is_some(), "`{code}` has no row in the table of codes");
         Self {
             code,
             severity,
@@ -140,15 +137,15 @@ fn shortened(name: &str) -> String {
     if start.len() == name.len() { start } else { start + "..." }
 }
 
-/// Where rules put what they find.
-pub(crate) trait Sink {
-    /// Takes a finding; `Break` stops the rules.
+/// Receiver of findings.
+pub trait Sink {
+    /// Receives a finding. `Break` stops the rules.
     fn report(&mut self, finding: Finding) -> ControlFlow<()>;
 }
 
-/// Keeps everything, up to a number per code: a broken file must not make a list without end.
+/// Collects findings, up to 100 per code, so that a broken file cannot make the list endless.
 #[derive(Debug, Default)]
-pub(crate) struct Collector {
+pub struct Collector {
     findings: Vec<Finding>,
     counts: std::collections::BTreeMap<&'static str, (Severity, u64)>,
 }
@@ -156,13 +153,13 @@ pub(crate) struct Collector {
 impl Collector {
     const PER_CODE: u64 = 100;
 
-    /// Nothing found yet.
+    /// Returns an empty collector.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was found, in the order in which it was found; where a code was found more often
-    /// than is kept, a last finding of that code says how often.
+    /// Returns the findings in the order of their report. For a code with more findings than were
+    /// collected, one more finding says how many were dropped.
     pub fn into_findings(mut self) -> Vec<Finding> {
         for (code, (severity, count)) in self.counts {
             if count > Self::PER_CODE {

@@ -11,7 +11,8 @@
 //! - [`RawHeader`] is a header to build or edit; [`Header::new`] checks it by the same rules and
 //!   [`write_header`] turns it into bytes.
 //!
-//! What keys and tensors mean, and which ones an architecture has, stands in [`schema`].
+//! The crate `gguf-models` says which keys and tensors an architecture has, the crate `gguf-check`
+//! checks files against that.
 //!
 //! ```
 //! use gguf::{Gguf, Header, RawHeader, Shape, TensorInfo, TensorType, write_header};
@@ -36,29 +37,25 @@
 
 mod alignment;
 mod array;
-pub mod codes;
 mod encoding;
 pub mod endian;
 mod error;
+mod file_type;
 mod finding;
-mod fix;
 mod foreign;
 mod header;
 mod metadata;
 mod name;
 mod parts;
 mod pick;
-pub mod pre_tokenizer;
 mod raw_header;
 mod read;
 mod rules;
-pub mod schema;
 pub mod shard_keys;
 mod size_label;
 pub mod spelling;
 mod tensor;
 mod tensor_type;
-pub mod token;
 pub mod units;
 mod value;
 mod write;
@@ -68,8 +65,8 @@ pub use array::{Array, Elements};
 pub use bytes::Bytes;
 pub use encoding::ByteOrder;
 pub use error::{Error, Fault};
-pub use finding::{Finding, Severity};
-pub use fix::fix;
+pub use file_type::{FILE_TYPES, FileType, file_type, file_type_named};
+pub use finding::{Collector, Finding, Severity, Sink};
 pub use header::Header;
 pub use metadata::Metadata;
 pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
@@ -77,11 +74,11 @@ pub use parts::{HeaderPart, PartKind};
 pub use pick::{Choice, is_gguf, pick_model};
 pub use raw_header::{EntrySpan, RawHeader, Spans};
 pub use read::{
-    Gguf, HeaderExtent, Limits, MAGIC, check, check_header, check_raw_header, header_extent,
+    Gguf, HeaderExtent, Limits, MAGIC, check, check_header, check_header_with,
+    check_raw_header_with, header_extent,
 };
-pub use rules::naming::check_name;
 pub use rules::shards::{check_shards, require_shards};
-pub use rules::sidecar::check_sidecar;
+pub use rules::{Extent, FileKind, Rules, Subject};
 pub use size_label::ParameterCount;
 pub use tensor::{MAX_DIMS, Shape, TensorInfo};
 pub use tensor_type::{QUANTIZATION_VERSION, Status, TensorType, TypeTraits, UnknownTypeName};

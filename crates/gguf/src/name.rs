@@ -7,8 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::file_type::file_type_named;
 use crate::tensor_type::TensorType;
-use crate::{Metadata, ParameterCount, schema};
+use crate::{Metadata, ParameterCount};
 
 /// The components of a conventional file name.
 ///
@@ -127,7 +128,7 @@ impl ModelName {
 
 /// Whether a part of a name is that of an encoding, and no number.
 fn is_named_encoding(part: &str) -> bool {
-    let is_named = schema::file_type_named(part).is_some() || part.parse::<TensorType>().is_ok();
+    let is_named = file_type_named(part).is_some() || part.parse::<TensorType>().is_ok();
     is_named && part.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
@@ -253,7 +254,7 @@ const NAMELESS: &str = "ggml-model";
 /// A middle as programs make it of what they know: see [`ModelName::parse_usual`].
 fn parse_usual_middle(parts: &[&str], kind: Option<NameKind>) -> Result<ModelName, NameError> {
     let is_known = |part: &&&str| {
-        schema::file_type_named(part).is_some()
+        file_type_named(part).is_some()
             || part.parse::<TensorType>().is_ok()
             || part.eq_ignore_ascii_case("COPY")
     };

@@ -14,7 +14,7 @@ use crate::foreign;
 use crate::header::Header;
 use crate::metadata::Metadata;
 use crate::raw_header::{EntrySpan, RawHeader, Spans};
-use crate::rules::{self, Extent, Subject};
+use crate::rules::{self, Extent, Rules, Subject};
 use crate::tensor::{MAX_DIMS, Shape, TensorInfo};
 use crate::tensor_type::TensorType;
 use crate::value::{Value, ValueType};
@@ -162,26 +162,38 @@ impl Gguf {
     }
 }
 
-/// Everything the rules find in a file's bytes, most of it no reason to refuse the file, and its
-/// header as far as it can be read.
+/// Checks a file's bytes by the rules of the format: returns all findings, and the header if it can be
+/// parsed.
 ///
-/// Tensor data are not looked at.
+/// Tensor data is not read.
 pub fn check(bytes: &Bytes) -> (Vec<Finding>, Option<RawHeader>) {
     check_header(bytes, bytes.len() as u64)
 }
 
-/// Everything the rules find in a header that is not in a file yet.
-pub fn check_raw_header(draft: &RawHeader) -> Vec<Finding> {
+/// Checks a header that is not in a file by the rules of the format, then by `more`.
+pub fn check_raw_header_with(draft: &RawHeader, more: Rules) -> Vec<Finding> {
     let mut sink = Collector::new();
-    let _: ControlFlow<()> = rules::all(&Subject::unwritten(draft), &mut sink);
+    let subject = Subject::unwritten(draft);
+    // The collector never breaks.
+    let _ = rules::format_rules(&subject, &mut sink);
+    let _ = more(&subject, &mut sink);
     sink.into_findings()
 }
 
-/// As [`check`], for a file of `file_len` bytes of which only the first, `bytes`, are at hand
-/// (see [`header_extent`]).
+/// Checks a file of `file_len` bytes, of which `bytes` are the first (see [`header_extent`]), by the
+/// rules of the format: returns all findings, and the header if it can be parsed.
 ///
 /// A header that is longer than `bytes` is an error among the findings.
 pub fn check_header(bytes: &Bytes, file_len: u64) -> (Vec<Finding>, Option<RawHeader>) {
+    check_header_with(bytes, file_len, |_, _| ControlFlow::Continue(()))
+}
+
+/// Checks a file as [`check_header`] does, then by the rules `more`.
+pub fn check_header_with(
+    bytes: &Bytes,
+    file_len: u64,
+    more: Rules,
+) -> (Vec<Finding>, Option<RawHeader>) {
     let mut sink = Collector::new();
     let (draft, spans) = match parse(bytes, file_len, Limits::default()) {
         Ok(parsed) => parsed,
@@ -195,8 +207,9 @@ pub fn check_header(bytes: &Bytes, file_len: u64) -> (Vec<Finding>, Option<RawHe
         }
     };
     let file = Some(Extent { data_start: data_start(&draft, &spans), len: file_len });
-    let _: ControlFlow<()> =
-        rules::all(&Subject { draft: &draft, spans: Some(&spans), file }, &mut sink);
+    let subject = Subject { draft: &draft, spans: Some(&spans), file };
+    let _ = rules::format_rules(&subject, &mut sink);
+    let _ = more(&subject, &mut sink);
     (sink.into_findings(), Some(draft))
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use gguf::schema::Hyper;
 use gguf::{Finding, Metadata, TensorInfo, Value};
+use gguf_models::schema::Hyper;
 
 use crate::family;
 use crate::graph::{Graph, Limits};

@@ -4,12 +4,12 @@ mod tiny;
 
 use std::collections::BTreeSet;
 
-use gguf::schema::{ARCHITECTURES, architecture};
 use gguf::{Array, Value};
 use gguf_graph::{
     Gating, Graph, Limits, Mask, Op, OutputKind, Pooling, PositionBias, Stretch, architectures,
     build, stored,
 };
+use gguf_models::schema::{ARCHITECTURES, architecture};
 use tiny::{metadata, tensors, text_models};
 
 /// Tensors that no graph reads: those of the first layer of RWKV 7, which

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Finding, Metadata, RawHeader, Value, token};
+use gguf::{Finding, Metadata, RawHeader, Value};
+use gguf_models::token;
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_store::edit::{EditLock, RESERVE_KEY, Saved, edit_header, reserve};
 use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
@@ -37,7 +38,7 @@ pub struct Changes {
     pub set_file: Vec<(String, PathBuf)>,
     /// A file whose text becomes the chat template.
     pub chat_template_file: Option<PathBuf>,
-    /// Special tokens, by the names of [`gguf::token::ROLES`].
+    /// Special tokens, by the names of [`gguf_models::token::ROLES`].
     pub special_tokens: Vec<(String, Token)>,
     /// Patterns of names of tensors to leave out.
     pub drop: Vec<Regex>,
@@ -250,10 +251,10 @@ pub fn new_findings(
     renderer: &Renderer,
 ) -> Result<Vec<Finding>, Error> {
     let mut draft = model.to_raw_header()?;
-    let known = gguf::check_raw_header(&draft);
+    let known = gguf_check::check_raw_header(&draft);
     changes.edit_metadata(&mut draft.metadata, renderer)?;
     changes.rename_tensors(&mut draft)?;
-    let mut found = gguf::check_raw_header(&draft);
+    let mut found = gguf_check::check_raw_header(&draft);
     found.retain(|finding| !known.contains(finding));
     Ok(found)
 }

@@ -1,6 +1,7 @@
 //! Values of keys as users type them: `KEY=VALUE`, `KEY:TYPE=VALUE`.
 
-use gguf::{Array, Metadata, Value, ValueType, schema};
+use gguf::{Array, Metadata, Value, ValueType};
+use gguf_models::schema;
 use serde_json::Value as Json;
 
 use crate::Error;

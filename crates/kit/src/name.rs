@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use gguf::{Gguf, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, schema, shard_keys};
+use gguf::{Gguf, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, shard_keys};
+use gguf_models::schema;
 use gguf_quantize::recipe::Target;
 use gguf_store::{LocalFile, Model};
 
@@ -14,7 +15,7 @@ pub(crate) fn of<'a>(
     metadata: &Metadata,
     tensors: impl Iterator<Item = &'a TensorInfo>,
 ) -> ModelName {
-    let file_type = metadata.u64("general.file_type").and_then(schema::file_type);
+    let file_type = metadata.u64("general.file_type").and_then(gguf::file_type);
     let mut name = ModelName::from_metadata(metadata, file_type.map(|file_type| file_type.name));
     if name.size_label.is_none() {
         let tensors = tensors.map(|tensor| (&*tensor.name, &tensor.shape[..]));

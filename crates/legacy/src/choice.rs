@@ -199,7 +199,7 @@ impl Legacy {
                 item.tensor.shape.elements().unwrap_or(0);
         }
         let most = weights.into_iter().max_by_key(|(_, count)| *count).map_or(0, |(id, _)| id);
-        let row = gguf::schema::FILE_TYPES.iter().find(|row| row.main.id() == most);
+        let row = gguf::FILE_TYPES.iter().find(|row| row.main.id() == most);
         Ok(row.map_or(0, |row| row.id))
     }
 }

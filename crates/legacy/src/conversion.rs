@@ -1,6 +1,7 @@
 //! A job for the pipeline from an old model.
 
-use gguf::{ByteOrder, Error, ModelName, Shape, TensorType, schema};
+use gguf::{ByteOrder, Error, ModelName, Shape, TensorType};
+use gguf_models::schema;
 use gguf_pipeline::{Content, Item, Job, Tensor};
 use gguf_quantize::recipe::Target;
 
@@ -55,7 +56,7 @@ impl Legacy {
     /// becomes `model-7B-Q4_K_M.gguf`.
     fn file_name(&self, file_type: u32, items: &[Item]) -> String {
         let stem = self.old.path.file_stem().unwrap_or_default().to_string_lossy();
-        let Some(known) = schema::file_type(file_type.into()) else {
+        let Some(known) = gguf::file_type(file_type.into()) else {
             return format!("{stem}.gguf");
         };
         let tensors = items.iter().map(|item| (&*item.tensor.name, &item.tensor.shape[..]));
@@ -78,7 +79,7 @@ impl Legacy {
     fn check_architecture(&self, job: &Job) -> Result<(), Error> {
         const CODES: [&str; 5] =
             ["tensor-missing", "tensor-unexpected", "tensor-shape", "layer-count", "vocab-rows"];
-        let findings = gguf::check_raw_header(&job.header()?.into_raw());
+        let findings = gguf_check::check_raw_header(&job.header()?.into_raw());
         match findings.iter().find(|finding| CODES.contains(&finding.code)) {
             Some(finding) => {
                 let what = format!("does not make up a {} model: {finding}", self.architecture);

@@ -166,10 +166,10 @@ pub(super) fn mix_name(old: &OldFile) -> String {
     let name = match (old.layout.program, number) {
         (_, 0) => return "ALL_F32".to_owned(),
         (_, 4) => "Q4_1_SOME_F16".to_owned(),
-        (Program::Llama, number) => gguf::schema::file_type(number.into())
+        (Program::Llama, number) => gguf::file_type(number.into())
             .map_or_else(|| number.to_string(), |row| row.name.to_owned()),
         (_, number @ 10..=14) => gguf::TensorType::from_id(number).to_string(),
-        (_, number) => gguf::schema::file_type(number.into())
+        (_, number) => gguf::file_type(number.into())
             .map_or_else(|| number.to_string(), |row| row.name.to_owned()),
     };
     format!("MOSTLY_{name}")

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use gguf::token::{self, TokenType, byte_token};
 use gguf::{Array, Metadata};
 use gguf_convert::vocab::{Token, spell};
+use gguf_models::token::{self, TokenType, byte_token};
 
 use super::header::{Field, Program};
 use super::merges;

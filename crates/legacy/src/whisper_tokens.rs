@@ -1,7 +1,7 @@
 //! The special tokens of Whisper, which its old files leave to the program that runs them.
 
-use gguf::token::TokenType;
 use gguf_convert::vocab::Token;
+use gguf_models::token::TokenType;
 
 /// Languages, in the order in which models count them; the last one came with the third large model.
 const LANGUAGES: &str = "en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro \

@@ -308,7 +308,7 @@ fn copies_keep_everything() {
 #[test]
 fn mixes_are_file_types() {
     for mix in Mix::ALL {
-        let file_type = gguf::schema::file_type(mix.number().into()).unwrap();
+        let file_type = gguf::file_type(mix.number().into()).unwrap();
         assert_eq!((file_type.name, file_type.main), (mix.name(), mix.default_type()));
     }
 }

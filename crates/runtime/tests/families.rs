@@ -7,9 +7,9 @@ mod tiny;
 use std::path::Path;
 use std::sync::Arc;
 
-use gguf::schema::{Architecture, architecture};
 use gguf::{Header, Metadata, RawHeader, TensorInfo, Value, write_header};
 use gguf_graph::OutputKind;
+use gguf_models::schema::{Architecture, architecture};
 use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token};
 use tiny::{metadata, tensors, text_models};
 

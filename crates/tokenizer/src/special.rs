@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use gguf::Error;
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 
 use crate::options::{Compat, Options};
 use crate::vocabulary::Vocabulary;

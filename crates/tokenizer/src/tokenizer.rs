@@ -1,7 +1,7 @@
 //! The tokenizer of a model: special tokens, and the model between them.
 
-use gguf::token::TokenType;
 use gguf::{Error, Metadata};
+use gguf_models::token::TokenType;
 use rayon::prelude::*;
 
 use crate::model::{self, Model, rwkv};

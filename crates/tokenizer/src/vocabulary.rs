@@ -1,7 +1,7 @@
 //! A checked view of the `tokenizer.ggml.*` keys.
 
-use gguf::token::{self, TokenType};
 use gguf::{Array, Error, Metadata};
+use gguf_models::token::{self, TokenType};
 
 use crate::error::{invalid, wrong};
 

@@ -2,8 +2,8 @@
 
 mod support;
 
-use gguf::token::{TokenType, char_of};
 use gguf::{Array, Gguf, Metadata};
+use gguf_models::token::{TokenType, char_of};
 use gguf_store::LocalFile;
 use gguf_tokenizer::{Compat, Encode, Options, Tokenizer};
 

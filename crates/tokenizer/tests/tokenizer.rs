@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use gguf::token::{TokenType, char_of};
 use gguf::{Array, Metadata};
+use gguf_models::token::{TokenType, char_of};
 use gguf_tokenizer::{Compat, Decode, Decoder, Encode, Options, Tokenizer};
 
 const PLAIN: Encode = Encode { add_special: false, parse_special: false };

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use gguf::token::TokenType;
 use gguf::{Array, Metadata, Value};
+use gguf_models::token::TokenType;
 use gguf_tokenizer::{Compat, Decode, Encode, Options, Tokenizer};
 
 const BARE: Encode = Encode { add_special: false, parse_special: false };

@@ -5,7 +5,8 @@ mod report;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf::{Finding, codes};
+use gguf::Finding;
+use gguf_check::codes;
 use gguf_kit::Opened;
 use gguf_kit::check::{Options, Repaired, check, readable, repair_in_place, repaired};
 use serde_json::json;

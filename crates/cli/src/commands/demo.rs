@@ -167,7 +167,7 @@ impl Row {
         model: &Gguf,
         original: &Gguf,
     ) -> Result<Self, Failure> {
-        let (findings, _) = gguf::check(opened.mapped());
+        let (findings, _) = gguf_check::check(opened.mapped());
         let bytes = model.tensors().iter().filter_map(|tensor| tensor.byte_len()).sum();
         let elements = model.tensors().iter().filter_map(|tensor| tensor.shape.elements()).sum();
         Ok(Self {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gguf::codes::CODES;
+use gguf_check::codes::CODES;
 use regex::Regex;
 
 use crate::support::{Dir, fails, gguf, json, succeeds};
@@ -131,7 +131,7 @@ fn rules_of_sarif_are_described() {
     let sarif = json(&String::from_utf8(sarif.stdout).unwrap());
     let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
     let rule = rules.iter().find(|rule| rule["id"] == "token-id-range").unwrap();
-    let row = gguf::codes::code("token-id-range").unwrap();
+    let row = gguf_check::codes::code("token-id-range").unwrap();
     assert_eq!(rule["shortDescription"]["text"], row.meaning);
     assert_eq!(rule["help"]["text"], row.advice);
 }

@@ -2,8 +2,8 @@
 
 use std::f32::consts::TAU;
 
-use gguf::token::{TokenType, char_of};
 use gguf::{Array, Header, RawHeader, Shape, TensorInfo, TensorType, write_header};
+use gguf_models::token::{TokenType, char_of};
 
 const WIDTH: u64 = 32;
 const BANDS: u64 = 80;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use gguf::TensorType;
-use gguf::schema::file_type;
+use gguf::file_type;
 use gguf_quant::Difference;
 use gguf_store::Model;
 

@@ -1,6 +1,7 @@
 //! `README.md` and `generation_config.json` from the `general.*` keys.
 
-use gguf::{Metadata, token};
+use gguf::Metadata;
+use gguf_models::token;
 use serde_json::{Map, Value};
 
 use super::{File, json_file};

@@ -1,8 +1,8 @@
 //! Ling, the third generation: delta attention in most layers, compressed attention with a gate in the others.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 use serde_json::Value;

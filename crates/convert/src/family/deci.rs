@@ -1,8 +1,8 @@
 //! DeciLM and the Nemotrons that were found by a search: layers of different kinds.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::{Value, json};

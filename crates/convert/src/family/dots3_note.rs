@@ -1,8 +1,8 @@
 //! dots 3: compressed attention of two kinds, with a window or with an indexer that chooses tokens.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 use serde_json::Value;

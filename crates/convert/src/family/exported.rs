@@ -1,7 +1,7 @@
 //! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
 
 use gguf::Shape;
-use gguf::schema::Hyper;
+use gguf_models::schema::Hyper;
 use gguf_pipeline::Tensor;
 use gguf_store::Model;
 use serde_json::{Map, Value};

@@ -1,8 +1,8 @@
 //! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
 
 use gguf::Error;
-use gguf::schema::Hyper;
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Granite 4 and Bamba: state spaces in most layers, attention in some.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_store::Model;
 use serde_json::Value;
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error, Finding, Metadata, Shape};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_pipeline::Step;
 use serde_json::Value;
 

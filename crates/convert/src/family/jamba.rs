@@ -1,8 +1,8 @@
 //! Jamba: state spaces, attention in some layers, experts in some.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_store::Model;
 
 use super::exported::{self, count, has};

@@ -1,9 +1,9 @@
 //! Kimi K3: as Kimi Linear, where layers attend to what earlier ones gave, and experts read less than the model's
 //! width.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_store::Model;
 use serde_json::{Map, Value};
 

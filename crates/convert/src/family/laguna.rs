@@ -1,8 +1,8 @@
 //! Laguna: what attention gives is gated; layers differ in their heads.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_store::Model;
 use serde_json::json;
 

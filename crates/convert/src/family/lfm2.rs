@@ -1,8 +1,8 @@
 //! LFM2: short convolutions in most layers, attention in some; dense, and with experts.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::Value;

@@ -383,7 +383,7 @@ pub(crate) fn classes_with_tensors<'n>(
 fn mapped(family: &Family, config: &Config, name: &str) -> Option<bool> {
     match family.mapping(config, name) {
         Ok(Mapping::Made(made) | Mapping::Behind(_, made)) => {
-            let schema = gguf::schema::architecture(family.architecture);
+            let schema = gguf_models::schema::architecture(family.architecture);
             let are_listed =
                 made.iter().all(|made| schema.is_none_or(|schema| is_listed(schema, &made.name)));
             are_listed.then_some(true)
@@ -394,7 +394,7 @@ fn mapped(family: &Family, config: &Config, name: &str) -> Option<bool> {
 }
 
 /// Whether files of an architecture have tensors of this name.
-fn is_listed(schema: &'static gguf::schema::Architecture, name: &str) -> bool {
+fn is_listed(schema: &'static gguf_models::schema::Architecture, name: &str) -> bool {
     let mut parts = name.split('.');
     let of_layer = match (parts.next(), parts.next()) {
         (Some("blk"), Some(number)) => name.replacen(number, "{i}", 1),
@@ -435,7 +435,7 @@ mod tests {
         let without: Vec<_> = FAMILIES
             .iter()
             .map(|family| family.architecture)
-            .filter(|name| gguf::schema::architecture(name).is_none())
+            .filter(|name| gguf_models::schema::architecture(name).is_none())
             .collect();
         assert_eq!(without, [""; 0]);
     }
@@ -455,7 +455,7 @@ mod tests {
             "pockettts",
         ];
         let stretches = |family: &&&Family| {
-            let schema = gguf::schema::architecture(family.architecture).unwrap();
+            let schema = gguf_models::schema::architecture(family.architecture).unwrap();
             let stretches = schema.optional.concat().contains(&"rope.scaling.factor");
             let others = OTHERS.contains(&family.architecture);
             stretches && !others && family.classes[0] != gemma4_draft::DSPARK.classes[0]

@@ -1,8 +1,8 @@
 //! Nemotron-H: each layer is a state space, attention, or a feed-forward network, which may be of experts.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_store::Model;
 use serde_json::{Value, json};
 

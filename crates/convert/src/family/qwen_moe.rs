@@ -1,8 +1,8 @@
 //! Qwen2 and Qwen3 with experts.
 
 use gguf::Error;
-use gguf::schema::Hyper;
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_store::Model;
 
 use super::exported::has;

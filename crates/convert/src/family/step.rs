@@ -1,8 +1,8 @@
 //! Step 3.5 and 3.7: layers with a window have heads of their own, and rotate as a whole.
 
-use gguf::schema::Hyper;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
+use gguf_models::schema::Hyper;
 use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gguf::Error;
-use gguf::token::{TokenType, byte_of, char_of};
+use gguf_models::token::{TokenType, byte_of, char_of};
 use serde_json::Value;
 
 use super::files::{AddedToken, Files, special_token_text};

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gguf::Error;
-use gguf::token::{TokenType, byte_of_token};
+use gguf_models::token::{TokenType, byte_of_token};
 use serde_json::Value;
 
 use super::bpe;

@@ -2,7 +2,7 @@
 //! its score and its kind.
 
 use gguf::Error;
-use gguf::token::{TokenType, id_key};
+use gguf_models::token::{TokenType, id_key};
 use serde_json::Value;
 
 use super::Builder;

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use gguf::Error;
-use gguf::pre_tokenizer::{GPT2, alike};
 use gguf::spelling::distance;
+use gguf_models::pre_tokenizer::{GPT2, alike};
 use serde_json::Value;
 
 use super::pre_table::{Known, TABLE};

@@ -3,11 +3,11 @@
 //!
 //! Names and what runtimes do for them are those of llama.cpp (`llama-vocab.cpp`); its regular
 //! expressions are rewritten for its own engine, the ones here are those of the models
-//! ([`gguf::pre_tokenizer`]).
+//! ([`gguf_models::pre_tokenizer`]).
 
 use std::borrow::Cow::Borrowed;
 
-use gguf::pre_tokenizer::*;
+use gguf_models::pre_tokenizer::*;
 
 use super::step::Step::{self, Bytes, Punctuation, Replace, Split};
 

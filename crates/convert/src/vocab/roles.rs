@@ -1,6 +1,6 @@
 //! The roles of special tokens.
 
-use gguf::token;
+use gguf_models::token;
 
 /// The roles that every vocabulary is asked for, as in `bos_token` and `bos_token_id`.
 pub(super) const ROLES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];

@@ -1,7 +1,7 @@
 //! The vocabulary of RWKV World: a text file of Python literals.
 
 use gguf::Error;
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 
 use super::roles::ROLES;
 use super::special::SpecialTokens;

@@ -3,7 +3,7 @@
 //! Field numbers are those of `sentencepiece_model.proto`, the message `ModelProto`.
 
 use gguf::Error;
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 
 use super::files::{AddedToken, Files};
 use super::protobuf::{Fault, Field, Fields, Wire};

@@ -3,7 +3,8 @@
 //! This follows `SpecialVocab` of llama.cpp's `gguf` package decision by decision, the order of keys
 //! included.
 
-use gguf::{Error, Metadata, token};
+use gguf::{Error, Metadata};
+use gguf_models::token;
 use serde_json::{Map, Value};
 
 use super::chat_template::ChatTemplate;

@@ -1,7 +1,7 @@
 //! Vocabularies of models that speak: those of texts, and behind them what stands for sound.
 
 use gguf::Error;
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 use serde_json::Value;
 
 use super::files::SENTENCEPIECE;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use gguf::token::TokenType;
 use gguf::{Array, Error};
+use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::chat_template::ChatTemplate;

@@ -1,6 +1,6 @@
 //! One entry of a vocabulary.
 
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 
 /// A token as it stands in a GGUF.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use gguf::Error;
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 use serde_json::Value;
 
 use super::files::{Files, SENTENCEPIECE};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use gguf::token::TokenType;
 use gguf::{Array, Error};
+use gguf_models::token::TokenType;
 
 use super::files::{AddedToken, SENTENCEPIECE, special_token_text};
 use super::token::Token;

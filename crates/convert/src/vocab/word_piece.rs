@@ -1,7 +1,7 @@
 //! Vocabularies of pieces of words: BERT.
 
 use gguf::Error;
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 
 use super::token::Token;
 use super::{Builder, bpe};

@@ -1,7 +1,7 @@
 //! A `tokenizer.json` of SentencePiece style whose tokens get no scores.
 
-use gguf::token::{TokenType, byte_of_token};
 use gguf::{Array, Error};
+use gguf_models::token::{TokenType, byte_of_token};
 
 use super::token::{MAX_TOKENS, Token};
 use super::{Builder, bpe};

@@ -266,7 +266,7 @@ fn pocket_speaks_in_vectors() {
     let mut tiny = made(true);
     let file = tiny.convert().unwrap();
     is_one_way(&file, "pockettts");
-    let (findings, _) = gguf::check(&file);
+    let (findings, _) = gguf_check::check(&file);
     let error = findings.iter().find(|one| one.severity == gguf::Severity::Error);
     assert!(error.is_none(), "{}", error.unwrap());
     let embedding = elements(&file, "token_embd.weight");

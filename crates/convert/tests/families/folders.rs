@@ -70,7 +70,7 @@ fn codebooks_of_a_folder_become_one() {
     };
     assert_eq!(list("clip.audio.rvq.codebook_size"), [3, 2]);
     assert_eq!(list("clip.audio.wa_pattern_mode"), [0, -1, 0]);
-    let (findings, _) = gguf::check(&bytes);
+    let (findings, _) = gguf_check::check(&bytes);
     let bad = findings.iter().find(|finding| finding.severity != gguf::Severity::Info);
     assert!(bad.is_none(), "{}", bad.unwrap());
 

@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use gguf::pre_tokenizer::TEKKEN;
 use gguf::{Bytes, Gguf};
+use gguf_models::pre_tokenizer::TEKKEN;
 use serde_json::{Value, json};
 
 use crate::key;

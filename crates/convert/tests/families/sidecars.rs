@@ -97,7 +97,7 @@ fn frames_and_fused_matrices_are_taken_apart() {
     let fused = tiny.values("visual.blocks.0.attn.qkv.bias");
     assert_eq!(elements(&bytes, "v.blk.0.attn_v.bias"), fused[8..]);
     assert_eq!(model.tensors().len(), 10, "none of the text model");
-    let (findings, _) = gguf::check(&bytes);
+    let (findings, _) = gguf_check::check(&bytes);
     let bad = findings.iter().find(|finding| finding.severity == gguf::Severity::Error);
     assert!(bad.is_none(), "{bad:?}");
 }

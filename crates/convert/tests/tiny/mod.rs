@@ -132,7 +132,7 @@ pub fn elements(bytes: &Bytes, name: &str) -> Vec<f32> {
 
 /// Nothing but information: no error and no warning.
 pub fn assert_sound(bytes: &Bytes) {
-    let (findings, _) = gguf::check(bytes);
+    let (findings, _) = gguf_check::check(bytes);
     let bad = findings.iter().find(|finding| finding.severity != gguf::Severity::Info);
     assert!(bad.is_none(), "{}", bad.unwrap());
     assert_listed(&Gguf::read(bytes).unwrap());
@@ -142,7 +142,7 @@ pub fn assert_sound(bytes: &Bytes) {
 /// ignore them.
 fn assert_listed(model: &Gguf) {
     let name = model.metadata().architecture().unwrap();
-    let architecture = gguf::schema::architecture(name).unwrap();
+    let architecture = gguf_models::schema::architecture(name).unwrap();
     let listed = [architecture.required.concat(), architecture.optional.concat()].concat();
     let own = |key| str::strip_prefix(key, name)?.strip_prefix('.');
     let keys = model.metadata().iter().filter_map(|(key, _)| own(key));

@@ -1,31 +1,31 @@
-//! What a file is, as far as rules differ by it.
+//! Kinds of GGUF files, as far as rules differ by them.
 
 use crate::raw_header::RawHeader;
 
-/// What a file holds.
+/// Kind of a GGUF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileKind {
-    /// A whole model.
+pub enum FileKind {
+    /// A complete model.
     Model,
-    /// The first of several files of a model: all metadata, some tensors.
+    /// First shard of a model: all metadata, some tensors.
     FirstShard,
-    /// A further file of a model: hardly any metadata, some tensors.
+    /// Later shard of a model: `split.*` metadata, some tensors.
     OtherShard,
-    /// Metadata without tensors.
+    /// Metadata and vocabulary without tensors.
     Vocabulary,
-    /// What changes a model or goes with it: an adapter or a projector.
-    Addition,
-    /// Statistics for quantization.
+    /// LoRA adapter or multimodal projector (mmproj).
+    Sidecar,
+    /// Importance matrix.
     Imatrix,
 }
 
 impl FileKind {
-    /// Told from the metadata and from whether there are tensors.
+    /// Detects the kind from the metadata and the number of tensors.
     pub fn of(draft: &RawHeader) -> Self {
         let metadata = &draft.metadata;
         match (metadata.str("general.type"), metadata.architecture()) {
             (Some("imatrix"), _) => Self::Imatrix,
-            (Some("adapter" | "mmproj"), _) | (_, Some("clip")) => Self::Addition,
+            (Some("adapter" | "mmproj"), _) | (_, Some("clip")) => Self::Sidecar,
             _ if metadata.u64("split.no").is_some_and(|no| no > 0) => Self::OtherShard,
             _ if metadata.u64("split.count").is_some_and(|count| count > 1) => Self::FirstShard,
             _ if draft.tensors.is_empty() => Self::Vocabulary,
@@ -33,7 +33,7 @@ impl FileKind {
         }
     }
 
-    /// Whether such a file names an architecture.
+    /// Returns whether a file of this kind has `general.architecture`.
     pub fn has_architecture(self) -> bool {
         !matches!(self, Self::Imatrix | Self::OtherShard)
     }

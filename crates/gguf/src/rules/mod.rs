@@ -1,36 +1,32 @@
-//! The rules of the format, one file per group.
+//! Rules of the format, one file per group.
 //!
-//! Each rule is a function that looks at a [`Subject`] and reports what it finds. A full check
-//! runs all groups with a sink that keeps everything; a strict reader and the writer run the
-//! header rules with a sink that stops at the first error. So they cannot disagree.
+//! A rule is a function that examines a [`Subject`] and reports [`Finding`](crate::Finding)s. A full
+//! check collects all findings; the strict reader and the writer run the header rules with a sink
+//! that stops at the first error, so the three cannot disagree. Rules about models, such as missing
+//! tensors, are in the crate `gguf-check`.
 
-pub(crate) mod architecture;
-pub(crate) mod content;
-pub(crate) mod fit;
-pub(crate) mod grouped;
+mod content;
 pub(crate) mod header;
-pub(crate) mod keys;
-pub(crate) mod kind;
-pub(crate) mod layout;
-pub(crate) mod naming;
-mod projector;
-pub(crate) mod quantization;
+mod keys;
+mod kind;
+mod layout;
 pub(crate) mod shards;
-pub(crate) mod sidecar;
-pub(crate) mod sizes;
-pub(crate) mod standard;
 mod subject;
-pub(crate) mod tensors;
-pub(crate) mod tokenizer;
+mod tensors;
 
 use std::ops::ControlFlow;
 
-pub(crate) use subject::{Extent, Subject};
+pub use kind::FileKind;
+pub use subject::{Extent, Subject};
 
 use crate::finding::Sink;
 
-/// The rules that a header must keep to be read strictly or written: cheap, nothing in arrays or
-/// tensor data is looked at.
+/// Rules that go beyond the format, which [`check_header_with`](crate::check_header_with) runs after
+/// those of the format.
+pub type Rules = fn(&Subject, &mut dyn Sink) -> ControlFlow<()>;
+
+/// The rules that a header must keep to be read strictly or written. They are cheap: neither arrays
+/// nor tensor data are read.
 pub(crate) fn header_rules(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     header::check(subject, sink)?;
     keys::check(subject, sink)?;
@@ -38,12 +34,8 @@ pub(crate) fn header_rules(subject: &Subject, sink: &mut dyn Sink) -> ControlFlo
     layout::check(subject, sink)
 }
 
-/// All rules that need no tensor data.
-pub(crate) fn all(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+/// All rules of the format that need no tensor data.
+pub(crate) fn format_rules(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     header_rules(subject, sink)?;
-    content::check(subject, sink)?;
-    standard::check(subject, sink)?;
-    architecture::check(subject, sink)?;
-    tokenizer::check(subject, sink)?;
-    quantization::check(subject, sink)
+    content::check(subject, sink)
 }

@@ -6,31 +6,23 @@ use std::path::Path;
 
 use crate::alignment;
 use crate::error::Error;
-use crate::finding::{Collector, Finding, Severity, Sink, Strict};
+use crate::finding::{Collector, Finding, Sink, Strict};
 use crate::raw_header::RawHeader;
-use crate::rules::{Subject, architecture};
-use crate::shard_keys::{self, COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
+use crate::shard_keys::{COUNT, KEYS, NO, PART_FINGERPRINT, TENSORS_COUNT};
 use crate::value::ValueType;
 
-/// Everything the rules find in the files of one model taken together, such as tensors that none
-/// of them has; [`check`](crate::check) finds what is wrong with each of them.
+/// Checks that the shards of a model belong together: numbers, counts, keys and duplicate tensors.
 ///
 /// `shards` are file names and headers, the first shard first; a model in one file is one shard.
+/// [`check`](crate::check) examines each of them by itself.
 pub fn check_shards(shards: &[(&Path, &RawHeader)]) -> Vec<Finding> {
     let mut sink = Collector::new();
     // The collector never breaks.
     let _ = check(shards, &mut sink);
-    let mut findings = sink.into_findings();
-    // Of files that do not belong together there is nothing to say.
-    if findings.iter().all(|finding| finding.severity < Severity::Error) {
-        let mut sink = Collector::new();
-        let _ = whole(shards, &mut sink);
-        findings.extend(sink.into_findings());
-    }
-    findings
+    sink.into_findings()
 }
 
-/// Whether the files belong together, as [`check_shards`] sees it, up to the first that does not.
+/// Returns the first error that [`check_shards`] would find.
 ///
 /// # Errors
 /// [`Error::File`] with the first rule on shards that is broken.
@@ -38,20 +30,6 @@ pub fn require_shards(shards: &[(&Path, &RawHeader)]) -> Result<(), Error> {
     let mut sink = Strict::default();
     let _ = check(shards, &mut sink);
     sink.error.map_or(Ok(()), |finding| Err(finding.into()))
-}
-
-/// Whether the tensors of all shards are those of the architecture.
-fn whole(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<()> {
-    let Some((_, first)) = shards.first() else { return ControlFlow::Continue(()) };
-    // One file that says nothing of shards was looked at as a whole.
-    if first.metadata.u64(COUNT).is_none_or(|count| count < 2) {
-        return ControlFlow::Continue(());
-    }
-    let mut metadata = first.metadata.clone();
-    shard_keys::remove(&mut metadata);
-    let tensors = shards.iter().flat_map(|(_, draft)| draft.tensors.iter().cloned()).collect();
-    let model = RawHeader { version: first.version, order: first.order, metadata, tensors };
-    architecture::tensors(&Subject::unwritten(&model), sink)
 }
 
 fn check(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<()> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use gguf::schema::{ARCHITECTURES, Architecture, Expected, Need};
 use gguf::{Array, Metadata, Shape, TensorInfo, TensorType, Value};
+use gguf_models::schema::{ARCHITECTURES, Architecture, Expected, Need};
 
 /// The architectures of text models with a graph whose tensors a list of the schema tells. Those of
 /// Jina's second encoder are of two kinds, which the same names mean.

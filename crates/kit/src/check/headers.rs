@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use gguf::{Bytes, Finding, RawHeader, check_shards};
+use gguf::{Bytes, Finding, RawHeader};
+use gguf_check::check_shards;
 use gguf_tokenizer::template::{Linter, Renderer};
 
 use crate::Error;
@@ -21,9 +22,9 @@ pub(crate) struct Checkable<'a> {
 impl Checkable<'_> {
     /// Everything that the rules find in the header, and the header as far as it can be read.
     fn check(&self) -> (Vec<Finding>, Option<RawHeader>) {
-        let (mut findings, draft) = gguf::check_header(self.header, self.file_len);
+        let (mut findings, draft) = gguf_check::check_header(self.header, self.file_len);
         if let (Some(draft), Some(name)) = (&draft, self.name.file_name()) {
-            findings.extend(gguf::check_name(&name.to_string_lossy(), draft));
+            findings.extend(gguf_check::check_name(&name.to_string_lossy(), draft));
         }
         (findings, draft)
     }

@@ -80,7 +80,7 @@ pub fn check(
     }
     if let Some(sidecar) = &options.with {
         let (model, sidecar) = (open(source)?, open(sidecar)?);
-        let found = gguf::check_sidecar(model.model().metadata(), sidecar.model().metadata());
+        let found = gguf_check::check_sidecar(model.model().metadata(), sidecar.model().metadata());
         beyond.extend(judged(found));
     }
     if let Some(other) = &options.tokenizer_against {
@@ -149,7 +149,7 @@ pub struct Repaired {
 /// If the size of a tensor is not known.
 pub fn repaired(model: &Model) -> Result<Repaired, Error> {
     let mut draft = model.to_raw_header()?;
-    let done = gguf::fix(&mut draft);
+    let done = gguf_check::fix(&mut draft);
     let name = name::of(&draft.metadata, draft.tensors.iter());
     Ok(Repaired { job: Job { metadata: draft.metadata, ..Job::copy(model) }, name, done })
 }
@@ -161,7 +161,7 @@ pub fn repaired(model: &Model) -> Result<Repaired, Error> {
 pub fn repair_in_place(path: &Path) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     edit_header(&single_file(path, "repaired")?, 0, &(), |draft| {
-        done = gguf::fix(draft);
+        done = gguf_check::fix(draft);
         Ok::<_, Error>(())
     })?;
     Ok(done)

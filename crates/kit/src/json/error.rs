@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use gguf::{Error, Fault, codes};
+use gguf::{Error, Fault};
+use gguf_check::codes;
 use serde_json::{Value as Json, json};
 
 /// What to do where an output exists.

@@ -1,6 +1,7 @@
 //! What is in a model as one page that needs nothing but itself: for publishing beside it.
 
-use gguf::{Finding, Severity, Value, schema};
+use gguf::{Finding, Severity, Value};
+use gguf_models::schema;
 use gguf_store::{Model, ModelTensor};
 use gguf_tokenizer::template::Renderer;
 use minijinja::Environment;

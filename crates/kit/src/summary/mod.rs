@@ -6,7 +6,8 @@ mod vocabulary;
 
 use std::collections::BTreeMap;
 
-use gguf::{TensorType, schema};
+use gguf::TensorType;
+use gguf_models::schema;
 use gguf_store::Model;
 pub use layers::{Experts, Layers, PerLayer, Rope};
 pub use origin::{BaseModel, Imatrix, Origin, Provenance};
@@ -50,7 +51,7 @@ impl Summary {
     pub fn of(model: &Model) -> Self {
         let metadata = model.metadata();
         let text = |key: &str| metadata.str(key).map(str::to_owned);
-        let file_type = metadata.u64("general.file_type").and_then(schema::file_type);
+        let file_type = metadata.u64("general.file_type").and_then(gguf::file_type);
         let mut summary = Self {
             name: text("general.name"),
             architecture: metadata.architecture().map(str::to_owned),

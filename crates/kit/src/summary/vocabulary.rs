@@ -1,7 +1,7 @@
 //! The vocabulary of a model, and its chat template.
 
-use gguf::token::{ROLES, add_key};
 use gguf::{Metadata, ValueType};
+use gguf_models::token::{ROLES, add_key};
 
 /// What the keys say of the vocabulary.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -427,7 +427,7 @@ fn first_ggufs_become_current_ones() {
         write(&Job::copy(&model), &out).unwrap();
         let bytes = std::fs::read(&out).unwrap();
         assert_eq!(bytes[4..8], [3, 0, 0, 0]);
-        let (findings, _) = gguf::check(&bytes.into());
+        let (findings, _) = gguf_check::check(&bytes.into());
         let bad: Vec<_> =
             findings.iter().filter(|finding| finding.severity > Severity::Info).collect();
         assert!(bad.is_empty(), "{file}: {bad:#?}");

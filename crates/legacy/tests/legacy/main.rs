@@ -57,7 +57,7 @@ impl Converted {
     /// The rules find nothing but what the conversion has said.
     fn assert_clean(&self) {
         let bytes = std::fs::read(&self.path).unwrap();
-        let (findings, _) = gguf::check(&bytes.into());
+        let (findings, _) = gguf_check::check(&bytes.into());
         let no_merges = self.notes.iter().any(|note| note.contains("text cannot be cut up"));
         let is_bad = |finding: &&gguf::Finding| {
             finding.severity > Severity::Info

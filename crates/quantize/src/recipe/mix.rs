@@ -4,7 +4,7 @@
 use std::fmt;
 
 use gguf::TensorType;
-use gguf::schema::{FileType, file_type_named};
+use gguf::{FileType, file_type_named};
 
 macro_rules! mixes {
     ($($name:ident $output:ident $embedding:ident $about:literal,)*) => {
@@ -166,7 +166,7 @@ impl std::str::FromStr for Mix {
 
 #[cfg(test)]
 mod tests {
-    use gguf::schema::FILE_TYPES;
+    use gguf::FILE_TYPES;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! RWKV World: at each position the longest token, byte by byte.
 
-use gguf::token::TokenType;
 use gguf::{Array, Error, Metadata};
+use gguf_models::token::TokenType;
 
 use crate::error::invalid;
 use crate::model::Model;

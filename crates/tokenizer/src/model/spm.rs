@@ -2,7 +2,7 @@
 //! joined first. `tokenizer.ggml.model` is `llama`.
 
 use gguf::Error;
-use gguf::token::{TokenType, byte_of_token};
+use gguf_models::token::{TokenType, byte_of_token};
 
 use crate::model::Model;
 use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge_word, trace_merges};

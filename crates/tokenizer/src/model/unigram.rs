@@ -5,7 +5,7 @@
 //! characters and of white space follows it.
 
 use gguf::Error;
-use gguf::token::{TokenType, byte_of_token};
+use gguf_models::token::{TokenType, byte_of_token};
 
 use crate::model::Model;
 use crate::model::charsmap::{CHARSMAP, Charsmap};

@@ -6,7 +6,7 @@
 mod normalize;
 
 use gguf::Error;
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 use normalize::Normalizer;
 
 use crate::model::Model;

@@ -1,6 +1,6 @@
 //! The types of tokens as llama.cpp corrects them: it knows some by their texts.
 
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 use hashbrown::HashMap;
 
 use crate::vocabulary::Vocabulary;

@@ -1,6 +1,7 @@
 //! Where a template comes from: its text, and the special tokens that it may name.
 
-use gguf::{Metadata, token};
+use gguf::Metadata;
+use gguf_models::token;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gguf::{Finding, codes};
+use gguf::Finding;
+use gguf_check::codes;
 use gguf_compare::scan;
 use gguf_kit::json;
 use gguf_kit::memory::{Options, Report};

@@ -1,7 +1,8 @@
 //! Keys and their values.
 
-use gguf::{Value, schema};
+use gguf::Value;
 use gguf_kit::Error;
+use gguf_models::schema;
 use serde_json::{Value as Json, json};
 
 use super::Question;

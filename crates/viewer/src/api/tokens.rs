@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use gguf::token::TokenType;
 use gguf::{Array, Metadata, ValueType};
 use gguf_kit::json::special_tokens;
 use gguf_kit::summary::{SpecialToken, Summary};
+use gguf_models::token::TokenType;
 use gguf_tokenizer::{Encode, Merge, Piece, Tokenizer, Word};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};

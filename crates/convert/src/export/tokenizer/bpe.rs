@@ -1,7 +1,7 @@
 //! `tokenizer.json` of byte-level vocabularies.
 
-use gguf::pre_tokenizer::composes;
-use gguf::token::TokenType;
+use gguf_models::pre_tokenizer::composes;
+use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, case, file, sequence, vocab};

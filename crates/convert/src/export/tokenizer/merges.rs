@@ -81,7 +81,7 @@ fn parts(merge: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use gguf::token::TokenType;
+    use gguf_models::token::TokenType;
 
     use super::*;
 

@@ -16,8 +16,8 @@ mod word_piece;
 
 use std::collections::BTreeMap;
 
-use gguf::token::{self, TokenType};
 use gguf::{Array, Error, Finding, Metadata};
+use gguf_models::token::{self, TokenType};
 use serde_json::{Map, Value, json};
 
 use super::{File, json_file};

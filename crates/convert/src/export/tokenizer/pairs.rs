@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, case, file, sequence, spelled, vocab};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::{File, Tokenizer, Vocabulary};

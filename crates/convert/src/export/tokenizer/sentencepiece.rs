@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 use serde_json::{Map, Value};
 
 use super::json::{added, spelled};

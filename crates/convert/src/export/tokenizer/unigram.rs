@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, file, sequence};

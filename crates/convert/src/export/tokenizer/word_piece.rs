@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use gguf::token::TokenType;
+use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, bert, file};

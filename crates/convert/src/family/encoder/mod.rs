@@ -149,7 +149,7 @@ mod tests {
         let names =
             tables.flat_map(|(_, table)| table.iter().map(|(_, ours)| ours.replace("{}", "0")));
         let unknown: Vec<_> =
-            names.filter(|name| !gguf::schema::projector::is_known(name)).collect();
+            names.filter(|name| !gguf_models::schema::projector::is_known(name)).collect();
         assert_eq!(unknown, [""; 0], "add them to `schema/projector.rs` of the crate `gguf`");
     }
 }

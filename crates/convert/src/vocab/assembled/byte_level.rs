@@ -1,7 +1,7 @@
 //! `vocab.json` and `merges.txt`: GPT-2 and those that took over its tokenizer.
 
 use gguf::Error;
-use gguf::pre_tokenizer::CL100K_DIGITS;
+use gguf_models::pre_tokenizer::CL100K_DIGITS;
 use serde_json::{Map, Value, json};
 
 use super::{Assembled, added_tokens, class, template};

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use gguf::Error;
-use gguf::pre_tokenizer::CL100K_DIGITS;
+use gguf_models::pre_tokenizer::CL100K_DIGITS;
 use serde_json::{Map, Value, json};
 
 use super::{Assembled, added_tokens};

@@ -1,6 +1,6 @@
-//! Texts in the alphabet of byte-level vocabularies ([`gguf::token::byte_of`]).
+//! Texts in the alphabet of byte-level vocabularies ([`gguf_models::token::byte_of`]).
 
-use gguf::token::byte_of;
+use gguf_models::token::byte_of;
 
 /// Appends the bytes that a text stands for and returns true; or, if it has a character that
 /// stands for no byte, the text itself: added tokens are written plainly.

@@ -10,7 +10,7 @@ mod pre;
 use std::borrow::Cow;
 
 use gguf::Error;
-use gguf::token::{TokenType, byte_of_token};
+use gguf_models::token::{TokenType, byte_of_token};
 use merges::Merges;
 use pre::{Pre, Spelling};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};

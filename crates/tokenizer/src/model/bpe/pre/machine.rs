@@ -3,7 +3,7 @@
 //! Each does exactly what a regular expression does (tested on random text), several times as
 //! fast. They come in three shapes: GPT-2's, cl100k's and o200k's.
 
-use gguf::pre_tokenizer::{
+use gguf_models::pre_tokenizer::{
     CL100K, CL100K_DIGITS, CL100K_MARKS, CL100K_RUNS, GPT2, O200K, O200K_DIGITS, TEKKEN, UFAKZEKA,
 };
 

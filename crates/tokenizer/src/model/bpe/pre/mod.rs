@@ -6,7 +6,7 @@ mod step;
 mod table;
 
 use gguf::Error;
-use gguf::pre_tokenizer::alike;
+use gguf_models::pre_tokenizer::alike;
 use step::Step;
 use table::{Row, TABLE, Whole};
 
@@ -72,7 +72,7 @@ impl Pre {
     pub fn is_normalized(&self, vocabulary: &Vocabulary<'_>) -> bool {
         let name = vocabulary.metadata.str(PRE).unwrap_or_default();
         let architecture = vocabulary.metadata.architecture().unwrap_or_default();
-        gguf::pre_tokenizer::composes(name, architecture)
+        gguf_models::pre_tokenizer::composes(name, architecture)
     }
 
     /// Hands out the beginning and end of each word; not all are whole characters.

@@ -1,5 +1,5 @@
 //! The regular expressions by which pre-tokenizers cut, beside those that stand as they are in the
-//! models' `tokenizer.json` ([`gguf::pre_tokenizer`]): llama.cpp's where it has simpler ones, and
+//! models' `tokenizer.json` ([`gguf_models::pre_tokenizer`]): llama.cpp's where it has simpler ones, and
 //! what stands for a part that is no expression there. Data only.
 
 /// cl100k with single digits in an older spelling; a run of line breaks is cut. The model's has

@@ -2,7 +2,7 @@
 //!
 //! Names are those of llama.cpp; what they do is what the models' `tokenizer.json` does.
 
-use gguf::pre_tokenizer::*;
+use gguf_models::pre_tokenizer::*;
 
 use super::Spelling;
 use super::patterns::*;
@@ -10,7 +10,7 @@ use super::step::Cut::{self, Before, Groups, Isolate, Keep, LatinDigits, Thousan
 
 /// The usual names of pre-tokenizers that cut alike, and how they do.
 pub(super) struct Row {
-    /// Each stands for others too ([`gguf::pre_tokenizer::alike`]).
+    /// Each stands for others too ([`gguf_models::pre_tokenizer::alike`]).
     pub names: &'static [&'static str],
     pub spelling: Spelling,
     pub whole: Whole,
@@ -122,7 +122,7 @@ pub(super) static TABLE: &[Row] = &[
 
 #[cfg(test)]
 mod tests {
-    use gguf::pre_tokenizer::NAMES;
+    use gguf_models::pre_tokenizer::NAMES;
 
     use super::*;
 

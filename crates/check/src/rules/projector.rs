@@ -1,0 +1,27 @@
+//! Rules on files of the architecture `clip`, which go with a model: that somebody has a place for their
+//! tensors.
+
+use std::ops::ControlFlow;
+
+use crate::rules::grouped::Grouped;
+use gguf::Subject;
+use gguf::{Finding, Sink};
+use gguf_models::schema::projector;
+
+pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let mut found = Grouped::default();
+    for (i, tensor) in subject.draft.tensors.iter().enumerate() {
+        if !projector::is_known(&tensor.name) {
+            found.add(
+                Finding::warning(
+                    "tensor-unexpected",
+                    "no encoder and no projector has such a tensor",
+                )
+                .tensor(&*tensor.name)
+                .at(subject.tensor_at(i))
+                .help("programs do not use it, and may lack one of another name"),
+            );
+        }
+    }
+    found.report(sink)
+}

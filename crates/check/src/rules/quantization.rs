@@ -1,0 +1,71 @@
+//! Rule on `general.file_type`: that it says what the tensors are.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use gguf::FileKind;
+use gguf::Subject;
+use gguf::TensorInfo;
+use gguf::TensorType;
+use gguf::{Finding, Sink};
+
+const KEY: &str = "general.file_type";
+
+pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let Some(id) = subject.draft.metadata.u64(KEY) else { return ControlFlow::Continue(()) };
+    let at = subject.value_at(KEY);
+    let Some(stated) = gguf::file_type(id) else {
+        let message = format!("{id} is not a file type of today");
+        return sink.report(Finding::warning("file-type-unknown", message).key(KEY).at(at));
+    };
+    let kind = FileKind::of(subject.draft);
+    if !matches!(kind, FileKind::Model | FileKind::Sidecar) {
+        return ControlFlow::Continue(());
+    }
+    let weights = || subject.draft.tensors.iter().filter(|tensor| tensor.shape.len() >= 2);
+    let stated_somewhere = weights().any(|tensor| tensor.tensor_type == stated.main);
+    if stated_somewhere || !is_possible(weights(), stated.main) {
+        return ControlFlow::Continue(());
+    }
+    let Some(most) = most(weights()) else { return ControlFlow::Continue(()) };
+    let message =
+        format!("says {}, but no tensor is {}; most are {most}", stated.name, stated.main);
+    sink.report(
+        Finding::warning("file-type-wrong", message)
+            .key(KEY)
+            .at(at)
+            .help("programs show a wrong name for the mix; set the key to what the file is"),
+    )
+}
+
+/// Whether the mix could have given most elements its main type.
+///
+/// Rows that are no multiple of a block get other types, embedding and output matrix have types
+/// of their own, and MXFP4 goes to stacked experts only.
+fn is_possible<'t>(tensors: impl Iterator<Item = &'t TensorInfo>, main: TensorType) -> bool {
+    let block = main.block().map_or(1, |(elements, _)| elements);
+    let dimensions = if main == TensorType::MXFP4 { 3 } else { 2 };
+    let (mut possible, mut all) = (0u64, 0u64);
+    for tensor in tensors {
+        if matches!(&*tensor.name, "token_embd.weight" | "output.weight") {
+            continue;
+        }
+        let elements = tensor.shape.elements().unwrap_or(0);
+        all = all.saturating_add(elements);
+        if tensor.shape.len() >= dimensions && tensor.shape.row_len().is_multiple_of(block) {
+            possible = possible.saturating_add(elements);
+        }
+    }
+    possible > all / 2
+}
+
+/// The type of most elements.
+fn most<'t>(tensors: impl Iterator<Item = &'t TensorInfo>) -> Option<TensorType> {
+    let mut elements = BTreeMap::new();
+    for tensor in tensors {
+        let count: &mut u64 = elements.entry(tensor.tensor_type.id()).or_default();
+        *count = count.saturating_add(tensor.shape.elements().unwrap_or(0));
+    }
+    let (id, _) = elements.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(TensorType::from_id(id))
+}

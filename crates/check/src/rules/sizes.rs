@@ -1,0 +1,137 @@
+//! Rules on the sizes that a model's keys give: values that no model can have.
+
+use std::ops::ControlFlow;
+
+use gguf::Subject;
+use gguf::{Finding, Severity, Sink};
+use gguf_models::schema::{self, Architecture, Arity, Hyper, Scope};
+
+/// What `rope.scaling.type` may say; llama.cpp ends at anything else.
+const ROPE_SCALINGS: &[&str] = &["none", "linear", "yarn", "longrope"];
+/// Architectures of which llama.cpp wants all dimensions of a head rotated.
+const ROTATED_WHOLE: &[&str] = &["llama", "falcon"];
+/// More than any model has, whatever a broken file says.
+const MAX_LAYERS: u64 = 1 << 16;
+
+pub(super) fn check(
+    subject: &Subject,
+    architecture: &Architecture,
+    scope: &Scope,
+    sink: &mut dyn Sink,
+) -> ControlFlow<()> {
+    let name = architecture.name;
+    // Layers that guess further tokens need no value of their own.
+    if let Some(layers) = scope.value("n_trunk", None) {
+        per_layer(subject, name, layers, sink)?;
+    }
+    let mut report = |suffix: &str, severity: Severity, message: String| {
+        let key = format!("{name}.{suffix}");
+        let at = subject.value_at(&key);
+        let finding = Finding { severity, ..Finding::error("key-value", message) };
+        sink.report(finding.key(key).at(at))
+    };
+    for (suffix, severity, message) in wrong(subject, architecture, scope) {
+        report(suffix, severity, message)?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Keys whose values contradict others or themselves, and how.
+fn wrong(
+    subject: &Subject,
+    architecture: &Architecture,
+    scope: &Scope,
+) -> Vec<(&'static str, Severity, String)> {
+    use Severity::{Error, Warning};
+    let mut found = Vec::new();
+    let value = |symbol| scope.value(symbol, None);
+    for (symbol, suffix, severity) in [
+        ("n_embd", "embedding_length", Error),
+        ("n_layer", "block_count", Error),
+        // Programs load it, and have to be told a length.
+        ("n_ctx", "context_length", Warning),
+    ] {
+        if value(symbol) == Some(0) {
+            found.push((suffix, severity, "is 0".into()));
+        }
+    }
+    // Models without attention have 0 heads.
+    let heads = value("n_head").filter(|&heads| heads > 0);
+    let attention = architecture.required.concat().contains(&"attention.head_count");
+    if attention && value("n_head") == Some(0) {
+        found.push(("attention.head_count", Error, "is 0".into()));
+    }
+    if let (Some(heads), Some(width)) = (heads, value("n_embd"))
+        && value("head_k").is_none()
+    {
+        let message = format!("{heads} heads do not divide the width of {width}");
+        found.push(("attention.head_count", Error, message));
+    }
+    if let (Some(heads), Some(groups)) = (heads, value("n_head_kv"))
+        && groups > 0
+        && !heads.is_multiple_of(groups)
+    {
+        let message = format!("{groups} heads of keys do not divide {heads} heads");
+        found.push(("attention.head_count_kv", Error, message));
+    }
+    if let (Some(rotated), Some(width)) = (value("n_rot"), value("head_k"))
+        && value("mla") == Some(0)
+    {
+        let whole = ROTATED_WHOLE.contains(&architecture.name);
+        if rotated > width || rotated % 2 != 0 {
+            let message = format!("{rotated} dimensions of {width} cannot be rotated in pairs");
+            found.push(("rope.dimension_count", Error, message));
+        } else if whole && rotated != width {
+            let message = format!("is {rotated}; {} rotates all {width}", architecture.name);
+            found.push(("rope.dimension_count", Error, message));
+        }
+    }
+    let hyper = Hyper::new(&subject.draft.metadata, architecture.name);
+    if let Ok(kind) = hyper.str("rope.scaling.type")
+        && !ROPE_SCALINGS.contains(&kind)
+    {
+        let message = format!("is {kind:?}; programs know {}", ROPE_SCALINGS.join(", "));
+        found.push(("rope.scaling.type", Error, message));
+    }
+    // Layers without experts use none.
+    let layers = value("n_layer").unwrap_or(0).min(MAX_LAYERS);
+    let used = |layer| scope.value("n_expert_used", layer);
+    let most_used = (0..layers).filter_map(|layer| used(Some(layer))).max().or(used(None));
+    match (value("n_expert"), most_used) {
+        (Some(experts), Some(used)) if used > experts => {
+            let message = format!("{used} of {experts} experts cannot be used");
+            found.push(("expert_used_count", Error, message));
+        }
+        (Some(experts @ 1..), None | Some(0)) => {
+            found.push(("expert_used_count", Error, format!("none of {experts} experts is used")));
+        }
+        _ => {}
+    }
+    for (symbol, suffix, severity) in [
+        ("n_dense", "leading_dense_block_count", Warning),
+        ("n_next", "nextn_predict_layers", Error),
+    ] {
+        if let (Some(part), Some(layers)) = (value(symbol), value("n_layer"))
+            && part > layers
+        {
+            found.push((suffix, severity, format!("{part} of {layers} layers")));
+        }
+    }
+    found
+}
+
+/// Arrays with a value for each layer that have too few.
+fn per_layer(subject: &Subject, name: &str, layers: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
+    for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
+        let own = key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        let Some(array) = value.as_array().filter(|array| own && array.len() < layers) else {
+            continue;
+        };
+        if schema::key(key).is_some_and(|key| key.value.arity == Arity::PerLayer) {
+            let message = format!("has {} elements for {layers} layers", array.len());
+            let finding = Finding::error("key-value", message);
+            sink.report(finding.key(key).at(subject.value_of(i)))?;
+        }
+    }
+    ControlFlow::Continue(())
+}

@@ -1,0 +1,133 @@
+//! Rules on keys that the schema knows: their types, and names that are old, foreign or misspelt.
+
+use std::ops::ControlFlow;
+
+use gguf::Subject;
+use gguf::{Finding, Sink};
+use gguf::{Value, ValueType};
+use gguf_models::schema::{self, KeySchema, Requirement, SECTIONS};
+
+/// Keys whose absence the rules on tokenizers report.
+const PRE: &str = "tokenizer.ggml.pre";
+/// Keys without which no text becomes tokens.
+const TOKENS: &str = "tokenizer.ggml.tokens";
+const MERGES: &str = "tokenizer.ggml.merges";
+const TOKEN_TYPE: &str = "tokenizer.ggml.token_type";
+const SCORES: &str = "tokenizer.ggml.scores";
+/// Keys whose type the rules on headers look at.
+const CHECKED: &[&str] =
+    &["general.architecture", "general.alignment", "general.quantization_version"];
+/// Keys compared with every standard key for a slip: more of them are no slips.
+const MOST_UNKNOWN: usize = 100;
+
+pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let architecture = subject.draft.metadata.architecture();
+    let mut unknown = 0;
+    for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
+        let Some(standard) = schema::key(key) else {
+            unknown += 1;
+            if unknown <= MOST_UNKNOWN
+                && let Some(finding) = near_miss(key)
+            {
+                sink.report(finding.key(key).at(subject.entry_at(i)))?;
+            }
+            continue;
+        };
+        if let Requirement::Deprecated(instead) = standard.requirement {
+            sink.report(deprecated(key, instead).key(key).at(subject.entry_at(i)))?;
+        }
+        if let Some(finding) = foreign(key, standard, architecture) {
+            sink.report(finding.key(key).at(subject.entry_at(i)))?;
+        }
+        if let Some(message) = standard.value.mismatch(value)
+            && !CHECKED.contains(&key)
+        {
+            let finding = match is_read(key, value, architecture) {
+                true => Finding::error("key-type", message)
+                    .help("programs refuse the file; set the key again in the right type"),
+                false => Finding::warning("key-type", message)
+                    .help("most programs refuse the file or ignore the key"),
+            };
+            sink.report(finding.key(key).at(subject.value_of(i)))?;
+        }
+        if let Some(wrong) = standard.value.refuses(value) {
+            sink.report(
+                Finding::error("key-value", wrong)
+                    .key(key)
+                    .at(subject.value_of(i))
+                    .help("the model computes nonsense with it; set the key again"),
+            )?;
+        }
+    }
+    missing(subject, sink)
+}
+
+/// Whether programs read the key of such a model for sure, and so stumble over its type.
+fn is_read(key: &str, value: &Value, architecture: Option<&str>) -> bool {
+    match key {
+        TOKENS | MERGES | TOKEN_TYPE => true,
+        // Whole numbers do too.
+        SCORES => value.as_array().is_none_or(|array| array.element_type() != ValueType::I32),
+        _ => architecture.and_then(schema::architecture).is_some_and(|architecture| {
+            let own = key.strip_prefix(architecture.name).and_then(|key| key.strip_prefix('.'));
+            own.is_some_and(|own| {
+                let groups = architecture.required.iter().chain(architecture.optional);
+                groups.copied().flatten().any(|key| *key == own)
+            })
+        }),
+    }
+}
+
+/// Keys that others ask for: an adapter's type, a vision encoder's sizes.
+fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let metadata = &subject.draft.metadata;
+    for key in SECTIONS.iter().flat_map(|section| section.keys) {
+        if let Requirement::When(condition) = key.requirement
+            && key.requirement.holds(metadata)
+            && metadata.get(key.name).is_none()
+            && key.name != PRE
+        {
+            let message = format!("needed because {condition}");
+            // Of encoders of pictures and sound there are some that do without one or the other.
+            let finding = match key.name {
+                "adapter.type" => Finding::error("key-missing", message),
+                _ => Finding::warning("key-missing", message),
+            };
+            sink.report(
+                finding
+                    .key(key.name)
+                    .help("programs refuse the file without it; convert it anew or set the key"),
+            )?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn near_miss(key: &str) -> Option<Finding> {
+    let nearest = schema::nearest_key(key)?;
+    let message = format!("not a standard key, but much like `{nearest}`");
+    Some(Finding::info("key-near-miss", message).help("rename it if that was meant"))
+}
+
+fn deprecated(key: &str, instead: &str) -> Finding {
+    let finding = |message: String| Finding::info("key-deprecated", message);
+    match instead.strip_prefix("{arch}") {
+        None if instead.is_empty() => finding("no program reads this key".into()),
+        None => finding(format!("`{instead}` has taken its place")),
+        Some(suffix) => {
+            let prefix = key.split('.').next().unwrap_or_default();
+            finding(format!("`{prefix}{suffix}` has taken its place"))
+        }
+    }
+}
+
+/// A key of another architecture than the file's.
+fn foreign(key: &str, standard: &KeySchema, architecture: Option<&str>) -> Option<Finding> {
+    let prefix = key.split('.').next().filter(|_| standard.name.starts_with("{arch}"))?;
+    let (own, other) = (schema::architecture(architecture?)?, schema::architecture(prefix)?);
+    (own.name != other.name).then(|| {
+        let message = format!("a key of {} in a file of {}", other.name, own.name);
+        Finding::info("key-foreign", message)
+            .help("programs look for keys that begin with the file's own architecture")
+    })
+}

@@ -1,0 +1,292 @@
+//! Rules on the tokenizer: arrays of one length, ids within the vocabulary, merges and byte tokens
+//! that are in it.
+//!
+//! One pass over each array. Texts are borrowed from the file and may be any bytes; what is kept
+//! per token is its place in one set.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use gguf::Array;
+use gguf::FileKind;
+use gguf::Subject;
+use gguf::{Finding, Sink};
+use gguf_models::schema;
+use gguf_models::token::{TokenType, byte_of_token};
+
+const TOKENS: &str = "tokenizer.ggml.tokens";
+const TYPES: &str = "tokenizer.ggml.token_type";
+const MERGES: &str = "tokenizer.ggml.merges";
+const MODEL: &str = "tokenizer.ggml.model";
+const PRE: &str = "tokenizer.ggml.pre";
+
+pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let metadata = &subject.draft.metadata;
+    if metadata.get(MODEL).is_none() && is_run(subject) {
+        sink.report(
+            Finding::error("tokenizer-missing", "nothing says how text becomes tokens")
+                .key(MODEL)
+                .help(
+                    "programs refuse the model; convert it anew from a folder with its tokenizer",
+                ),
+        )?;
+    }
+    let Some(tokens) = metadata.array(TOKENS) else { return missing(subject, sink) };
+    // Arrays of another type are reported as such.
+    if tokens.strings().is_none() {
+        return ControlFlow::Continue(());
+    }
+    lengths(subject, tokens.len(), sink)?;
+    ids(subject, tokens.len(), sink)?;
+    let pairs = metadata.str(MODEL) == Some("gpt2");
+    // One kind needs none, and what is only written, as by whisper, need not be cut up.
+    let cuts = metadata.str(PRE) != Some("kimi-k2") && is_run(subject);
+    if pairs && cuts && metadata.get(MERGES).is_none() {
+        sink.report(
+            Finding::error("tokenizer-merges-missing", "a tokenizer of byte pairs has no pairs")
+                .key(MERGES)
+                .help(
+                    "programs refuse the model; convert it anew from a folder with its tokenizer",
+                ),
+        )?;
+    }
+    if pairs && metadata.get(PRE).is_none() {
+        sink.report(
+            Finding::warning("tokenizer-pre-missing", "nothing says how text is cut into words")
+                .key(PRE)
+                .help("programs fall back on rules that give other tokens; convert the model anew"),
+        )?;
+    }
+    let known = vocabulary(subject, tokens, sink)?;
+    merges(subject, &known, sink)?;
+    if metadata.str(MODEL) == Some("llama") {
+        bytes(subject, tokens, sink)?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Whether the file is a model that programs run on text.
+fn is_run(subject: &Subject) -> bool {
+    let architecture = subject.draft.metadata.architecture().and_then(schema::architecture);
+    architecture.is_some_and(|architecture| !architecture.open)
+        && matches!(FileKind::of(subject.draft), FileKind::Model | FileKind::FirstShard)
+}
+
+/// A tokenizer that is named but has no tokens.
+fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let named = subject.draft.metadata.str(MODEL);
+    if named.is_none_or(|name| matches!(name, "none" | "no_vocab" | "rwkv"))
+        || subject.draft.metadata.get(TOKENS).is_some()
+    {
+        return ControlFlow::Continue(());
+    }
+    sink.report(
+        Finding::error("tokenizer-tokens-missing", "a tokenizer is named but has no tokens")
+            .key(TOKENS)
+            .help("convert the model anew from a folder with its tokenizer"),
+    )
+}
+
+/// Arrays that go with the tokens, and counts of them.
+fn lengths(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let metadata = &subject.draft.metadata;
+    for key in ["tokenizer.ggml.scores", TYPES] {
+        if let Some(array) = metadata.array(key)
+            && array.len() != tokens
+        {
+            let message = format!("has {} elements for {tokens} tokens", array.len());
+            // Programs read one per token: past the end, or not at all.
+            let finding = match array.len() < tokens {
+                true => Finding::error("tokenizer-length", message),
+                false => Finding::warning("tokenizer-length", message),
+            };
+            sink.report(
+                finding
+                    .key(key)
+                    .at(subject.value_at(key))
+                    .help("the array must have one element for each token"),
+            )?;
+        }
+    }
+    let Some(name) = metadata.architecture() else { return ControlFlow::Continue(()) };
+    let key = format!("{name}.vocab_size");
+    if let Some(size) = metadata.u64(&key)
+        && size != tokens
+    {
+        let message = format!("is {size}, but there are {tokens} tokens");
+        let at = subject.value_at(&key);
+        sink.report(Finding::warning("vocab-size", message).key(key).at(at))?;
+    }
+    // Shapes of architectures in the tables are compared with all the rest.
+    if schema::architecture(name).is_some() {
+        return ControlFlow::Continue(());
+    }
+    let mut tensors = subject.draft.tensors.iter().enumerate();
+    if let Some((i, tensor)) = tensors.find(|(_, tensor)| tensor.name == "token_embd.weight")
+        && let Some(&rows) = tensor.shape.get(1)
+        && rows != tokens
+    {
+        let message = format!("has {rows} rows for {tokens} tokens");
+        let finding = Finding::warning("vocab-rows", message);
+        sink.report(finding.tensor("token_embd.weight").at(subject.tensor_at(i)))?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Ids of special tokens: within the vocabulary, and not typed as ordinary text.
+fn ids(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let metadata = &subject.draft.metadata;
+    let mut roles = Vec::new();
+    for (i, (key, value)) in metadata.iter().enumerate() {
+        let is_id = key.starts_with("tokenizer.ggml.") && key.ends_with("_token_id");
+        let Some(id) = value.to_u64().filter(|_| is_id) else { continue };
+        if id < tokens {
+            roles.push((id, key, subject.value_of(i)));
+        } else if id != u64::from(u32::MAX) {
+            // Old converters wrote -1 without sign for a token that does not exist.
+            let message = format!("token {id} is outside of the vocabulary of {tokens}");
+            sink.report(
+                Finding::warning("token-id-range", message)
+                    .key(key)
+                    .at(subject.value_of(i))
+                    .help("set the id of a token that exists, or remove the key"),
+            )?;
+        }
+    }
+    roles.sort_unstable();
+    let mut roles = roles.into_iter().peekable();
+    let types = metadata.array(TYPES).into_iter().flat_map(Array::iter);
+    for (id, kind) in (0..tokens).zip(types) {
+        while let Some((_, key, at)) = roles.next_if(|(role, ..)| *role == id) {
+            use TokenType::{Byte, Normal, Unused};
+            let kind = kind.to_i64().and_then(TokenType::from_id);
+            let Some(kind @ (Normal | Unused | Byte)) = kind else { continue };
+            let message =
+                format!("token {id} has type {} in token_type instead of 3, control", kind.id());
+            sink.report(
+                Finding::warning("token-type", message)
+                    .key(key)
+                    .at(at)
+                    .help("text of users can contain the token as if it were ordinary text"),
+            )?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// The set of all tokens; reports duplicates.
+fn vocabulary<'d>(
+    subject: &Subject<'d>,
+    tokens: &'d Array,
+    sink: &mut dyn Sink,
+) -> ControlFlow<(), HashSet<&'d [u8]>> {
+    let mut known = HashSet::new();
+    let (mut repeated, mut empty) = (Faults::default(), 0u64);
+    for (id, token) in tokens.strings().into_iter().flatten().enumerate() {
+        if token.is_empty() {
+            empty += 1;
+        } else if known.insert(token) {
+            continue;
+        } else {
+            repeated.add(id, token);
+        }
+    }
+    let at = subject.value_at(TOKENS);
+    if let Some(which) = repeated.describe() {
+        let message = format!("tokens have the text of another: {which}");
+        let finding = Finding::error("token-duplicate", message).key(TOKENS).at(at);
+        sink.report(finding.help("programs end there, or differ on which of them a text gets"))?;
+    }
+    if empty > 1 {
+        let message = format!("{empty} tokens have no text");
+        sink.report(Finding::warning("token-empty", message).key(TOKENS).at(at))?;
+    }
+    ControlFlow::Continue(known)
+}
+
+/// Merges: two known tokens that make a third.
+fn merges(subject: &Subject, known: &HashSet<&[u8]>, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let Some(merges) = subject.draft.metadata.array(MERGES) else {
+        return ControlFlow::Continue(());
+    };
+    let (mut malformed, mut dangling) = (Faults::default(), Faults::default());
+    let mut joined = Vec::new();
+    for (i, merge) in merges.strings().into_iter().flatten().enumerate() {
+        // A part may begin with a space, hence the search from the second byte on.
+        let space = merge.iter().skip(1).position(|&byte| byte == b' ').map(|at| at + 1);
+        let Some((left, right)) = space.and_then(|at| {
+            let (left, right) = merge.split_at_checked(at)?;
+            Some((left, right.get(1..)?)).filter(|(_, right)| !right.is_empty())
+        }) else {
+            malformed.add(i, merge);
+            continue;
+        };
+        joined.clear();
+        joined.extend_from_slice(left);
+        joined.extend_from_slice(right);
+        if !(known.contains(left) && known.contains(right) && known.contains(&joined[..])) {
+            dangling.add(i, merge);
+        }
+    }
+    let at = subject.value_at(MERGES);
+    if let Some(which) = malformed.describe() {
+        let message = format!("not two parts with a space between: {which}");
+        sink.report(Finding::warning("merge-malformed", message).key(MERGES).at(at))?;
+    }
+    if let Some(which) = dangling.describe() {
+        let message = format!("parts or result are not in the vocabulary: {which}");
+        let help = "these merges are never made; vocabulary and merges may be of two models";
+        sink.report(Finding::warning("merge-unknown", message).key(MERGES).at(at).help(help))?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Byte tokens `<0x00>` to `<0xFF>`, by which any text can be spelled.
+fn bytes(subject: &Subject, tokens: &Array, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let mut found = [false; 256];
+    for token in tokens.strings().into_iter().flatten() {
+        if let Some(byte) = byte_of_token(token) {
+            found[usize::from(byte)] = true;
+        }
+    }
+    let Some(first) = found.iter().position(|&found| !found) else {
+        return ControlFlow::Continue(());
+    };
+    let count = found.iter().filter(|&&found| !found).count();
+    let message = format!("{count} of 256 byte tokens are missing; the first is <0x{first:02X}>");
+    sink.report(
+        Finding::warning("byte-tokens-missing", message)
+            .key(TOKENS)
+            .at(subject.value_at(TOKENS))
+            .help("text outside of the vocabulary cannot be spelled"),
+    )
+}
+
+/// How many elements have a fault, and which is the first.
+#[derive(Default)]
+struct Faults {
+    count: u64,
+    first: Option<String>,
+}
+
+impl Faults {
+    fn add(&mut self, i: usize, text: &[u8]) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| format!("element {i}, {}", shown(text)));
+    }
+
+    fn describe(&self) -> Option<String> {
+        let first = self.first.as_ref()?;
+        Some(match self.count {
+            1 => first.clone(),
+            count => format!("{count} elements, the first is {first}"),
+        })
+    }
+}
+
+/// Texts in broken files can be as long as the file.
+fn shown(text: &[u8]) -> String {
+    const SHOWN: usize = 40;
+    let text = text.get(..SHOWN).unwrap_or(text);
+    format!("{:?}", String::from_utf8_lossy(text))
+}

@@ -1,0 +1,6 @@
+//! Integration tests of the rules about models.
+
+mod codes;
+mod model_faults;
+mod reference_faults;
+mod sidecars;

@@ -1,0 +1,4 @@
+//! Integration tests of the format.
+
+mod faults;
+mod official;
