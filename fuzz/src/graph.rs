@@ -141,7 +141,7 @@ pub fn bases() -> &'static [Json] {
     static BASES: OnceLock<Vec<Json>> = OnceLock::new();
     BASES.get_or_init(|| {
         let base = |name| serde_json::to_value(tiny(name).ok()?.raw()).ok();
-        gguf_graph::architectures().filter_map(base).collect()
+        gguf_models::registry::architectures_with_graph().filter_map(base).collect()
     })
 }
 
@@ -246,7 +246,7 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
         _ => "without",
     };
     add(&mut architecture.tensors(&metadata), &mut tensors, wanted);
-    gguf_graph::build(&metadata, &tensors)
+    gguf_models::build_graph(&metadata, &tensors)
 }
 
 /// Blocks of two tokens, of which one is chosen, and the table of embeddings of two and three tokens.
@@ -305,7 +305,8 @@ mod tests {
     #[test]
     fn every_architecture_has_a_tiny_graph_that_runs() {
         let mut faults = Vec::new();
-        for name in gguf_graph::architectures().filter(|name| schema::architecture(name).is_some())
+        for name in gguf_models::registry::architectures_with_graph()
+            .filter(|name| schema::architecture(name).is_some())
         {
             match tiny(name) {
                 Err(fault) => faults.push(format!("{name} is not built: {fault}")),

@@ -1,8 +1,9 @@
 //! What must hold for any bytes taken as a file of a tokenizer.
 
+use gguf_models::convert::VocabularyKind;
 use std::fs;
 
-use gguf_convert::vocab::{Kind, Options, load};
+use gguf_convert::vocab::{Options, load};
 use gguf_tokenizer::{Compat, Decode, Encode, Tokenizer};
 
 /// A text with what tokenizers treat specially.
@@ -10,17 +11,27 @@ const TEXT: &str = "Hello  world, <s> it's 12345\n\n\u{2581}\u{e9}e\u{301}\u{1f6
 
 /// `tokenizer.json` is read, or not, without harm; and what could be read can encode a text.
 pub fn json(bytes: &[u8]) -> usize {
-    let kinds = [Kind::Bpe, Kind::Llama, Kind::Encoder, Kind::T5, Kind::Glm4];
+    let kinds = [
+        VocabularyKind::Bpe,
+        VocabularyKind::Llama,
+        VocabularyKind::Encoder,
+        VocabularyKind::T5,
+        VocabularyKind::Glm4,
+    ];
     file("tokenizer.json", bytes, &kinds)
 }
 
 /// The same of `tokenizer.model`.
 pub fn model(bytes: &[u8]) -> usize {
-    file("tokenizer.model", bytes, &[Kind::SentencePiece, Kind::T5, Kind::BpeElseSentencePiece])
+    file(
+        "tokenizer.model",
+        bytes,
+        &[VocabularyKind::SentencePiece, VocabularyKind::T5, VocabularyKind::BpeElseSentencePiece],
+    )
 }
 
 /// Returns the number of tokens of all that could be read.
-fn file(name: &str, bytes: &[u8], kinds: &[Kind]) -> usize {
+fn file(name: &str, bytes: &[u8], kinds: &[VocabularyKind]) -> usize {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(name), bytes).unwrap();
     let mut tokens = 0;

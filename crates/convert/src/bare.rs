@@ -6,8 +6,8 @@ use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::Target;
 
-use crate::assembly;
 use crate::hf::{self, Conversion};
+use gguf_models::convert::assembly;
 
 /// What the conversion of a lone file can be asked for.
 #[derive(Clone, Debug)]

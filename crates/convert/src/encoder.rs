@@ -10,10 +10,11 @@ use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
-use crate::assembly::{self, Assembly, refuse_unknown};
-use crate::family::{self, Encoder, Made, Mapping, Parts, encoder, encoder_classes};
 use crate::general::General;
 use crate::hf::{self, Conversion, Options};
+use gguf_models::convert::assembly::{self, Assembly, refuse_unknown};
+use gguf_models::convert::{self as converters, Mapping};
+use gguf_models::mmproj::{self, Encoder, Made, Parts, encoder_classes};
 
 /// Plans the conversion of the encoder in `dir`, whose tensors are `checkpoint`'s.
 ///
@@ -21,7 +22,7 @@ use crate::hf::{self, Conversion, Options};
 /// If a file is missing or wrong, if the model has no encoder of a known class, or if the tensors do not
 /// make up what the configuration describes.
 pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
-    let mut model = match family::configuration(dir, checkpoint)? {
+    let mut model = match converters::inferred_config(dir, checkpoint)? {
         Some(model) => model,
         None => Config::read_whole(dir)?,
     };
@@ -75,15 +76,15 @@ fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error
     };
     if let Some(like) = &options.like {
         let class = encoder_classes().into_iter().find(|class| class.eq_ignore_ascii_case(like));
-        return class.and_then(encoder::find).ok_or_else(|| {
+        return class.and_then(mmproj::find).ok_or_else(|| {
             let (what, help) = unknown(like, format!("`{like}` is no known class with an encoder"));
             Error::request("class-unknown", what, help)
         });
     }
-    if let Some(encoder) = encoder::of_params(model) {
+    if let Some(encoder) = mmproj::of_params(model) {
         return Ok(encoder);
     }
-    encoder::class(model).and_then(encoder::find).ok_or_else(|| {
+    mmproj::class(model).and_then(mmproj::find).ok_or_else(|| {
         let class = model.class().unwrap_or("?");
         let what =
             format!("the class `{class}` is not known to have an encoder of images or sound");
@@ -149,5 +150,5 @@ fn shape(checkpoint: &Checkpoint, entry: &Entry, dims: &[u64]) -> Result<Shape, 
         [] => Shape::new(&[1]),
         _ => None,
     };
-    merged.map_or_else(|| hf::shape(checkpoint, entry), Ok)
+    merged.map_or_else(|| assembly::shape(checkpoint, entry), Ok)
 }

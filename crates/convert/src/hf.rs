@@ -1,9 +1,10 @@
 //! Hugging Face checkpoint directories.
 
+use gguf_models::convert::VocabularyKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, Shape, TensorType};
+use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
 use gguf_models::schema::Need;
@@ -11,11 +12,11 @@ use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
-use crate::assembly::{self, Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
-use crate::family::{self, Family, MappedTensor, Mapping, Values, foreign};
 use crate::general::General;
-use crate::target::Target;
 use crate::{encoder, vocab};
+use gguf_models::convert::assembly::{self, Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
+use gguf_models::convert::target::Target;
+use gguf_models::convert::{self as converters, Converter, MappedTensor, Mapping, Values, foreign};
 
 const CHAT_TEMPLATE: &str = "tokenizer.chat_template";
 
@@ -64,30 +65,33 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     if options.mmproj {
         return encoder::plan(dir, checkpoint, options);
     }
-    let mut config = match family::configuration(dir, checkpoint)? {
+    let mut config = match converters::inferred_config(dir, checkpoint)? {
         Some(config) => config,
         None => Config::read(dir)?,
     };
-    let family = find_family(&mut config, checkpoint, options)?;
-    family.complete(&mut config)?;
-    let family = family.of_model(&config);
-    let drafted = Target::of(&mut config, family, dir, options.target_model_dir.as_deref())?;
-    family.survey(&mut config, checkpoint.entries.iter().map(|entry| entry.name.as_str()));
+    let converter = find_family(&mut config, checkpoint, options)?;
+    converter.complete_config(&mut config)?;
+    let converter = converter.of_model(&config);
+    let drafted = Target::of(&mut config, converter, dir, options.target_model_dir.as_deref())?;
+    converter.infer_from_tensors(
+        &mut config,
+        checkpoint.entries.iter().map(|entry| entry.name.as_str()),
+    );
     if !options.vocab_only {
-        family.values(&mut config, &Values::of(checkpoint))?;
+        converter.infer_from_values(&mut config, &Values::of(checkpoint))?;
     }
     let mut notes = Vec::new();
     let mut tensors = match options.vocab_only {
         true => Vec::new(),
-        false => tensors(&config, family, checkpoint, &mut notes)?,
+        false => tensors(&config, converter, checkpoint, &mut notes)?,
     };
-    tie_output(&config, family, &mut tensors);
+    tie_output(&config, converter, &mut tensors);
     follow_embedding(&mut config, &tensors, &mut notes)?;
 
     let matrices = matrix_type(&tensors);
     let target = match options.outtype {
         Some(target) => target,
-        None if family.keeps_types => Recipe::Mix(Mix::MXFP4_MOE),
+        None if converter.keeps_types() => Recipe::Mix(Mix::MXFP4_MOE),
         None => Recipe::Type(kept_type(&tensors).unwrap_or(matrices)),
     };
     let file_type = target.file_type().ok_or_else(|| {
@@ -103,18 +107,18 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
         options.model_name.as_deref(),
     )?;
     let mut metadata = Metadata::new();
-    metadata.set("general.architecture", family.architecture);
-    if family.template_first {
+    metadata.set("general.architecture", converter.architecture());
+    if converter.chat_template_first() {
         // Its place, until it is known.
         metadata.set(CHAT_TEMPLATE, "");
     }
-    family.first_metadata(&config, &mut metadata)?;
+    converter.leading_metadata(&config, &mut metadata)?;
     metadata.set("general.type", "model");
     general.write_to(&mut metadata);
-    family.metadata(&config, file_type.number(), &mut metadata)?;
+    converter.metadata(&config, file_type.number(), &mut metadata)?;
     metadata.set("general.quantization_version", gguf::QUANTIZATION_VERSION);
-    let own = (family.vocabulary, family.pre_tokenizers);
-    let (kind, hints) = drafted.as_ref().map_or(own, |target| target.vocabulary(family));
+    let own = (converter.vocabulary(), converter.pre_tokenizers());
+    let (kind, hints) = drafted.as_ref().map_or(own, |target| target.vocabulary(converter));
     let vocabulary = vocab::load(
         drafted.as_ref().map_or(dir, Target::dir),
         kind,
@@ -122,7 +126,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
             pre: options.pre.as_deref(),
             hints,
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
-            architecture: Some(family.architecture),
+            architecture: Some(converter.architecture()),
         },
     )?;
     vocab::require_pre(options.pre.as_deref(), &vocabulary.metadata)?;
@@ -135,7 +139,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
         // Some families state one of these among their hyper-parameters.
         metadata.set(key.to_owned(), value.clone());
     }
-    family.last_metadata(&config, &mut metadata)?;
+    converter.trailing_metadata(&config, &mut metadata)?;
 
     let mut job = Job { metadata, items: Vec::new(), check_finite: true, order: ByteOrder::Little };
     if options.vocab_only {
@@ -147,13 +151,13 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     let file_name = ModelName::from_metadata(&job.metadata, Some(file_type.name())).to_string();
     let float = |tensor: &Tensor, matrices| match tensor.stored_type {
         whole @ (TensorType::I32 | TensorType::I64) => whole,
-        _ if (family.kept)(&config, &tensor.name) => TensorType::F32,
+        _ if converter.keeps_f32(&config, &tensor.name) => TensorType::F32,
         _ => float_type(&tensor.name, &tensor.shape, matrices),
     };
     match options.outtype {
-        None if family.keeps_types => {
-            let of_eight_bits = made_of_eight_bits(&config, family, checkpoint)?;
-            job.items = as_stored(tensors, |tensor| match own_type(tensor, &of_eight_bits) {
+        None if converter.keeps_types() => {
+            let fp8 = fp8_tensors(&config, converter, checkpoint)?;
+            job.items = as_stored(tensors, |tensor| match own_type(tensor, &fp8) {
                 Some(own) => own,
                 None => float(tensor, matrices),
             });
@@ -181,25 +185,25 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
 pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
     if Config::file_in(dir).is_some() {
         let mut config = Config::read(dir)?;
-        let native = family::of_params(&config)?;
-        if let Some(family) = native.or_else(|| config.class().ok().and_then(family::find)) {
-            family.complete(&mut config)?;
-            let family = family.of_model(&config);
+        let native = converters::consolidated::find(&config)?;
+        if let Some(converter) = native.or_else(|| config.class().ok().and_then(converters::find)) {
+            converter.complete_config(&mut config)?;
+            let converter = converter.of_model(&config);
             let options = vocab::Options {
                 pre: None,
-                hints: family.pre_tokenizers,
+                hints: converter.pre_tokenizers(),
                 vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
                 architecture: None,
             };
-            let mut vocabulary = vocab::load(dir, family.vocabulary, &options)?;
-            vocabulary.metadata.set("general.architecture", family.architecture);
+            let mut vocabulary = vocab::load(dir, converter.vocabulary(), &options)?;
+            vocabulary.metadata.set("general.architecture", converter.architecture());
             return Ok(vocabulary);
         }
     }
     let tokenizer = json::read_optional(&dir.join("tokenizer.json"))?.unwrap_or_default();
     let kind = match tokenizer["model"]["type"].as_str() {
-        Some("WordPiece" | "Unigram") => vocab::Kind::Encoder,
-        _ => vocab::Kind::Llama,
+        Some("WordPiece" | "Unigram") => VocabularyKind::Encoder,
+        _ => VocabularyKind::Llama,
     };
     vocab::load(dir, kind, &vocab::Options::default())
 }
@@ -209,33 +213,33 @@ pub(crate) fn find_family(
     config: &mut Config,
     checkpoint: &Checkpoint,
     options: &Options,
-) -> Result<&'static Family, Error> {
+) -> Result<&'static dyn Converter, Error> {
     if let Some(like) = &options.like {
-        let class = family::class_like(like).ok_or_else(|| {
+        let class = converters::class_like(like).ok_or_else(|| {
             let what = format!("`{like}` is no known class or architecture");
-            let help = format!("known classes are {}", family::classes().join(", "));
+            let help = format!("known classes are {}", converters::classes().join(", "));
             Error::request("class-unknown", what, help)
         })?;
         config.set_class(class);
     }
-    if let Some(family) = family::of_params(config)? {
-        return Ok(family);
+    if let Some(converter) = converters::consolidated::find(config)? {
+        return Ok(converter);
     }
     let class = config.class()?;
-    family::find(class).ok_or_else(|| {
-        if let Some(body) = family::class_with_body(class) {
+    converters::find(class).ok_or_else(|| {
+        if let Some(body) = converters::class_with_body(class) {
             let what = format!("the class `{class}` has a head that no GGUF holds");
             let help = format!("save the model in `transformers` as `{body}`, and convert that");
             return Error::input("checkpoint-misfit", config.path(), what, help);
         }
-        if family::encoder::find(class).is_some() {
+        if gguf_models::mmproj::find(class).is_some() {
             let what = format!("of the class `{class}` no text model is known");
             let help = "`--mmproj` converts what sees or hears; the text model may have a checkpoint of its own";
             return Error::input("class-unknown", config.path(), what, help);
         }
         let names = checkpoint.entries.iter().map(|entry| entry.name.as_str());
-        let help = match &family::classes_with_tensors(config, names)[..] {
-            [] => format!("known classes are {}", family::classes().join(", ")),
+        let help = match &converters::classes_with_tensors(config, names)[..] {
+            [] => format!("known classes are {}", converters::classes().join(", ")),
             alike => format!(
                 "its tensors have the names of {0}; if it computes the same, convert with \
                  `--like {1}`",
@@ -254,10 +258,10 @@ pub(crate) fn find_family(
 
 /// Some architectures have no output matrix that is the embedding: then the embedding is written
 /// twice.
-fn tie_output(config: &Config, family: &Family, tensors: &mut Vec<Tensor>) {
+fn tie_output(config: &Config, converter: &'static dyn Converter, tensors: &mut Vec<Tensor>) {
     const OUTPUT: &str = "output.weight";
     let is_tied = matches!(config.bool("tie_word_embeddings"), Ok(Some(true)));
-    let schema = gguf_models::schema::architecture(family.architecture);
+    let schema = gguf_models::schema::architecture(converter.architecture());
     let is_needed = schema.is_some_and(|schema| {
         schema.tensor_names().any(|(name, need)| name == OUTPUT && need == Need::Required)
     });
@@ -292,22 +296,23 @@ fn follow_embedding(
 /// The tensors of the output, in the order in which the checkpoint completes them.
 pub(crate) fn tensors(
     config: &Config,
-    family: &Family,
+    converter: &'static dyn Converter,
     checkpoint: &Checkpoint,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Tensor>, Error> {
-    let computed = family.computed(config)?.into_iter();
+    let computed = converter.computed_tensors(config)?.into_iter();
     let computed = computed.map(|(name, values)| assembly::computed(name, values)).collect();
-    let mut assembly = Assembly::new(checkpoint, computed).rows_of_parts(family.rows_of_parts);
+    let mut assembly =
+        Assembly::new(checkpoint, computed).rows_of_parts(converter.row_stacked_suffixes());
     let mut unknown = Vec::new();
     let mut other_modalities = 0;
     for entry in &checkpoint.entries {
         let name = foreign::text_name(&entry.name);
-        if let Some(tensor) = (family.whole)(config, checkpoint, &name)? {
+        if let Some(tensor) = converter.combine_tensor(config, checkpoint, &name)? {
             assembly.push(tensor);
             continue;
         }
-        let made = match family.mapping(config, &name)? {
+        let made = match converter.mapping(config, &name)? {
             Mapping::Made(made) => made,
             Mapping::Behind(vectors, made) => {
                 for (name, values) in vectors {
@@ -332,7 +337,7 @@ pub(crate) fn tensors(
             Mapping::Unknown if name.contains('/') => {
                 notes.push(format!(
                     "left out `{name}`: {} files have no place for what stands behind the pooling",
-                    family.architecture
+                    converter.architecture()
                 ));
                 continue;
             }
@@ -341,28 +346,28 @@ pub(crate) fn tensors(
                 continue;
             }
         };
-        assembly.add(entry, shape(checkpoint, entry)?, made)?;
+        assembly.add(entry, assembly::shape(checkpoint, entry)?, made)?;
     }
-    refuse_unknown(&unknown, family.architecture, checkpoint)?;
+    refuse_unknown(&unknown, converter.architecture(), checkpoint)?;
     if other_modalities > 0 {
         notes.push(format!(
             "left out {other_modalities} tensors that see or hear: this is the text model only"
         ));
     }
     let mut tensors = assembly.finish(config)?;
-    (family.arranged)(&mut tensors);
-    if let Some(list) = family.list
+    converter.order_tensors(&mut tensors);
+    if let Some(list) = converter.list_tensor()
         && let Some(numbers) = config.json().get(list).and_then(|numbers| numbers.as_array())
     {
         let numbers: Vec<i64> = numbers.iter().filter_map(|number| number.as_i64()).collect();
-        tensors.push(assembly::whole(list, &numbers));
+        tensors.push(assembly::integer_list(list, &numbers));
     }
     Ok(tensors)
 }
 
 /// A tensor that programs have no place for can only be left out if it does nothing.
 fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
-    let tensor = whole(checkpoint, entry)?;
+    let tensor = assembly::unmodified(checkpoint, entry)?;
     let mut bytes = Vec::new();
     for row in 0..tensor.rows() {
         tensor.read_rows(row, 1, &mut bytes)?;
@@ -385,25 +390,6 @@ fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// A tensor of the checkpoint as it is, under its foreign name.
-pub(crate) fn whole(checkpoint: &Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
-    Ok(assembly::stored(checkpoint, entry, shape(checkpoint, entry)?))
-}
-
-/// Our order of dimensions is the reverse of the checkpoint's.
-pub(crate) fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
-    let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
-    Shape::new(&dims).ok_or_else(|| {
-        let what = format!("tensor `{}` has {} dimensions", entry.name, dims.len());
-        Error::input(
-            "checkpoint-tensor-unexpected",
-            &checkpoint.path_of(entry),
-            what,
-            "a GGUF tensor has at most four",
-        )
-    })
 }
 
 /// Without a tensor there is no model.
@@ -452,13 +438,13 @@ fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
 }
 
 /// The type of floats that a tensor keeps; `None` if it depends on others, or on its name.
-fn own_type(tensor: &Tensor, of_eight_bits: &BTreeSet<String>) -> Option<TensorType> {
+fn own_type(tensor: &Tensor, fp8: &BTreeSet<String>) -> Option<TensorType> {
     const BLOCKS: TensorType = TensorType::Q8_0;
     if tensor.shape.len() < 2 || tensor.name.ends_with("_norm.weight") {
         return None;
     }
     match tensor.stored_type {
-        TensorType::F32 if of_eight_bits.contains(&tensor.name) => {
+        TensorType::F32 if fp8.contains(&tensor.name) => {
             // Rows that are not whole blocks.
             let fits = BLOCKS.byte_len(&tensor.shape).is_some();
             Some(if fits { BLOCKS } else { TensorType::F16 })
@@ -469,14 +455,14 @@ fn own_type(tensor: &Tensor, of_eight_bits: &BTreeSet<String>) -> Option<TensorT
 }
 
 /// The names of tensors that are made of floats of eight bits.
-fn made_of_eight_bits(
+fn fp8_tensors(
     config: &Config,
-    family: &Family,
+    converter: &'static dyn Converter,
     checkpoint: &Checkpoint,
 ) -> Result<BTreeSet<String>, Error> {
     let mut names = BTreeSet::new();
     for entry in checkpoint.entries.iter().filter(|entry| entry.is_eight_bits) {
-        if let Mapping::Made(made) = family.mapping(config, &foreign::text_name(&entry.name))? {
+        if let Mapping::Made(made) = converter.mapping(config, &foreign::text_name(&entry.name))? {
             names.extend(made.into_iter().map(|made| made.name));
         }
     }

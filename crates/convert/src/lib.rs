@@ -29,21 +29,18 @@
 //! # Ok::<(), gguf::Error>(())
 //! ```
 
-mod assembly;
 pub mod bare;
 pub mod encoder;
 pub mod export;
-mod family;
-mod folded;
 pub mod general;
 pub mod hf;
 pub mod lora;
 pub mod provenance;
-mod target;
 pub mod vocab;
 
-pub use family::{architectures_of_classes, classes, encoder_classes};
+pub use gguf_models::convert::{architectures_of_classes, classes};
+pub use gguf_models::mmproj::encoder_classes;
 /// Patterns of tensor names, in which `{}` stands for a number.
 pub mod names {
-    pub use crate::family::names::{captures, filled};
+    pub use gguf_models::convert::tensor_names::{captures, filled};
 }

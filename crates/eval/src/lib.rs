@@ -14,7 +14,7 @@
 //! use gguf_store::Model;
 //!
 //! let model = Model::open("model.gguf".as_ref() as &std::path::Path)?;
-//! let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model))?;
+//! let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model))?;
 //! let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact)?);
 //! // Ids of a long text, which begins with token 1, as every window is to.
 //! let windows = Windows::new(vec![1, 15043, 3186], Some(1), Cut::default())?;

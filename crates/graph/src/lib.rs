@@ -6,12 +6,9 @@
 //! from the metadata of a model, [`stored`] puts it into a file and reads it back; `docs/graph.md`
 //! specifies the stored form.
 
-mod build;
 mod cost;
 mod dot;
-mod family;
 mod graph;
-mod layers;
 mod op;
 mod parts;
 mod raw;
@@ -19,9 +16,7 @@ mod rotation;
 mod shape;
 pub mod stored;
 
-pub use build::build;
 pub use cost::{Cost, Load};
-pub use family::architectures;
 pub use graph::{Graph, Limits, Rows, Shape};
 pub use op::{
     Among, Attention, Blocks, Bucket, Choose, Compress, Decay, Experts, Function, GateFunction,

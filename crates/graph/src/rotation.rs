@@ -39,7 +39,7 @@ pub struct Rotation {
 
 impl Rotation {
     /// The same with the bounds of YaRN as they are.
-    pub(crate) fn unrounded(mut self) -> Self {
+    pub fn unrounded(mut self) -> Self {
         if let Stretch::Yarn { rounded, .. } = &mut self.stretch {
             *rounded = false;
         }
@@ -47,7 +47,7 @@ impl Rotation {
     }
 
     /// The same with positions as they are.
-    pub(crate) fn plain(self) -> Self {
+    pub fn plain(self) -> Self {
         Self { stretch: Stretch::None, magnitude: 1.0, factors: Factors::None, ..self }
     }
 }

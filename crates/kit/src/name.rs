@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use gguf::{Gguf, Metadata, ModelName, NameShard, ParameterCount, TensorInfo, shard_keys};
-use gguf_models::schema;
 use gguf_quantize::recipe::Target;
 use gguf_store::{LocalFile, Model};
 

@@ -1,7 +1,6 @@
 //! A job for the pipeline from an old model.
 
 use gguf::{ByteOrder, Error, ModelName, Shape, TensorType};
-use gguf_models::schema;
 use gguf_pipeline::{Content, Item, Job, Tensor};
 use gguf_quantize::recipe::Target;
 

@@ -179,9 +179,9 @@ fn tokenizer(
         return Ok(tokens::write(old, pre.unwrap_or(usual), metadata));
     };
     let (kind, hints): (_, &[&str]) = match old.layout.program {
-        Program::Llama => (vocab::Kind::Llama, &[]),
-        Program::Replit => (vocab::Kind::SentencePieceElseBpe, &[]),
-        _ => (vocab::Kind::Bpe, &[usual]),
+        Program::Llama => (gguf_models::convert::VocabularyKind::Llama, &[]),
+        Program::Replit => (gguf_models::convert::VocabularyKind::SentencePieceElseBpe, &[]),
+        _ => (gguf_models::convert::VocabularyKind::Bpe, &[usual]),
     };
     let vocab_size = old.header.get(Field::Vocabulary).map(u64::from);
     let loaded =

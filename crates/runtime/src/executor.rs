@@ -113,7 +113,7 @@ impl Executor {
         self.graph.output(kind).map(|(_, shape)| shape.width as usize)
     }
 
-    /// The tensors of a model, as [`gguf_graph::build`] wants them.
+    /// The tensors of a model, as [`gguf_models::build_graph`] wants them.
     pub fn tensors(model: &Model) -> impl Iterator<Item = &TensorInfo> {
         model.tensors().iter().map(|tensor| &tensor.info)
     }

@@ -13,7 +13,7 @@
 //! use gguf_runtime::{Arithmetic, Batch, Context, ContextOptions, Executor};
 //!
 //! let model = gguf_store::Model::open("model.gguf".as_ref())?;
-//! let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model))?;
+//! let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model))?;
 //! let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact)?);
 //! let mut context = Context::new(executor, ContextOptions::default())?;
 //! // The scores of the token after these three; the context keeps them for what follows.

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use gguf_graph::{OutputKind, architectures};
+use gguf_graph::OutputKind;
+use gguf_models::registry::architectures_with_graph as architectures;
 use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
 
 #[allow(dead_code)] // The fuzz target wants more of it.

@@ -1,7 +1,7 @@
 //! Tiny models of every family with random weights: what comes out does not depend on how their
 //! tokens are cut into batches, also across the edges of windows and chunks.
 
-#[path = "../../graph/tests/tiny/mod.rs"]
+#[path = "../../models/tests/integration/tiny/mod.rs"]
 mod tiny;
 
 use std::path::Path;
@@ -29,7 +29,7 @@ fn batches_do_not_change_the_logits() {
         tensors.retain(|tensor| !tensor.name.starts_with("cls."));
         write(&metadata, tensors, &path);
         let model = gguf_store::Model::open(&path).unwrap();
-        let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model)).unwrap();
+        let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
         // Encoders see their text whole, or something else.
         let ops = &graph.main().0.ops;
         if graph.encoder().is_some() || ops.iter().any(|op| op.sees_whole_batch()) {

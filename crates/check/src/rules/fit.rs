@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gguf::TensorInfo;
-use gguf_models::schema::{ARCHITECTURES, Architecture, Need};
+use gguf_models::schema::{Architecture, Need, architectures};
 
 /// How well the names of tensors fit an architecture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +41,7 @@ impl Fit {
     /// The best fit, and the architectures that lack and miss no more than that.
     pub fn best(names: &HashSet<String>) -> Option<(Self, String)> {
         const SHOWN: usize = 3;
-        let fits = ARCHITECTURES.iter().filter(|architecture| !architecture.open);
+        let fits = architectures().filter(|architecture| !architecture.open);
         let mut fits: Vec<_> = fits.map(|one| (Self::of(one, names), one.name)).collect();
         fits.retain(|(fit, _)| fit.known > 0);
         fits.sort();

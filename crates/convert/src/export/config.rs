@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::rope;
 use super::value::value;
-use crate::family::{Exported, Family};
+use gguf_models::convert::{Converter, Exported};
 
 /// Numbers that most families write alike: key under the architecture's name, field.
 const NUMBERS: [(&str, &str); 13] = [
@@ -36,9 +36,13 @@ const BIASES: [(&str, &str); 2] =
 ///
 /// # Errors
 /// If the family cannot be undone, or a scaling tensor cannot be read.
-pub(super) fn of(model: &Model, family: &Family, exported: &Exported) -> Result<Value, Error> {
+pub(super) fn of(
+    model: &Model,
+    converter: &'static dyn Converter,
+    exported: &Exported,
+) -> Result<Value, Error> {
     let metadata = model.metadata();
-    let architecture = family.architecture;
+    let architecture = converter.architecture();
     let mut config = Map::new();
     config.insert("architectures".into(), json!([exported.class]));
     config.insert("model_type".into(), exported.model_type.into());
@@ -94,15 +98,15 @@ pub(super) fn of_model(error: Error, config: &Path, model: &Model) -> Error {
 /// If the configuration lacks what a conversion needs.
 pub(super) fn not_restored(
     metadata: &Metadata,
-    family: &Family,
+    converter: &'static dyn Converter,
     config: &Config,
 ) -> Result<Vec<String>, Error> {
     let mut restored = Metadata::default();
     let file_type = metadata.u64("general.file_type").unwrap_or_default() as u32;
-    family.first_metadata(config, &mut restored)?;
-    family.metadata(config, file_type, &mut restored)?;
-    family.last_metadata(config, &mut restored)?;
-    let prefix = format!("{}.", family.architecture);
+    converter.leading_metadata(config, &mut restored)?;
+    converter.metadata(config, file_type, &mut restored)?;
+    converter.trailing_metadata(config, &mut restored)?;
+    let prefix = format!("{}.", converter.architecture());
     let of_family = |key: &str| key.starts_with(&prefix);
     let lost =
         metadata.iter().filter(|(key, value)| of_family(key) && restored.get(key) != Some(value));

@@ -7,7 +7,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Misfit, RowSlice, Step, Tensor};
 use gguf_store::{Model, ModelTensor};
 
-use crate::family::{ExpertSlot, Exported, Family, MappedTensor, Mapping};
+use gguf_models::convert::{Converter, ExpertSlot, Exported, MappedTensor, Mapping};
 
 /// Experts that a pattern is filled in for at most: more than any model has.
 const MOST: u64 = 10_000;
@@ -26,19 +26,19 @@ struct SourceTensor {
 /// If a tensor has no foreign name, or a step cannot be undone.
 pub(super) fn tensors(
     model: &Model,
-    family: &Family,
+    converter: &'static dyn Converter,
     exported: &Exported,
     config: &Config,
     notes: &mut Vec<String>,
 ) -> Result<Vec<(Tensor, TensorType)>, Error> {
     let by_name: BTreeMap<&str, &ModelTensor> =
         model.tensors().iter().map(|tensor| (&*tensor.info.name, tensor)).collect();
-    let architecture = family.architecture;
+    let architecture = converter.architecture();
     let refused = |what: String| {
         let help = "export the tensors under their GGUF names: --to safetensors --keep-names";
         Error::request("export-unsupported", what, help)
     };
-    let (makers, vectors) = makers(model, family, exported, config, &by_name)?;
+    let (makers, vectors) = makers(model, converter, exported, config, &by_name)?;
     // Our name to how many parts of how many have makers, and to the makers that it comes first of.
     let mut parts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     let mut first_of: BTreeMap<&str, Vec<&SourceTensor>> = BTreeMap::new();
@@ -51,7 +51,7 @@ pub(super) fn tensors(
             first_of.entry(&first.name).or_default().push(maker);
         }
     }
-    let computed = family.computed(config)?.into_iter().map(|(name, _)| name);
+    let computed = converter.computed_tensors(config)?.into_iter().map(|(name, _)| name);
     let computed: BTreeSet<String> = computed.chain(vectors).collect();
     let mut tensors = Vec::new();
     for tensor in model.tensors() {
@@ -75,7 +75,7 @@ pub(super) fn tensors(
             let whole = |made: &MappedTensor| {
                 by_name.get(&*made.name).map(|tensor| Tensor::of_model(tensor))
             };
-            let undone = undone(family, &maker.made, &whole).map_err(|what| {
+            let undone = undone(converter, &maker.made, &whole).map_err(|what| {
                 refused(format!("tensor `{name}` cannot become `{}`: it {what}", maker.name))
             })?;
             let types = maker.made.iter().filter_map(whole).map(|tensor| tensor.stored_type);
@@ -94,12 +94,12 @@ pub(super) fn tensors(
 /// these and are of no foreign tensor.
 fn makers(
     model: &Model,
-    family: &Family,
+    converter: &'static dyn Converter,
     exported: &Exported,
     config: &Config,
     by_name: &BTreeMap<&str, &ModelTensor>,
 ) -> Result<(Vec<SourceTensor>, Vec<String>), Error> {
-    let prefix = format!("{}.", family.architecture);
+    let prefix = format!("{}.", converter.architecture());
     let count = |is_counter: &dyn Fn(&str) -> bool| {
         let counters = model.metadata().iter().filter_map(|(key, value)| {
             value.to_u64().filter(|_| key.strip_prefix(&prefix).is_some_and(is_counter))
@@ -114,7 +114,7 @@ fn makers(
     let mut taken: BTreeMap<String, BTreeSet<Option<u32>>> = BTreeMap::new();
     // Whether the tensor of this name makes what nothing before it makes.
     let mut take = |name: String| {
-        let made = match family.mapping(config, &name)? {
+        let made = match converter.mapping(config, &name)? {
             Mapping::Made(made) => made,
             Mapping::Behind(beside, made) => {
                 vectors.extend(beside.into_iter().map(|(name, _)| name));
@@ -170,7 +170,7 @@ fn makers(
 
 /// The foreign tensor that `made` is made of, which `whole` finds.
 fn undone(
-    family: &Family,
+    converter: &'static dyn Converter,
     made: &[MappedTensor],
     whole: &impl Fn(&MappedTensor) -> Option<Tensor>,
 ) -> Result<Tensor, Misfit> {
@@ -179,23 +179,27 @@ fn undone(
         made.iter().map(tensor).collect::<Result<Vec<_>, _>>()
     };
     let is_float = |tensor: &Tensor| tensor.stored_type == TensorType::F32;
-    match undo(family, made, tensors()?) {
+    match undo(converter, made, tensors()?) {
         // Of blocks columns cannot become rows, and tensors of different types none.
         Err(_) if !tensors()?.iter().all(is_float) => {
             let decoded = tensors()?.into_iter().map(|tensor| tensor.changed(Step::Decode));
-            undo(family, made, decoded.collect::<Result<_, _>>()?)
+            undo(converter, made, decoded.collect::<Result<_, _>>()?)
         }
         result => result,
     }
 }
 
 /// The foreign tensor that these are made of, each as `made` says.
-fn undo(family: &Family, made: &[MappedTensor], tensors: Vec<Tensor>) -> Result<Tensor, Misfit> {
+fn undo(
+    converter: &'static dyn Converter,
+    made: &[MappedTensor],
+    tensors: Vec<Tensor>,
+) -> Result<Tensor, Misfit> {
     let is_pick = |step: &Step| matches!(step, Step::Pick { .. });
     let mut pieces = made.iter().zip(tensors).map(|(made, whole)| {
         let tensor = match made.slot {
             None => whole,
-            Some(part) if family.has_rows_of_parts(&made.name) => {
+            Some(part) if converter.is_row_stacked(&made.name) => {
                 part_of(with_parts(whole, part.count)?, part)?
             }
             Some(part) => part_of(whole, part)?,

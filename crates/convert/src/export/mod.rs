@@ -20,7 +20,7 @@ use gguf_store::Model;
 use serde_json::Value;
 pub use tokenizer::{Tokenizer, tokenizer};
 
-use crate::family;
+use gguf_models::convert as converters;
 
 /// What an export can be asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,13 +57,13 @@ pub struct Export {
 pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
-    let (family, exported) = family::exported(model).ok_or_else(|| {
-        if let Some(why) = family::one_way(architecture) {
+    let (converter, exported) = converters::exported(model).ok_or_else(|| {
+        if let Some(why) = converters::export_refusal(architecture) {
             let what = format!("no checkpoint can be made of {architecture} models: {why}");
             let help = "export the tensors under their GGUF names: --to safetensors --keep-names";
             return Error::request("export-architecture", what, help);
         }
-        let what = match (architecture, family::is_known(architecture)) {
+        let what = match (architecture, converters::is_known(architecture)) {
             ("", _) => "the file does not say which architecture its model has".to_owned(),
             (_, false) => format!("no checkpoints of the architecture `{architecture}` are known"),
             (_, true) => format!(
@@ -75,23 +75,23 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
         Error::request("export-architecture", what, help)
     })?;
     let mut notes = Vec::new();
-    let mut config = config::of(model, family, &exported)?;
+    let mut config = config::of(model, converter, &exported)?;
     let mut as_config = Config::of(config.clone()).beside(exported.files.iter().cloned());
     let of_config = as_config.path().to_owned();
     let of_model = |error| config::of_model(error, &of_config, model);
-    family.complete(&mut as_config).map_err(of_model)?;
+    converter.complete_config(&mut as_config).map_err(of_model)?;
     for (field, value) in &exported.unwritten {
         as_config.set(field, value.clone());
     }
-    let of_keys = config::not_restored(metadata, family, &as_config).map_err(of_model)?;
+    let of_keys = config::not_restored(metadata, converter, &as_config).map_err(of_model)?;
     notes.extend(of_keys);
-    let tensors = foreign::tensors(model, family, &exported, &as_config, &mut notes);
+    let tensors = foreign::tensors(model, converter, &exported, &as_config, &mut notes);
     let tensors = tensors.map_err(of_model)?;
     let tensors = with_types(tensors, options);
     let dtype = tensors.iter().find(|(tensor, _)| tensor.shape.len() > 1).map(|(_, ty)| *ty);
     config["torch_dtype"] = safetensors::torch_name(dtype.unwrap_or(TensorType::F32)).into();
 
-    let (kind, hints) = (family.vocabulary, family.pre_tokenizers);
+    let (kind, hints) = (converter.vocabulary(), converter.pre_tokenizers());
     let Tokenizer { mut files, config: fields, notes: of_tokenizer } =
         tokenizer(metadata, kind, hints, &config)?;
     notes.extend(of_tokenizer);

@@ -6,8 +6,8 @@ use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::value::value;
-use crate::family::llama3_factors;
 use crate::lora::merge::floats;
+use gguf_models::convert::llama3_factors;
 
 /// Key under `rope.scaling`, field.
 const SCALING: [(&str, &str); 7] = [

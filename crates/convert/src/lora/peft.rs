@@ -15,9 +15,9 @@ use gguf_quantize::recipe::{Mix, Target as Recipe};
 use serde_json::Value;
 
 use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
-use crate::family::{ExpertSlot, Family, MappedTensor, Mapping};
 use crate::general::General;
 use crate::hf::{self, Conversion, Options};
+use gguf_models::convert::{Converter, ExpertSlot, MappedTensor, Mapping, assembly};
 
 /// The file by which a directory is known to hold an adapter.
 pub const CONFIG: &str = "adapter_config.json";
@@ -73,11 +73,11 @@ pub fn plan(
     options: &Options,
 ) -> Result<Conversion, Error> {
     let mut config = Config::read(base)?;
-    let family = hf::find_family(&mut config, checkpoint, options)?;
-    family.complete(&mut config)?;
-    let family = family.of_model(&config);
+    let converter = hf::find_family(&mut config, checkpoint, options)?;
+    converter.complete_config(&mut config)?;
+    let converter = converter.of_model(&config);
     let adapter = AdapterConfig::read(dir)?;
-    let tensors = tensors(&adapter, &config, family, checkpoint)?;
+    let tensors = tensors(&adapter, &config, converter, checkpoint)?;
     if tensors.is_empty() {
         return Err(incomplete(&adapter, "has no matrices".into()));
     }
@@ -93,13 +93,13 @@ pub fn plan(
     // The size in the name of an adapter would be that of its own few weights.
     let general = General { size_label: None, ..general };
     let mut metadata = Metadata::new();
-    metadata.set("general.architecture", family.architecture);
+    metadata.set("general.architecture", converter.architecture());
     metadata.set("general.type", "adapter");
     metadata.set("adapter.type", "lora");
     general.write_to(&mut metadata);
     metadata.set(ALPHA, adapter.alpha);
     metadata.set("general.quantization_version", QUANTIZATION_VERSION);
-    identify_base(&mut metadata, base, &config, family, weights)?;
+    identify_base(&mut metadata, base, &config, converter, weights)?;
     gguf_quantize::set_overrides(&mut metadata, &options.quantization);
 
     let file_name = ModelName::from_metadata(&metadata, Some(&matrices.name())).to_string();
@@ -122,11 +122,11 @@ fn identify_base(
     metadata: &mut Metadata,
     base: &Path,
     config: &Config,
-    family: &Family,
+    converter: &'static dyn Converter,
     weights: Option<&Checkpoint>,
 ) -> Result<(), Error> {
     let Some(weights) = weights else { return Ok(()) };
-    let tensors = hf::tensors(config, family, weights, &mut Vec::new())?;
+    let tensors = hf::tensors(config, converter, weights, &mut Vec::new())?;
     let names = tensors.iter().map(|tensor| (tensor.name.as_str(), &tensor.shape[..]));
     if metadata.get("general.base_model.count").is_none() {
         let parameters = ParameterCount::from_tensors(names.clone());
@@ -250,7 +250,7 @@ fn role(name: &str) -> Role<'_> {
 fn tensors(
     adapter: &AdapterConfig,
     config: &Config,
-    family: &Family,
+    converter: &'static dyn Converter,
     checkpoint: &Checkpoint,
 ) -> Result<Vec<Tensor>, Error> {
     let mut modules: Vec<(&str, Found)> = Vec::new();
@@ -263,7 +263,7 @@ fn tensors(
             Role::EmbeddingA(module) => (module, true, true),
             Role::EmbeddingB(module) => (module, true, false),
             Role::Other(name) => {
-                tensors.push(replaced(config, family, checkpoint, entry, name)?);
+                tensors.push(replaced(config, converter, checkpoint, entry, name)?);
                 continue;
             }
         };
@@ -288,15 +288,16 @@ fn tensors(
         if a.shape.len() != 2 || b.shape.len() != 2 || b.shape[1] != rank || rank == 0 {
             return Err(fault(format!("has the shapes {:?} and {:?}", a.shape, b.shape)));
         }
-        let made = match family.mapping(config, &format!("{module}.weight"))? {
+        let made = match converter.mapping(config, &format!("{module}.weight"))? {
             Mapping::Made(made) | Mapping::Behind(_, made) => made,
             Mapping::Dropped | Mapping::DroppedIfZero | Mapping::Shared(_) | Mapping::Unknown => {
-                let what = format!("is for no tensor of a {} model", family.architecture);
+                let what = format!("is for no tensor of a {} model", converter.architecture());
                 return Err(fault(what));
             }
         };
         for MappedTensor { name, steps, slot } in made {
-            let mut pair = [hf::whole(checkpoint, a)?, hf::whole(checkpoint, b)?];
+            let mut pair =
+                [assembly::unmodified(checkpoint, a)?, assembly::unmodified(checkpoint, b)?];
             let correction = adapter.correction(module, rank);
             if correction != 1.0 {
                 let [_, b] = &mut pair;
@@ -317,7 +318,7 @@ fn tensors(
                 tensors.extend(named(&name, pair));
                 continue;
             };
-            if family.has_rows_of_parts(&name) {
+            if converter.is_row_stacked(&name) {
                 let what = format!("is for a part of `{name}`, to which no adapter of a GGUF adds");
                 return Err(fault(what));
             }
@@ -397,7 +398,7 @@ fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], Misfit> {
 /// A norm that takes the place of the base's.
 fn replaced(
     config: &Config,
-    family: &Family,
+    converter: &'static dyn Converter,
     checkpoint: &Checkpoint,
     entry: &Entry,
     name: &str,
@@ -410,7 +411,7 @@ fn replaced(
         let help = "merge it into its model with `peft`";
         return refuse("adapter-unsupported", "is of a DoRA adapter", help);
     }
-    let Mapping::Made(made) = family.mapping(config, name)? else {
+    let Mapping::Made(made) = converter.mapping(config, name)? else {
         return refuse("adapter-other-base", "is no part of an adapter", OTHER_BASE);
     };
     let ([MappedTensor { name, steps, slot: None }], 1) = (&made[..], entry.shape.len()) else {
@@ -418,7 +419,7 @@ fn replaced(
                     it into its model with `peft` and convert the result";
         return refuse("adapter-unsupported", "is a whole matrix, not a pair", help);
     };
-    let tensor = Tensor { name: name.clone(), ..hf::whole(checkpoint, entry)? };
+    let tensor = Tensor { name: name.clone(), ..assembly::unmodified(checkpoint, entry)? };
     steps.iter().copied().try_fold(tensor, Tensor::changed).map_err(|what| {
         let what = format!("tensor `{name}` {what}");
         Error::input("adapter-other-base", &checkpoint.path_of(entry), what, OTHER_BASE)

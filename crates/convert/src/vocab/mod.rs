@@ -30,6 +30,7 @@ mod variants;
 mod word_piece;
 mod xverse;
 
+use gguf_models::convert::VocabularyKind;
 use std::path::Path;
 
 pub(crate) use bpe::decode_bytes;
@@ -56,122 +57,21 @@ pub(crate) use xverse::ZERO as XVERSE_ZERO;
 /// The name of a vocabulary that is none.
 pub(crate) const CODES: &str = "none";
 
-/// Which tokenizer files a model family reads, and in which order it tries them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Kind {
-    /// `tekken.json` where there is no `tokenizer.json`; else `tokenizer.model`, a
-    /// `tokenizer.json` of SentencePiece style, or a byte-level one; with the exceptions that the Llama family has collected (CodeLlama, Granite).
-    Llama,
-    /// `tokenizer.model`, else a byte-level `tokenizer.json`: Qwen2 and Qwen3.
-    SentencePieceElseBpe,
-    /// A byte-level `tokenizer.json`, or the files of before it: most families.
-    Bpe,
-    /// As [`Kind::Bpe`], else `tokenizer.model`.
-    BpeElseSentencePiece,
-    /// Whatever there is: pieces of words (BERT), byte-level (RoBERTa), or the most probable
-    /// pieces (XLM-RoBERTa).
-    Encoder,
-    /// As [`Kind::Bpe`], where nothing begins a text unless a file says so: EuroBERT.
-    EuroBert,
-    /// As [`Kind::Bpe`], with tokens around texts unless a file says otherwise: ModernBERT.
-    ModernBert,
-    /// A SentencePiece model of most probable pieces: `spiece.model`, `tokenizer.model` or
-    /// `tokenizer.json`.
-    T5,
-    /// `rwkv_vocab_v20230424.txt`, else as [`Kind::Bpe`].
-    Rwkv,
-    /// `tokenizer.model`: MiniCPM, Baichuan.
-    SentencePiece,
-    /// The same, with whether texts get a space in front as `tokenizer_config.json` says: Ernie 4.5.
-    SentencePieceThenPrefix,
-    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style or a byte-level one, and
-    /// no space in front of texts: Gemma.
-    Gemma {
-        /// The first generation, whose end of a turn the configuration does not tell.
-        first: bool,
-    },
-    /// A `tokenizer.json` of SentencePiece style with its merges: Gemma 4.
-    Gemma4,
-    /// `tokenizer.model` with what `tokenizer.json` adds, as it is flagged there: Phi 3. Byte-level
-    /// for Phi 4.
-    Phi3,
-    /// As Phi 3, with the changes that chat models make.
-    InternLm2,
-    /// `tokenizer.model`, with whether texts get a space in front, and the token that ends turns: InternLM3.
-    InternLm3,
-    /// A byte-level `tokenizer.json` with special tokens that no file names by their role: GLM 4.
-    Glm4,
-    /// The same, with the tokens of GLM 4.5.
-    Glm4Moe,
-    /// A byte-level `tokenizer.json` with the token that ends a turn, which no file names by its role: dots 3.
-    Dots3,
-    /// The same, with those of Solar Open.
-    SolarOpen,
-    /// The same, without a token that begins texts.
-    ChatGlm,
-    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style without a space in front of texts:
-    /// Jamba.
-    Jamba,
-    /// `tokenizer.model`, where the first two tokens are for padding and for what cannot be spelled.
-    Nemotron,
-    /// As [`Kind::Bpe`], where the configuration names the token that ends texts: Hunyuan.
-    Hunyuan,
-    /// A `tokenizer.json` of SentencePiece style, else a byte-level one: DeciLM.
-    LlamaHf,
-    /// As [`Kind::Bpe`], where every text begins with a token whatever the files say: LLaDA.
-    BpeWithBos,
-    /// As [`Kind::Bpe`], where the end of a turn also begins and ends texts: Qwen that hears.
-    QwenTurns {
-        /// The chat template is the usual one of Qwen, whatever the files say.
-        chatml: bool,
-    },
-    /// `tokenizer.model`, with tokens that `tokenizer_config.json` puts in the place of others: Arctic.
-    Arctic,
-    /// A `tokenizer.json` of SentencePiece style, without scores: Xverse.
-    Xverse,
-    /// `tokenizer.jsonl`: PLaMo 2 and 3.
-    Plamo {
-        /// The chat template comes along.
-        template: bool,
-    },
-    /// As [`Kind::Bpe`], where texts begin with `<|bos|>` whatever the configuration says: Hunyuan with experts.
-    HunyuanMoe,
-    /// As [`Kind::Bpe`], where the chat template in a file of its own counts before that in
-    /// `tokenizer_config.json`: MiniMax Text 01.
-    BpeWithTemplateFile,
-    /// As [`Kind::Bpe`], where the configuration names the token that ends texts: Kimi K3.
-    BpeWithEnd,
-    /// As [`Kind::Bpe`], where the token of this text ends a turn, whatever the files say: Muse Glimmer.
-    BpeWithTurnEnd(&'static str),
-    /// As [`Kind::Bpe`], where the second of the tokens that end texts ends a turn: Laguna.
-    Laguna,
-    /// None: what goes in are codes of sound.
-    Codes,
-    /// As [`Kind::Bpe`], then codes of sound, which the configuration of the talker names: Qwen 3 TTS.
-    TextThenCodes,
-    /// `tokenizer.model` of most probable pieces, then vectors that are looked up like tokens: Pocket TTS.
-    TextThenVectors {
-        /// There is one in front of the voice to speak with.
-        voice: bool,
-    },
-}
-
 /// What a reader makes of a token that was added to a vocabulary with scores.
 pub(crate) struct Added {
     pub text: String,
     pub is_control: bool,
 }
 
-impl Kind {
-    /// What readers make of an entry of `added_tokens_decoder`.
-    pub(crate) fn added(self, text: &str, special: bool) -> Added {
-        match self {
-            Self::Phi3 | Self::InternLm2 => Added { text: text.to_owned(), is_control: special },
-            _ => {
-                let token = Token::added(text.to_owned(), special);
-                Added { text: token.text, is_control: token.kind == TokenType::Control }
-            }
+/// What readers make of an entry of `added_tokens_decoder`.
+pub(crate) fn added(kind: VocabularyKind, text: &str, special: bool) -> Added {
+    match kind {
+        VocabularyKind::Phi3 | VocabularyKind::InternLm2 => {
+            Added { text: text.to_owned(), is_control: special }
+        }
+        _ => {
+            let token = Token::added(text.to_owned(), special);
+            Added { text: token.text, is_control: token.kind == TokenType::Control }
         }
     }
 }
@@ -206,14 +106,14 @@ pub struct Vocabulary {
 /// # Errors
 /// If the files of `kind` are missing or broken, ids do not fit `options.vocab_size`, or the
 /// pre-tokenizer is not a known one: then the error shows it, with the nearest known name.
-pub fn load(dir: &Path, kind: Kind, options: &Options) -> Result<Vocabulary, Error> {
+pub fn load(dir: &Path, kind: VocabularyKind, options: &Options) -> Result<Vocabulary, Error> {
     load_from(Folder::Disk(dir), kind, options)
 }
 
 /// The same, from wherever the files are.
 pub(crate) fn load_from(
     folder: Folder,
-    kind: Kind,
+    kind: VocabularyKind,
     options: &Options,
 ) -> Result<Vocabulary, Error> {
     let mut out = Builder {
@@ -224,78 +124,84 @@ pub(crate) fn load_from(
         len: 0,
     };
     match kind {
-        Kind::Bpe => out.bpe()?,
-        Kind::SentencePieceElseBpe if out.files.has_sentencepiece() => out.sentencepiece()?,
-        Kind::SentencePieceElseBpe => out.bpe()?,
-        Kind::BpeElseSentencePiece if out.files.tokenizer().is_some() => out.bpe()?,
-        Kind::BpeElseSentencePiece if out.files.has_sentencepiece() => out.sentencepiece()?,
-        Kind::BpeElseSentencePiece => out.bpe()?,
-        Kind::Llama => out.llama()?,
-        Kind::Encoder => out.encoder()?,
-        Kind::EuroBert => {
+        VocabularyKind::Bpe => out.bpe()?,
+        VocabularyKind::SentencePieceElseBpe if out.files.has_sentencepiece() => {
+            out.sentencepiece()?
+        }
+        VocabularyKind::SentencePieceElseBpe => out.bpe()?,
+        VocabularyKind::BpeElseSentencePiece if out.files.tokenizer().is_some() => out.bpe()?,
+        VocabularyKind::BpeElseSentencePiece if out.files.has_sentencepiece() => {
+            out.sentencepiece()?
+        }
+        VocabularyKind::BpeElseSentencePiece => out.bpe()?,
+        VocabularyKind::Llama => out.llama()?,
+        VocabularyKind::Encoder => out.encoder()?,
+        VocabularyKind::EuroBert => {
             out.metadata.set("tokenizer.ggml.add_bos_token", false);
             out.bpe()?;
         }
-        Kind::ModernBert => {
+        VocabularyKind::ModernBert => {
             for role in ["bos", "eos", "sep"] {
                 out.metadata.set(format!("tokenizer.ggml.add_{role}_token"), true);
             }
             out.bpe()?;
         }
-        Kind::T5 => out.t5()?,
-        Kind::Rwkv if out.files.has(rwkv_world::FILE) => out.rwkv_world()?,
-        Kind::Rwkv => out.bpe()?,
-        Kind::SentencePiece => out.sentencepiece()?,
-        Kind::SentencePieceThenPrefix => out.sentencepiece_then_prefix()?,
-        Kind::Gemma { first } => out.gemma(first)?,
-        Kind::Gemma4 => out.gemma4()?,
-        Kind::Phi3 => out.phi3()?,
-        Kind::InternLm3 => out.internlm3()?,
-        Kind::InternLm2 => out.internlm2()?,
-        Kind::Glm4 => out.glm(&variants::GLM4)?,
-        Kind::Glm4Moe => out.glm(&variants::GLM4_MOE)?,
-        Kind::Dots3 => out.glm(&[("eot", "<|endofassistant|>")])?,
-        Kind::SolarOpen => out.glm(&variants::SOLAR_OPEN)?,
-        Kind::ChatGlm => out.glm(&variants::CHATGLM)?,
-        Kind::Jamba => out.jamba()?,
-        Kind::Nemotron => out.nemotron()?,
-        Kind::Hunyuan => out.hunyuan()?,
-        Kind::LlamaHf if out.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style) => {
+        VocabularyKind::T5 => out.t5()?,
+        VocabularyKind::Rwkv if out.files.has(rwkv_world::FILE) => out.rwkv_world()?,
+        VocabularyKind::Rwkv => out.bpe()?,
+        VocabularyKind::SentencePiece => out.sentencepiece()?,
+        VocabularyKind::SentencePieceThenPrefix => out.sentencepiece_then_prefix()?,
+        VocabularyKind::Gemma { first } => out.gemma(first)?,
+        VocabularyKind::Gemma4 => out.gemma4()?,
+        VocabularyKind::Phi3 => out.phi3()?,
+        VocabularyKind::InternLm3 => out.internlm3()?,
+        VocabularyKind::InternLm2 => out.internlm2()?,
+        VocabularyKind::Glm4 => out.glm(&variants::GLM4)?,
+        VocabularyKind::Glm4Moe => out.glm(&variants::GLM4_MOE)?,
+        VocabularyKind::Dots3 => out.glm(&[("eot", "<|endofassistant|>")])?,
+        VocabularyKind::SolarOpen => out.glm(&variants::SOLAR_OPEN)?,
+        VocabularyKind::ChatGlm => out.glm(&variants::CHATGLM)?,
+        VocabularyKind::Jamba => out.jamba()?,
+        VocabularyKind::Nemotron => out.nemotron()?,
+        VocabularyKind::Hunyuan => out.hunyuan()?,
+        VocabularyKind::LlamaHf
+            if out.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style) =>
+        {
             out.llama_hf()?;
         }
-        Kind::LlamaHf => out.bpe()?,
-        Kind::BpeWithBos => {
+        VocabularyKind::LlamaHf => out.bpe()?,
+        VocabularyKind::BpeWithBos => {
             out.bpe()?;
             out.metadata.set("tokenizer.ggml.add_bos_token", true);
         }
-        Kind::QwenTurns { chatml } => out.qwen_turns(chatml)?,
-        Kind::BpeWithTemplateFile => {
+        VocabularyKind::QwenTurns { chatml } => out.qwen_turns(chatml)?,
+        VocabularyKind::BpeWithTemplateFile => {
             out.bpe()?;
             if let Some(template) = chat_template::of_file(&out.files)? {
                 out.metadata.set("tokenizer.chat_template", template);
             }
         }
-        Kind::BpeWithEnd => {
+        VocabularyKind::BpeWithEnd => {
             out.bpe()?;
             let end = out.files.config_integer("eos_token_id");
             if let Some(end) = end.and_then(|end| u32::try_from(end).ok()) {
                 out.metadata.set("tokenizer.ggml.eos_token_id", end);
             }
         }
-        Kind::BpeWithTurnEnd(text) => {
+        VocabularyKind::BpeWithTurnEnd(text) => {
             out.bpe()?;
             if let Some(id) = out.files.added_id(text) {
                 out.metadata.set("tokenizer.ggml.eot_token_id", id);
             }
         }
-        Kind::Laguna => out.laguna()?,
-        Kind::Arctic => out.arctic()?,
-        Kind::Xverse => out.xverse()?,
-        Kind::Plamo { template } => out.plamo(template)?,
-        Kind::HunyuanMoe => out.hunyuan_moe()?,
-        Kind::TextThenCodes => out.text_then_codes()?,
-        Kind::TextThenVectors { voice } => out.text_then_vectors(voice)?,
-        Kind::Codes => out.metadata.set("tokenizer.ggml.model", CODES),
+        VocabularyKind::Laguna => out.laguna()?,
+        VocabularyKind::Arctic => out.arctic()?,
+        VocabularyKind::Xverse => out.xverse()?,
+        VocabularyKind::Plamo { template } => out.plamo(template)?,
+        VocabularyKind::HunyuanMoe => out.hunyuan_moe()?,
+        VocabularyKind::TextThenCodes => out.text_then_codes()?,
+        VocabularyKind::TextThenVectors { voice } => out.text_then_vectors(voice)?,
+        VocabularyKind::Codes => out.metadata.set("tokenizer.ggml.model", CODES),
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })

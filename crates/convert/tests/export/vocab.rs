@@ -1,12 +1,13 @@
 //! Vocabularies there and back: the files that are written for the `tokenizer.*` keys lead to the
 //! same keys.
 
+use gguf_models::convert::VocabularyKind;
 use std::fs;
 use std::path::Path;
 
 use gguf::{Array, Metadata};
 use gguf_convert::export::{self, Tokenizer};
-use gguf_convert::vocab::{Kind, Options, load};
+use gguf_convert::vocab::{Options, load};
 use gguf_store::Model;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ fn read_json(path: &Path) -> Value {
 
 /// An export, whose `tokenizer.json` the library of its authors loads with the same ids.
 #[track_caller]
-fn exported(metadata: &Metadata, kind: Kind, hints: &[&str], rows: u64) -> Tokenizer {
+fn exported(metadata: &Metadata, kind: VocabularyKind, hints: &[&str], rows: u64) -> Tokenizer {
     let out = export::tokenizer(metadata, kind, hints, &json!({ "vocab_size": rows })).unwrap();
     if let Some(file) = out.files.iter().find(|file| file.name == "tokenizer.json") {
         let loaded = tokenizers::Tokenizer::from_bytes(&file.bytes).unwrap();
@@ -43,7 +44,7 @@ fn keys(metadata: &Metadata) -> Vec<String> {
 fn there_and_back(
     from: &Path,
     architecture: &'static str,
-    kind: Kind,
+    kind: VocabularyKind,
     options: &Options,
 ) -> Vec<&'static str> {
     let mut there = load(from, kind, options).unwrap();
@@ -72,30 +73,30 @@ fn write(dir: &Path, tokenizer: &Tokenizer, rows: u64) {
 fn the_zoo_goes_there_and_back() {
     let Some(data) = data() else { return };
     for (folder, kind, hints) in [
-        ("llama", Kind::Llama, &[][..]),
-        ("mistral", Kind::Llama, &[]),
-        ("mixtral", Kind::Llama, &[]),
-        ("mixed-llama", Kind::Llama, &[]),
-        ("gptq-llama", Kind::Llama, &[]),
-        ("fp8-llama", Kind::Llama, &[]),
-        ("gemma2", Kind::Gemma { first: false }, &[]),
-        ("gemma3", Kind::Gemma { first: false }, &[]),
-        ("phi3", Kind::Phi3, &["dbrx", "gpt-4o"]),
-        ("qwen2", Kind::SentencePieceElseBpe, &["qwen2"]),
-        ("qwen3", Kind::SentencePieceElseBpe, &["qwen2"]),
-        ("qwen3moe", Kind::Bpe, &["qwen2"]),
-        ("gpt2", Kind::Bpe, &["gpt-2"]),
-        ("gptj", Kind::Bpe, &["gpt-2"]),
-        ("gpt_neox", Kind::Bpe, &["gpt-2"]),
-        ("mamba", Kind::BpeElseSentencePiece, &["gpt-2"]),
-        ("mpt", Kind::Bpe, &["mpt"]),
-        ("bloom", Kind::Bpe, &["bloom"]),
-        ("falcon", Kind::Bpe, &["falcon"]),
-        ("stablelm", Kind::Bpe, &["stablelm2", "gpt-2"]),
-        ("olmo2", Kind::Bpe, &["dbrx"]),
-        ("rwkv", Kind::Rwkv, &["gpt-2"]),
-        ("whisper", Kind::Bpe, &["gpt-2"]),
-        ("bert", Kind::Encoder, &[]),
+        ("llama", VocabularyKind::Llama, &[][..]),
+        ("mistral", VocabularyKind::Llama, &[]),
+        ("mixtral", VocabularyKind::Llama, &[]),
+        ("mixed-llama", VocabularyKind::Llama, &[]),
+        ("gptq-llama", VocabularyKind::Llama, &[]),
+        ("fp8-llama", VocabularyKind::Llama, &[]),
+        ("gemma2", VocabularyKind::Gemma { first: false }, &[]),
+        ("gemma3", VocabularyKind::Gemma { first: false }, &[]),
+        ("phi3", VocabularyKind::Phi3, &["dbrx", "gpt-4o"]),
+        ("qwen2", VocabularyKind::SentencePieceElseBpe, &["qwen2"]),
+        ("qwen3", VocabularyKind::SentencePieceElseBpe, &["qwen2"]),
+        ("qwen3moe", VocabularyKind::Bpe, &["qwen2"]),
+        ("gpt2", VocabularyKind::Bpe, &["gpt-2"]),
+        ("gptj", VocabularyKind::Bpe, &["gpt-2"]),
+        ("gpt_neox", VocabularyKind::Bpe, &["gpt-2"]),
+        ("mamba", VocabularyKind::BpeElseSentencePiece, &["gpt-2"]),
+        ("mpt", VocabularyKind::Bpe, &["mpt"]),
+        ("bloom", VocabularyKind::Bpe, &["bloom"]),
+        ("falcon", VocabularyKind::Bpe, &["falcon"]),
+        ("stablelm", VocabularyKind::Bpe, &["stablelm2", "gpt-2"]),
+        ("olmo2", VocabularyKind::Bpe, &["dbrx"]),
+        ("rwkv", VocabularyKind::Rwkv, &["gpt-2"]),
+        ("whisper", VocabularyKind::Bpe, &["gpt-2"]),
+        ("bert", VocabularyKind::Encoder, &[]),
     ] {
         let dir = data.join("zoo").join(folder);
         let vocab_size = read_json(&dir.join("config.json"))["vocab_size"].as_u64();
@@ -112,7 +113,7 @@ type Files<'f> = &'f [(&'f str, &'f [u8])];
 fn tiny(
     files: Files,
     architecture: &'static str,
-    kind: Kind,
+    kind: VocabularyKind,
     options: &Options,
 ) -> Vec<&'static str> {
     there_and_back(folder(files).path(), architecture, kind, options)
@@ -168,15 +169,21 @@ fn pieces_with_additions_go_there_and_back() {
     ];
     let names = ["tokenizer.model", "added_tokens.json", "tokenizer.json", "tokenizer_config.json"];
     for rows_of_kind in [9, 13, 16] {
-        for kind in [Kind::Llama, Kind::SentencePiece, Kind::InternLm2, Kind::Phi3, Kind::T5] {
+        for kind in [
+            VocabularyKind::Llama,
+            VocabularyKind::SentencePiece,
+            VocabularyKind::InternLm2,
+            VocabularyKind::Phi3,
+            VocabularyKind::T5,
+        ] {
             tiny(&files, "llama", kind, &rows(rows_of_kind));
         }
-        let kind = Kind::Gemma { first: true };
+        let kind = VocabularyKind::Gemma { first: true };
         tiny(&files, "gemma", kind, &rows(rows_of_kind));
     }
-    assert_eq!(tiny(&files, "llama", Kind::Llama, &rows(16)), names);
+    assert_eq!(tiny(&files, "llama", VocabularyKind::Llama, &rows(16)), names);
     // A reader that takes `tokenizer.json` first gets none.
-    let names = tiny(&files, "mamba", Kind::BpeElseSentencePiece, &rows(16));
+    let names = tiny(&files, "mamba", VocabularyKind::BpeElseSentencePiece, &rows(16));
     assert_eq!(names, ["tokenizer.model", "added_tokens.json", "tokenizer_config.json"]);
 }
 
@@ -209,7 +216,7 @@ fn merges_of_added_tokens_are_in_the_vocabulary() {
     metadata.set("tokenizer.ggml.add_sep_token", false);
     metadata.set("tokenizer.ggml.add_space_prefix", false);
 
-    let out = exported(&metadata, Kind::Gemma { first: false }, &[], tokens.len() as u64);
+    let out = exported(&metadata, VocabularyKind::Gemma { first: false }, &[], tokens.len() as u64);
     assert_eq!(out.notes, [] as [String; 0]);
     let json = out.files.iter().find(|file| file.name == "tokenizer.json").unwrap();
     let written: Value = serde_json::from_slice(&json.bytes).unwrap();
@@ -223,19 +230,20 @@ fn merges_of_added_tokens_are_in_the_vocabulary() {
 #[test]
 fn what_loaders_refuse_is_left_out_or_noted() {
     let dir = folder(&[("tokenizer.json", byte_level(&Value::Null).to_string().as_bytes())]);
-    let mut metadata = load(dir.path(), Kind::Bpe, &rows(11)).unwrap().metadata;
+    let mut metadata = load(dir.path(), VocabularyKind::Bpe, &rows(11)).unwrap().metadata;
     let merges = ["a b", "b c", "ab b", "a", "a b b"];
     metadata.set("tokenizer.ggml.merges", Array::from_strings(merges));
-    let out = exported(&metadata, Kind::Bpe, &["gpt-2"], 11);
+    let out = exported(&metadata, VocabularyKind::Bpe, &["gpt-2"], 11);
     let left_out = "left out 4 merges: they name no tokens of the vocabulary, so they never apply";
     let lost = "the tokenizer files do not express `tokenizer.ggml.merges`";
     assert_eq!(out.notes, [left_out, lost]);
 
     let dir = folder(&[("tokenizer.json", unigram().to_string().as_bytes())]);
-    let mut metadata = load(dir.path(), Kind::T5, &rows(7)).unwrap().metadata;
+    let mut metadata = load(dir.path(), VocabularyKind::T5, &rows(7)).unwrap().metadata;
     metadata.set("general.architecture", "t5");
     metadata.set("tokenizer.ggml.precompiled_charsmap", Array::from(&[1u8, 2, 3][..]));
-    let out = export::tokenizer(&metadata, Kind::T5, &[], &json!({ "vocab_size": 7 })).unwrap();
+    let out =
+        export::tokenizer(&metadata, VocabularyKind::T5, &[], &json!({ "vocab_size": 7 })).unwrap();
     let refused = "`tokenizers` will not read tokenizer.json as it should: the map of characters";
     assert!(out.notes[0].starts_with(refused), "{:?}", out.notes);
 }
@@ -249,14 +257,14 @@ fn the_zero_of_internlm2_comes_back() {
     } });
     let config = config.to_string();
     let files = [("tokenizer.model", &pieces[..]), ("tokenizer_config.json", config.as_bytes())];
-    tiny(&files, "internlm2", Kind::InternLm2, &rows(14));
+    tiny(&files, "internlm2", VocabularyKind::InternLm2, &rows(14));
 }
 
 #[test]
 fn the_exceptions_of_llama_come_back() {
     let pieces = model(PAIRS, 2, 1, b"");
     for rows_of_kind in [32016, 49152] {
-        tiny(&[("tokenizer.model", &pieces)], "llama", Kind::Llama, &rows(rows_of_kind));
+        tiny(&[("tokenizer.model", &pieces)], "llama", VocabularyKind::Llama, &rows(rows_of_kind));
     }
     let tokenizer = json!({
         "added_tokens": [
@@ -276,8 +284,8 @@ fn the_exceptions_of_llama_come_back() {
         ("tokenizer_config.json", config.as_bytes()),
         ("config.json", br#"{"bos_token_id": 1}"#),
     ];
-    tiny(&files, "llama", Kind::Llama, &rows(7));
-    tiny(&files, "gemma3", Kind::Gemma { first: false }, &rows(7));
+    tiny(&files, "llama", VocabularyKind::Llama, &rows(7));
+    tiny(&files, "gemma3", VocabularyKind::Gemma { first: false }, &rows(7));
 }
 
 #[test]
@@ -294,7 +302,7 @@ fn most_probable_pieces_go_there_and_back() {
         ("added_tokens.json", br#"{"<x>": 5}"#),
     ];
     let names = ["added_tokens.json", "spiece.model", "tokenizer_config.json"];
-    assert_eq!(tiny(&files, "t5", Kind::T5, &rows(8)), names);
+    assert_eq!(tiny(&files, "t5", VocabularyKind::T5, &rows(8)), names);
 
     let xlm =
         [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3), ("a", -1.5, 1), ("b", -2.5, 1)];
@@ -306,7 +314,7 @@ fn most_probable_pieces_go_there_and_back() {
         ("tokenizer_config.json", flags),
     ];
     for rows_of_kind in [6, 7, 9] {
-        let found = tiny(&files, "bert", Kind::Encoder, &rows(rows_of_kind));
+        let found = tiny(&files, "bert", VocabularyKind::Encoder, &rows(rows_of_kind));
         assert_eq!(found, ["sentencepiece.bpe.model", "tokenizer_config.json"]);
     }
 }
@@ -345,7 +353,7 @@ fn most_probable_pieces_in_json_go_there_and_back() {
     let config = config.to_string();
     let files =
         [("tokenizer.json", tokenizer.as_bytes()), ("tokenizer_config.json", config.as_bytes())];
-    for (architecture, kind) in [("bert", Kind::Encoder), ("t5", Kind::T5)] {
+    for (architecture, kind) in [("bert", VocabularyKind::Encoder), ("t5", VocabularyKind::T5)] {
         let names = tiny(&files, architecture, kind, &rows(9));
         assert_eq!(names, ["tokenizer.json", "tokenizer_config.json"]);
     }
@@ -365,7 +373,7 @@ fn pieces_of_words_go_there_and_back() {
             ("tokenizer_config.json", config.as_bytes()),
         ];
         for rows_of_kind in [10, 12] {
-            let names = tiny(&files, "bert", Kind::Encoder, &rows(rows_of_kind));
+            let names = tiny(&files, "bert", VocabularyKind::Encoder, &rows(rows_of_kind));
             assert_eq!(names, ["tokenizer.json", "vocab.txt", "tokenizer_config.json"]);
         }
     }
@@ -378,9 +386,9 @@ fn rwkv_world_goes_there_and_back() {
     let names = ["rwkv_vocab_v20230424.txt", "tokenizer_config.json"];
     let world = ("rwkv_vocab_v20230424.txt", lines.as_bytes());
     let config = ("config.json", &br#"{"pad_token_id": 0}"#[..]);
-    assert_eq!(tiny(&[world, config], "rwkv", Kind::Rwkv, &rows(300)), names);
+    assert_eq!(tiny(&[world, config], "rwkv", VocabularyKind::Rwkv, &rows(300)), names);
     let template = ("tokenizer_config.json", &br#"{"chat_template": "own"}"#[..]);
-    assert_eq!(tiny(&[world, template], "rwkv", Kind::Rwkv, &rows(7)), names);
+    assert_eq!(tiny(&[world, template], "rwkv", VocabularyKind::Rwkv, &rows(7)), names);
 }
 
 /// A byte-level tokenizer with a gap at 3.
@@ -434,7 +442,13 @@ fn what_is_put_around_texts_comes_back() {
             ("tokenizer_config.json", config.as_bytes()),
             ("config.json", br#"{"unk_token_id": 1}"#),
         ];
-        for kind in [Kind::Bpe, Kind::Encoder, Kind::Glm4, Kind::ChatGlm, Kind::Rwkv] {
+        for kind in [
+            VocabularyKind::Bpe,
+            VocabularyKind::Encoder,
+            VocabularyKind::Glm4,
+            VocabularyKind::ChatGlm,
+            VocabularyKind::Rwkv,
+        ] {
             tiny(&files, "test", kind, &rows(11));
         }
     }
@@ -479,17 +493,19 @@ fn every_way_to_cut_comes_back() {
         "kimi-k2",
     ] {
         let options = Options { pre: Some(name), ..rows(11) };
-        let there = load(folder(&files).path(), Kind::Bpe, &options).unwrap();
-        let tokenizer = exported(&there.metadata, Kind::Bpe, &[name], 11);
+        let there = load(folder(&files).path(), VocabularyKind::Bpe, &options).unwrap();
+        let tokenizer = exported(&there.metadata, VocabularyKind::Bpe, &[name], 11);
         assert_eq!(tokenizer.notes, [] as [String; 0], "{name}");
     }
     let metadata = load_pre(&files, "jina-v2-code");
-    let notes = exported(&metadata, Kind::Bpe, &["gpt-2"], 11).notes.join("\n");
+    let notes = exported(&metadata, VocabularyKind::Bpe, &["gpt-2"], 11).notes.join("\n");
     assert!(notes.contains("--pre jina-v2-code"), "{notes}");
 }
 
 fn load_pre(files: Files, pre: &str) -> Metadata {
-    load(folder(files).path(), Kind::Bpe, &Options { pre: Some(pre), ..rows(11) }).unwrap().metadata
+    load(folder(files).path(), VocabularyKind::Bpe, &Options { pre: Some(pre), ..rows(11) })
+        .unwrap()
+        .metadata
 }
 
 /// Vocabularies of well-known models. What older programs wrote otherwise is noted.
@@ -499,18 +515,18 @@ fn real_vocabularies_come_back() {
     for (name, kind, hints, noted) in [
         (
             "bert-bge",
-            Kind::Encoder,
+            VocabularyKind::Encoder,
             &[][..],
             &["`tokenizer.ggml.cls_token_id`", "eos_token_id", "normalizer.lowercase"][..],
         ),
-        ("falcon", Kind::Bpe, &["falcon"], &[]),
-        ("gpt-2", Kind::Bpe, &["gpt-2"], &[]),
-        ("gpt-neox", Kind::Bpe, &["gpt-2"], &["`default`", "adds `tokenizer.ggml.pre`"]),
-        ("llama-spm", Kind::Llama, &[], &[]),
-        ("mpt", Kind::Bpe, &["mpt"], &[]),
-        ("phi-3", Kind::Phi3, &[], &["`tokenizer.ggml.token_type`"]),
-        ("qwen2", Kind::SentencePieceElseBpe, &["qwen2"], &[]),
-        ("starcoder", Kind::Bpe, &["starcoder"], &[]),
+        ("falcon", VocabularyKind::Bpe, &["falcon"], &[]),
+        ("gpt-2", VocabularyKind::Bpe, &["gpt-2"], &[]),
+        ("gpt-neox", VocabularyKind::Bpe, &["gpt-2"], &["`default`", "adds `tokenizer.ggml.pre`"]),
+        ("llama-spm", VocabularyKind::Llama, &[], &[]),
+        ("mpt", VocabularyKind::Bpe, &["mpt"], &[]),
+        ("phi-3", VocabularyKind::Phi3, &[], &["`tokenizer.ggml.token_type`"]),
+        ("qwen2", VocabularyKind::SentencePieceElseBpe, &["qwen2"], &[]),
+        ("starcoder", VocabularyKind::Bpe, &["starcoder"], &[]),
     ] {
         let path = data.join(format!("vocab/ggml-vocab-{name}.gguf"));
         let model = Model::open(&path).unwrap();

@@ -1,6 +1,7 @@
 //! Byte-level vocabularies.
 
-use gguf_convert::vocab::{Kind, Options};
+use gguf_convert::vocab::Options;
+use gguf_models::convert::VocabularyKind;
 use serde_json::json;
 
 use super::tokenizer_files::{added, rows};
@@ -41,7 +42,7 @@ fn tokens_that_only_the_configuration_names_get_the_next_ids() {
     let config = config.to_string();
     let files: [(&str, &[u8]); 2] =
         [("tokenizer.json", tokenizer.as_bytes()), ("tokenizer_config.json", config.as_bytes())];
-    let found = convert(&files, Kind::Bpe, &Options::default()).unwrap();
+    let found = convert(&files, VocabularyKind::Bpe, &Options::default()).unwrap();
     let wanted = [("a", 3), ("b", 1), ("ab", 1), ("<|end|>", 3), ("new", 4), ("<pad>", 3)];
     assert_eq!(tokens(&found.metadata), owned(&wanted));
 }
@@ -53,7 +54,7 @@ fn merges_come_from_text_if_json_has_none() {
     let json = tokenizer.to_string();
     let files: [(&str, &[u8]); 2] =
         [("tokenizer.json", json.as_bytes()), ("merges.txt", b"#version\n\na b\nbad\n")];
-    let found = convert(&files, Kind::Bpe, &rows(8)).unwrap();
+    let found = convert(&files, VocabularyKind::Bpe, &rows(8)).unwrap();
     assert_eq!(strings(&found.metadata, "tokenizer.ggml.merges"), ["a b"]);
     assert_noted(&found, "left out line 4");
 }

@@ -1,7 +1,8 @@
 //! Files that are missing or malformed.
 
 use gguf::Error;
-use gguf_convert::vocab::{Kind, Options};
+use gguf_convert::vocab::Options;
+use gguf_models::convert::VocabularyKind;
 use serde_json::{Value, json};
 
 use super::sentencepiece::tiny_sentencepiece;
@@ -13,13 +14,16 @@ fn missing_and_malformed_files_are_named() {
     let fault = |files: &[(&str, &[u8])], kind| {
         convert(files, kind, &Options::default()).unwrap_err().to_string()
     };
-    for kind in [Kind::Llama, Kind::SentencePieceElseBpe, Kind::Bpe] {
+    for kind in [VocabularyKind::Llama, VocabularyKind::SentencePieceElseBpe, VocabularyKind::Bpe] {
         let fault = fault(&[], kind);
         assert!(fault.contains("looked for tokenizer.model, tokenizer.json"), "{fault}");
     }
-    assert!(fault(&[("tekken.json", b"{}")], Kind::Llama).contains("tekken.json"));
-    assert!(fault(&[("tokenizer_config.json", b"[]")], Kind::Bpe).contains("not a JSON object"));
-    assert!(fault(&[("tokenizer.json", b"{")], Kind::Bpe).contains("not valid JSON"));
+    assert!(fault(&[("tekken.json", b"{}")], VocabularyKind::Llama).contains("tekken.json"));
+    assert!(
+        fault(&[("tokenizer_config.json", b"[]")], VocabularyKind::Bpe)
+            .contains("not a JSON object")
+    );
+    assert!(fault(&[("tokenizer.json", b"{")], VocabularyKind::Bpe).contains("not valid JSON"));
 
     let broken = |change: fn(&mut Value), what: &str| {
         let mut tokenizer = tiny_bpe();
@@ -37,5 +41,8 @@ fn missing_and_malformed_files_are_named() {
     let size = |fault: Error| assert!(fault.to_string().contains("vocab_size is"), "{fault}");
     size(convert_bpe(&tiny_bpe(), &rows(u64::MAX)).unwrap_err());
     let model = tiny_sentencepiece();
-    size(convert(&[("tokenizer.model", &model)], Kind::Llama, &rows(u64::MAX)).unwrap_err());
+    size(
+        convert(&[("tokenizer.model", &model)], VocabularyKind::Llama, &rows(u64::MAX))
+            .unwrap_err(),
+    );
 }

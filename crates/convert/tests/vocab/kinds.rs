@@ -1,15 +1,16 @@
 //! Vocabularies of other kinds than byte-level and SentencePiece BPE, and those in files of before
 //! `tokenizer.json`.
 
+use gguf_models::convert::VocabularyKind;
 use std::fs;
 
-use gguf_convert::vocab::{Kind, Options, Vocabulary, load};
+use gguf_convert::vocab::{Options, Vocabulary, load};
 use serde_json::{Value, json};
 
 use super::tokenizer_files::{bytes, number, piece, rows};
 use super::{convert, strings, zoo};
 
-fn failure(files: &[(&str, &[u8])], kind: Kind, options: &Options) -> String {
+fn failure(files: &[(&str, &[u8])], kind: VocabularyKind, options: &Options) -> String {
     convert(files, kind, options).unwrap_err().to_string()
 }
 
@@ -37,9 +38,12 @@ fn keys(found: &Vocabulary) -> Vec<&str> {
 #[test]
 fn older_files_tell_the_same() {
     let Some(zoo) = zoo() else { return };
-    for (folder, kind) in
-        [("gpt2", Kind::Bpe), ("gptj", Kind::Bpe), ("whisper", Kind::Bpe), ("bert", Kind::Encoder)]
-    {
+    for (folder, kind) in [
+        ("gpt2", VocabularyKind::Bpe),
+        ("gptj", VocabularyKind::Bpe),
+        ("whisper", VocabularyKind::Bpe),
+        ("bert", VocabularyKind::Encoder),
+    ] {
         let copy = tempfile::tempdir().unwrap();
         for entry in fs::read_dir(zoo.join(folder)).unwrap() {
             let path = entry.unwrap().path();
@@ -68,7 +72,7 @@ fn pieces_of_words_are_marked_where_words_start() {
     let pieces = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhe\n##llo\n\xE2\x96\x81\n";
     let config = br#"{"type_vocab_size": 3, "pad_token_id": 0}"#;
     let files = [("vocab.txt", &pieces[..]), ("config.json", config)];
-    let found = convert(&files, Kind::Encoder, &rows(9)).unwrap();
+    let found = convert(&files, VocabularyKind::Encoder, &rows(9)).unwrap();
     let wanted = [
         "[PAD]",
         "[UNK]",
@@ -109,7 +113,7 @@ fn pieces_of_words_are_marked_where_words_start() {
         &br#"{"do_lower_case": false, "strip_accents": true, "tokenizer_class": "BertTokenizer"}"#
             [..],
     );
-    let found = convert(&[files[0], cased], Kind::Encoder, &rows(8)).unwrap();
+    let found = convert(&[files[0], cased], VocabularyKind::Encoder, &rows(8)).unwrap();
     assert_eq!(found.metadata.bool("tokenizer.ggml.normalizer.lowercase"), Some(false));
     assert_eq!(found.metadata.bool("tokenizer.ggml.normalizer.strip_accents"), Some(true));
 }
@@ -124,13 +128,13 @@ fn pieces_of_words_are_only_cut_in_one_way() {
     let bert = json!({"type": "BertNormalizer", "lowercase": true});
     let other = tokenizer(json!({"type": "NFC"}), "##");
     let files = [("tokenizer.json", other.as_bytes())];
-    let message = failure(&files, Kind::Encoder, &Options::default());
+    let message = failure(&files, VocabularyKind::Encoder, &Options::default());
     assert!(message.contains("normalizer is \"NFC\"") && message.contains("--pre"), "{message}");
     let asked = Options { pre: Some("bert-bge"), ..Options::default() };
-    assert!(convert(&files, Kind::Encoder, &asked).is_ok());
+    assert!(convert(&files, VocabularyKind::Encoder, &asked).is_ok());
     let other = tokenizer(bert, "@@");
     let files = [("tokenizer.json", other.as_bytes())];
-    let message = failure(&files, Kind::Encoder, &Options::default());
+    let message = failure(&files, VocabularyKind::Encoder, &Options::default());
     assert!(message.contains("\"@@\""), "{message}");
 }
 
@@ -152,7 +156,7 @@ fn t5_keeps_scores_and_preparation() {
         // llama.cpp's converter does not look at these.
         ("tokenizer_config.json", br#"{"added_tokens_decoder": {"5": {"content": "<y>"}}}"#),
     ];
-    let found = convert(&files, Kind::T5, &rows(6)).unwrap();
+    let found = convert(&files, VocabularyKind::T5, &rows(6)).unwrap();
     assert_eq!(texts(&found), ["<pad>", "</s>", "<unk>", "a", "<x>", "[PAD5]"]);
     assert_eq!(types(&found), [3, 3, 2, 1, 4, 5]);
     let scores = found.metadata.array("tokenizer.ggml.scores").unwrap();
@@ -187,7 +191,7 @@ fn xlm_roberta_moves_the_ids_of_its_model() {
         ("b", -2.5, 1),
     ]);
     let files = [("sentencepiece.bpe.model", &model[..])];
-    let found = convert(&files, Kind::Encoder, &rows(7)).unwrap();
+    let found = convert(&files, VocabularyKind::Encoder, &rows(7)).unwrap();
     assert_eq!(texts(&found), ["<s>", "<pad>", "</s>", "<unk>", "a", "b", "[PAD5]"]);
     assert_eq!(types(&found), [3, 3, 3, 2, 1, 1, 5]);
     assert_eq!(
@@ -206,7 +210,7 @@ fn a_tiktoken_file_becomes_merges() {
     // a b c ab abc
     let ranks = b"YQ== 0\nYg== 1\nYw== 2\nYWI= 3\nYWJj 4\n";
     let files = [("qwen.tiktoken", &ranks[..])];
-    let found = convert(&files, Kind::Bpe, &rows(220)).unwrap();
+    let found = convert(&files, VocabularyKind::Bpe, &rows(220)).unwrap();
     assert_eq!(strings(&found.metadata, "tokenizer.ggml.merges"), ["a b", "ab c"]);
     assert_eq!(texts(&found)[3..8], ["ab", "abc", "<|endoftext|>", "<|im_start|>", "<|im_end|>"]);
     assert_eq!(texts(&found)[212..214], ["<|extra_204|>", "[PAD213]"]);
@@ -217,7 +221,7 @@ fn a_tiktoken_file_becomes_merges() {
     // That of Hunyuan tells which tokens are special, and not how text is cut.
     let files = [("hy.tiktoken", &ranks[..]), ("config.json", br#"{"bos_token_id": 1}"#)];
     let of_family = Options { hints: &["hunyuan"], ..rows(215) };
-    let found = convert(&files, Kind::HunyuanMoe, &of_family).unwrap();
+    let found = convert(&files, VocabularyKind::HunyuanMoe, &of_family).unwrap();
     assert_eq!(texts(&found)[5..9], ["<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>"]);
     assert_eq!(texts(&found)[214], "<|extra_204|>");
     assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some("hunyuan"));
@@ -225,10 +229,10 @@ fn a_tiktoken_file_becomes_merges() {
 
     // Under another name it does not tell how text is cut: the family does, or the user.
     let files = [("tokenizer.model", &ranks[..])];
-    let message = failure(&files, Kind::Bpe, &rows(5));
+    let message = failure(&files, VocabularyKind::Bpe, &rows(5));
     assert!(message.contains("tokenizer.model") && message.contains("--pre"), "{message}");
     let hinted = Options { hints: &["llama-bpe"], ..rows(5) };
-    for kind in [Kind::Bpe, Kind::Llama, Kind::SentencePieceElseBpe] {
+    for kind in [VocabularyKind::Bpe, VocabularyKind::Llama, VocabularyKind::SentencePieceElseBpe] {
         let found = convert(&files, kind, &hinted).unwrap();
         assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some("llama-bpe"));
     }
@@ -239,7 +243,7 @@ fn rwkv_world_is_written_as_python_does() {
     let lines = "1 '\\x00' 1\n2 b'\\xe4\\xb8' 2\n3 '\u{4E2D}' 3\n4 \"'\" 1\n";
     let config = br#"{"bos_token_id": 7, "pad_token_id": 1}"#;
     let files = [("rwkv_vocab_v20230424.txt", lines.as_bytes()), ("config.json", config)];
-    let found = convert(&files, Kind::Rwkv, &rows(6)).unwrap();
+    let found = convert(&files, VocabularyKind::Rwkv, &rows(6)).unwrap();
     assert_eq!(texts(&found), ["<s>", r"\x00", r"\xe4\xb8", r"\xe4\xb8\xad", "'", "[PAD5]"]);
     assert_eq!(types(&found), [3, 1, 1, 1, 1, 5]);
     assert_eq!(
@@ -255,29 +259,33 @@ fn rwkv_world_is_written_as_python_does() {
         ]
     );
     assert_eq!(integer(&found, "bos_token_id"), Some(0));
-    let message = failure(&files, Kind::Rwkv, &rows(4));
+    let message = failure(&files, VocabularyKind::Rwkv, &rows(4));
     assert!(message.contains("5 tokens for 4 rows"), "{message}");
     let files = [("rwkv_vocab_v20230424.txt", &b"1 'a' 1\n2 'a' 2\n"[..])];
-    let message = failure(&files, Kind::Rwkv, &rows(4));
+    let message = failure(&files, VocabularyKind::Rwkv, &rows(4));
     assert!(message.contains("line 2"), "{message}");
 }
 
 #[test]
 fn broken_files_are_named() {
     for (files, kind, parts) in [
-        (vec![("vocab.json", &b"{\"a\": 0}"[..])], Kind::Bpe, ["vocab.json", "merges.txt"]),
-        (vec![("a.tiktoken", b"YQ== 0\nYQ==\n")], Kind::Bpe, ["a.tiktoken", "line 2"]),
-        (vec![("vocab.txt", b"\xFF")], Kind::Encoder, ["vocab.txt", "UTF-8"]),
-        (vec![], Kind::T5, ["no tokenizer", "copy the tokenizer files"]),
-        (vec![], Kind::Encoder, ["no tokenizer", "copy the tokenizer files"]),
+        (
+            vec![("vocab.json", &b"{\"a\": 0}"[..])],
+            VocabularyKind::Bpe,
+            ["vocab.json", "merges.txt"],
+        ),
+        (vec![("a.tiktoken", b"YQ== 0\nYQ==\n")], VocabularyKind::Bpe, ["a.tiktoken", "line 2"]),
+        (vec![("vocab.txt", b"\xFF")], VocabularyKind::Encoder, ["vocab.txt", "UTF-8"]),
+        (vec![], VocabularyKind::T5, ["no tokenizer", "copy the tokenizer files"]),
+        (vec![], VocabularyKind::Encoder, ["no tokenizer", "copy the tokenizer files"]),
         (
             vec![("tokenizer.json", br#"{"model": {"type": "BPE"}}"#)],
-            Kind::T5,
+            VocabularyKind::T5,
             ["tokenizer.json", "Unigram"],
         ),
         (
             vec![("tokenizer.json", br#"{"model": {"type": "Unigram", "vocab": [["a"]]}}"#)],
-            Kind::T5,
+            VocabularyKind::T5,
             ["tokenizer.json", "piece 0"],
         ),
         (
@@ -286,12 +294,12 @@ fn broken_files_are_named() {
                 br#"{"model": {"type": "Unigram", "vocab": [["a", 0]]},
                     "normalizer": {"precompiled_charsmap": "?"}}"#,
             )],
-            Kind::Encoder,
+            VocabularyKind::Encoder,
             ["precompiled_charsmap", "base64"],
         ),
         (
             vec![("vocab.json", br#"{"a": 9}"#), ("merges.txt", b"")],
-            Kind::Bpe,
+            VocabularyKind::Bpe,
             ["vocab.json", "token id 9 does not fit a vocabulary of 1"],
         ),
     ] {

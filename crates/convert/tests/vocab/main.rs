@@ -11,10 +11,11 @@ mod special;
 #[path = "../tokenizer_files/mod.rs"]
 mod tokenizer_files;
 
+use gguf_models::convert::VocabularyKind;
 use std::path::PathBuf;
 
 use gguf::{Error, Metadata};
-use gguf_convert::vocab::{Kind, Options, Vocabulary, load};
+use gguf_convert::vocab::{Options, Vocabulary, load};
 use serde_json::{Value, json};
 use tokenizer_files::{added, data, folder};
 
@@ -23,7 +24,11 @@ fn zoo() -> Option<PathBuf> {
     data().map(|data| data.join("zoo"))
 }
 
-fn convert(files: &[(&str, &[u8])], kind: Kind, options: &Options) -> Result<Vocabulary, Error> {
+fn convert(
+    files: &[(&str, &[u8])],
+    kind: VocabularyKind,
+    options: &Options,
+) -> Result<Vocabulary, Error> {
     load(folder(files).path(), kind, options)
 }
 
@@ -69,5 +74,5 @@ fn tiny_bpe() -> Value {
 }
 
 fn convert_bpe(tokenizer: &Value, options: &Options) -> Result<Vocabulary, Error> {
-    convert(&[("tokenizer.json", tokenizer.to_string().as_bytes())], Kind::Bpe, options)
+    convert(&[("tokenizer.json", tokenizer.to_string().as_bytes())], VocabularyKind::Bpe, options)
 }

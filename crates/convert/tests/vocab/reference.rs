@@ -1,10 +1,11 @@
 //! Against what llama.cpp's converter makes of real checkpoints.
 
+use gguf_models::convert::VocabularyKind;
 use std::fs;
 use std::path::Path;
 
 use gguf::Value as Gguf;
-use gguf_convert::vocab::{Kind, Options, load};
+use gguf_convert::vocab::{Options, load};
 use serde_json::{Value, json};
 
 use super::zoo;
@@ -37,24 +38,24 @@ fn equals_llama_cpps_converter() {
     // The names of the pre-tokenizers are those which the families prefer; llama.cpp's
     // converter was told them, as it cannot know new vocabularies.
     for (folder, kind, hints) in [
-        ("llama", Kind::Llama, &[][..]),
-        ("mistral", Kind::Llama, &[]),
-        ("mixtral", Kind::Llama, &[]),
-        ("mixed-llama", Kind::Llama, &[]),
-        ("gptq-llama", Kind::Llama, &[]),
-        ("fp8-llama", Kind::Llama, &[]),
-        ("phi3", Kind::SentencePieceElseBpe, &[]),
-        ("qwen2", Kind::SentencePieceElseBpe, &["qwen2"]),
-        ("qwen3", Kind::SentencePieceElseBpe, &["qwen2"]),
-        ("qwen3moe", Kind::SentencePieceElseBpe, &["qwen2"]),
-        ("gpt2", Kind::Bpe, &[]),
-        ("gpt_neox", Kind::Bpe, &[]),
-        ("mamba", Kind::Bpe, &[]),
-        ("mpt", Kind::Bpe, &["mpt"]),
-        ("bloom", Kind::Bpe, &[]),
-        ("falcon", Kind::Bpe, &[]),
-        ("stablelm", Kind::Bpe, &["stablelm2"]),
-        ("olmo2", Kind::Bpe, &["dbrx"]),
+        ("llama", VocabularyKind::Llama, &[][..]),
+        ("mistral", VocabularyKind::Llama, &[]),
+        ("mixtral", VocabularyKind::Llama, &[]),
+        ("mixed-llama", VocabularyKind::Llama, &[]),
+        ("gptq-llama", VocabularyKind::Llama, &[]),
+        ("fp8-llama", VocabularyKind::Llama, &[]),
+        ("phi3", VocabularyKind::SentencePieceElseBpe, &[]),
+        ("qwen2", VocabularyKind::SentencePieceElseBpe, &["qwen2"]),
+        ("qwen3", VocabularyKind::SentencePieceElseBpe, &["qwen2"]),
+        ("qwen3moe", VocabularyKind::SentencePieceElseBpe, &["qwen2"]),
+        ("gpt2", VocabularyKind::Bpe, &[]),
+        ("gpt_neox", VocabularyKind::Bpe, &[]),
+        ("mamba", VocabularyKind::Bpe, &[]),
+        ("mpt", VocabularyKind::Bpe, &["mpt"]),
+        ("bloom", VocabularyKind::Bpe, &[]),
+        ("falcon", VocabularyKind::Bpe, &[]),
+        ("stablelm", VocabularyKind::Bpe, &["stablelm2"]),
+        ("olmo2", VocabularyKind::Bpe, &["dbrx"]),
     ] {
         let dir = zoo.join(folder);
         let vocab_size = read_json(&dir.join("config.json"))["vocab_size"].as_u64();
@@ -98,7 +99,7 @@ fn recognises_every_byte_level_structure() {
         ("bloom", "bloom"),
         ("falcon", "falcon"),
     ] {
-        let found = load(&zoo.join(folder), Kind::Bpe, &Options::default()).unwrap();
+        let found = load(&zoo.join(folder), VocabularyKind::Bpe, &Options::default()).unwrap();
         assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some(pre), "{folder}");
     }
 }
@@ -108,7 +109,7 @@ fn space_prefix_key_comes_first() {
     let Some(zoo) = zoo() else { return };
     let dir = zoo.join("../tiny-kjv-llama/Tiny-KJV-Llama-4M");
     let options = Options { vocab_size: Some(2048), ..Options::default() };
-    let found = load(&dir, Kind::Llama, &options).unwrap();
+    let found = load(&dir, VocabularyKind::Llama, &options).unwrap();
     let keys: Vec<_> = found.metadata.iter().map(|(key, _)| key).collect();
     assert_eq!(
         keys,

@@ -1,6 +1,7 @@
 //! SentencePiece models that merge pairs.
 
-use gguf_convert::vocab::{Kind, Options};
+use gguf_convert::vocab::Options;
+use gguf_models::convert::VocabularyKind;
 use serde_json::json;
 
 use super::tokenizer_files::{added, bytes, number, piece, rows};
@@ -35,7 +36,7 @@ fn sentencepiece_tokens_are_replaced_and_padded() {
         ("added_tokens.json", br#"{"new": 6}"#),
         ("tokenizer_config.json", config.as_bytes()),
     ];
-    let found = convert(&files, Kind::SentencePieceElseBpe, &rows(8)).unwrap();
+    let found = convert(&files, VocabularyKind::SentencePieceElseBpe, &rows(8)).unwrap();
     let wanted = [
         ("<unk>", 2),
         ("<s>", 3),
@@ -57,10 +58,10 @@ fn sentencepiece_tokens_are_replaced_and_padded() {
 
     // Without a size from the configuration the model's own counts; a smaller one cuts.
     let only = [("tokenizer.model", &model[..])];
-    let found = convert(&only, Kind::Llama, &Options::default()).unwrap();
+    let found = convert(&only, VocabularyKind::Llama, &Options::default()).unwrap();
     assert_eq!(found.len, 6);
     assert!(found.notes.is_empty(), "{:?}", found.notes);
-    let found = convert(&only, Kind::Llama, &rows(4)).unwrap();
+    let found = convert(&only, VocabularyKind::Llama, &rows(4)).unwrap();
     assert_eq!(found.len, 4);
     assert_noted(&found, "has 6 tokens");
 }
@@ -70,7 +71,8 @@ fn sentencepiece_models_that_runtimes_will_not_follow_are_noted() {
     let pieces = piece("a", 0.0, 1);
     let noted = |model: Vec<u8>, part: &str| {
         let model = [&pieces[..], &model].concat();
-        let found = convert(&[("tokenizer.model", &model)], Kind::Llama, &Options::default());
+        let found =
+            convert(&[("tokenizer.model", &model)], VocabularyKind::Llama, &Options::default());
         assert_noted(&found.unwrap(), part);
     };
     noted(bytes(2, &number(3, 3)), "into words");
@@ -82,7 +84,8 @@ fn sentencepiece_models_that_runtimes_will_not_follow_are_noted() {
 fn broken_sentencepiece_models_are_refused_where_they_break() {
     let whole = tiny_sentencepiece();
     let fault = |bytes: &[u8]| {
-        convert(&[("tokenizer.model", bytes)], Kind::Llama, &Options::default()).map(|_| ())
+        convert(&[("tokenizer.model", bytes)], VocabularyKind::Llama, &Options::default())
+            .map(|_| ())
     };
     for end in 1..whole.len() {
         // Cut between fields, a model is only smaller; anything else is a fault and no panic.
@@ -125,7 +128,7 @@ fn a_sentencepiece_vocabulary_in_json_keeps_the_order_of_ids() {
     let files: [(&str, &[u8]); 2] =
         [("tokenizer.json", tokenizer.as_bytes()), ("tokenizer_config.json", config.as_bytes())];
     // `[X]` is marked special, but has no role.
-    let found = convert(&files, Kind::Llama, &Options::default()).unwrap();
+    let found = convert(&files, VocabularyKind::Llama, &Options::default()).unwrap();
     let wanted = [("<unk>", 3), ("<s>", 3), ("<0x0a>", 6), ("\u{2581}a", 1), ("[X]", 4)];
     assert_eq!(tokens(&found.metadata), owned(&wanted));
     assert_eq!(found.metadata.iter().next().unwrap().0, "tokenizer.ggml.add_space_prefix");
@@ -135,8 +138,11 @@ fn a_sentencepiece_vocabulary_in_json_keeps_the_order_of_ids() {
 #[test]
 fn the_exceptions_of_the_llama_family() {
     let model = tiny_sentencepiece();
-    let with =
-        |size| convert(&[("tokenizer.model", &model)], Kind::Llama, &rows(size)).unwrap().metadata;
+    let with = |size| {
+        convert(&[("tokenizer.model", &model)], VocabularyKind::Llama, &rows(size))
+            .unwrap()
+            .metadata
+    };
     assert_eq!(with(32016).u64("tokenizer.ggml.eot_token_id"), Some(32010));
     assert_eq!(with(49152).bool("tokenizer.ggml.add_bos_token"), Some(false));
     assert_eq!(with(32000).bool("tokenizer.ggml.add_bos_token"), None);

@@ -1,7 +1,8 @@
 //! Special tokens and chat templates.
 
 use gguf::Value as Gguf;
-use gguf_convert::vocab::{Kind, Options};
+use gguf_convert::vocab::Options;
+use gguf_models::convert::VocabularyKind;
 use serde_json::json;
 
 use super::tokenizer_files::{added, rows};
@@ -41,7 +42,7 @@ fn special_tokens_follow_configuration_and_template() {
         ("tokenizer_config.json", config.as_bytes()),
         ("config.json", model.as_bytes()),
     ];
-    let found = convert(&files, Kind::Bpe, &Options::default()).unwrap();
+    let found = convert(&files, VocabularyKind::Bpe, &Options::default()).unwrap();
     let from_ids: Vec<_> = found.metadata.iter().skip(5).collect();
     assert_eq!(
         from_ids,
@@ -68,7 +69,7 @@ fn chat_templates_are_found_beside_the_configuration() {
         ("chat_template.json", br#"{"chat_template": "from json"}"#),
     ];
     let template = |files: &[(&str, &[u8])], key: &str| {
-        convert(files, Kind::Bpe, &rows(8)).unwrap().metadata.str(key).map(str::to_owned)
+        convert(files, VocabularyKind::Bpe, &rows(8)).unwrap().metadata.str(key).map(str::to_owned)
     };
     // Only a configuration makes llama.cpp's converter look.
     assert_eq!(template(&files, "tokenizer.chat_template"), None);

@@ -158,7 +158,7 @@ pub enum Mask {
 
 impl Mask {
     /// Whether it is a window.
-    pub(crate) fn is_window(self) -> bool {
+    pub fn is_window(self) -> bool {
         matches!(self, Self::Window(_))
     }
 }

@@ -109,12 +109,13 @@ fn executor_of(
 ///
 /// # Errors
 /// `graph-missing` if the stored one is asked for and there is none; else as
-/// [`gguf_graph::build`] and [`stored::stored`].
+/// [`gguf_models::build_graph`] and [`stored::stored`].
 pub fn graph_of(model: &Model, source: GraphSource) -> Result<Graph, Error> {
     let metadata = model.metadata();
-    let build = || gguf_graph::build(metadata, Executor::tensors(model));
+    let build = || gguf_models::build_graph(metadata, Executor::tensors(model));
     let of_file = || stored::stored(metadata, Limits::default());
-    let known = |name: &str| gguf_graph::architectures().any(|known| known == name);
+    let known =
+        |name: &str| gguf_models::registry::architectures_with_graph().any(|known| known == name);
     match source {
         GraphSource::Built => Ok(build()?),
         GraphSource::Stored => of_file()?.ok_or_else(|| {

@@ -7,7 +7,6 @@ mod vocabulary;
 use std::collections::BTreeMap;
 
 use gguf::TensorType;
-use gguf_models::schema;
 use gguf_store::Model;
 pub use layers::{Experts, Layers, PerLayer, Rope};
 pub use origin::{BaseModel, Imatrix, Origin, Provenance};

@@ -28,6 +28,20 @@ pub struct Architecture {
     pub open: bool,
 }
 
+impl Architecture {
+    /// An architecture without keys and tensors, to be completed.
+    pub(crate) const DEFAULT: Self = Self {
+        name: "",
+        note: "",
+        required: &[],
+        optional: &[],
+        defaults: &[],
+        tensors: &[],
+        blocks: &[],
+        open: false,
+    };
+}
+
 /// Layers of one kind.
 #[derive(Debug)]
 pub struct Block {

@@ -6,7 +6,7 @@ use crate::schema::architecture::{Architecture, Item};
 use crate::schema::symbols::{SYMBOLS, Source};
 use gguf::FILE_TYPES;
 
-use crate::schema::{ARCHITECTURES, Range, Requirement, SECTIONS, projector};
+use crate::schema::{Range, Requirement, SECTIONS, architectures, projector};
 
 /// The tables in Markdown.
 pub fn document() -> String {
@@ -15,7 +15,7 @@ pub fn document() -> String {
     file_types(&mut out);
     symbols(&mut out);
     out.push_str(ARCHITECTURES_INTRODUCTION);
-    for architecture in ARCHITECTURES {
+    for architecture in architectures() {
         one_architecture(&mut out, architecture);
     }
     projectors(&mut out);

@@ -5,20 +5,20 @@ use crate::schema::architecture::Item::{
 };
 
 /// Keys of every language model.
-pub(super) const SIZES: &[&str] = &["context_length", "embedding_length", "block_count"];
+pub(crate) const SIZES: &[&str] = &["context_length", "embedding_length", "block_count"];
 /// Keys of a transformer.
-pub(super) const TRANSFORMER: &[&str] = &["feed_forward_length", "attention.head_count"];
+pub(crate) const TRANSFORMER: &[&str] = &["feed_forward_length", "attention.head_count"];
 /// Key of root mean square norms.
-pub(super) const RMS: &[&str] = &["attention.layer_norm_rms_epsilon"];
+pub(crate) const RMS: &[&str] = &["attention.layer_norm_rms_epsilon"];
 /// Key of norms with mean.
-pub(super) const NORM: &[&str] = &["attention.layer_norm_epsilon"];
+pub(crate) const NORM: &[&str] = &["attention.layer_norm_epsilon"];
 /// Keys of experts.
-pub(super) const EXPERT_KEYS: &[&str] = &["expert_count", "expert_used_count"];
+pub(crate) const EXPERT_KEYS: &[&str] = &["expert_count", "expert_used_count"];
 /// Optional keys of attention.
-pub(super) const HEADS: &[&str] =
+pub(crate) const HEADS: &[&str] =
     &["attention.head_count_kv", "attention.key_length", "attention.value_length"];
 /// Optional keys of rotary embedding.
-pub(super) const ROPE: &[&str] = &[
+pub(crate) const ROPE: &[&str] = &[
     "rope.dimension_count",
     "rope.freq_base",
     "rope.scaling.type",
@@ -33,44 +33,44 @@ pub(super) const ROPE: &[&str] = &[
     "rope.scaling.yarn_beta_slow",
 ];
 /// Optional keys of sliding windows.
-pub(super) const WINDOW: &[&str] =
+pub(crate) const WINDOW: &[&str] =
     &["attention.sliding_window", "attention.sliding_window_pattern", "rope.freq_base_swa"];
 /// Keys of state spaces.
-pub(super) const STATE_SPACE: &[&str] =
+pub(crate) const STATE_SPACE: &[&str] =
     &["ssm.conv_kernel", "ssm.inner_size", "ssm.state_size", "ssm.time_step_rank"];
 
 /// Token embedding.
-pub(super) const EMBEDDING: &[Item] = &[Required("token_embd.weight", "n_embd, n_vocab")];
+pub(crate) const EMBEDDING: &[Item] = &[Required("token_embd.weight", "n_embd, n_vocab")];
 /// Norm of the embedding.
-pub(super) const EMBEDDING_NORM: &[Item] =
+pub(crate) const EMBEDDING_NORM: &[Item] =
     &[Required("token_embd_norm.weight", "n_embd"), Required("token_embd_norm.bias", "n_embd")];
 /// Learned positions.
-pub(super) const POSITIONS: &[Item] = &[Required("position_embd.weight", "n_embd, n_ctx")];
+pub(crate) const POSITIONS: &[Item] = &[Required("position_embd.weight", "n_embd, n_ctx")];
 /// Final norm.
-pub(super) const OUTPUT_NORM: &[Item] = &[Required("output_norm.weight", "n_embd")];
+pub(crate) const OUTPUT_NORM: &[Item] = &[Required("output_norm.weight", "n_embd")];
 /// Final norm with bias.
-pub(super) const OUTPUT_NORM_BIAS: &[Item] =
+pub(crate) const OUTPUT_NORM_BIAS: &[Item] =
     &[Required("output_norm.weight", "n_embd"), Required("output_norm.bias", "n_embd")];
 /// Output matrix.
-pub(super) const OUTPUT: &[Item] = &[Required("output.weight", "n_embd, n_vocab")];
+pub(crate) const OUTPUT: &[Item] = &[Required("output.weight", "n_embd, n_vocab")];
 /// Output matrix that may be the token embedding.
-pub(super) const TIED_OUTPUT: &[Item] = &[Optional("output.weight", "n_embd, n_vocab")];
+pub(crate) const TIED_OUTPUT: &[Item] = &[Optional("output.weight", "n_embd, n_vocab")];
 /// Factors of rotary frequencies, for contexts longer and shorter than the original one.
-pub(super) const LONG_ROPE: &[Item] = &[
+pub(crate) const LONG_ROPE: &[Item] = &[
     Optional("rope_factors_long.weight", "n_rot/2"),
     Optional("rope_factors_short.weight", "n_rot/2"),
 ];
 /// Factors of rotary frequencies of either kind.
-pub(super) const ROPE_FACTORS: &[Item] =
+pub(crate) const ROPE_FACTORS: &[Item] =
     &[Optional("rope_freqs.weight", "n_rot/2"), All(LONG_ROPE)];
 
 /// Norm before attention.
-pub(super) const ATTN_NORM: &[Item] = &[Required("attn_norm.weight", "n_embd")];
+pub(crate) const ATTN_NORM: &[Item] = &[Required("attn_norm.weight", "n_embd")];
 /// Norm with bias before attention.
-pub(super) const ATTN_NORM_BIAS: &[Item] =
+pub(crate) const ATTN_NORM_BIAS: &[Item] =
     &[Required("attn_norm.weight", "n_embd"), Required("attn_norm.bias", "n_embd")];
 /// Queries, keys and values, in one matrix or three.
-pub(super) const QKV: &[Item] = &[
+pub(crate) const QKV: &[Item] = &[
     OneOf(&[
         &[Required("attn_qkv.weight", "n_embd, n_q + n_k + n_v")],
         &[
@@ -85,49 +85,49 @@ pub(super) const QKV: &[Item] = &[
     Optional("attn_v.bias", "n_v"),
 ];
 /// Queries, keys and values in one matrix.
-pub(super) const FUSED_QKV: &[Item] = &[Required("attn_qkv.weight", "n_embd, n_q + n_k + n_v")];
+pub(crate) const FUSED_QKV: &[Item] = &[Required("attn_qkv.weight", "n_embd, n_q + n_k + n_v")];
 /// The same with bias.
-pub(super) const FUSED_QKV_BIAS: &[Item] =
+pub(crate) const FUSED_QKV_BIAS: &[Item] =
     &[All(FUSED_QKV), Required("attn_qkv.bias", "n_q + n_k + n_v")];
 /// What the heads are joined by.
-pub(super) const ATTN_OUTPUT: &[Item] = &[Required("attn_output.weight", "n_q, n_embd")];
+pub(crate) const ATTN_OUTPUT: &[Item] = &[Required("attn_output.weight", "n_q, n_embd")];
 /// The same with bias.
-pub(super) const ATTN_OUTPUT_BIAS: &[Item] =
+pub(crate) const ATTN_OUTPUT_BIAS: &[Item] =
     &[All(ATTN_OUTPUT), Required("attn_output.bias", "n_embd")];
 /// Norms of each head's queries and keys.
-pub(super) const HEAD_NORMS: &[Item] =
+pub(crate) const HEAD_NORMS: &[Item] =
     &[Required("attn_q_norm.weight", "head_k"), Required("attn_k_norm.weight", "head_k")];
 /// Norms that every head has for itself.
-pub(super) const EACH_HEAD_NORMS: &[Item] = &[
+pub(crate) const EACH_HEAD_NORMS: &[Item] = &[
     Optional("attn_q_norm.weight", "head_k, n_head"),
     Optional("attn_k_norm.weight", "head_k, n_head_kv"),
 ];
 /// Norms after attention and after feed-forward.
-pub(super) const POST_NORMS: &[Item] =
+pub(crate) const POST_NORMS: &[Item] =
     &[Required("post_attention_norm.weight", "n_embd"), Required("post_ffw_norm.weight", "n_embd")];
 
 /// Norm before feed-forward.
-pub(super) const FFN_NORM: &[Item] = &[Required("ffn_norm.weight", "n_embd")];
+pub(crate) const FFN_NORM: &[Item] = &[Required("ffn_norm.weight", "n_embd")];
 /// Norm with bias before feed-forward.
-pub(super) const FFN_NORM_BIAS: &[Item] =
+pub(crate) const FFN_NORM_BIAS: &[Item] =
     &[Required("ffn_norm.weight", "n_embd"), Required("ffn_norm.bias", "n_embd")];
 /// Feed-forward with a gate.
-pub(super) const GATED_FFN: &[Item] = &[
+pub(crate) const GATED_FFN: &[Item] = &[
     Required("ffn_gate.weight", "n_embd, n_ff"),
     Required("ffn_up.weight", "n_embd, n_ff"),
     Required("ffn_down.weight", "n_ff, n_embd"),
 ];
 /// Feed-forward with gate and input in one matrix.
-pub(super) const FUSED_GATED_FFN: &[Item] =
+pub(crate) const FUSED_GATED_FFN: &[Item] =
     &[Required("ffn_up.weight", "n_embd, 2*n_ff"), Required("ffn_down.weight", "n_ff, n_embd")];
 /// Feed-forward without gate.
-pub(super) const FFN: &[Item] =
+pub(crate) const FFN: &[Item] =
     &[Required("ffn_up.weight", "n_embd, n_ff"), Required("ffn_down.weight", "n_ff, n_embd")];
 /// The same with bias.
-pub(super) const FFN_BIAS: &[Item] =
+pub(crate) const FFN_BIAS: &[Item] =
     &[All(FFN), Required("ffn_up.bias", "n_ff"), Required("ffn_down.bias", "n_embd")];
 /// Experts of the width of the feed-forward layer, with those shared by all tokens, if any.
-pub(super) const LLAMA_EXPERTS: &[Item] = &[
+pub(crate) const LLAMA_EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     Optional("ffn_gate_exps.weight", "n_embd, n_ff, n_expert"),
     Required("ffn_up_exps.weight", "n_embd, n_ff, n_expert"),
@@ -142,7 +142,7 @@ pub(super) const LLAMA_EXPERTS: &[Item] = &[
     ),
 ];
 /// Experts of a width of their own.
-pub(super) const EXPERTS: &[Item] = &[
+pub(crate) const EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     Required("ffn_gate_exps.weight", "n_embd, n_ff_exp, n_expert"),
     Required("ffn_up_exps.weight", "n_embd, n_ff_exp, n_expert"),
@@ -150,7 +150,7 @@ pub(super) const EXPERTS: &[Item] = &[
 ];
 
 /// Experts of a width of their own, chosen with a bias, beside those that are always asked.
-pub(super) const ROUTED_EXPERTS: &[Item] = &[
+pub(crate) const ROUTED_EXPERTS: &[Item] = &[
     All(EXPERTS),
     Optional("exp_probs_b.bias", "n_expert"),
     When(
@@ -163,7 +163,7 @@ pub(super) const ROUTED_EXPERTS: &[Item] = &[
     ),
 ];
 /// Optional keys of such experts.
-pub(super) const ROUTED_KEYS: &[&str] = &[
+pub(crate) const ROUTED_KEYS: &[&str] = &[
     "leading_dense_block_count",
     "expert_shared_count",
     "expert_feed_forward_length",
@@ -175,7 +175,7 @@ pub(super) const ROUTED_KEYS: &[&str] = &[
 ];
 
 /// A layer as in llama.
-pub(super) const LLAMA_LAYER: &[Item] = &[
+pub(crate) const LLAMA_LAYER: &[Item] = &[
     All(ATTN_NORM),
     All(QKV),
     All(ATTN_OUTPUT),
@@ -195,10 +195,10 @@ pub(super) const LLAMA_LAYER: &[Item] = &[
     When("n_expert", LLAMA_EXPERTS),
 ];
 /// A model as in llama, but for the layers.
-pub(super) const LLAMA_TENSORS: &[Item] =
+pub(crate) const LLAMA_TENSORS: &[Item] =
     &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT), All(ROPE_FACTORS)];
 /// A layer with norms with bias, biases everywhere, and queries, keys and values in one matrix.
-pub(super) const GPT_LAYER: &[Item] = &[
+pub(crate) const GPT_LAYER: &[Item] = &[
     All(ATTN_NORM_BIAS),
     All(FUSED_QKV_BIAS),
     All(ATTN_OUTPUT_BIAS),
@@ -206,7 +206,7 @@ pub(super) const GPT_LAYER: &[Item] = &[
     All(FFN_BIAS),
 ];
 /// Tensors of layers that guess further tokens.
-pub(super) const NEXT_TOKENS: &[Item] = &[
+pub(crate) const NEXT_TOKENS: &[Item] = &[
     Required("nextn.eh_proj.weight", "2*n_embd, n_embd"),
     Required("nextn.enorm.weight", "n_embd"),
     Required("nextn.hnorm.weight", "n_embd"),

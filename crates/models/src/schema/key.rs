@@ -232,7 +232,7 @@ impl fmt::Display for ValueSchema {
 macro_rules! keys {
     ($(#[$doc:meta])* $table:ident; $($need:ident $(($detail:literal))? $name:literal $value:ident $([$unit:ident])? $(= $absent:ident($default:literal))? $meaning:literal)*) => {
         $(#[$doc])*
-        pub(super) const $table: &[$crate::schema::KeySchema] = &[$(
+        pub(crate) const $table: &[$crate::schema::KeySchema] = &[$(
             $crate::schema::KeySchema {
                 name: $name,
                 value: $crate::schema::key::types::$value,
@@ -255,11 +255,11 @@ macro_rules! keys {
     (@ optional) => { $crate::schema::Requirement::Optional };
     (@ deprecated($detail:literal)) => { $crate::schema::Requirement::Deprecated($detail) };
 }
-pub(super) use keys;
+pub(crate) use keys;
 
 /// Names for the values of the key tables.
 #[allow(non_upper_case_globals)]
-pub(super) mod types {
+pub(crate) mod types {
     use super::{Arity, Range, ValueSchema, ValueType};
 
     const fn one(value_type: ValueType) -> ValueSchema {

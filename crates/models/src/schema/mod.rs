@@ -5,25 +5,24 @@
 //! and `docs/metadata.md` is printed from it.
 //!
 //! ```
-//! use gguf_models::schema;
+//! use crate::schema;
 //! let key = schema::key("llama.block_count").unwrap();
 //! assert_eq!(key.name, "{arch}.block_count");
 //! assert!(schema::architecture("llama").unwrap().required.concat().contains(&"block_count"));
 //! ```
 
-mod arch;
-mod architecture;
+pub(crate) mod architecture;
 mod document;
-mod expression;
-mod groups;
+pub(crate) mod expression;
+pub(crate) mod groups;
 mod hyper;
-mod key;
+pub(crate) mod key;
 mod keys;
 mod lookup;
 pub mod projector;
-mod symbols;
+pub(crate) mod symbols;
 
-pub use arch::ARCHITECTURES;
+use crate::registry;
 pub use architecture::{Architecture, Block, Expected, Item, Need};
 pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
@@ -33,7 +32,17 @@ pub use keys::SECTIONS;
 pub use lookup::{key, nearest_key};
 pub use symbols::{SYMBOLS, Source, Symbol};
 
-/// The architecture that `general.architecture` names; `None` if the tables do not know it.
+/// Returns all architectures, sorted by name.
+pub fn architectures() -> impl Iterator<Item = &'static Architecture> + Clone {
+    registry::ROWS.iter().map(|row| row.schema)
+}
+
+/// Returns the architecture with this value of `general.architecture`; `None` if it is not registered.
 pub fn architecture(name: &str) -> Option<&'static Architecture> {
-    ARCHITECTURES.iter().copied().find(|architecture| architecture.name == name)
+    registry::row(name).map(|row| row.schema)
+}
+
+/// Block of the usual layers: `blk.0.` and so on, `block_count` of them.
+pub(crate) const fn layers(items: &'static [Item]) -> Block {
+    Block { prefix: "blk.", from: "0", to: "n_layer", items }
 }

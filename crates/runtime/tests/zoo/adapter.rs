@@ -24,7 +24,7 @@ fn an_adapter_is_added() {
     plan.job.write(&of_adapter, &Overwrite::default(), &()).unwrap();
     let [model, adapter] = [of_base, of_adapter].map(|path| Model::open(&path).unwrap());
     let run = |adapters: &[Adapter]| {
-        let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model)).unwrap();
+        let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
         let executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
         let executor = Arc::new(executor.with_adapters(adapters).unwrap());
         let reference = Reference::read(&folder, "logits");
@@ -38,7 +38,7 @@ fn an_adapter_is_added() {
     assert!(run(&[]) > TOLERANCE, "without it the model says something else");
     let halves = run(&[of(0.5), of(0.5)]);
     assert!(halves < TOLERANCE, "two halves are a whole: {halves}");
-    let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model)).unwrap();
+    let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
     let executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
     let strange = [Adapter { model: model.clone(), scale: 1.0 }];
     assert_eq!(executor.with_adapters(&strange).err().unwrap().code(), "adapter-none");

@@ -48,7 +48,7 @@ fn executor_with(folder: &std::path::Path, change: impl Fn(Graph) -> Graph) -> A
     let path = dir.path().join("model.gguf");
     reference::convert(folder, &path);
     let model = gguf_store::Model::open(&path).unwrap();
-    let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model)).unwrap();
+    let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
     Arc::new(Executor::new(&model, change(graph), Arithmetic::Exact).unwrap())
 }
 

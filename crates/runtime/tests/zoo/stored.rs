@@ -52,13 +52,13 @@ fn a_stored_graph_gives_the_same_numbers() {
         let (known, renamed) = (dir.path().join("known.gguf"), dir.path().join("renamed.gguf"));
         reference::convert(&folder, &known);
         let model = Model::open(&known).unwrap();
-        let graph = gguf_graph::build(model.metadata(), Executor::tensors(&model)).unwrap();
+        let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
         let mut job = Job::copy(&model);
         job.metadata = unknown(&job.metadata);
         stored::store(&graph, &mut job.metadata);
         job.write(&renamed, &Overwrite::default(), &()).unwrap();
         let stranger = Model::open(&renamed).unwrap();
-        let found = gguf_graph::build(stranger.metadata(), Executor::tensors(&stranger));
+        let found = gguf_models::build_graph(stranger.metadata(), Executor::tensors(&stranger));
         assert_eq!(found.unwrap_err().code, "architecture-unknown", "{name}");
         let read = stored::stored(stranger.metadata(), Limits::default()).unwrap().unwrap();
         assert_eq!(read, graph, "{name}");

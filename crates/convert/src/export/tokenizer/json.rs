@@ -1,12 +1,13 @@
 //! What all forms of `tokenizer.json` have in common.
 
+use gguf_models::convert::VocabularyKind;
 use std::collections::HashSet;
 
 use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::{Token, Vocabulary, is_padding};
-use crate::vocab::{Kind, XVERSE_ZERO};
+use crate::vocab::XVERSE_ZERO;
 
 /// The file with a model, and without anything around it.
 pub(super) fn file(model: Value) -> Value {
@@ -33,11 +34,11 @@ pub(super) fn added(
 ) -> Value {
     // Flags that a GGUF has no key for, and all models of a kind have: runtimes know them too.
     let takes_left = match vocabulary.kind {
-        Kind::Encoder => text == "<mask>",
+        VocabularyKind::Encoder => text == "<mask>",
         _ => false,
     };
     let takes_right = match vocabulary.kind {
-        Kind::Phi3 if !vocabulary.is_byte_level() => {
+        VocabularyKind::Phi3 if !vocabulary.is_byte_level() => {
             !matches!(text, "<unk>" | "<s>" | "<|endoftext|>")
         }
         _ => false,
@@ -55,9 +56,9 @@ pub(super) fn added(
 
 /// A token as other files have it: Gemma's list runs of spaces as its model has them.
 pub(super) fn spelled(vocabulary: &Vocabulary, token: &Token) -> String {
-    let is_gemma = matches!(vocabulary.kind, Kind::Gemma { .. });
+    let is_gemma = matches!(vocabulary.kind, VocabularyKind::Gemma { .. });
     let is_spaces = token.kind == TokenType::UserDefined && token.text.chars().all(|c| c == ' ');
-    let is_zero = vocabulary.kind == Kind::Xverse && token.text == XVERSE_ZERO;
+    let is_zero = vocabulary.kind == VocabularyKind::Xverse && token.text == XVERSE_ZERO;
     match is_gemma && is_spaces {
         _ if is_zero => "\0".to_owned(),
         true => token.text.replace(' ', "\u{2581}"),

@@ -14,6 +14,7 @@ mod sentencepiece;
 mod unigram;
 mod word_piece;
 
+use gguf_models::convert::VocabularyKind;
 use std::collections::BTreeMap;
 
 use gguf::{Array, Error, Finding, Metadata};
@@ -21,7 +22,7 @@ use gguf_models::token::{self, TokenType};
 use serde_json::{Map, Value, json};
 
 use super::{File, json_file};
-use crate::vocab::{self, ADDED_SCORE, Folder, Kind};
+use crate::vocab::{self, ADDED_SCORE, Folder};
 
 /// Tokenizer files, and what belongs to them elsewhere.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ pub struct Tokenizer {
 struct Vocabulary<'m> {
     metadata: &'m Metadata,
     tokens: Vec<Token<'m>>,
-    kind: Kind,
+    kind: VocabularyKind,
 }
 
 /// A token of the GGUF.
@@ -65,14 +66,14 @@ const SEGMENTS: &str = "tokenizer.ggml.token_type_count";
 /// If the vocabulary is broken.
 pub fn tokenizer(
     metadata: &Metadata,
-    kind: Kind,
+    kind: VocabularyKind,
     hints: &[&str],
     config: &Value,
 ) -> Result<Tokenizer, Error> {
     let Some(model) = metadata.str("tokenizer.ggml.model") else {
         return Ok(Tokenizer::noting("the file has no tokenizer".to_owned()));
     };
-    if (model, kind) == (vocab::CODES, Kind::Codes) {
+    if (model, kind) == (vocab::CODES, VocabularyKind::Codes) {
         return Ok(Tokenizer { files: Vec::new(), config: Map::new(), notes: Vec::new() });
     }
     let vocabulary = Vocabulary { metadata, tokens: tokens(metadata)?, kind };
@@ -84,7 +85,7 @@ pub fn tokenizer(
         (out, count)
     };
     let writer: Writer = match model {
-        "llama" if kind == Kind::Xverse => sentencepiece::write_json,
+        "llama" if kind == VocabularyKind::Xverse => sentencepiece::write_json,
         "llama" => {
             let (out, lost) = written(sentencepiece::write_with_json);
             if lost == 0 {
@@ -170,7 +171,7 @@ impl<'m> Vocabulary<'m> {
 
     /// Byte-level, and of an encoder.
     fn is_roberta(&self) -> bool {
-        self.kind == Kind::Encoder && self.is_byte_level()
+        self.kind == VocabularyKind::Encoder && self.is_byte_level()
     }
 
     /// The tokens behind those that fill up the rows of an embedding are none: the others, where

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::json::{added, case, file, sequence, spelled, vocab};
 use super::merges::Merges;
 use super::{Token, Tokenizer, Vocabulary, is_added, json_file, post_processor};
-use crate::vocab::Kind;
+use gguf_models::convert::VocabularyKind;
 
 /// Longer tokens are made by no merge here: finding one takes the square of the length.
 const MAX_LEN: usize = 1024;
@@ -42,7 +42,7 @@ pub(super) fn write(
         "merges": merges.list(),
     }));
     // Readers of these kinds believe what is listed here more than the model.
-    let is_believed = matches!(vocabulary.kind, Kind::Phi3 | Kind::InternLm2);
+    let is_believed = matches!(vocabulary.kind, VocabularyKind::Phi3 | VocabularyKind::InternLm2);
     let is_listed = |(_, token): &(usize, &Token)| {
         is_added(token)
             || !is_believed && matches!(token.kind, TokenType::Control | TokenType::Unknown)

@@ -2,6 +2,7 @@
 //!
 //! Field numbers are those of `sentencepiece_model.proto`.
 
+use gguf_models::convert::VocabularyKind;
 use std::collections::HashSet;
 
 use gguf_models::token::TokenType;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::json::{added, spelled};
 use super::{File, Token, Tokenizer, Vocabulary, is_added, json_file, pairs, protobuf};
-use crate::vocab::{Added, INTERNLM2_ZERO, Kind, PADDING_SCORE, SENTENCEPIECE};
+use crate::vocab::{Added, INTERNLM2_ZERO, PADDING_SCORE, SENTENCEPIECE};
 
 /// What a model file says.
 pub(super) struct Model<'t> {
@@ -65,7 +66,7 @@ fn files(
     for (id, token) in tokens.iter().enumerate().filter(|(_, token)| is_added(token)) {
         // A reader decides by their looks whether these are control tokens, and undoes visible
         // spaces; what it would change stands in the other file.
-        match vocabulary.kind.added(token.text, token.kind == TokenType::Control) {
+        match crate::vocab::added(vocabulary.kind, token.text, token.kind == TokenType::Control) {
             Added { text, is_control }
                 if text == token.text && is_control == (token.kind == TokenType::Control) =>
             {
@@ -104,7 +105,7 @@ fn files(
         pairs::write(vocabulary, tokens, model.add_dummy_prefix, out, config);
     } else {
         let class = match vocabulary.kind {
-            Kind::Gemma { .. } => "GemmaTokenizer",
+            VocabularyKind::Gemma { .. } => "GemmaTokenizer",
             _ => "LlamaTokenizer",
         };
         config.insert("tokenizer_class".into(), class.into());
@@ -126,11 +127,11 @@ fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, TokenT
     let unknown = unknown(vocabulary, tokens);
     let zero = match vocabulary.kind {
         // The first one stands for it, if there is a real one too.
-        Kind::InternLm2 => tokens.iter().position(|token| token.text == INTERNLM2_ZERO),
+        VocabularyKind::InternLm2 => tokens.iter().position(|token| token.text == INTERNLM2_ZERO),
         _ => None,
     };
     let is_symbol = symbols(tokens);
-    let is_gemma = matches!(vocabulary.kind, Kind::Gemma { .. });
+    let is_gemma = matches!(vocabulary.kind, VocabularyKind::Gemma { .. });
     let roles = ["bos", "eos", "pad"].map(|role| vocabulary.role(role));
     let has_role = |id: usize| roles.iter().flatten().any(|(role, _)| *role == id as u64);
     let piece = |(id, token): (usize, &Token)| {

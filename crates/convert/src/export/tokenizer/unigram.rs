@@ -3,13 +3,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use gguf_models::convert::VocabularyKind;
 use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, file, sequence};
 use super::sentencepiece::{Model, UNIGRAM, symbols};
 use super::{File, Token, Tokenizer, Vocabulary, is_added, json_file, post_processor};
-use crate::vocab::{Kind, PADDING_SCORE, T5_MODEL, XLM_ROBERTA_MODEL};
+use crate::vocab::{PADDING_SCORE, T5_MODEL, XLM_ROBERTA_MODEL};
 
 /// What XLM-RoBERTa's tokens begin with, whatever its model does.
 const XLM_ROBERTA: [(&str, TokenType); 4] = [
@@ -39,7 +40,7 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
         fold_spaces: flag("remove_extra_whitespaces").unwrap_or(true),
         charsmap,
     };
-    let is_encoder = vocabulary.kind == Kind::Encoder;
+    let is_encoder = vocabulary.kind == VocabularyKind::Encoder;
     let class = if is_encoder { "XLMRobertaTokenizer" } else { "T5Tokenizer" };
     config.insert("tokenizer_class".into(), class.into());
     if is_encoder {

@@ -1,0 +1,121 @@
+//! Arcee Trinity: gated attention, norms on both sides, experts beside one that is always asked.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Tensor;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{
+    Converter, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams, moe,
+    sliding_window,
+};
+
+const NAMES: Table = &[
+    ("model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate"),
+    ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
+    ("model.layers.{}.pre_mlp_layernorm", "blk.{}.ffn_norm"),
+    ("model.layers.{}.post_mlp_layernorm", "blk.{}.post_ffw_norm"),
+    ("model.layers.{}.mlp.router.gate", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
+];
+
+const ROUTER_BIAS: &str = "model.layers.{}.mlp.expert_bias";
+
+pub(crate) struct Afmoe;
+
+impl Converter for Afmoe {
+    fn classes(&self) -> &'static [&'static str] {
+        &["AfmoeForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "afmoe"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "afmoe"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["afmoe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("expert_shared_count", "num_shared_experts"),
+            ("leading_dense_block_count", "num_dense_layers"),
+            ("expert_weights_norm", "route_norm"),
+            ("expert_weights_scale", "route_scale"),
+            ("expert_group_count", "n_group"),
+            ("expert_group_used_count", "topk_group"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("mup_enabled", true), ("attention_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("head_dim", 128);
+        config.default("rms_norm_eps", 1e-5);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.llama_like(config, hparams::stated_head_dim(config)?)?;
+        keys.set_u32("expert_shared_count", config.u32(&["num_shared_experts"])?);
+        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
+        keys.set_u32("leading_dense_block_count", config.u32(&["num_dense_layers"])?);
+        if let Some(norm) = config.bool("route_norm")? {
+            keys.set("expert_weights_norm", norm);
+        }
+        keys.set_f32("expert_weights_scale", config.f32(&["route_scale"])?);
+        if let Some(window) = config.u32(&["sliding_window"])? {
+            keys.set("attention.sliding_window", window);
+            sliding_window::unusual_pattern(keys, config, 4)?;
+        }
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
+            return Ok(Some(bias));
+        }
+        let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+        moe::mapping(config, name, width)
+    }
+
+    fn order_tensors(&self, tensors: &mut [Tensor]) {
+        moe::gates_first(tensors)
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let function = match export::count(model, "expert_gating_func") {
+            Some(2) => Some("sigmoid"),
+            Some(1) => Some("softmax"),
+            _ => None,
+        };
+        let exported = exported
+            .patterns([ROUTER_BIAS])
+            .patterns(moe::one_by_one())
+            .set("mup_enabled", true)
+            .set_some("score_func", function);
+        Some(sliding_window::export_of_pattern(model, exported))
+    }
+}

@@ -1,0 +1,44 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Optional, Required};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const GATED_ATTENTION: &[Item] = &[
+    All(ATTN_NORM),
+    All(QKV),
+    Required("attn_gate.weight", "n_embd, n_q"),
+    All(ATTN_OUTPUT),
+    All(HEAD_NORMS),
+    All(FFN_NORM),
+    All(POST_NORMS),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "afmoe",
+    note: "Arcee Trinity. Embeddings are multiplied by the root of their width. Of four layers the last \
+           has no window and does not rotate.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
+    optional: &[HEADS, ROPE, WINDOW, ROUTED_KEYS, &["vocab_size"]],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(TIED_OUTPUT),
+        Optional("rope_freqs.weight", "n_rot/2"),
+    ],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(GATED_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(GATED_ATTENTION), All(ROUTED_EXPERTS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,113 @@
+//! Apertus: feed-forward layers without gates, whose activation has parameters that are keys.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, filled};
+use crate::convert::{Converter, Exported, ExtraTensors, Mapping, Values, VocabularyKind, hparams};
+
+const NAMES: Table = &[
+    ("model.layers.{}.attention_layernorm", "blk.{}.attn_norm"),
+    ("model.layers.{}.feedforward_layernorm", "blk.{}.ffn_norm"),
+];
+
+/// Parameters of the activation: our keys, and what the tensors of a layer end with.
+const ACTIVATION: [(&str, &str); 4] = [
+    ("xielu.alpha_n", "alpha_n"),
+    ("xielu.alpha_p", "alpha_p"),
+    ("xielu.beta", "beta"),
+    ("xielu.eps", "eps"),
+];
+
+const OF_LAYER: &str = "model.layers.{}.mlp.act_fn.";
+
+pub(crate) struct Apertus;
+
+impl Converter for Apertus {
+    fn classes(&self) -> &'static [&'static str] {
+        &["ApertusForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "apertus"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "apertus"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["tekken"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
+        hparams::default_attention(config)
+    }
+
+    // A number for each layer.
+    fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
+        let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)?;
+        for (key, end) in ACTIVATION {
+            let mut numbers = Vec::new();
+            for layer in 0..blocks {
+                let name = filled(OF_LAYER, &[layer]) + end;
+                let number = values.require(&name, "a parameter of the activation")?;
+                numbers.extend(number.first().copied());
+            }
+            config.set(key, numbers);
+        }
+        Ok(())
+    }
+
+    fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        for (key, _) in ACTIVATION {
+            if let Some(numbers) = config.f32s(key)? {
+                keys.set_whole(key, Array::from(&numbers[..]));
+            }
+        }
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.vocab_size(config)?;
+        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        Ok(())
+    }
+
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        Ok(name.contains(".mlp.act_fn.").then_some(Mapping::Dropped))
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+
+    fn export(&self, model: &Model, mut exported: Exported) -> Option<Exported> {
+        for (key, end) in ACTIVATION {
+            let numbers = model.metadata().array(key)?;
+            let numbers = numbers.iter().map(|number| Some(number.to_f64()? as f32));
+            let numbers = numbers.collect::<Option<Vec<f32>>>()?;
+            for (layer, number) in (0..).zip(&numbers) {
+                exported = exported.vector(filled(OF_LAYER, &[layer]) + end, vec![*number]);
+            }
+            exported = exported.unwritten(key, numbers.into());
+        }
+        Some(exported.set("hidden_act", "xielu"))
+    }
+}

@@ -1,0 +1,16 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "arcee",
+    note: "Feed-forward layers have no gate: their activation is the square of what is positive.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["vocab_size", "pooling_type"]],
+    tensors: LLAMA_TENSORS,
+    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(FFN)])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,29 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "arctic",
+    note: "A dense network as wide as the model beside the experts, which read a norm of their own.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, &["vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        Required("ffn_gate.weight", "n_embd, n_embd"),
+        Required("ffn_up.weight", "n_embd, n_embd"),
+        Required("ffn_down.weight", "n_embd, n_embd"),
+        Required("ffn_norm_exps.weight", "n_embd"),
+        Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+        Required("ffn_gate_exps.weight", "n_embd, n_ff, n_expert"),
+        Required("ffn_up_exps.weight", "n_embd, n_ff, n_expert"),
+        Required("ffn_down_exps.weight", "n_ff, n_embd, n_expert"),
+    ])],
+    ..Architecture::DEFAULT
+};

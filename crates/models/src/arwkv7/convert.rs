@@ -1,0 +1,98 @@
+//! RWKV version 7, and Qwen 2 with its attention replaced by that.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::export::count;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::rwkv6::convert::CONTEXT;
+use crate::rwkv7::convert::{FACTORS, MIXED, RANKED, has_gate, one_spelling, time_mix};
+
+/// What stands for the attention of Qwen 2.
+const NAMES_OF_QWEN: Table = &[
+    ("model.layers.{}.self_attn.time_mixer.receptance", "blk.{}.time_mix_receptance"),
+    ("model.layers.{}.self_attn.time_mixer.key", "blk.{}.time_mix_key"),
+    ("model.layers.{}.self_attn.time_mixer.value", "blk.{}.time_mix_value"),
+    ("model.layers.{}.self_attn.time_mixer.output", "blk.{}.time_mix_output"),
+    ("model.layers.{}.self_attn.time_mixer.ln_x", "blk.{}.time_mix_ln"),
+    ("model.layers.{}.self_attn.receptance", "blk.{}.time_mix_receptance"),
+    ("model.layers.{}.self_attn.key", "blk.{}.time_mix_key"),
+    ("model.layers.{}.self_attn.value", "blk.{}.time_mix_value"),
+    ("model.layers.{}.self_attn.output", "blk.{}.time_mix_output"),
+    ("model.layers.{}.self_attn.ln_x", "blk.{}.time_mix_ln"),
+];
+
+pub(crate) struct Arwkv7;
+
+impl Converter for Arwkv7 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["RwkvHybridForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "arwkv7"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "rwkv_hybrid"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePieceElseBpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["qwen2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES_OF_QWEN, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("wkv.head_size", "head_size")]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let version = config.require_u32(&["wkv_version"], "the version of RWKV")?;
+        if version != 7 {
+            return Err(hparams::not_computed(config, "wkv_version", version));
+        }
+        let gate = has_gate(config)?;
+        keys.set("context_length", CONTEXT);
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("block_count", hparams::block_count(config)?);
+        let epsilon =
+            config.require_f32(&["rms_norm_eps"], "what the norms add before they divide")?;
+        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        keys.set("wkv.head_size", config.require_u32(&["head_size"], "the width of a head")?);
+        keys.set("attention.decay_lora_rank", 64u32);
+        keys.set("attention.iclr_lora_rank", 64u32);
+        keys.set("attention.value_residual_mix_lora_rank", 32u32);
+        keys.set("attention.gate_lora_rank", if gate { 128u32 } else { 0 });
+        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.file_type();
+        keys.set("token_shift_count", 1u32);
+        keys.set("attention.head_count", 0u32);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        time_mix(config, &one_spelling(name))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        const START: &str = "model.layers.{}.self_attn.time_mixer.";
+        let gate = count(model, "attention.gate_lora_rank").is_some_and(|rank| rank > 0);
+        let mixed = MIXED.iter().map(|part| format!("{START}x_{part}"));
+        let ranked = RANKED.iter().flat_map(|of| (0..3).map(move |i| format!("{START}{of}{i}")));
+        let factors = FACTORS.iter().map(|part| format!("{START}{part}"));
+        let names: Vec<String> = mixed.chain(ranked).chain(factors).collect();
+        let exported: Exported = exported.patterns(names.iter().map(String::as_str));
+        let exported = exported.without(&["attention.head_count"]);
+        Some(exported.set("wkv_version", 7).set("wkv_has_gate", gate))
+    }
+}

@@ -1,0 +1,12 @@
+//! Qwen 2 with its attention replaced by RWKV 6 or 7.
+
+use gguf::Finding;
+
+use crate::graph::Builder;
+use crate::rwkv6qwen2::graph::qwen;
+use crate::rwkv7::graph::time_mix7;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut first = None;
+    qwen(builder, |builder, x, sizes| time_mix7(builder, x, sizes, &mut first))
+}

@@ -1,0 +1,79 @@
+//! Baichuan 1 and 2.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::captures;
+use crate::convert::{Converter, Exported, MappedTensor, Mapping, VocabularyKind, hparams};
+
+const FUSED: &str = "model.layers.{}.self_attn.W_pack.weight";
+
+pub(crate) struct Baichuan;
+
+impl Converter for Baichuan {
+    fn classes(&self) -> &'static [&'static str] {
+        &["BaichuanForCausalLM", "BaiChuanForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "baichuan"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "baichuan"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePiece
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            // The sizes have different names for it.
+            ("context_length", "max_position_embeddings"),
+            ("context_length", "model_max_length"),
+        ]
+    }
+
+    // The class does not look at the number of key and value heads: there are as many as heads.
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        if config.find(&["num_key_value_heads"]).is_some() {
+            config.set("num_key_value_heads", hparams::head_count(config)?);
+        }
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set("tensor_data_layout", "Meta AI original pth");
+        let head_dim = hparams::width(config)? / hparams::head_count(config)?;
+        keys.set("rope.dimension_count", head_dim);
+        Ok(())
+    }
+
+    // Queries, keys and values are one matrix, one after the other, as many heads of each.
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let Some(&[block]) = captures(FUSED, name).as_deref() else {
+            return Ok(None);
+        };
+        let heads = u64::from(hparams::head_count(config)?);
+        let width = u64::from(hparams::width(config)?);
+        let made = |part: &str, index: u64, heads: Option<u64>| {
+            let mut steps = vec![Step::Pick { groups: 1, start: index * width, len: width }];
+            steps.extend(heads.map(|heads| Step::InterleaveHalves { heads }));
+            MappedTensor { name: format!("blk.{block}.{part}.weight"), steps, slot: None }
+        };
+        Ok(Some(Mapping::Made(vec![
+            made("attn_q", 0, Some(heads)),
+            made("attn_k", 1, Some(heads)),
+            made("attn_v", 2, None),
+        ])))
+    }
+
+    fn export(&self, _model: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.first([FUSED]))
+    }
+}

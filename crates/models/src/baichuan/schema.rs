@@ -1,0 +1,22 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "baichuan",
+    note: "Models of 40 layers have ALiBi with a bias of 8, without a key; others rotate.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["tensor_data_layout"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        Required("attn_output.weight", "n_embd, n_embd"),
+        All(FFN_NORM),
+        All(GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,96 @@
+//! Ling and Ring (Bailing), the first and the second generation: experts beside those always asked.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
+use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams, moe};
+
+pub(crate) const NAMES: Table = &[
+    ("model.word_embeddings", "token_embd"),
+    ("model.layers.{}.attention.dense", "blk.{}.attn_output"),
+    ("model.layers.{}.attention.query_layernorm", "blk.{}.attn_q_norm"),
+    ("model.layers.{}.attention.key_layernorm", "blk.{}.attn_k_norm"),
+];
+
+pub(crate) const FIELDS: &[(&str, &str)] = &[
+    ("leading_dense_block_count", "first_k_dense_replace"),
+    ("expert_shared_count", "num_shared_experts"),
+    ("expert_weights_norm", "norm_topk_prob"),
+    ("expert_group_count", "n_group"),
+    ("expert_group_used_count", "topk_group"),
+];
+
+const FUSED: &str = "model.layers.{}.attention.query_key_value.weight";
+
+pub(crate) struct BailingMoe;
+
+impl Converter for BailingMoe {
+    fn classes(&self) -> &'static [&'static str] {
+        &["BailingMoeForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "bailingmoe"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "bailing_moe"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["bailingmoe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        FIELDS
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("norm_head", false), ("use_bias", false), ("use_qkv_bias", false)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+        keys.vocab_size(config)?;
+        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
+        keys.set("expert_weights_scale", 1.0f32);
+        keys.set_u32("expert_shared_count", config.u32(&["num_shared_experts"])?);
+        keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+        Ok(())
+    }
+
+    // Queries, keys and values are one matrix, one after the other.
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let Some(&[block]) = captures(FUSED, name).as_deref() else {
+            let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+            return moe::mapping(config, name, width);
+        };
+        let (heads, heads_kv) = (hparams::head_count(config)?, hparams::head_count_kv(config)?);
+        let head_dim = u64::from(hparams::head_dim(config)?);
+        let (queries, keys) = (u64::from(heads) * head_dim, u64::from(heads_kv) * head_dim);
+        let made = |part: &str, start, len, heads: Option<u32>| {
+            let mut steps = vec![Step::Pick { groups: 1, start, len }];
+            steps.extend(heads.map(|heads| Step::InterleaveHalves { heads: heads.into() }));
+            MappedTensor { name: format!("blk.{block}.{part}.weight"), steps, slot: None }
+        };
+        Ok(Some(Mapping::Made(vec![
+            made("attn_q", 0, queries, Some(heads)),
+            made("attn_k", queries, keys, Some(heads_kv)),
+            made("attn_v", queries + keys, keys, None),
+        ])))
+    }
+
+    fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.first([FUSED]).patterns(moe::one_by_one()).set("norm_head", false))
+    }
+}

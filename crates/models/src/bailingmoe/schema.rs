@@ -1,0 +1,21 @@
+//! Metadata keys and tensors.
+
+use crate::deepseek::schema::FIRST_ATTENTION;
+use crate::schema::architecture::Item::All;
+use crate::schema::architecture::{Architecture, Block};
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "bailingmoe",
+    note: "Ling and Ring, the first generation.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &["vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[Block {
+        prefix: "blk.",
+        from: "0",
+        to: "n_layer",
+        items: &[All(FIRST_ATTENTION), All(ROUTED_EXPERTS)],
+    }],
+    ..Architecture::DEFAULT
+};

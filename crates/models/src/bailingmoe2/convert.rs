@@ -1,0 +1,168 @@
+//! Ling and Ring (Bailing), the first and the second generation: experts beside those always asked.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+
+use crate::bailingmoe::convert::{FIELDS, NAMES};
+use crate::convert::export::{count, has, rotated_share};
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
+use crate::convert::{Converter, Exported, Mapping, Values, hparams, moe, mtp};
+
+pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.expert_bias";
+
+/// What the second generation has besides: one matrix for queries, keys and values, and layers behind
+/// the last that guess further tokens.
+const SECOND_NAMES: Table = &[
+    ("model.layers.{}.attention.query_key_value", "blk.{}.attn_qkv"),
+    ("model.layers.{}.final_layernorm", "blk.{}.layer_output_norm"),
+    ("model.layers.{}.eh_proj", "blk.{}.nextn.eh_proj"),
+    ("model.layers.{}.enorm", "blk.{}.nextn.enorm"),
+    ("model.layers.{}.hnorm", "blk.{}.nextn.hnorm"),
+];
+
+pub(crate) struct BailingMoe2;
+
+impl Converter for BailingMoe2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["BailingMoeV2ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "bailingmoe2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "bailing_moe_v2"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["bailingmoe2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, SECOND_NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        FIELDS
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("use_bias", false), ("use_qkv_bias", false)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        second_keys(config, keys)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        second_special(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let further = count(model, "nextn_predict_layers");
+        let blocks = count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
+        let function = (count(model, "expert_gating_func") == Some(2)).then_some("sigmoid");
+        let exported = exported
+            .patterns([ROUTER_BIAS])
+            .patterns(moe::one_by_one())
+            .fields(&[
+                ("expert_weights_scale", "routed_scaling_factor"),
+                ("expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size"),
+            ])
+            .without(&["block_count"])
+            .set("num_hidden_layers", blocks)
+            .set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight"))
+            .set_some(mtp::COUNT, further)
+            .set_some("score_function", function)
+            .set_some("partial_rotary_factor", rotated_share(model));
+        Some(exported)
+    }
+}
+
+fn second_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let further = config.u32(&[mtp::COUNT])?;
+    keys.stated(config)?;
+    keys.set("block_count", hparams::block_count(config)?.saturating_add(further.unwrap_or(0)));
+    let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
+    keys.set("rope.dimension_count", rotated);
+    keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+    keys.vocab_size(config)?;
+    let width = config.require_u32(moe::WIDTH, "the width of an expert")?;
+    let shared = config.u32(&["num_shared_experts"])?.unwrap_or(0);
+    let stated = config.u32(&["moe_shared_expert_intermediate_size"])?;
+    keys.set("expert_feed_forward_length", width);
+    keys.set("expert_shared_feed_forward_length", stated.unwrap_or(width.saturating_mul(shared)));
+    keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+    keys.set("expert_shared_count", shared);
+    keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+    keys.set_u32("nextn_predict_layers", further);
+    Ok(())
+}
+
+fn second_special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
+    }
+    let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+    moe::mapping(config, name, width)
+}
+
+/// Set by the biases of routers: by how much each is more than nothing on average.
+const MEANS: &str = "expert_bias_means";
+
+/// Sarvam: the second generation, where all of a head rotates, and biases of routers are nothing on average.
+pub(crate) struct Sarvam;
+
+impl Converter for Sarvam {
+    fn base(&self) -> &'static dyn Converter {
+        &BailingMoe2
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["SarvamMoEForCausalLM", "modeling_sarvam_moe.SarvamMoEForCausalLM"]
+    }
+
+    fn model_type(&self) -> &'static str {
+        "sarvam_moe"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["sarvam-moe"]
+    }
+
+    fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
+        let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)?;
+        let mut means = Vec::new();
+        for block in 0..blocks {
+            let bias = values.find(&filled(ROUTER_BIAS, &[block]))?.unwrap_or_default();
+            let sum: f64 = bias.iter().copied().map(f64::from).sum();
+            means.push((sum / bias.len().max(1) as f64) as f32);
+        }
+        config.set(MEANS, means);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        second_keys(config, keys)?;
+        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let mapping = second_special(config, name)?;
+        let means = config.f32s(MEANS)?.unwrap_or_default();
+        let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() else { return Ok(mapping) };
+        let Some(mean) = means.get(block as usize) else { return Ok(mapping) };
+        let steps = [Step::Map(Function::Plus(-mean))];
+        Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), steps)))
+    }
+
+    // They come back as models of the family above.
+    fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
+        None
+    }
+}

@@ -1,0 +1,62 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Maybe, Optional, Required};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const BAILING_ATTENTION: &[Item] =
+    &[All(ATTN_NORM), All(FUSED_QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "bailingmoe2",
+    note: "Ling and Ring, the second generation.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["expert_shared_count", "expert_gating_func"],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &["vocab_size", "expert_shared_feed_forward_length", "nextn_predict_layers"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(BAILING_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(BAILING_ATTENTION), All(SHARED_WIDTH_EXPERTS)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[
+                Maybe(BAILING_ATTENTION),
+                Maybe(SHARED_WIDTH_EXPERTS),
+                Maybe(NEXT_TOKENS),
+                Optional("layer_output_norm.weight", "n_embd"),
+            ],
+        },
+    ],
+    ..Architecture::DEFAULT
+};
+
+/// Experts beside those that are always asked, which have a width of their own.
+const SHARED_WIDTH_EXPERTS: &[Item] = &[
+    All(EXPERTS),
+    Optional("exp_probs_b.bias", "n_expert"),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+];

@@ -1,0 +1,270 @@
+//! Ling, the third generation: delta attention in most layers, compressed attention with a gate in the others.
+
+use crate::schema::Hyper;
+use gguf::{Array, Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::export::count;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
+use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp};
+use crate::deepseek2::convert::keys_and_values;
+use crate::{bailingmoe2, kimi_linear};
+
+const NAMES: Table = &[
+    ("model.word_embeddings", "token_embd"),
+    ("model.layers.{}.final_layernorm", "blk.{}.layer_output_norm"),
+    ("model.layers.{}.attention.q_proj", "blk.{}.attn_q"),
+    ("model.layers.{}.attention.k_proj", "blk.{}.attn_k"),
+    ("model.layers.{}.attention.v_proj", "blk.{}.attn_v"),
+    ("model.layers.{}.attention.o_proj", "blk.{}.attn_output"),
+    ("model.layers.{}.attention.dense", "blk.{}.attn_output"),
+    ("model.layers.{}.attention.q_conv1d", "blk.{}.ssm_conv1d_q"),
+    ("model.layers.{}.attention.k_conv1d", "blk.{}.ssm_conv1d_k"),
+    ("model.layers.{}.attention.v_conv1d", "blk.{}.ssm_conv1d_v"),
+    ("model.layers.{}.attention.b_proj", "blk.{}.ssm_beta"),
+    ("model.layers.{}.attention.f_proj", "blk.{}.ssm_f_a"),
+    ("model.layers.{}.attention.o_norm", "blk.{}.ssm_norm"),
+    ("model.layers.{}.attention.q_a_proj", "blk.{}.attn_q_a"),
+    ("model.layers.{}.attention.q_a_layernorm", "blk.{}.attn_q_a_norm"),
+    ("model.layers.{}.attention.q_b_proj", "blk.{}.attn_q_b"),
+    ("model.layers.{}.attention.kv_a_proj_with_mqa", "blk.{}.attn_kv_a_mqa"),
+    ("model.layers.{}.attention.kv_a_layernorm", "blk.{}.attn_kv_a_norm"),
+];
+
+const GATE: &str = "model.layers.{}.attention.g_proj.weight";
+
+const DECAY: &str = "model.layers.{}.attention.A_log";
+
+const RATE: &str = "model.layers.{}.attention.dt_bias";
+
+const UNPACKED: &str = "model.layers.{}.attention.kv_b_proj.weight";
+
+/// Of so many layers the last has compressed attention.
+const PERIOD: &str = "layer_group_size";
+
+const GRANULARITY: &str = "gated_attention_proj_granularity_type";
+
+const BY_HEAD: &str = "head_wise";
+
+const SECTIONS: &str = "mrope_section";
+
+const SEEING: &str = "BailingMoeV3VLForConditionalGeneration";
+
+/// Bounds of gated activations: keys and fields.
+const LIMITS: [(&str, &str); 2] = [
+    ("swiglu_clamp_exp", "expert_swiglu_limit_list"),
+    ("swiglu_clamp_shexp", "share_expert_swiglu_limit_list"),
+];
+
+pub(crate) struct BailingMoe3;
+
+impl Converter for BailingMoe3 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["BailingMoeV3ForCausalLM", SEEING]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "bailingmoe3"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "bailing_moe_v3"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["bailingmoe2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("leading_dense_block_count", "first_k_dense_replace"),
+            ("expert_shared_count", "num_shared_experts"),
+            ("expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size"),
+            ("expert_weights_scale", "routed_scaling_factor"),
+            ("expert_weights_norm", "norm_topk_prob"),
+            ("expert_group_count", "n_group"),
+            ("expert_group_used_count", "topk_group"),
+            ("ssm.conv_kernel", "short_conv_kernel_size"),
+            ("kda.head_dim", "head_dim"),
+            ("kda.safe_gate", "kda_safe_gate"),
+            ("kda.gate_lower_bound", "kda_lower_bound"),
+            ("attention.kv_lora_rank", "kv_lora_rank"),
+            ("attention.value_length_mla", "v_head_dim"),
+            ("rope.dimension_count", "qk_rope_head_dim"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("no_kda_lora", true), ("kda_safe_gate", true)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        match config.find(&[GRANULARITY]) {
+            Some((_, stated)) if stated == BY_HEAD => {}
+            Some((_, stated)) => return Err(hparams::not_computed(config, GRANULARITY, stated)),
+            None => return Err(config.missing(GRANULARITY, "what a gate of attention is for")),
+        }
+        let number =
+            |field: &str| config.require_u32(&[field], "a width of attention or of experts");
+        let mut shared = config.clone();
+        shared.set("num_key_value_heads", 1);
+        keys.stated(&shared)?;
+        let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
+        let blocks = hparams::block_count(config)?.saturating_add(further.unwrap_or(0));
+        let blocks = hparams::possible(config, "layers", blocks)?;
+        keys.set("block_count", blocks);
+        let heads = (0..blocks).map(|layer| is_compressed(config, layer).map(i32::from));
+        let heads = heads.collect::<Result<Vec<_>, _>>()?;
+        keys.set("attention.head_count_kv", Array::from(&heads[..]));
+        keys.vocab_size(config)?;
+        keys.set("ssm.conv_kernel", number("short_conv_kernel_size")?);
+        keys.set("kda.head_dim", number("head_dim")?);
+        keys.set("kda.safe_gate", true);
+        let bound = config.require_f32(&["kda_lower_bound"], "the least value of gates")?;
+        keys.set("kda.gate_lower_bound", bound);
+        let (rank, rotated) = (number("kv_lora_rank")?, number("qk_rope_head_dim")?);
+        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
+        keys.set("attention.kv_lora_rank", rank);
+        keys.set("rope.dimension_count", rotated);
+        keys.set("attention.key_length", rank.saturating_add(rotated));
+        keys.set("attention.key_length_mla", number("qk_nope_head_dim")?.saturating_add(rotated));
+        keys.set("attention.value_length_mla", number("v_head_dim")?);
+        keys.set("expert_feed_forward_length", number("moe_intermediate_size")?);
+        let width = number("moe_shared_expert_intermediate_size")?;
+        keys.set("expert_shared_feed_forward_length", width);
+        keys.set("expert_shared_count", config.u32(&["num_shared_experts"])?.unwrap_or(1));
+        let dense = config.u32(&["first_k_dense_replace"])?;
+        let dense = dense.ok_or_else(|| config.missing("first_k_dense_replace", "dense layers"))?;
+        keys.set("leading_dense_block_count", dense);
+        let scale = config.require_f32(&["routed_scaling_factor"], "the factor of experts")?;
+        keys.set("expert_weights_scale", scale);
+        keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+        for (key, field) in LIMITS {
+            let Some((_, limits)) = config.find(&[field]) else { continue };
+            let limits = limits.as_array().into_iter().flatten();
+            let limits = limits.map(|limit| limit.as_f64().unwrap_or(0.0) as f32);
+            let mut limits: Vec<f32> = limits.collect();
+            limits.resize(blocks as usize, 0.0);
+            keys.set(key, Array::from(&limits[..]));
+        }
+        keys.set_u32("nextn_predict_layers", further);
+        if config.class()? == SEEING {
+            let sections = config.u32s(SECTIONS)?;
+            let sections = sections
+                .ok_or_else(|| config.missing(SECTIONS, "what rotates for time and place"))?;
+            let sum: u32 = sections.iter().take(3).sum();
+            if sum.saturating_mul(2) != rotated {
+                return Err(hparams::not_computed(config, SECTIONS, Value::from(sections)));
+            }
+            let mut four = [0; 4];
+            four.iter_mut().zip(sections.iter().take(3)).for_each(|(to, from)| *to = *from as i32);
+            keys.set("rope.dimension_sections", Array::from(&four[..]));
+        }
+        Ok(())
+    }
+
+    fn skip_tensor(&self, _: &Config, name: &str) -> bool {
+        name.starts_with("linear_proj")
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+        let blocks = hparams::block_count(config)?.saturating_add(further);
+        if block_of(name).is_some_and(|block| block >= blocks) {
+            return Ok(Some(Mapping::Unknown));
+        }
+        let of_block = |pattern| match captures(pattern, name).as_deref() {
+            Some(&[block]) => Some(block),
+            _ => None,
+        };
+        if let Some(block) = of_block(UNPACKED) {
+            let mut every = config.clone();
+            every.set("num_key_value_heads", hparams::head_count(config)?);
+            return keys_and_values(&every, block).map(Some);
+        }
+        if let Some(block) = of_block(GATE) {
+            let part = if is_compressed(config, block)? { "attn_gate" } else { "ssm_g_a" };
+            return Ok(Some(Mapping::one(format!("blk.{block}.{part}.weight"), [])));
+        }
+        if let Some(block) = of_block(DECAY) {
+            let heads = u64::from(hparams::head_count(config)?);
+            let (from, to) = (shape(&[heads]), shape(&[1, heads]));
+            let steps = [Step::Map(Function::Exp), Step::Reshape { from, to }];
+            return Ok(Some(Mapping::one(format!("blk.{block}.ssm_a"), steps)));
+        }
+        if let Some(block) = of_block(RATE) {
+            return Ok(Some(Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])));
+        }
+        if let Some(bias) = moe::router_bias(bailingmoe2::convert::ROUTER_BIAS, name) {
+            return Ok(Some(bias));
+        }
+        let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+        moe::mapping(config, name, width)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        kimi_linear::convert::steps_of(config, name, config.u32(&["head_dim"])?.unwrap_or(0))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let hyper = Hyper::of(model.metadata()).ok()?;
+        let further = count(model, "nextn_predict_layers");
+        let all = count(model, "block_count")?.min(1 << 16);
+        let blocks = all.checked_sub(further.unwrap_or(0))?;
+        let is_compressed = |layer: u64| {
+            hyper.u64_in("attention.head_count_kv", layer).is_ok_and(|heads| heads > 0)
+        };
+        let period = (0..all).find(|layer| is_compressed(*layer)).map_or(1, |first| first + 1);
+        let rotated = count(model, "rope.dimension_count")?;
+        let mut exported = exported
+            .patterns([DECAY, RATE, UNPACKED, GATE, bailingmoe2::convert::ROUTER_BIAS])
+            .patterns(moe::one_by_one())
+            .without(&["block_count", "attention.head_count_kv", "attention.key_length"])
+            .set("num_hidden_layers", blocks)
+            .set("num_key_value_heads", count(model, "attention.head_count")?)
+            .set(
+                "qk_nope_head_dim",
+                count(model, "attention.key_length_mla")?.checked_sub(rotated)?,
+            )
+            .set("q_lora_rank", count(model, "attention.q_lora_rank"))
+            .set("no_kda_lora", true)
+            .set(GRANULARITY, BY_HEAD)
+            .set(PERIOD, period)
+            .set_some(mtp::COUNT, further);
+        if count(model, "expert_gating_func") == Some(2) {
+            exported = exported.set("score_function", "sigmoid");
+        }
+        for (key, field) in LIMITS {
+            let limits = model.metadata().array(&format!("bailingmoe3.{key}"));
+            let limits = limits.map(|limits| {
+                limits.iter().map(|limit| limit.to_f64().map(Value::from)).collect::<Vec<_>>()
+            });
+            exported = exported.set_some(field, limits);
+        }
+        if let Some(sections) = model.metadata().array("bailingmoe3.rope.dimension_sections") {
+            let sections: Vec<_> = sections.iter().take(3).map(|dims| dims.to_i64()).collect();
+            exported = exported.class(SEEING, "bailing_moe_v3_vl").set(SECTIONS, sections);
+        }
+        Some(exported)
+    }
+}
+
+/// Whether a layer has compressed attention.
+fn is_compressed(config: &Config, layer: u32) -> Result<bool, Error> {
+    let blocks = hparams::block_count(config)?;
+    let period = config.require_u32(&[PERIOD], "how many layers form a group")?;
+    let in_groups = blocks / period * period;
+    Ok(layer >= in_groups || (layer + 1).is_multiple_of(period))
+}
+
+fn shape(dims: &[u64]) -> Shape {
+    Shape::new(dims).unwrap_or_else(|| unreachable!("no more than four dimensions"))
+}

@@ -1,0 +1,27 @@
+//! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed in the others.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Bound, bounded_network, decoder};
+use crate::graph::Builder;
+use crate::kimi_linear::graph::{compressed, mixer};
+
+/// Decays are bounded, and heads of attention have gates. Models that see rotate other pairs.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let sections = builder.hyper.stated("rope.dimension_sections");
+    let mut sections =
+        sections.and_then(|all| all.as_array()).into_iter().flat_map(|all| all.iter());
+    let sees = sections.any(|section| section.to_i64().is_some_and(|section| section != 0));
+    let mut family = compressed(builder)?;
+    if let Some(rotation) = family.rotation.as_mut().filter(|_| sees) {
+        rotation.pairs = Pairs::Halves;
+    }
+    family.routing.normalize = false;
+    family.network = bounded_network;
+    family.attention = |builder, x, layer, attend| {
+        let least = builder.hyper.f32("kda.gate_lower_bound")?;
+        mixer(builder, x, layer, attend, Some(Bound { least, sign: 1.0 }))
+    };
+    decoder(builder, &family)
+}

@@ -1,0 +1,300 @@
+//! BERT, RoBERTa and XLM-RoBERTa: encoders for embeddings, and classifiers made of them.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+use serde_json::{Map, Value};
+
+use crate::convert::hparams::Keys;
+use crate::convert::sentence_transformers::{module_files, pooling_key};
+use crate::convert::tensor_names::{Name, Table, foreign};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+
+const NAMES: Table = &[
+    ("embeddings.word_embeddings", "token_embd"),
+    ("embeddings.position_embeddings", "position_embd"),
+    ("embeddings.token_type_embeddings", "token_types"),
+    ("embeddings.LayerNorm", "token_embd_norm"),
+    ("encoder.layer.{}.attention.self.query", "blk.{}.attn_q"),
+    ("encoder.layer.{}.attention.self.key", "blk.{}.attn_k"),
+    ("encoder.layer.{}.attention.self.value", "blk.{}.attn_v"),
+    ("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output"),
+    ("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm"),
+    ("encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up"),
+    ("encoder.layer.{}.output.dense", "blk.{}.ffn_down"),
+    ("encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm"),
+];
+
+/// The head of a classifier: a layer with tanh, then one score for each class.
+const CLASSIFIER: Table = &[
+    ("pooler.dense", "cls"),
+    ("classifier", "cls.output"),
+    ("classifier.dense", "cls"),
+    ("classifier.out_proj", "cls.output"),
+];
+
+/// What is only used in training.
+const TRAINING: [&str; 4] =
+    ["embeddings.position_ids", "cls.predictions", "cls.seq_relationship", "lm_head."];
+
+/// Whether a tensor is only used in training.
+pub(crate) fn is_of_training(name: &str) -> bool {
+    TRAINING.iter().any(|start| name.starts_with(start))
+}
+
+pub(crate) struct Bert;
+
+impl Converter for Bert {
+    fn classes(&self) -> &'static [&'static str] {
+        &[
+            "BertModel",
+            "BertForMaskedLM",
+            "BertForPreTraining",
+            "BertForNextSentencePrediction",
+            "BertForSequenceClassification",
+        ]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "bert"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "bert"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Encoder
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["roberta-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys_of(config, keys, 0)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special(config, name, 0)
+    }
+
+    fn export(&self, model: &Model, _: Exported) -> Option<Exported> {
+        export(model, false)
+    }
+}
+
+pub(crate) struct Roberta;
+
+impl Converter for Roberta {
+    fn classes(&self) -> &'static [&'static str] {
+        &[
+            "RobertaModel",
+            "RobertaForMaskedLM",
+            "RobertaForSequenceClassification",
+            "XLMRobertaModel",
+            "XLMRobertaForMaskedLM",
+            "XLMRobertaForSequenceClassification",
+            "CamembertModel",
+            "CamembertForMaskedLM",
+            "CamembertForSequenceClassification",
+        ]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "bert"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "roberta"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Encoder
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["roberta-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys_of(config, keys, first_position(config)?)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special(config, name, first_position(config)?)
+    }
+
+    fn export(&self, model: &Model, _: Exported) -> Option<Exported> {
+        export(model, true)
+    }
+}
+
+/// The keys of all encoders like BERT. The first position is that of so many rows behind the first.
+pub(crate) fn keys_of(config: &Config, keys: &mut Keys, first: u32) -> Result<(), Error> {
+    let positions = hparams::context_length(config)?;
+    let context = positions.saturating_sub(first);
+    keys.set("block_count", hparams::block_count(config)?);
+    keys.set("context_length", context);
+    keys.set("embedding_length", hparams::width(config)?);
+    keys.set("feed_forward_length", hparams::feed_forward(config)?);
+    keys.set("attention.head_count", hparams::head_count(config)?);
+    keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+    keys.file_type();
+    embedding_keys(keys, config)?;
+    let labels = labels(config);
+    if !labels.is_empty() {
+        keys.set("classifier.output_labels", Array::from_strings(&labels));
+    }
+    Ok(())
+}
+
+fn special(config: &Config, name: &str, first: u32) -> Result<Option<Mapping>, Error> {
+    let name = ["bert.", "roberta."].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
+    if is_of_training(name) {
+        return Ok(Some(Mapping::Dropped));
+    }
+    // TensorFlow's names, which the first uploads kept.
+    let renamed = match name.rsplit_once('.') {
+        Some((stem, "gamma")) => Some(format!("{stem}.weight")),
+        Some((stem, "beta")) => Some(format!("{stem}.bias")),
+        _ => None,
+    };
+    let Some(parsed) = Name::parse(renamed.as_deref().unwrap_or(name)) else {
+        return Ok(Some(Mapping::Unknown));
+    };
+    if is_classifier(config)? {
+        if let Some(mapped) = parsed.mapped(CLASSIFIER) {
+            return Ok(Some(Mapping::one(mapped, [])));
+        }
+    } else if name.starts_with("pooler.dense.") {
+        return Ok(Some(Mapping::Dropped));
+    }
+    let Some(mapped) = parsed.mapped(NAMES) else { return Ok(Some(Mapping::Unknown)) };
+    let step = (first > 0 && mapped == "position_embd.weight").then(|| {
+        let positions = hparams::context_length(config)?;
+        let len = positions.saturating_sub(first).into();
+        Ok::<Step, Error>(Step::Pick { groups: 1, start: first.into(), len })
+    });
+    Ok(Some(Mapping::one(mapped, Vec::from_iter(step.transpose()?))))
+}
+
+fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
+    let (metadata, index) = (model.metadata(), model.index());
+    // Positions are stored alike. What is called XLM-RoBERTa computes as BERT does with other
+    // positions, so that the vocabulary may decide.
+    let vocabulary = metadata.str("tokenizer.ggml.model").unwrap_or("bert");
+    // DistilBERT tells no kinds of segments apart.
+    if !is_roberta && !index.is_empty() && !index.contains_key("token_types.weight") {
+        return None;
+    }
+    let (prefix, model_type, classes) = match (is_roberta, vocabulary) {
+        (false, "bert") => ("bert.", "bert", ["BertModel", "BertForSequenceClassification"]),
+        (true, "gpt2") => {
+            ("roberta.", "roberta", ["RobertaModel", "RobertaForSequenceClassification"])
+        }
+        (true, _) if vocabulary != "bert" => {
+            ("roberta.", "xlm-roberta", ["XLMRobertaModel", "XLMRobertaForSequenceClassification"])
+        }
+        _ => return None,
+    };
+    let scores = ["cls", "cls.output"];
+    let is_classifier = scores.iter().all(|name| index.contains_key(&*format!("{name}.weight")));
+    let (class, prefix) = if is_classifier { (classes[1], prefix) } else { (classes[0], "") };
+    let mut names: Vec<_> = foreign(NAMES).map(|name| format!("{prefix}{name}")).collect();
+    if is_classifier {
+        let layers = match is_roberta {
+            false => ["bert.pooler.dense", "classifier"],
+            true => ["classifier.dense", "classifier.out_proj"],
+        };
+        let both = |layer| ["weight", "bias"].map(|suffix| format!("{layer}.{suffix}"));
+        names.extend(layers.into_iter().flat_map(both));
+    }
+    let mut exported = Exported::new(class, model_type, &[])
+        .patterns(names.iter().map(String::as_str))
+        .fields(&[("attention.layer_norm_epsilon", "layer_norm_eps")])
+        .set("type_vocab_size", token_types(model))
+        .files(module_files(model));
+    if is_roberta {
+        let padding = metadata.u64("tokenizer.ggml.padding_token_id");
+        let first = padding.unwrap_or(1).checked_add(1)?;
+        let positions = metadata.u64("bert.context_length")?.checked_add(first)?;
+        exported = exported.without(&["context_length"]).set("max_position_embeddings", positions);
+        if let Some(padding) = padding {
+            exported = exported.set("pad_token_id", padding);
+        }
+    }
+    Some(export_of_labels(model, exported))
+}
+
+/// The fields that name the classes.
+pub(crate) fn export_of_labels(model: &Model, exported: Exported) -> Exported {
+    let metadata = model.metadata();
+    let architecture = metadata.architecture().unwrap_or_default();
+    let labels = metadata.array(&format!("{architecture}.classifier.output_labels"));
+    let Some(labels) = labels.and_then(Array::strings) else { return exported };
+    let labels: Vec<_> = labels.map(|name| String::from_utf8_lossy(name)).collect();
+    let ids = labels.iter().enumerate();
+    let by_id: Map<String, Value> =
+        ids.clone().map(|(id, name)| (id.to_string(), name.as_ref().into())).collect();
+    let by_name: Map<String, Value> = ids.map(|(id, name)| (name.to_string(), id.into())).collect();
+    exported.set("id2label", by_id).set("label2id", by_name)
+}
+
+/// The row of RoBERTa's position embedding that belongs to the first token: behind that of the
+/// padding token's id.
+fn first_position(config: &Config) -> Result<u32, Error> {
+    Ok(config.u32(&["pad_token_id"])?.unwrap_or(1).saturating_add(1))
+}
+
+/// Whether the class has one score for each kind of text.
+pub(crate) fn is_classifier(config: &Config) -> Result<bool, Error> {
+    Ok(config.class()?.ends_with("ForSequenceClassification"))
+}
+
+/// What all encoders for embeddings have: every token sees every other, and the way to make one
+/// vector of all.
+pub(crate) fn embedding_keys(keys: &mut Keys, config: &Config) -> Result<(), Error> {
+    keys.set("attention.causal", false);
+    pooling_key(keys, config)
+}
+
+/// The kinds of segments that the model tells apart.
+pub(crate) fn token_types(model: &Model) -> u64 {
+    let index = model.index();
+    let rows =
+        index.get("token_types.weight").map(|tensor| tensor.info.shape.iter().skip(1).product());
+    rows.or(model.metadata().u64("tokenizer.ggml.token_type_count")).unwrap_or(1)
+}
+
+/// The names of the classes, in the order of their numbers.
+///
+/// Two that nobody named are what `transformers` fills in for any model: they count only where
+/// there is a classifier.
+pub(crate) fn labels(config: &Config) -> Vec<String> {
+    let is_classifier = is_classifier(config).unwrap_or(false);
+    let map = config.find(&["id2label"]).and_then(|(_, map)| map.as_object());
+    let mut labels: Vec<(u64, String)> = map
+        .into_iter()
+        .flatten()
+        .filter_map(|(id, name)| Some((id.parse().ok()?, name.as_str()?.to_owned())))
+        .collect();
+    labels.sort();
+    if labels.is_empty() && is_classifier {
+        labels = vec![(0, "LABEL_0".to_owned()), (1, "LABEL_1".to_owned())];
+    }
+    let is_default = labels.len() == 2 && labels[0].1 == "LABEL_0";
+    if is_default && !is_classifier {
+        return Vec::new();
+    }
+    labels.into_iter().map(|(_, name)| name).collect()
+}

@@ -1,0 +1,104 @@
+//! DistilBERT: as BERT, under other names and without kinds of segments.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::bert;
+use crate::bert::convert::is_classifier;
+use crate::convert::hparams::Keys;
+use crate::convert::sentence_transformers::module_files;
+use crate::convert::tensor_names::{Table, foreign, renamed};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+
+const NAMES: Table = &[
+    ("embeddings.word_embeddings", "token_embd"),
+    ("embeddings.position_embeddings", "position_embd"),
+    ("embeddings.LayerNorm", "token_embd_norm"),
+    ("transformer.layer.{}.attention.q_lin", "blk.{}.attn_q"),
+    ("transformer.layer.{}.attention.k_lin", "blk.{}.attn_k"),
+    ("transformer.layer.{}.attention.v_lin", "blk.{}.attn_v"),
+    ("transformer.layer.{}.attention.out_lin", "blk.{}.attn_output"),
+    ("transformer.layer.{}.sa_layer_norm", "blk.{}.attn_output_norm"),
+    ("transformer.layer.{}.ffn.lin1", "blk.{}.ffn_up"),
+    ("transformer.layer.{}.ffn.lin2", "blk.{}.ffn_down"),
+    ("transformer.layer.{}.output_layer_norm", "blk.{}.layer_output_norm"),
+];
+
+const CLASSIFIER: Table = &[("pre_classifier", "cls"), ("classifier", "cls.output")];
+
+const PREFIX: &str = "distilbert.";
+
+/// That of the class, which no field states.
+const EPSILON: f32 = 1e-12;
+
+pub(crate) struct Distilbert;
+
+impl Converter for Distilbert {
+    fn classes(&self) -> &'static [&'static str] {
+        &["DistilBertModel", "DistilBertForMaskedLM", "DistilBertForSequenceClassification"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "bert"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "distilbert"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Encoder
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("sinusoidal_pos_embds", false)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.set("attention.layer_norm_epsilon", EPSILON);
+        let mut config = config.clone();
+        config.set("layer_norm_eps", f64::from(EPSILON));
+        bert::convert::keys_of(&config, keys, 0)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        if name.starts_with("vocab_") {
+            return Ok(Some(Mapping::Dropped));
+        }
+        let tables: &[Table] = if is_classifier(config)? { &[NAMES, CLASSIFIER] } else { &[NAMES] };
+        Ok(renamed(name, tables).map(|ours| Mapping::one(ours, [])))
+    }
+
+    fn export(&self, model: &Model, _: Exported) -> Option<Exported> {
+        let (metadata, index) = (model.metadata(), model.index());
+        // Others tell kinds of segments apart.
+        let has_kinds = index.contains_key("token_types.weight") || index.is_empty();
+        if has_kinds || metadata.str("tokenizer.ggml.model") != Some("bert") {
+            return None;
+        }
+        let is_classifier = index.contains_key("cls.output.weight");
+        let (class, prefix) = match is_classifier {
+            true => ("DistilBertForSequenceClassification", PREFIX),
+            false => ("DistilBertModel", ""),
+        };
+        let heads = foreign(CLASSIFIER).filter(|_| is_classifier);
+        let names: Vec<String> =
+            foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();
+        let exported = Exported::new(class, "distilbert", &[])
+            .patterns(names.iter().map(String::as_str))
+            .fields(&[
+                ("block_count", "n_layers"),
+                ("embedding_length", "dim"),
+                ("feed_forward_length", "hidden_dim"),
+                ("attention.head_count", "n_heads"),
+            ])
+            .files(module_files(model));
+        Some(bert::convert::export_of_labels(model, exported))
+    }
+}

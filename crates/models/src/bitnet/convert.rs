@@ -1,0 +1,107 @@
+//! BitNet: matrices of three values, which are found by how large elements are on average.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+use serde_json::{Map, Value};
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
+use crate::convert::{Converter, Exported, Values, VocabularyKind, hparams, tensor_names};
+
+const NAMES: Table = &[
+    ("model.layers.{}.self_attn.inner_attn_ln", "blk.{}.attn_sub_norm"),
+    ("model.layers.{}.mlp.ffn_layernorm", "blk.{}.ffn_sub_norm"),
+];
+
+/// Set by the matrices: how large the elements of each are on average, by our name.
+const SIZES: &str = "matrix_sizes";
+
+const LEAST: f32 = 1e-5;
+
+pub(crate) struct Bitnet;
+
+impl Converter for Bitnet {
+    fn classes(&self) -> &'static [&'static str] {
+        &["BitnetForCausalLM", "BitNetForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "bitnet"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "bitnet"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePieceElseBpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["llama-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        let activation = config.find(&["hidden_act"]).map(|(_, name)| name.clone());
+        match activation.filter(|name| name != "silu") {
+            None if hparams::is_of_llama(config) => hparams::default_attention(config),
+            None => Ok(()),
+            Some(other) => Err(hparams::not_computed(config, "hidden_act", other)),
+        }
+    }
+
+    // How large the elements of each matrix are, unless they have no more than three values already.
+    fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
+        const ENDS: [&str; 7] =
+            ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down", "ffn_gate"];
+        let mut sizes = Map::new();
+        for name in values.names() {
+            let Some(ours) = renamed(&tensor_names::with_model(&name), &[LLAMA_LIKE]) else {
+                continue;
+            };
+            if !ENDS.iter().any(|end| ours.ends_with(&format!(".{end}.weight"))) {
+                continue;
+            }
+            let (mut sum, mut elements) = (0.0, 0u64);
+            let (mut largest, mut is_ternary) = (0f32, true);
+            values.each_row(&name, |row| {
+                for x in row.iter().map(|x| x.abs()) {
+                    sum += f64::from(x);
+                    is_ternary &= x == 0.0 || x == largest || largest == 0.0;
+                    largest = largest.max(x);
+                }
+                elements += row.len() as u64;
+            })?;
+            if !is_ternary && elements > 0 {
+                let mean = (sum / elements as f64) as f32;
+                sizes.insert(ours, f64::from(mean.max(LEAST)).into());
+            }
+        }
+        config.set(SIZES, Value::from(sizes));
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let mut of_model = config.clone();
+        of_model.set("head_dim", hparams::completed_head_dim(config)?);
+        keys.stated(&of_model)?;
+        keys.set_if_absent("rope.scaling.type", "linear");
+        keys.set_if_absent("rope.scaling.factor", 1.0f32);
+        Ok(())
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        let size = config.part(SIZES).f32(&[name])?;
+        Ok(size.map(|size| Step::Map(Function::Ternary(size))).into_iter().collect())
+    }
+
+    fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.without(&["rope.scaling.type"]).set("hidden_act", "silu"))
+    }
+}

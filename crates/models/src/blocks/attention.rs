@@ -1,0 +1,250 @@
+//! Attention from the tensors of a layer.
+
+use gguf::Finding;
+
+use crate::blocks::turned;
+use crate::graph::{Builder, Norm};
+use gguf_graph::Rotation;
+use gguf_graph::{Among, Attention, Blocks, Function, Mask, Memory, Op, PositionBias};
+use gguf_graph::{State, ValueId};
+
+/// Heads of a layer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heads {
+    pub heads: u32,
+    pub heads_kv: u32,
+    pub key_len: u32,
+    pub value_len: u32,
+}
+
+impl Heads {
+    /// Those of the hyper-parameters.
+    pub fn of(builder: &Builder<'_>, layer: u64) -> Result<Self, Finding> {
+        Ok(Self {
+            heads: builder.size_in("attention.head_count", layer)?,
+            heads_kv: builder.size_in("attention.head_count_kv", layer)?,
+            key_len: builder.size_in("attention.key_length", layer)?,
+            value_len: builder.size_in("attention.value_length", layer)?,
+        })
+    }
+
+    /// The same in a layer that sees a window or not, which may have heads of another length.
+    pub fn within(builder: &Builder<'_>, layer: u64, is_windowed: bool) -> Result<Self, Finding> {
+        let of_layer = Self::of(builder, layer)?;
+        if !is_windowed || builder.hyper.stated("attention.key_length_swa").is_none() {
+            return Ok(of_layer);
+        }
+        let key_len = builder.size("attention.key_length_swa")?;
+        let value_len = builder.size("attention.value_length_swa")?;
+        Ok(Self { key_len, value_len, ..of_layer })
+    }
+
+    /// Widths of queries, keys and values.
+    pub fn widths(self) -> [u32; 3] {
+        let Self { heads, heads_kv, key_len, value_len } = self;
+        [(heads, key_len), (heads_kv, key_len), (heads_kv, value_len)]
+            .map(|(count, len)| count.saturating_mul(len))
+    }
+}
+
+/// By how much queries sharpen each `length` positions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sharpening {
+    pub length: u32,
+    pub scale: f32,
+}
+
+/// How a layer attends.
+#[derive(Clone, Debug)]
+pub(crate) struct Attend {
+    pub heads: Heads,
+    pub scale: f32,
+    pub mask: Mask,
+    pub rotation: Option<Rotation>,
+    /// The norm of queries and keys, where the layer has weights for it.
+    pub norm: Norm,
+    /// Whether that norm follows the rotation.
+    pub turned_first: bool,
+    /// How queries sharpen with the position.
+    pub sharpening: Option<Sharpening>,
+    pub bias: PositionBias,
+    pub soft_cap: Option<f32>,
+    /// Which tokens it looks at, if not at all that the mask lets it see.
+    pub among: Option<Among>,
+    /// Blocks of tokens that it sees besides.
+    pub blocks: Option<Blocks>,
+    /// Bound of queries, keys and values.
+    pub clamp: Option<f32>,
+    /// What the gate of the result goes through, where the layer has one.
+    pub gate: Function,
+    /// Whether later runs see the tokens of this one.
+    pub cached: bool,
+}
+
+impl Attend {
+    /// Attention of all tokens to those before, without anything special.
+    pub fn plain(heads: Heads, norm: Norm) -> Self {
+        Self {
+            heads,
+            scale: 1.0 / (heads.key_len as f32).sqrt(),
+            mask: Mask::Causal,
+            rotation: None,
+            norm,
+            turned_first: false,
+            sharpening: None,
+            bias: PositionBias::None,
+            soft_cap: None,
+            among: None,
+            blocks: None,
+            clamp: None,
+            gate: Function::Sigmoid,
+            cached: true,
+        }
+    }
+}
+
+/// Attention of a layer to its normed input: queries, keys and values, their norms, rotation,
+/// attention, gate, output matrix.
+pub(crate) fn attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    attend: &Attend,
+) -> Result<ValueId, Finding> {
+    let given = queries_keys_values(builder, x, attend)?;
+    let attended = attended(builder, given, attend);
+    attention_output(builder, x, attended, attend)
+}
+
+/// The same of queries, keys and values, before the gate.
+pub(crate) fn attended(
+    builder: &mut Builder<'_>,
+    [mut query, mut key, value]: [ValueId; 3],
+    attend: &Attend,
+) -> ValueId {
+    let Heads { heads, heads_kv, key_len, .. } = attend.heads;
+    let rotate = |builder: &mut Builder<'_>, [query, key]: [ValueId; 2]| {
+        [(query, heads), (key, heads_kv)]
+            .map(|(x, heads)| turned(builder, x, heads, &attend.rotation))
+    };
+    if attend.turned_first {
+        [query, key] = rotate(builder, [query, key]);
+    }
+    query = head_norm(builder, query, "attn_q_norm", attend.norm, heads, key_len);
+    key = head_norm(builder, key, "attn_k_norm", attend.norm, heads_kv, key_len);
+    if !attend.turned_first {
+        [query, key] = rotate(builder, [query, key]);
+    }
+    if let Some(Sharpening { length, scale }) = attend.sharpening {
+        query = builder.op(Op::ScaleByPosition { x: query, offset: 0, length, scale });
+    }
+    attend_to(builder, [query, key, value], attend)
+}
+
+/// What attention to `x` gave, through its gate, its norm and the output matrix, as far as the layer has
+/// them. A gate is for each number, or for each head.
+pub(crate) fn attention_output(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    mut attended: ValueId,
+    attend: &Attend,
+) -> Result<ValueId, Finding> {
+    if builder.has("attn_gate.weight") {
+        let gate = builder.product(x, "attn_gate")?;
+        let gate = builder.op(Op::Activate { x: gate, function: attend.gate });
+        attended = builder.op(Op::Multiply { a: attended, b: gate });
+    }
+    if builder.has_norm("attn_sub_norm") {
+        attended = builder.norm(attended, "attn_sub_norm", attend.norm);
+    }
+    // Models of two halves call it otherwise.
+    let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
+    builder.product(attended, output)
+}
+
+/// The attention of queries to keys and values, which are kept for later runs if these look at them.
+pub(crate) fn attend_to(
+    builder: &mut Builder<'_>,
+    [query, key, value]: [ValueId; 3],
+    attend: &Attend,
+) -> ValueId {
+    let memory = if attend.cached {
+        let [_, keys, values] = attend.heads.widths();
+        let state = builder.state(State::cache(keys, values));
+        Memory::Cached { key, value, state }
+    } else {
+        Memory::Given { key, value }
+    };
+    attend_in(builder, query, memory, attend)
+}
+
+/// The attention of queries to keys and values that are there.
+pub(crate) fn attend_in(
+    builder: &mut Builder<'_>,
+    query: ValueId,
+    memory: Memory,
+    attend: &Attend,
+) -> ValueId {
+    let Heads { heads, heads_kv, key_len, value_len } = attend.heads;
+    let sinks = builder.find("attn_sinks.weight");
+    builder.op(Op::Attention(Attention {
+        query,
+        memory,
+        heads,
+        heads_kv,
+        key_len,
+        value_len,
+        scale: attend.scale,
+        mask: attend.mask,
+        bias: attend.bias,
+        soft_cap: attend.soft_cap,
+        among: attend.among,
+        blocks: attend.blocks,
+        sinks,
+    }))
+}
+
+/// Queries, keys and values: of one matrix or of three.
+pub(crate) fn queries_keys_values(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    attend: &Attend,
+) -> Result<[ValueId; 3], Finding> {
+    let clamped = |builder: &mut Builder<'_>, x| match attend.clamp {
+        Some(bound) => builder.op(Op::Clamp { x, bound }),
+        None => x,
+    };
+    if !builder.has("attn_qkv.weight") {
+        let mut values = [x; 3];
+        for (value, name) in values.iter_mut().zip(["attn_q", "attn_k", "attn_v"]) {
+            let made = builder.product(x, name)?;
+            *value = clamped(builder, made);
+        }
+        return Ok(values);
+    }
+    let fused = builder.product(x, "attn_qkv")?;
+    let fused = clamped(builder, fused);
+    let mut start = 0;
+    Ok(attend.heads.widths().map(|len| {
+        let part = builder.op(Op::Slice { x: fused, groups: 1, start, len });
+        start = start.saturating_add(len);
+        part
+    }))
+}
+
+/// Queries or keys normed: head by head, or the whole row, as the weight is long; as they are where
+/// the layer has no weight.
+pub(crate) fn head_norm(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    name: &str,
+    norm: Norm,
+    heads: u32,
+    len: u32,
+) -> ValueId {
+    let weight = format!("{name}.weight");
+    if !builder.has(&weight) {
+        return x;
+    }
+    let by_head = builder.extent(&weight, 0) == u64::from(len);
+    builder.norm_parts(x, name, norm, if by_head { heads } else { 1 })
+}

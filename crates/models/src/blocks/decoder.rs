@@ -1,0 +1,407 @@
+//! The transformer that most architectures are, with what differs between them as data.
+
+use gguf::Finding;
+
+use crate::blocks::{
+    Attend, Heads, Routing, Windows, attention, experts, feed_forward, pooled, rotation, window,
+    window_rotation,
+};
+use crate::graph::{Builder, Norm};
+use gguf_graph::{Function, GateFunction, Gating, Index, Mask, Op, PositionBias};
+use gguf_graph::{OutputKind, ValueId};
+use gguf_graph::{Pairs, Rotation};
+
+/// What differs between transformers. Which matrices, biases and norms a layer has, its tensors say.
+pub(crate) struct Decoder {
+    pub norm: Norm,
+    /// Whether norms that have no weights are norms all the same.
+    pub weightless_norms: bool,
+    /// The norm before the feed-forward network.
+    pub network_norm: &'static str,
+    /// The norm before the output matrix.
+    pub output_norm: &'static str,
+    /// What is in the middle of feed-forward networks.
+    pub function: Function,
+    /// How layers rotate queries and keys.
+    pub rotation: Option<Rotation>,
+    /// How those do that see a window only.
+    pub window_rotation: Option<Rotation>,
+    /// Which layers see a window only, if the model has one.
+    pub windows: Windows,
+    pub bias: PositionBias,
+    /// A layer.
+    pub layer: Layering,
+    /// The attention of a layer to its normed input.
+    pub attention: Attending,
+    /// The feed-forward network of a layer, of its normed input.
+    pub network: Layering,
+    /// Whether attention and feed-forward read the same input.
+    pub parallel: bool,
+    /// Factor of the embedding.
+    pub embedding_scale: f32,
+    /// Whether the embedding is normed, without weights.
+    pub norms_embedding: bool,
+    /// The norm behind attention and feed-forward, if it is not that before them.
+    pub norm_behind: Option<Norm>,
+    /// Factor of what attention and feed-forward add.
+    pub residual_scale: f32,
+    /// Factor of the attention scores, if it is not one over the root of the length of a key.
+    pub attention_scale: Option<f32>,
+    /// Factor of the logits.
+    pub logit_scale: f32,
+    /// How experts are chosen, in layers that have some.
+    pub routing: Routing,
+    /// Whether it says which token follows. Encoders do not.
+    pub has_logits: bool,
+    /// Tokens that it never says: the first of them, and the first behind them.
+    pub silent: Option<(u32, u32)>,
+}
+
+/// What makes a part of a layer of the whole, or of what that part reads.
+pub(crate) type Layering =
+    fn(&mut Builder<'_>, x: ValueId, layer: u64, decoder: &Decoder) -> Result<ValueId, Finding>;
+
+/// What makes the attention of a layer, as the layer usually attends.
+pub(crate) type Attending =
+    fn(&mut Builder<'_>, x: ValueId, layer: u64, attend: Attend) -> Result<ValueId, Finding>;
+
+/// A whole model: embedding, layers, output.
+pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<(), Finding> {
+    let mut x = embedding(builder, decoder)?;
+    for layer in 0..layers(builder)? {
+        builder.at("blk.", Some(layer));
+        x = (decoder.layer)(builder, x, layer, decoder)?;
+    }
+    builder.at("", None);
+    finish(builder, x, decoder)
+}
+
+/// What goes into the first layer.
+pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<ValueId, Finding> {
+    let embedded = builder.embedding()?;
+    let mut x = builder.scale(embedded, decoder.embedding_scale);
+    if let Some(table) = builder.find("position_embd.weight") {
+        let positions = builder.op(Op::Embed { table, index: Index::Position });
+        x = builder.add(x, positions);
+    }
+    if decoder.output_norm != EMBEDDING_NORM && builder.has_norm(EMBEDDING_NORM) {
+        x = builder.norm(x, EMBEDDING_NORM, decoder.norm);
+    }
+    if decoder.norms_embedding {
+        x = builder.weightless_norm(x, decoder.norm, 1);
+    }
+    Ok(x)
+}
+
+/// Layers, without those behind the last that guess further tokens.
+pub(crate) fn layers(builder: &Builder<'_>) -> Result<u64, Finding> {
+    let guessing = builder.hyper.u64("nextn_predict_layers")?;
+    Ok(builder.hyper.u64("block_count")?.saturating_sub(guessing))
+}
+
+/// Attention, then the feed-forward network, or both beside each other.
+pub(crate) fn layer(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    layer_of(builder, x, layer, decoder, &mut |builder, x, attend| {
+        (decoder.attention)(builder, x, layer, attend)
+    })
+}
+
+/// Attention to the normed input of a layer.
+pub(crate) type AttendTo<'a> =
+    dyn FnMut(&mut Builder<'_>, ValueId, Attend) -> Result<ValueId, Finding> + 'a;
+
+/// The same with this attention.
+pub(crate) fn layer_of(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+    attention: &mut AttendTo<'_>,
+) -> Result<ValueId, Finding> {
+    let behind = decoder.norm_behind.unwrap_or(decoder.norm);
+    // Where there are two norms before attention and feed-forward, the second is that of attention.
+    let has_two = builder.has_norm("attn_norm_2");
+    let attention_norm = if has_two { "attn_norm_2" } else { "attn_norm" };
+    let normed = normed(builder, x, attention_norm, decoder);
+    let attend = attend(builder, layer, decoder)?;
+    let mut attended = attention(builder, normed, attend)?;
+    for name in AFTER_ATTENTION {
+        if name != decoder.network_norm && builder.has_norm(name) {
+            attended = builder.norm(attended, name, behind);
+        }
+    }
+    let attended = builder.scale(attended, decoder.residual_scale);
+    if decoder.parallel {
+        let input = match ["ffn_norm", "attn_norm"] {
+            [own, _] if builder.has_norm(own) => builder.norm(x, own, decoder.norm),
+            [_, first] if has_two => builder.norm(x, first, decoder.norm),
+            _ => normed,
+        };
+        let fed = (decoder.network)(builder, input, layer, decoder)?;
+        let fed = builder.scale(fed, decoder.residual_scale);
+        let sum = builder.add(x, attended);
+        return Ok(builder.add(sum, fed));
+    }
+    let x = builder.add(x, attended);
+    let normed = self::normed(builder, x, decoder.network_norm, decoder);
+    let mut fed = (decoder.network)(builder, normed, layer, decoder)?;
+    for name in AFTER_NETWORK {
+        if builder.has_norm(name) {
+            fed = builder.norm(fed, name, behind);
+        }
+    }
+    let fed = builder.scale(fed, decoder.residual_scale);
+    Ok(builder.add(x, fed))
+}
+
+const EMBEDDING_NORM: &str = "token_embd_norm";
+/// Names of a norm behind attention, and behind the feed-forward network.
+const AFTER_ATTENTION: [&str; 2] = ["post_attention_norm", "attn_output_norm"];
+const AFTER_NETWORK: [&str; 2] = ["post_ffw_norm", "layer_output_norm"];
+
+/// How a layer attends.
+pub(crate) fn attend(
+    builder: &Builder<'_>,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<Attend, Finding> {
+    let cached = builder.hyper.bool("attention.causal")?;
+    let window = window(builder, layer, decoder.windows)?;
+    let heads = Heads::within(builder, layer, window.is_some())?;
+    let stated_scale = builder.known("attention.scale")?.filter(|scale| *scale != 0.0);
+    let scale = stated_scale.or(decoder.attention_scale);
+    // One section of the specification spells two of the keys in another way.
+    let clamp = builder.known("attention.clamp_kqv")?;
+    let clamp = clamp.or(builder.known("attention.clip_kqv")?).filter(|bound| *bound > 0.0);
+    let slopes =
+        [builder.known("attention.max_alibi_bias")?, builder.known("attention.alibi_bias_max")?];
+    let slopes = slopes.into_iter().flatten().find(|max| *max > 0.0);
+    Ok(Attend {
+        heads,
+        scale: scale.unwrap_or(1.0 / (heads.key_len as f32).sqrt()),
+        mask: match window {
+            Some(len) if cached => Mask::Window(len),
+            Some(len) => Mask::Around(len),
+            None if cached => Mask::Causal,
+            None => Mask::All,
+        },
+        rotation: match window {
+            Some(_) => decoder.window_rotation.clone(),
+            None => decoder.rotation.clone(),
+        },
+        norm: decoder.norm,
+        turned_first: false,
+        sharpening: None,
+        bias: slopes.map_or(decoder.bias, |max| PositionBias::Slopes { max }),
+        soft_cap: builder.known("attn_logit_softcapping")?.filter(|cap| *cap > 0.0),
+        among: None,
+        blocks: None,
+        clamp,
+        gate: Function::Sigmoid,
+        cached,
+    })
+}
+
+/// The feed-forward network of a layer, or its experts.
+pub(crate) fn network(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    network_by(builder, x, layer, decoder.routing, decoder.function)
+}
+
+/// The same with other experts, and with what is in the middle of the networks that all tokens go through.
+pub(crate) fn network_by(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    routing: Routing,
+    function: impl Into<GateFunction>,
+) -> Result<ValueId, Finding> {
+    let function = function.into();
+    if !builder.has("ffn_gate_inp.weight") {
+        return feed_forward(builder, x, function, "");
+    }
+    let routed = experts(builder, x, layer, routing)?;
+    beside_shared(builder, x, routed, function)
+}
+
+/// The same in models of which some layers bound what comes out of gates.
+pub(crate) fn bounded_network(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let function = decoder.function;
+    let bounded = |limit| GateFunction::BoundedAfter { function, limit };
+    let [routed, shared] = ["swiglu_clamp_exp", "swiglu_clamp_shexp"].map(|name| {
+        let limit = builder.limit(name, layer)?;
+        Ok(limit.map_or(function.into(), bounded))
+    });
+    let routing = Routing { function: routed?, ..decoder.routing };
+    network_by(builder, x, layer, routing, shared?)
+}
+
+/// The functions of the gates of experts, and of other networks, where a layer bounds what goes through them; the
+/// same for both where a model states one bound only.
+pub(crate) fn bounded_gates(
+    builder: &Builder<'_>,
+    layer: u64,
+    function: Function,
+) -> Result<[GateFunction; 2], Finding> {
+    const OF_OTHERS: &str = "swiglu_clamp_shexp";
+    let of_experts = builder.limit("swiglu_clamp_exp", layer)?;
+    let is_stated = builder.hyper.stated(OF_OTHERS).is_some();
+    let of_others = if is_stated { builder.limit(OF_OTHERS, layer)? } else { of_experts };
+    let bounded = |limit| GateFunction::Bounded { function, limit };
+    Ok([of_experts, of_others].map(|limit| limit.map_or(function.into(), bounded)))
+}
+
+/// What experts gave, with what those give that all tokens share, if there are some.
+pub(crate) fn beside_shared(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    routed: ValueId,
+    function: impl Into<GateFunction>,
+) -> Result<ValueId, Finding> {
+    if !builder.has("ffn_up_shexp.weight") {
+        return Ok(routed);
+    }
+    let mut shared = feed_forward(builder, x, function, "_shexp")?;
+    if builder.has("ffn_gate_inp_shexp.weight") {
+        let gate = builder.product(x, "ffn_gate_inp_shexp")?;
+        let gate = builder.op(Op::Activate { x: gate, function: Function::Sigmoid });
+        shared = builder.op(Op::Multiply { a: shared, b: gate });
+    }
+    Ok(builder.add(routed, shared))
+}
+
+/// The last norm and the output matrix, of the rows that are asked for.
+pub(crate) fn finish(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    decoder: &Decoder,
+) -> Result<(), Finding> {
+    let x = builder.op(Op::Select { x });
+    let hidden = normed(builder, x, decoder.output_norm, decoder);
+    said(builder, hidden, decoder)
+}
+
+/// What the rows that are asked for say, normed as they are.
+pub(crate) fn said(
+    builder: &mut Builder<'_>,
+    hidden: ValueId,
+    decoder: &Decoder,
+) -> Result<(), Finding> {
+    builder.output(OutputKind::Hidden, hidden);
+    pooled(builder, hidden)?;
+    if !decoder.has_logits {
+        return Ok(());
+    }
+    let name = if builder.has("output.weight") { "output" } else { "token_embd" };
+    let mut logits = builder.product(hidden, name)?;
+    logits = builder.scale(logits, decoder.logit_scale);
+    if let Some(cap) = builder.known("final_logit_softcapping")?.filter(|cap| *cap > 0.0) {
+        logits = builder.op(Op::SoftCap { x: logits, cap });
+    }
+    if let Some(silent) = decoder.silent {
+        logits = silenced(builder, logits, silent, name);
+    }
+    builder.output(OutputKind::Logits, logits);
+    Ok(())
+}
+
+/// Scores of tokens, of which some are as low as they can be, if there are all of these.
+fn silenced(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    (start, end): (u32, u32),
+    matrix: &str,
+) -> ValueId {
+    let count = builder.extent(&format!("{matrix}.weight"), 1);
+    let count = u32::try_from(count).unwrap_or(0);
+    if count <= end {
+        return x;
+    }
+    let [before, silent, behind] = [0..start, start..end, end..count].map(|part| {
+        builder.op(Op::Slice { x, groups: 1, start: part.start, len: part.end - part.start })
+    });
+    let none = builder.op(Op::Scale { x: silent, factor: 0.0 });
+    let least = builder.op(Op::AddNumber { x: none, number: f32::MIN });
+    let joined = builder.op(Op::Join { a: before, b: least, groups: 1, shared: false });
+    builder.op(Op::Join { a: joined, b: behind, groups: 1, shared: false })
+}
+
+/// `x` normed by these weights, or as it is where the model does not have them.
+pub(crate) fn normed(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    name: &str,
+    decoder: &Decoder,
+) -> ValueId {
+    let is_norm = decoder.weightless_norms || builder.has_norm(name);
+    if is_norm { builder.norm(x, name, decoder.norm) } else { x }
+}
+
+impl Decoder {
+    /// What llama is: root mean square norms, rotation, a gate with SiLU; experts by softmax over all,
+    /// the weights of those chosen made to sum to 1.
+    pub fn gated(builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
+        let norm = Norm::mean_square(builder)?;
+        Self { function: Function::Silu, ..Self::plain(norm) }.rotating(builder, pairs)
+    }
+
+    /// Norms with a mean, rotation, no gates.
+    pub fn rotated(builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
+        let norm = Norm::variance(builder)?;
+        Self::plain(norm).rotating(builder, pairs)
+    }
+
+    /// The same, but queries and keys are rotated.
+    pub fn rotating(self, builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
+        let rotation = rotation(builder, pairs)?;
+        Ok(Self { rotation, window_rotation: window_rotation(builder, pairs)?, ..self })
+    }
+
+    /// A transformer without anything special.
+    pub fn plain(norm: Norm) -> Self {
+        Self {
+            norm,
+            weightless_norms: false,
+            network_norm: "ffn_norm",
+            output_norm: "output_norm",
+            function: Function::Gelu,
+            rotation: None,
+            window_rotation: None,
+            windows: Windows::All,
+            bias: PositionBias::None,
+            layer,
+            attention: |builder, x, _, attend| attention(builder, x, &attend),
+            network,
+            parallel: false,
+            embedding_scale: 1.0,
+            norms_embedding: false,
+            norm_behind: None,
+            residual_scale: 1.0,
+            attention_scale: None,
+            logit_scale: 1.0,
+            routing: Routing {
+                gating: Gating::Softmax,
+                normalize: true,
+                weigh_input: false,
+                function: GateFunction::Plain(Function::Silu),
+                soft_cap: None,
+            },
+            has_logits: true,
+            silent: None,
+        }
+    }
+}

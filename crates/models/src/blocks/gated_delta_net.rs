@@ -1,0 +1,131 @@
+//! Delta attention from the tensors of a layer, and what it shares with others that keep a state.
+
+use gguf::Finding;
+
+use crate::graph::{Builder, Norm};
+use gguf_graph::{Decay, Function, GateFunction, LinearAttention, NormKind, Op};
+use gguf_graph::{State, ValueId};
+
+/// What `fla` adds to the squared length of a query or key before it divides by the root.
+const UNIT_EPSILON: f32 = 1e-6;
+
+/// A convolution over the last tokens by the kernels of this name, through SiLU.
+pub(crate) fn short_convolution(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    name: &str,
+    width: u32,
+) -> Result<ValueId, Finding> {
+    let kernel = builder.size("ssm.conv_kernel")?;
+    let state = builder.state(State::Rows { width, rows: kernel.saturating_sub(1) });
+    let weight = builder.weight(&format!("{name}.weight"))?;
+    let bias = builder.find(&format!("{name}.bias"));
+    let x = builder.op(Op::CausalConvolution { x, weight, bias, dilation: 1, state });
+    Ok(builder.op(Op::Activate { x, function: Function::Silu }))
+}
+
+/// Heads brought to this length.
+pub(crate) fn unit_heads(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    heads: u32,
+    head_len: u32,
+    length: f32,
+) -> ValueId {
+    let numbers = head_len as f32;
+    let normed = builder.op(Op::Norm {
+        x,
+        kind: NormKind::MeanSquare,
+        epsilon: UNIT_EPSILON / numbers,
+        groups: heads,
+        weight: None,
+        bias: None,
+    });
+    builder.scale(normed, length / numbers.sqrt())
+}
+
+/// Each of `groups` equal parts of a row so many times, one beside the other.
+pub(crate) fn repeated(builder: &mut Builder<'_>, x: ValueId, groups: u32, times: u32) -> ValueId {
+    let join = |a, _| builder.op(Op::Join { a, b: x, groups, shared: false });
+    (1..times).fold(x, join)
+}
+
+/// A bound of the decays of delta attention in place of their usual function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    /// The least logarithm of a decay.
+    pub least: f32,
+    /// What the tensor `ssm_a` is multiplied by: -1 where it holds what is below 0.
+    pub sign: f32,
+}
+
+/// Kimi's delta attention: the gated delta rule with a decay for each number of a key; queries, keys and
+/// values each pass a convolution.
+pub(crate) fn delta_attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    heads: u32,
+    norm: Norm,
+    bound: Option<Bound>,
+) -> Result<ValueId, Finding> {
+    let len = builder.size("kda.head_dim")?;
+    let width = heads.saturating_mul(len);
+    let mut parts = [x; 3];
+    for (part, letter) in parts.iter_mut().zip(["q", "k", "v"]) {
+        let made = builder.product(x, &format!("attn_{letter}"))?;
+        *part = short_convolution(builder, made, &format!("ssm_conv1d_{letter}"), width)?;
+    }
+    let [query, key, value] = parts;
+    let query = unit_heads(builder, query, heads, len, 1.0 / (len as f32).sqrt());
+    let key = unit_heads(builder, key, heads, len, 1.0);
+    let decay = decay(builder, x, bound)?;
+    let rate = builder.product(x, "ssm_beta")?;
+    let rate = Some(builder.op(Op::Activate { x: rate, function: Function::Sigmoid }));
+    let state = builder.state(State::Floats { len: width.saturating_mul(len) });
+    let y = builder.op(Op::LinearAttention(LinearAttention {
+        query,
+        key,
+        value,
+        heads,
+        decay: Decay::Value(decay),
+        rate,
+        state,
+    }));
+    let y = builder.norm_parts(y, "ssm_norm", norm, heads);
+    let gate = if builder.has("ssm_g.weight") {
+        builder.product(x, "ssm_g")?
+    } else {
+        low_rank(builder, x, "ssm_g")?
+    };
+    let function = GateFunction::Plain(Function::Sigmoid);
+    let y = builder.op(Op::Gate { gate, up: y, function });
+    builder.product(y, "attn_output")
+}
+
+/// What stays of each number of the keys.
+fn decay(builder: &mut Builder<'_>, x: ValueId, bound: Option<Bound>) -> Result<ValueId, Finding> {
+    let made = low_rank(builder, x, "ssm_f")?;
+    let weight = builder.weight("ssm_dt.bias")?;
+    let made = builder.op(Op::AddWeight { x: made, weight });
+    let weight = builder.weight("ssm_a")?;
+    let logarithm = match bound {
+        None => {
+            let made = builder.op(Op::Activate { x: made, function: Function::Softplus });
+            builder.op(Op::MultiplyWeight { x: made, weight })
+        }
+        Some(Bound { least, sign }) => {
+            let made = builder.op(Op::MultiplyWeight { x: made, weight });
+            let made = builder.scale(made, sign);
+            let made = builder.op(Op::Activate { x: made, function: Function::Sigmoid });
+            builder.scale(made, least)
+        }
+    };
+    Ok(builder.op(Op::Activate { x: logarithm, function: Function::Exp }))
+}
+
+/// The product with `name_a`, and with `name_b` where there is one.
+fn low_rank(builder: &mut Builder<'_>, x: ValueId, name: &str) -> Result<ValueId, Finding> {
+    let made = builder.product(x, &format!("{name}_a"))?;
+    let second = format!("{name}_b");
+    if builder.has(&format!("{second}.weight")) { builder.product(made, &second) } else { Ok(made) }
+}

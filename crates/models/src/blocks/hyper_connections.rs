@@ -1,0 +1,118 @@
+//! Several streams of a residual, mixed by shares that are made even (manifold-constrained
+//! hyper-connections, arXiv 2512.24880).
+
+use gguf::Finding;
+
+use crate::blocks::{Decoder, layers, mean_of_parts, normed, repeated, shares_of, stream_count};
+use crate::graph::{Builder, Norm};
+use gguf_graph::ValueId;
+use gguf_graph::{Function, Index, Op};
+
+/// A part of a layer: what it makes of a value, in the layer of that number.
+type Part<'p> = &'p mut dyn FnMut(&mut Builder<'_>, ValueId, u64) -> Result<ValueId, Finding>;
+
+/// How streams are mixed. They stand beside each other in one value.
+pub(crate) struct HyperConnections {
+    count: u32,
+    iterations: u32,
+    epsilon: f32,
+    norm: Norm,
+}
+
+impl HyperConnections {
+    /// Those of the hyper-parameters.
+    pub fn of(builder: &Builder<'_>, norm: Norm) -> Result<Self, Finding> {
+        Ok(Self {
+            count: stream_count(builder)?,
+            iterations: builder.size("hyper_connection.sinkhorn_iterations")?.max(1),
+            epsilon: builder.hyper.f32("hyper_connection.epsilon")?,
+            norm,
+        })
+    }
+
+    /// The streams behind all layers, which all begin as the embedding: in each layer `attention` and then
+    /// `network` read of them, and give them what they make.
+    pub fn layers<'p>(
+        &self,
+        builder: &mut Builder<'_>,
+        embedded: ValueId,
+        decoder: &Decoder,
+        attention: Part<'p>,
+        network: Part<'p>,
+    ) -> Result<ValueId, Finding> {
+        let mut x = repeated(builder, embedded, 1, self.count);
+        for layer in 0..layers(builder)? {
+            builder.at("blk.", Some(layer));
+            for (name, part) in [("attn", &mut *attention), ("ffn", &mut *network)] {
+                let (input, shares) = self.gather(builder, x, &format!("hc_{name}"))?;
+                let input = normed(builder, input, &format!("{name}_norm"), decoder);
+                let made = part(builder, input, layer)?;
+                x = self.spread(builder, x, made, shares);
+            }
+        }
+        builder.at("", None);
+        Ok(x)
+    }
+
+    /// What a part of a layer reads, and for each stream, then for what that part makes, its shares in the
+    /// streams behind it: by the tensors `name_fn`, `name_scale` and `name_base`. These are for what is
+    /// read, for what is made, and for the streams, each with a factor of its own.
+    fn gather(
+        &self,
+        builder: &mut Builder<'_>,
+        streams: ValueId,
+        name: &str,
+    ) -> Result<(ValueId, ValueId), Finding> {
+        let (one, two) = (self.count, 2 * self.count);
+        let every = one * one;
+        let x = builder.weightless_norm(streams, self.norm, 1);
+        let x = builder.product(x, &format!("{name}_fn"))?;
+        let table = builder.weight(&format!("{name}_scale.weight"))?;
+        let factors = builder.op(Op::Embed { table, index: Index::Zero });
+        let parts = builder.split(x, [two, every]);
+        let factors = builder.split(factors, [2, 1]);
+        let [a, b] = [0, 1].map(|i| builder.op(Op::Multiply { a: parts[i], b: factors[i] }));
+        let x = builder.op(Op::Join { a, b, groups: 1, shared: false });
+        let weight = builder.weight(&format!("{name}_base.weight"))?;
+        let x = builder.op(Op::AddWeight { x, weight });
+        let [read, made, kept] = builder.split(x, [one, one, every]);
+        let read = builder.op(Op::Activate { x: read, function: Function::Sigmoid });
+        let read = self.sum(builder, streams, read);
+        let made = builder.op(Op::Activate { x: made, function: Function::Sigmoid });
+        let made = builder.scale(made, 2.0);
+        let Self { iterations, epsilon, .. } = *self;
+        let kept = builder.op(Op::Sinkhorn { x: kept, iterations, epsilon });
+        let shares = builder.op(Op::Join { a: kept, b: made, groups: 1, shared: false });
+        Ok((read, shares))
+    }
+
+    /// The streams behind a part of a layer, by what it made and the shares of all.
+    fn spread(
+        &self,
+        builder: &mut Builder<'_>,
+        streams: ValueId,
+        made: ValueId,
+        shares: ValueId,
+    ) -> ValueId {
+        let x = builder.op(Op::Join { a: streams, b: made, groups: 1, shared: false });
+        builder.op(Op::Combine { x, shares, parts: self.count + 1 })
+    }
+
+    /// One of all streams, by the tensors of the output.
+    pub fn last(&self, builder: &mut Builder<'_>, streams: ValueId) -> Result<ValueId, Finding> {
+        let shares = shares_of(builder, streams, "output_hc", self.norm)?;
+        Ok(self.sum(builder, streams, shares))
+    }
+
+    /// One of all streams: their mean.
+    pub fn mean(&self, builder: &mut Builder<'_>, streams: ValueId) -> Result<ValueId, Finding> {
+        let width = builder.size("embedding_length")?;
+        Ok(mean_of_parts(builder, streams, self.count, width))
+    }
+
+    /// The sum of all streams, each by its share and a little more.
+    fn sum(&self, builder: &mut Builder<'_>, streams: ValueId, shares: ValueId) -> ValueId {
+        let shares = builder.op(Op::AddNumber { x: shares, number: self.epsilon });
+        builder.op(Op::Combine { x: streams, shares, parts: self.count })
+    }
+}

@@ -1,0 +1,105 @@
+//! Experts from the tensors of a layer.
+
+use gguf::Finding;
+
+use crate::graph::Builder;
+use gguf_graph::ValueId;
+use gguf_graph::{Experts, GateFunction, Gating, Op};
+
+/// How an architecture chooses experts, where its models do not say it themselves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Routing {
+    pub gating: Gating,
+    pub normalize: bool,
+    pub weigh_input: bool,
+    pub function: GateFunction,
+    /// Soft bound of the scores.
+    pub soft_cap: Option<f32>,
+}
+
+/// The experts of a layer, without those that all tokens share.
+pub(crate) fn experts(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    routing: Routing,
+) -> Result<ValueId, Finding> {
+    let mut scores = builder.product(x, "ffn_gate_inp")?;
+    if let Some(cap) = routing.soft_cap {
+        scores = builder.op(Op::SoftCap { x: scores, cap });
+    }
+    scored_experts(builder, x, scores, layer, routing)
+}
+
+/// The same, chosen by these scores.
+pub(crate) fn scored_experts(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    scores: ValueId,
+    layer: u64,
+    routing: Routing,
+) -> Result<ValueId, Finding> {
+    let experts = experts_by(builder, x, scores, layer, routing)?;
+    Ok(builder.op(Op::Experts(Box::new(experts))))
+}
+
+/// The operation that this is.
+pub(crate) fn experts_by(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    scores: ValueId,
+    layer: u64,
+    routing: Routing,
+) -> Result<Experts, Finding> {
+    let used = builder.size_in("expert_used_count", layer)?;
+    let gating = gating(builder, routing.gating)?;
+    let normalize = match builder.hyper.stated("expert_weights_norm") {
+        Some(_) => builder.hyper.bool("expert_weights_norm")?,
+        None => routing.normalize,
+    };
+    let selection_bias = builder.find("exp_probs_b.bias");
+    Ok(Experts {
+        x,
+        scores,
+        used,
+        chosen: None,
+        gating,
+        selection_bias: selection_bias.or_else(|| builder.find("exp_probs_b")),
+        groups: builder.size("expert_group_count")?.max(1),
+        groups_used: builder.size("expert_group_used_count")?.max(1),
+        // DeepSeek 2 compares groups by their best expert, DeepSeek 3 by their two best.
+        group_best: if gating == Gating::Sigmoid { 2 } else { 1 },
+        normalize,
+        scale: builder.factor("expert_weights_scale")?,
+        weigh_input: routing.weigh_input,
+        gate: builder.find("ffn_gate_exps.weight"),
+        up: match builder.find("ffn_gate_up_exps.weight") {
+            Some(both) => both,
+            None => builder.weight("ffn_up_exps.weight")?,
+        },
+        down: builder.weight("ffn_down_exps.weight")?,
+        gate_bias: builder.find("ffn_gate_exps.bias"),
+        up_bias: builder.find("ffn_up_exps.bias"),
+        down_bias: builder.find("ffn_down_exps.bias"),
+        scales: builder.find("ffn_down_exps.scale"),
+        share: 1,
+        function: routing.function,
+    })
+}
+
+/// How scores become weights: as the model says, or as its architecture has it.
+fn gating(builder: &Builder<'_>, usual: Gating) -> Result<Gating, Finding> {
+    const NAME: &str = "expert_gating_func";
+    if builder.hyper.stated(NAME).is_none() {
+        return Ok(usual);
+    }
+    match builder.size(NAME)? {
+        0 => Ok(usual),
+        1 => Ok(Gating::Softmax),
+        2 => Ok(Gating::Sigmoid),
+        3 => Ok(Gating::SoftmaxOfUsed),
+        4 => Ok(Gating::SqrtSoftplus),
+        other => Err(Finding::error("key-value", format!("{NAME} is {other}: no known function"))
+            .help("1 is softmax, 2 sigmoid, 3 softmax over those chosen, 4 the root of softplus")),
+    }
+}

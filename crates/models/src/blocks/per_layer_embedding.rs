@@ -1,0 +1,40 @@
+//! What layers are told of a token besides the embedding: a row of a table for each layer.
+
+use gguf::Finding;
+
+use crate::graph::{Builder, Norm};
+use gguf_graph::ValueId;
+use gguf_graph::{Function, Index, Op};
+
+/// Of each token a part for each layer: of a table of tokens, and of the embedding `x`.
+pub(crate) fn inputs_of_layers(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
+    let norm = Norm::mean_square(builder)?;
+    let layers = builder.size("block_count")?;
+    let width = builder.size("embedding_length")? as f32;
+    let len = builder.size("embedding_length_per_layer_input")? as f32;
+    let table = builder.weight("per_layer_token_embd.weight")?;
+    let told = builder.op(Op::Embed { table, index: Index::Token });
+    let told = builder.scale(told, len.sqrt());
+    let made = builder.product(x, "per_layer_model_proj")?;
+    let made = builder.scale(made, 1.0 / width.sqrt());
+    let made = builder.norm_parts(made, "per_layer_proj_norm", norm, layers);
+    let both = builder.add(made, told);
+    Ok(builder.scale(both, std::f32::consts::FRAC_1_SQRT_2))
+}
+
+/// What a layer makes of `x` and of its part of these.
+pub(crate) fn with_input(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    inputs: ValueId,
+    layer: u64,
+) -> Result<ValueId, Finding> {
+    let norm = Norm::mean_square(builder)?;
+    let len = builder.size("embedding_length_per_layer_input")?;
+    let start = u32::try_from(layer).unwrap_or(u32::MAX).saturating_mul(len);
+    let up = builder.op(Op::Slice { x: inputs, groups: 1, start, len });
+    let gate = builder.product(x, "inp_gate")?;
+    let made = builder.op(Op::Gate { gate, up, function: Function::GeluTanh.into() });
+    let made = builder.product(made, "proj")?;
+    Ok(builder.norm(made, "post_norm", norm))
+}

@@ -1,0 +1,64 @@
+//! One row for a text, made of those of its tokens.
+
+use gguf::Finding;
+
+use crate::graph::{Builder, Norm};
+use gguf_graph::{Function, Op, Pooling};
+use gguf_graph::{OutputKind, ValueId};
+
+/// The matrices behind the pooling, by the folders of their modules in `sentence-transformers`.
+const DENSE: [&str; 2] = ["dense_2", "dense_3"];
+
+/// What comes out for a whole text: an embedding, if the model says how its tokens become one, and
+/// scores of classes, if it has a classifier.
+pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), Finding> {
+    let dense: Vec<_> =
+        DENSE.into_iter().filter(|name| builder.has(&format!("{name}.weight"))).collect();
+    // What stands behind the pooling shows that there is one: then it is that which is usual there.
+    let usual = (!dense.is_empty()).then_some(Pooling::Mean);
+    if let Some(kind) = kind(builder.hyper.u64("pooling_type")?).or(usual) {
+        let mut x = builder.op(Op::Pool { x: hidden, kind });
+        for name in dense {
+            x = builder.product(x, name)?;
+        }
+        builder.output(OutputKind::Pooled, x);
+    }
+    let is_classifier = ["cls.weight", "cls.output.weight"].iter().any(|name| builder.has(name));
+    if !is_classifier {
+        return Ok(());
+    }
+    let stated = match builder.hyper.stated("classifier.pooling_type") {
+        Some(_) => kind(builder.hyper.u64("classifier.pooling_type")?),
+        None => None,
+    };
+    // Only the last token sees all, if tokens do not see what follows.
+    let causal = builder.hyper.bool("attention.causal")?;
+    let kind = stated.unwrap_or(if causal { Pooling::Last } else { Pooling::First });
+    let mut x = builder.op(Op::Pool { x: hidden, kind });
+    if builder.has("cls.weight") {
+        let made = builder.product(x, "cls")?;
+        // ModernBERT has a norm there.
+        if builder.has_norm("cls.norm") {
+            let norm = Norm::variance(builder)?;
+            let made = builder.op(Op::Activate { x: made, function: Function::Gelu });
+            x = builder.norm(made, "cls.norm", norm);
+        } else {
+            x = builder.op(Op::Activate { x: made, function: Function::Tanh });
+        }
+    }
+    if builder.has("cls.output.weight") {
+        x = builder.product(x, "cls.output")?;
+    }
+    builder.output(OutputKind::Classes, x);
+    Ok(())
+}
+
+/// The pooling of a number in the key.
+fn kind(number: u64) -> Option<Pooling> {
+    match number {
+        1 => Some(Pooling::Mean),
+        2 => Some(Pooling::First),
+        3 => Some(Pooling::Last),
+        _ => None,
+    }
+}

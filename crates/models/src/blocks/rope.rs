@@ -1,0 +1,113 @@
+//! Rotation by the hyper-parameters of a model.
+
+use gguf::Finding;
+
+use crate::graph::Builder;
+use gguf_graph::Op;
+use gguf_graph::ValueId;
+use gguf_graph::{Factors, Pairs, Rotation, Stretch};
+
+/// The rotation of an architecture that turns these pairs; `None` if nothing is rotated.
+///
+/// What stands in the keys `rope.*`, as llama.cpp reads them (`llama-context.cpp`, `ggml_rope_yarn`);
+/// but a factor of attention that the model states for YaRN holds, as in `transformers`.
+pub(crate) fn rotation(
+    builder: &mut Builder<'_>,
+    pairs: Pairs,
+) -> Result<Option<Rotation>, Finding> {
+    let base = builder.hyper.f32("rope.freq_base")?;
+    let count = builder.size("rope.dimension_count")?;
+    rotation_of_base(builder, pairs, base, count)
+}
+
+/// That of windowed layers, which may have another base, and rotate another part of a head.
+pub(crate) fn window_rotation(
+    builder: &mut Builder<'_>,
+    pairs: Pairs,
+) -> Result<Option<Rotation>, Finding> {
+    let base = match builder.known("rope.freq_base_swa")? {
+        Some(base) => base,
+        None => builder.hyper.f32("rope.freq_base")?,
+    };
+    let own = "rope.dimension_count_swa";
+    let is_own = builder.hyper.stated(own).is_some();
+    let count = builder.size(if is_own { own } else { "rope.dimension_count" })?;
+    rotation_of_base(builder, pairs, base, count)
+}
+
+fn rotation_of_base(
+    builder: &mut Builder<'_>,
+    pairs: Pairs,
+    base: f32,
+    count: u32,
+) -> Result<Option<Rotation>, Finding> {
+    if count == 0 {
+        return Ok(None);
+    }
+    let hyper = &builder.hyper;
+    // The newest of its names.
+    let names = ["rope.scaling.factor", "rope.scale_linear", "rope.scale"];
+    let stated = names.into_iter().find(|name| hyper.stated(name).is_some());
+    let factor = stated.map_or(Ok(1.0), |name| builder.factor(name))?;
+    let mut magnitude = hyper.f32("rope.scaling.attn_factor")?;
+    let stretch = match hyper.str("rope.scaling.type")? {
+        "none" => Stretch::None,
+        "yarn" => {
+            magnitude *= match builder.stated("rope.scaling.yarn_attn_factor")? {
+                Some(stated) => stated,
+                None => {
+                    let by = hyper.f32("rope.scaling.yarn_log_multiplier")?;
+                    sharper(factor, 1.0) / sharper(factor, by)
+                }
+            };
+            Stretch::Yarn {
+                factor,
+                original: builder.size("rope.scaling.original_context_length")?,
+                beta_fast: hyper.f32("rope.scaling.yarn_beta_fast")?,
+                beta_slow: hyper.f32("rope.scaling.yarn_beta_slow")?,
+                rounded: true,
+            }
+        }
+        _ if factor == 1.0 => Stretch::None,
+        _ => Stretch::Linear(factor),
+    };
+    let factors = factors(builder)?;
+    let (block, inverse) = (1, false);
+    Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors, block, inverse }))
+}
+
+/// By how much YaRN lengthens queries and keys, so that attention to long contexts is as sharp as to
+/// short ones: the more, the greater the factor of the positions.
+pub(crate) fn sharper(factor: f32, by: f32) -> f32 {
+    if factor > 1.0 { 1.0 + 0.1 * by * factor.ln() } else { 1.0 }
+}
+
+/// The tensors that frequencies are divided by. They stand outside of layers.
+fn factors(builder: &mut Builder<'_>) -> Result<Factors, Finding> {
+    let of = |builder: &mut Builder<'_>, name| builder.find_outside(name);
+    if let Some(weight) = of(builder, "rope_freqs.weight") {
+        return Ok(Factors::One(weight));
+    }
+    let long = of(builder, "rope_factors_long.weight");
+    let short = of(builder, "rope_factors_short.weight");
+    Ok(match (short, long) {
+        (Some(short), Some(long)) => {
+            let original = builder.size("rope.scaling.original_context_length")?;
+            Factors::ByContext { short, long, original }
+        }
+        _ => Factors::None,
+    })
+}
+
+/// Heads rotated, if there is a rotation.
+pub(crate) fn turned(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    heads: u32,
+    rotation: &Option<Rotation>,
+) -> ValueId {
+    match rotation.clone() {
+        Some(rotation) => builder.op(Op::Rotate { x, heads, rotation }),
+        None => x,
+    }
+}

@@ -1,0 +1,66 @@
+//! Attention whose last layers use keys and values of earlier ones (Gemma 3n and 4).
+
+use gguf::Finding;
+
+use crate::blocks::attention::{Attend, Heads, attend_in, attention_output, head_norm};
+use crate::blocks::{layers, turned};
+use crate::graph::Builder;
+use gguf_graph::Memory;
+use gguf_graph::{State, ValueId};
+
+/// Keys and values of the last layer that has its own: of those with a window, and of those without.
+pub(crate) struct Shared {
+    /// Layers that have their own: the first.
+    own: u64,
+    windowed: Option<Memory>,
+    whole: Option<Memory>,
+}
+
+impl Shared {
+    /// None yet.
+    pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
+        const SHARING: &str = "attention.shared_kv_layers";
+        let sharing = match builder.hyper.stated(SHARING) {
+            Some(_) => builder.hyper.u64(SHARING)?,
+            None => 0,
+        };
+        let own = layers(builder)?.saturating_sub(sharing);
+        Ok(Self { own, windowed: None, whole: None })
+    }
+}
+
+/// Attention of a layer to its normed input. Values are normed too, and are keys where they have no
+/// matrix of their own.
+pub(crate) fn shared_attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    attend: &Attend,
+    shared: &mut Shared,
+) -> Result<ValueId, Finding> {
+    let Heads { heads, heads_kv, key_len, .. } = attend.heads;
+    let normed = |builder: &mut Builder<'_>, x, name: &str, heads| {
+        let x = head_norm(builder, x, name, attend.norm, heads, key_len);
+        turned(builder, x, heads, &attend.rotation)
+    };
+    let query = builder.product(x, "attn_q")?;
+    let query = normed(builder, query, "attn_q_norm", heads);
+    let is_windowed = attend.mask.is_window();
+    let is_own = layer < shared.own;
+    let place = if is_windowed { &mut shared.windowed } else { &mut shared.whole };
+    if is_own {
+        let key = builder.product(x, "attn_k")?;
+        let value = if builder.has("attn_v.weight") { builder.product(x, "attn_v")? } else { key };
+        let key = normed(builder, key, "attn_k_norm", heads_kv);
+        let value = builder.weightless_norm(value, attend.norm, heads_kv);
+        let [_, keys, values] = attend.heads.widths();
+        let state = builder.state(State::cache(keys, values));
+        *place = Some(Memory::Cached { key, value, state });
+    }
+    let memory = place.ok_or_else(|| {
+        Finding::error("key-value", "a layer shares keys and values, and none before it has some")
+            .help("convert the model anew")
+    })?;
+    let attended = attend_in(builder, query, memory, attend);
+    attention_output(builder, x, attended, attend)
+}

@@ -1,0 +1,55 @@
+//! Which layers see only the last tokens.
+
+use gguf::Finding;
+
+use crate::graph::Builder;
+
+/// Which layers see a window only, where the model has one and does not say which.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Windows {
+    /// All.
+    All,
+    /// Of so many layers all but the first.
+    AllButFirst(u64),
+    /// Of so many layers all but the last.
+    AllButLast(u64),
+}
+
+/// Tokens that those of a layer see; `None` for all.
+pub(crate) fn window(
+    builder: &Builder<'_>,
+    layer: u64,
+    usual: Windows,
+) -> Result<Option<u32>, Finding> {
+    let len = match builder.size("attention.sliding_window") {
+        Err(absent) if absent.code == "key-missing" => 0,
+        found => found?,
+    };
+    let is_windowed = len > 0 && is_windowed(builder, layer, usual)?;
+    Ok(is_windowed.then_some(len))
+}
+
+fn is_windowed(builder: &Builder<'_>, layer: u64, usual: Windows) -> Result<bool, Finding> {
+    const PATTERN: &str = "attention.sliding_window_pattern";
+    let hyper = &builder.hyper;
+    match hyper.stated(PATTERN) {
+        // A flag for each layer, as a truth value or as a number.
+        Some(stated) if stated.as_array().is_some() => {
+            let flags = stated.as_array().and_then(|flags| {
+                flags.iter().nth(usize::try_from(layer).ok()?).and_then(|flag| flag.to_bool())
+            });
+            flags.map_or_else(|| Ok(hyper.u64_in(PATTERN, layer)? != 0), Ok)
+        }
+        stated => {
+            let stated = stated.map(|_| hyper.u64(PATTERN)).transpose()?;
+            Ok(match (usual, stated) {
+                (_, Some(0)) | (Windows::All, None) => true,
+                (Windows::AllButFirst(usual), stated) => {
+                    !layer.is_multiple_of(stated.unwrap_or(usual))
+                }
+                (Windows::AllButLast(usual), None) => layer % usual != usual - 1,
+                (_, Some(stated)) => layer % stated != stated - 1,
+            })
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! State spaces of Mamba from the tensors of a layer.
+
+use gguf::Finding;
+
+use super::short_convolution;
+use crate::graph::{Builder, Norm};
+use gguf_graph::{Function, GateFunction, Op, Scan};
+use gguf_graph::{State, ValueId};
+
+/// The extents of a state space.
+#[derive(Clone, Copy)]
+pub(crate) struct StateSpace {
+    pub inner: u32,
+    /// Numbers of the state for each number of a row.
+    pub numbers: u32,
+    /// Rank of the time steps; in the second generation the number of heads.
+    pub rank: u32,
+}
+
+impl StateSpace {
+    /// Those of the hyper-parameters.
+    pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
+        Ok(Self {
+            inner: builder.size("ssm.inner_size")?,
+            numbers: builder.size("ssm.state_size")?,
+            rank: builder.size("ssm.time_step_rank")?,
+        })
+    }
+
+    /// The first generation: every number of a row is a head; time steps, and what goes into states and out of
+    /// them, are made of the convolved input, and normed in some models.
+    pub fn first(
+        self,
+        builder: &mut Builder<'_>,
+        x: ValueId,
+        inner_norm: Option<Norm>,
+    ) -> Result<ValueId, Finding> {
+        let Self { inner, numbers, rank } = self;
+        let both = builder.product(x, "ssm_in")?;
+        let [x, gate] = builder.split(both, [inner, inner]);
+        let x = short_convolution(builder, x, "ssm_conv1d", inner)?;
+        let made = builder.product(x, "ssm_x")?;
+        let mut parts = builder.split(made, [rank, numbers, numbers]);
+        if let Some(norm) = inner_norm {
+            let names = ["ssm_dt_norm", "ssm_b_norm", "ssm_c_norm"];
+            for (part, name) in parts.iter_mut().zip(names) {
+                *part = builder.norm(*part, name, norm);
+            }
+        }
+        let [dt, b, c] = parts;
+        let dt = builder.product(dt, "ssm_dt")?;
+        let y = self.scanned(builder, x, dt, [b, c], 1)?;
+        let y = gated(builder, gate, y);
+        builder.product(y, "ssm_out")
+    }
+
+    /// The second generation: heads have many numbers; one matrix makes everything, and what goes into states
+    /// and out of them is convolved too. The result is normed group by group in most models.
+    pub fn second(
+        self,
+        builder: &mut Builder<'_>,
+        x: ValueId,
+        norm: Norm,
+    ) -> Result<ValueId, Finding> {
+        let Self { inner, numbers, rank } = self;
+        let groups = builder.size("ssm.group_count")?;
+        let shared = groups.saturating_mul(numbers);
+        let channels = shared.saturating_mul(2).saturating_add(inner);
+        let made = builder.product(x, "ssm_in")?;
+        let [gate, x, dt] = builder.split(made, [inner, channels, rank]);
+        let x = short_convolution(builder, x, "ssm_conv1d", channels)?;
+        let [x, b, c] = builder.split(x, [inner, shared, shared]);
+        let bias = builder.weight("ssm_dt.bias")?;
+        let dt = builder.op(Op::AddWeight { x: dt, weight: bias });
+        let y = self.scanned(builder, x, dt, [b, c], groups)?;
+        let mut y = gated(builder, gate, y);
+        if builder.has_norm("ssm_norm") {
+            y = builder.norm_parts(y, "ssm_norm", norm, groups);
+        }
+        builder.product(y, "ssm_out")
+    }
+
+    /// The states and what is read of them, by time steps before their function.
+    pub fn scanned(
+        self,
+        builder: &mut Builder<'_>,
+        x: ValueId,
+        dt: ValueId,
+        [b, c]: [ValueId; 2],
+        groups: u32,
+    ) -> Result<ValueId, Finding> {
+        let dt = builder.op(Op::Activate { x: dt, function: Function::Softplus });
+        let (a, d) = (builder.weight("ssm_a")?, builder.weight("ssm_d")?);
+        let state = builder.state(State::Floats { len: self.inner.saturating_mul(self.numbers) });
+        Ok(builder.op(Op::Scan(Scan { x, dt, b, c, a, d, groups, state })))
+    }
+}
+
+/// What comes out of the states, times a gate.
+fn gated(builder: &mut Builder<'_>, gate: ValueId, up: ValueId) -> ValueId {
+    builder.op(Op::Gate { gate, up, function: GateFunction::Plain(Function::Silu) })
+}

@@ -1,0 +1,77 @@
+//! Values beside each other, and their shares in something.
+
+use gguf::Finding;
+
+use crate::graph::{Builder, Norm};
+use gguf_graph::ValueId;
+use gguf_graph::{Function, Op};
+
+/// How many streams a residual has.
+pub(crate) fn stream_count(builder: &Builder<'_>) -> Result<u32, Finding> {
+    Ok(builder.size("hyper_connection.count")?.clamp(1, 64))
+}
+
+/// Rows of all, one beside the other.
+pub(crate) fn joined(builder: &mut Builder<'_>, first: ValueId, others: &[ValueId]) -> ValueId {
+    let join = |a, b: &ValueId| builder.op(Op::Join { a, b: *b, groups: 1, shared: false });
+    others.iter().fold(first, join)
+}
+
+/// What all streams together, one beside the other, say of their shares: between 0 and 1, by the matrix
+/// `name_fn`, the factors `name_scale` and what is added, `name_base`.
+pub(crate) fn shares_of(
+    builder: &mut Builder<'_>,
+    streams: ValueId,
+    name: &str,
+    norm: Norm,
+) -> Result<ValueId, Finding> {
+    let x = builder.weightless_norm(streams, norm, 1);
+    let x = builder.product(x, &format!("{name}_fn"))?;
+    let weight = builder.weight(&format!("{name}_scale.weight"))?;
+    let x = builder.op(Op::MultiplyWeight { x, weight });
+    let weight = builder.weight(&format!("{name}_base.weight"))?;
+    let x = builder.op(Op::AddWeight { x, weight });
+    Ok(builder.op(Op::Activate { x, function: Function::Sigmoid }))
+}
+
+/// `x` times one number of the rows of shares.
+pub(crate) fn share(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    shares: ValueId,
+    number: u32,
+) -> ValueId {
+    let share = builder.op(Op::Slice { x: shares, groups: 1, start: number, len: 1 });
+    builder.op(Op::Multiply { a: x, b: share })
+}
+
+/// The sum of all, each times its share.
+pub(crate) fn sum_of_shares(
+    builder: &mut Builder<'_>,
+    first: ValueId,
+    others: &[ValueId],
+    shares: ValueId,
+) -> ValueId {
+    let first = share(builder, first, shares, 0);
+    let parts: Vec<_> =
+        others.iter().zip(1..).map(|(x, number)| share(builder, *x, shares, number)).collect();
+    parts.into_iter().fold(first, |sum, part| builder.add(sum, part))
+}
+
+/// The mean of equal parts of each row.
+pub(crate) fn mean_of_parts(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    count: u32,
+    len: u32,
+) -> ValueId {
+    let part = |builder: &mut Builder<'_>, number: u32| {
+        builder.op(Op::Slice { x, groups: 1, start: number.saturating_mul(len), len })
+    };
+    let first = part(builder, 0);
+    let sum = (1..count).fold(first, |sum, number| {
+        let part = part(builder, number);
+        builder.add(sum, part)
+    });
+    builder.scale(sum, 1.0 / count as f32)
+}

@@ -1,0 +1,90 @@
+//! Bloom.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, hparams};
+
+/// Without the prefix `transformer.`, which the first uploads do not have.
+const NAMES: Table = &[
+    ("word_embeddings", "token_embd"),
+    ("word_embeddings_layernorm", "token_embd_norm"),
+    ("ln_f", "output_norm"),
+    ("lm_head", "output"),
+    ("h.{}.input_layernorm", "blk.{}.attn_norm"),
+    ("h.{}.self_attention.query_key_value", "blk.{}.attn_qkv"),
+    ("h.{}.self_attention.dense", "blk.{}.attn_output"),
+    ("h.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
+    ("h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"),
+    ("h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
+];
+
+pub(crate) struct Bloom;
+
+impl Converter for Bloom {
+    fn classes(&self) -> &'static [&'static str] {
+        &["BloomForCausalLM", "BloomModel"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "bloom"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "bloom"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["bloom"]
+    }
+
+    fn tensor_prefix(&self) -> &'static str {
+        "transformer."
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("block_count", "n_layer"),
+            ("context_length", "seq_length"),
+            ("feed_forward_length", "n_inner"),
+            ("attention.head_count", "n_head"),
+            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("apply_residual_connection_post_layernorm", false)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = hparams::width(config)?;
+        let heads = hparams::head_count(config)?;
+        // ALiBi knows no longest context; without a statement the width stands in.
+        keys.set("context_length", config.u32(&["seq_length"])?.unwrap_or(width));
+        keys.set("embedding_length", width);
+        keys.set("feed_forward_length", hparams::inner_width(config, width)?);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("attention.head_count", heads);
+        keys.set("attention.head_count_kv", heads);
+        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.file_type();
+        Ok(())
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        let step = name.contains(".attn_qkv.").then(|| hparams::sort_heads(config)).transpose()?;
+        Ok(Vec::from_iter(step))
+    }
+
+    fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.without(&["attention.head_count_kv"]))
+    }
+}

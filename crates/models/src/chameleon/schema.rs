@@ -1,0 +1,24 @@
+//! Metadata keys and tensors.
+
+use crate::paddleocr::schema::LAYER;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+const CHAMELEON_NORMS: &[Item] = &[
+    Required("attn_q_norm.weight", "head_k, n_head"),
+    Required("attn_q_norm.bias", "head_k, n_head"),
+    Required("attn_k_norm.weight", "head_k, n_head_kv"),
+    Required("attn_k_norm.bias", "head_k, n_head_kv"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "chameleon",
+    note: "Images are tokens, of which the tokenizer of images is no part.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["swin_norm"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[All(LAYER), All(CHAMELEON_NORMS)])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,118 @@
+//! ChatGLM: the third generation and GLM 4 before it had a class in `transformers`, and that class.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::{Keys, Rope};
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+
+const OWN: Table = &[
+    ("transformer.embedding.word_embeddings", "token_embd"),
+    ("transformer.output_layer", "output"),
+    ("transformer.encoder.final_layernorm", "output_norm"),
+    ("transformer.encoder.layers.{}.input_layernorm", "blk.{}.attn_norm"),
+    ("transformer.encoder.layers.{}.self_attention.query_key_value", "blk.{}.attn_qkv"),
+    ("transformer.encoder.layers.{}.self_attention.dense", "blk.{}.attn_output"),
+    ("transformer.encoder.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
+    ("transformer.encoder.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"),
+    ("transformer.encoder.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
+];
+
+/// Of the class in `transformers`: gate and what it gates are one matrix.
+const GLM: Table = &[("model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up")];
+
+pub(crate) struct Chatglm;
+
+impl Converter for Chatglm {
+    fn classes(&self) -> &'static [&'static str] {
+        &["ChatGLMModel", "ChatGLMForConditionalGeneration", "GlmForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "chatglm"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "chatglm"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::ChatGlm
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["chatglm-bpe", "glm4"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[OWN, GLM, LLAMA_LIKE]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        if let Some(rows) = config.u32(&["padded_vocab_size"])? {
+            config.set("vocab_size", rows);
+        }
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = hparams::width(config)?;
+        let heads = hparams::head_count(config)?;
+        let context =
+            config.u32(&["seq_length"])?.map_or_else(|| hparams::context_length(config), Ok)?;
+        let feed_forward = config
+            .require_u32(&["ffn_hidden_size", "intermediate_size"], "the feed-forward width")?;
+        let heads_kv = config.u32(&["multi_query_group_num", "num_key_value_heads"])?;
+        let epsilon = config.f32(&["layernorm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
+        let head_dim = config.u32(&["attention_dim"])?.unwrap_or(width / heads);
+        let rope = Rope::of(config)?;
+        let base = rope.base.unwrap_or(10000.0);
+        keys.set("context_length", context);
+        keys.set("embedding_length", width);
+        keys.set("feed_forward_length", feed_forward);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("attention.head_count", heads);
+        keys.set("attention.head_count_kv", heads_kv.unwrap_or(heads));
+        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        keys.file_type();
+        keys.set("rope.dimension_count", hparams::rotated_dims(config, head_dim, 0.5)?);
+        keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
+        keys.rope(config, &rope)?;
+        keys.set("rope.freq_base", base * config.f32(&["rope_ratio"])?.unwrap_or(1.0));
+        Ok(())
+    }
+
+    fn export(&self, model: &Model, _: Exported) -> Option<Exported> {
+        let (metadata, index) = (model.metadata(), model.index());
+        let head_dim = export::head_dim(model)?;
+        if !index.contains_key("blk.0.attn_qkv.weight") {
+            let exported = Exported::new("GlmForCausalLM", "glm", &[GLM, LLAMA_LIKE])
+                .set("head_dim", head_dim)
+                .set_some("partial_rotary_factor", export::rotated_share(model))
+                .set("attention_bias", index.contains_key("blk.0.attn_q.bias"));
+            return Some(exported);
+        }
+        let base = export::number(model, "rope.freq_base");
+        let exported = Exported::new("ChatGLMModel", "chatglm", &[OWN])
+            .fields(&[
+                ("block_count", "num_layers"),
+                ("context_length", "seq_length"),
+                ("feed_forward_length", "ffn_hidden_size"),
+                ("attention.head_count_kv", "multi_query_group_num"),
+                ("attention.layer_norm_rms_epsilon", "layernorm_epsilon"),
+            ])
+            .without(&["rope.freq_base"])
+            .set_some("rope_ratio", base.map(|base| export::whole(base / 10000.0)))
+            .set("kv_channels", head_dim)
+            .set("padded_vocab_size", metadata.array("tokenizer.ggml.tokens")?.len())
+            .set("multi_query_attention", true)
+            .set("rmsnorm", true)
+            .set("original_rope", true)
+            .set("post_layer_norm", true)
+            .set("add_bias_linear", index.contains_key("blk.0.attn_output.bias"))
+            .set("add_qkv_bias", index.contains_key("blk.0.attn_qkv.bias"));
+        Some(exported)
+    }
+}

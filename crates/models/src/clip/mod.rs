@@ -1,0 +1,3 @@
+//! Architecture `clip`.
+
+pub(crate) mod schema;

@@ -1,0 +1,60 @@
+//! CogVLM: images go through matrices of their own.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Mapping, VocabularyKind, hparams};
+
+const NAMES: Table = &[
+    ("model.layers.{}.self_attn.language_expert_query_key_value", "blk.{}.attn_qkv"),
+    ("model.layers.{}.self_attn.language_expert_dense", "blk.{}.attn_output"),
+    ("model.layers.{}.mlp.language_mlp.gate_proj", "blk.{}.ffn_gate"),
+    ("model.layers.{}.mlp.language_mlp.up_proj", "blk.{}.ffn_up"),
+    ("model.layers.{}.mlp.language_mlp.down_proj", "blk.{}.ffn_down"),
+    ("model.layers.{}.self_attn.vision_expert_query_key_value", "blk.{}.vis_attn_qkv"),
+    ("model.layers.{}.self_attn.vision_expert_dense", "blk.{}.vis_attn_output"),
+    ("model.layers.{}.mlp.vision_mlp.gate_proj", "blk.{}.vis_gate"),
+    ("model.layers.{}.mlp.vision_mlp.up_proj", "blk.{}.vis_up"),
+    ("model.layers.{}.mlp.vision_mlp.down_proj", "blk.{}.vis_down"),
+];
+
+pub(crate) struct Cogvlm;
+
+impl Converter for Cogvlm {
+    fn classes(&self) -> &'static [&'static str] {
+        &["CogVLMForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "cogvlm"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "cogvlm"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["llama-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.vocab_size(config)?;
+        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        Ok(())
+    }
+
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        Ok(name.starts_with("model.vision.").then_some(Mapping::Unknown))
+    }
+}

@@ -1,0 +1,69 @@
+//! Command R and Command R7B.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::command_r::convert::FIELDS;
+use crate::convert::export::rotated_share;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, renamed};
+use crate::convert::{Converter, Exported, Mapping, hparams, sliding_window};
+
+pub(crate) struct Cohere2;
+
+impl Converter for Cohere2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Cohere2ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "cohere2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "cohere2"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["command-r"]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        FIELDS
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.set("head_dim", hparams::width(config)? / hparams::head_count(config)?);
+        config.default("logit_scale", 0.0625);
+        config.default("layer_norm_eps", 1e-5);
+        config.default("sliding_window", 4096);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set_f32("logit_scale", config.f32(&["logit_scale"])?);
+        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+        let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
+        keys.set("rope.dimension_count", rotated);
+        keys.else_not_stretched();
+        sliding_window::unusual_pattern(keys, config, 4)
+    }
+
+    fn map_tensor(&self, _config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if name == "lm_head.weight" {
+            return Ok(Some(Mapping::Dropped));
+        }
+        let is_bias = name.ends_with(".bias") && renamed(name, &[LLAMA_LIKE]).is_some();
+        Ok(is_bias.then_some(Mapping::DroppedIfZero))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        // Of so many layers one has no window.
+        let exported = exported.set("sliding_window_pattern", 4);
+        let exported = sliding_window::export_of_pattern(model, exported);
+        Some(exported.set_some("partial_rotary_factor", rotated_share(model)))
+    }
+}

@@ -1,0 +1,34 @@
+//! Command R, Command R7B and North Mini: attention and feed-forward share one norm.
+
+use gguf::Finding;
+use gguf_graph::{Gating, Pairs};
+
+use crate::blocks::{Decoder, Windows, attention, decoder, network, rotation};
+use crate::command_r::graph::usual;
+use crate::graph::{Builder, Norm};
+
+/// With experts, and those that all tokens share count half. Dense layers rotate, whatever they see.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder {
+        windows: Windows::AllButFirst(4),
+        attention: |builder, x, layer, mut attend| {
+            if layer < builder.hyper.u64("leading_dense_block_count")? {
+                attend.rotation = rotation(builder, Pairs::Neighbours)?;
+            }
+            attention(builder, x, &attend)
+        },
+        network: |builder, x, layer, decoder| {
+            let made = network(builder, x, layer, decoder)?;
+            let has_shared = builder.has("ffn_up_shexp.weight");
+            Ok(builder.scale(made, if has_shared { 0.5 } else { 1.0 }))
+        },
+        rotation: None,
+        ..usual(builder)?
+    };
+    if builder.hyper.stated("attention.layer_norm_rms_epsilon").is_some() {
+        family.norm = Norm::mean_square(builder)?;
+    }
+    family.routing.gating = Gating::Sigmoid;
+    family.routing.normalize = false;
+    decoder(builder, &family)
+}

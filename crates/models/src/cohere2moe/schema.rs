@@ -1,0 +1,57 @@
+//! Metadata keys and tensors.
+
+use crate::granite_swa::schema::WINDOW_KEYS;
+use crate::schema::architecture::Item::{All, Maybe, Required, When};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const COHERE_ATTENTION: &[Item] = &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT)];
+
+const COHERE_EXPERTS: &[Item] = &[
+    All(EXPERTS),
+    When(
+        "n_expert_shared",
+        &[
+            Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+            Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+            Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+        ],
+    ),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "cohere2moe",
+    note: "Attention and feed-forward read the same input. Layers without a window do not rotate.",
+    required: &[SIZES, TRANSFORMER, EXPERT_KEYS, WINDOW_KEYS, &["logit_scale"]],
+    optional: &[
+        NORM,
+        RMS,
+        HEADS,
+        ROPE,
+        WINDOW,
+        ROUTED_KEYS,
+        &["vocab_size", "expert_shared_feed_forward_length", "nextn_predict_layers"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(COHERE_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(COHERE_ATTENTION), All(COHERE_EXPERTS)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(COHERE_ATTENTION), Maybe(COHERE_EXPERTS), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,68 @@
+//! Command R and Command R7B.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::export::has;
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, Exported, Mapping, hparams};
+
+pub(crate) struct Cohere;
+
+impl Converter for Cohere {
+    fn classes(&self) -> &'static [&'static str] {
+        &["CohereForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "command-r"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "cohere"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["command-r"]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        FIELDS
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        // The models were trained on contexts longer than the other field says.
+        if let Some(length) = config.u32(&["model_max_length"])? {
+            config.set("max_position_embeddings", length);
+        }
+        config.default("logit_scale", 0.0625);
+        config.default("layer_norm_eps", 1e-5);
+        config.default("rope_theta", 5e5);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set_f32("logit_scale", config.f32(&["logit_scale"])?);
+        keys.else_not_stretched();
+        Ok(())
+    }
+
+    fn map_tensor(&self, _config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        // The embedding is the output matrix too.
+        Ok((name == "lm_head.weight").then_some(Mapping::Dropped))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight")))
+    }
+}
+
+/// Keys that both generations have.
+pub(crate) const FIELDS: &[(&str, &str)] =
+    &[("attention.layer_norm_epsilon", "layer_norm_eps"), ("logit_scale", "logit_scale")];

@@ -1,0 +1,21 @@
+//! Command R, Command R7B and North Mini: attention and feed-forward share one norm.
+
+use gguf::Finding;
+use gguf_graph::{Function, Pairs};
+
+use crate::blocks::{Decoder, decoder};
+use crate::graph::Builder;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = usual(builder)?;
+    decoder(builder, &family)
+}
+
+pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
+    Ok(Decoder {
+        function: Function::Silu,
+        parallel: true,
+        logit_scale: builder.factor("logit_scale")?,
+        ..Decoder::rotated(builder, Pairs::Neighbours)?
+    })
+}

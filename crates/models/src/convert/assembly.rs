@@ -1,0 +1,235 @@
+//! Tensors of an output, put together from those of a checkpoint.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gguf::{Error, Shape, TensorType};
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_pipeline::{Content, Step, Stored, Tensor};
+
+use super::mapping::{ExpertSlot, MappedTensor};
+
+/// What is done about a fault of a checkpoint.
+pub const CONFIG_OF_ANOTHER: &str = "check that the weights are complete and go with `config.json`";
+
+/// The tensors of an output so far, in the order in which the checkpoint completes them.
+pub struct Assembly<'c> {
+    checkpoint: &'c Checkpoint,
+    /// How names end of tensors whose parts follow one another as rows.
+    rows_of_parts: &'static [&'static str],
+    tensors: Vec<Tensor>,
+    /// Name of a whole to its parts so far.
+    partial: BTreeMap<String, Vec<Option<Tensor>>>,
+}
+
+impl<'c> Assembly<'c> {
+    /// Begins with tensors that no file holds.
+    pub fn new(checkpoint: &'c Checkpoint, computed: Vec<Tensor>) -> Self {
+        Self { checkpoint, rows_of_parts: &[], tensors: computed, partial: BTreeMap::new() }
+    }
+
+    /// The same, where parts of tensors whose names end so follow one another as rows, not along a new
+    /// dimension.
+    pub fn rows_of_parts(self, ends: &'static [&'static str]) -> Self {
+        Self { rows_of_parts: ends, ..self }
+    }
+
+    /// Whether there is a tensor of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tensors.iter().any(|tensor| tensor.name == name)
+    }
+
+    /// Adds a tensor that is computed.
+    pub fn push(&mut self, tensor: Tensor) {
+        self.tensors.push(tensor);
+    }
+
+    /// Adds what is made of a tensor of the checkpoint, which is taken in this shape.
+    pub fn add(
+        &mut self,
+        entry: &Entry,
+        shape: Shape,
+        made: Vec<MappedTensor>,
+    ) -> Result<(), Error> {
+        for MappedTensor { name, steps, slot } in made {
+            let tensor = self.changed(entry, shape, &name, &steps)?;
+            let Some(ExpertSlot { index, count }) = slot else {
+                self.tensors.push(tensor);
+                continue;
+            };
+            let fault = |what: String| self.fault(entry, &what);
+            // Also keeps a forged count from costing memory.
+            if count as usize > self.checkpoint.entries.len() {
+                let entries = self.checkpoint.entries.len();
+                return Err(fault(format!("is one of {count}, of {entries} tensors in all")));
+            }
+            let missing = || fault(format!("is beyond the {count} that the configuration states"));
+            if index >= count {
+                return Err(missing());
+            }
+            let parts =
+                self.partial.entry(name.clone()).or_insert_with(|| vec![None; count as usize]);
+            parts[index as usize] = Some(tensor);
+            if let Some(parts) = parts.iter().cloned().collect::<Option<Vec<_>>>() {
+                self.partial.remove(&name);
+                let joined = match self.rows_of_parts.iter().any(|end| name.ends_with(end)) {
+                    true => Tensor::stacked(name, parts),
+                    false => Tensor::joined(name, parts),
+                };
+                let joined = joined.map_err(|misfit| self.fault(entry, &misfit.to_string()))?;
+                self.tensors.push(joined);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one tensor of several parts of one of the checkpoint, one after the other.
+    pub fn rejoin(
+        &mut self,
+        entry: &Entry,
+        shape: Shape,
+        name: String,
+        parts: &[Vec<Step>],
+    ) -> Result<(), Error> {
+        let parts = parts.iter().map(|steps| self.changed(entry, shape, &name, steps));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let joined = Tensor::joined(name, parts)
+            .and_then(|joined| joined.changed(Step::Reshape { from: shape, to: shape }));
+        self.tensors.push(joined.map_err(|misfit| self.fault(entry, &misfit.to_string()))?);
+        Ok(())
+    }
+
+    /// A tensor of the checkpoint after these steps.
+    fn changed(
+        &self,
+        entry: &Entry,
+        shape: Shape,
+        name: &str,
+        steps: &[Step],
+    ) -> Result<Tensor, Error> {
+        if entry.tensor_type.is_integer() && !steps.contains(&Step::Whole) {
+            let what = format!("is stored as {}, as no weight is", entry.tensor_type);
+            return Err(self.fault(entry, &what));
+        }
+        let changed = |stored: Tensor| {
+            let stored = Tensor { name: name.to_owned(), ..stored };
+            steps.iter().copied().try_fold(stored, Tensor::changed)
+        };
+        let tensor = match (changed(stored(self.checkpoint, entry, shape)), entry.floats) {
+            // Columns cannot become rows in blocks.
+            (Err(_), Some(_)) => changed(decoded(self.checkpoint, entry, shape)),
+            (result, _) => result,
+        };
+        tensor.map_err(|misfit| self.fault(entry, &misfit.to_string()))
+    }
+
+    fn fault(&self, entry: &Entry, what: &str) -> Error {
+        let what = format!("tensor `{}` {what}", entry.name);
+        let path = self.checkpoint.path_of(entry);
+        Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
+    }
+
+    /// All tensors, unless parts of one are missing.
+    pub fn finish(self, config: &Config) -> Result<Vec<Tensor>, Error> {
+        if let Some((name, parts)) = self.partial.first_key_value() {
+            let found = parts.iter().flatten().count();
+            let what = format!("has {found} of the {} parts of `{name}`", parts.len());
+            return Err(Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER));
+        }
+        Ok(self.tensors)
+    }
+}
+
+/// Tensors that no place is known for end a conversion: they are named, up to a screenful.
+pub fn refuse_unknown(
+    unknown: &[&Entry],
+    architecture: &str,
+    checkpoint: &Checkpoint,
+) -> Result<(), Error> {
+    const LISTED: usize = 20;
+    let [first, others @ ..] = unknown else { return Ok(()) };
+    let mut what = format!("tensor `{}` belongs to no {architecture} model", first.name);
+    if !others.is_empty() {
+        let names: Vec<_> = others.iter().take(LISTED).map(|other| &*other.name).collect();
+        what += &format!(", and {} more do not: {}", others.len(), names.join(", "));
+        if others.len() > LISTED {
+            what += ", ...";
+        }
+    }
+    let help = "check that the weights go with `config.json`";
+    Err(Error::input("checkpoint-tensor-unexpected", &checkpoint.path_of(first), what, help))
+}
+
+/// A tensor of the checkpoint under its foreign name, in a shape that holds as many elements.
+pub fn stored(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
+    let source = checkpoint.files[entry.file].source.clone();
+    let at = Stored { source, offset: entry.offset };
+    Tensor::stored(&*entry.name, shape, entry.tensor_type, at)
+}
+
+/// Returns a checkpoint tensor without any step.
+///
+/// # Errors
+/// If it has more than four dimensions.
+pub fn unmodified(checkpoint: &Checkpoint, entry: &Entry) -> Result<Tensor, Error> {
+    Ok(stored(checkpoint, entry, shape(checkpoint, entry)?))
+}
+
+/// Returns the shape of a checkpoint tensor in GGUF's order of dimensions, which is the reverse of the
+/// checkpoint's.
+///
+/// # Errors
+/// If it has more than four dimensions.
+pub fn shape(checkpoint: &Checkpoint, entry: &Entry) -> Result<Shape, Error> {
+    let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
+    Shape::new(&dims).ok_or_else(|| {
+        let what = format!("tensor `{}` has {} dimensions", entry.name, dims.len());
+        Error::input(
+            "checkpoint-tensor-unexpected",
+            &checkpoint.path_of(entry),
+            what,
+            "a GGUF tensor has at most four",
+        )
+    })
+}
+
+/// Returns the shape of a vector.
+pub fn vector_shape(len: u64) -> Shape {
+    Shape::new(&[len]).unwrap_or_else(|| unreachable!("one dimension is no more than four"))
+}
+
+/// The elements of a tensor of the checkpoint.
+pub fn elements(checkpoint: &Checkpoint, entry: &Entry) -> Result<Vec<f32>, Error> {
+    let shape = vector_shape(entry.shape.iter().product());
+    let tensor = stored(checkpoint, entry, shape).changed(Step::Decode);
+    let tensor = tensor.map_err(|misfit| {
+        let what = format!("tensor `{}` {misfit}", entry.name);
+        Error::input("checkpoint-misfit", &checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
+    })?;
+    let mut bytes = Vec::new();
+    tensor.read_rows(0, 1, &mut bytes)?;
+    let (numbers, _) = bytes.as_chunks();
+    Ok(numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
+}
+
+/// A tensor of blocks as floats.
+fn decoded(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
+    let blocks = stored(checkpoint, entry, shape);
+    let Some(file) = entry.floats else { return blocks };
+    let stored = Stored { source: checkpoint.files[file].source.clone(), offset: 0 };
+    Tensor::stored(blocks.name, blocks.shape, TensorType::F32, stored)
+}
+
+/// A list of whole numbers that no file holds.
+pub fn integer_list(name: &str, numbers: &[i64]) -> Tensor {
+    let shape = vector_shape(numbers.len() as u64);
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    Tensor::stored(name, shape, TensorType::I64, Stored { source: Arc::new(bytes), offset: 0 })
+}
+
+/// A vector that no file holds.
+pub fn computed(name: String, values: Vec<f32>) -> Tensor {
+    let shape = vector_shape(values.len() as u64);
+    Tensor { name, shape, stored_type: TensorType::F32, content: Content::Values(values) }
+}

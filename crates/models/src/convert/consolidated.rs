@@ -1,0 +1,219 @@
+//! Mistral's and Meta's own form: `params.json` and `consolidated.*`, with rows of queries and keys in
+//! the order of GGUF.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{Converter, Mapping, VocabularyKind, hparams, moe};
+use crate::deepseek2;
+use crate::deepseek2::convert::Deepseek2;
+
+const NAMES: Table = &[
+    ("tok_embeddings", "token_embd"),
+    ("model.norm", "output_norm"),
+    ("output", "output"),
+    ("model.layers.{}.attention_norm", "blk.{}.attn_norm"),
+    ("model.layers.{}.attention.wq", "blk.{}.attn_q"),
+    ("model.layers.{}.attention.wk", "blk.{}.attn_k"),
+    ("model.layers.{}.attention.wv", "blk.{}.attn_v"),
+    ("model.layers.{}.attention.wo", "blk.{}.attn_output"),
+    ("model.layers.{}.ffn_norm", "blk.{}.ffn_norm"),
+    ("model.layers.{}.feed_forward.w1", "blk.{}.ffn_gate"),
+    ("model.layers.{}.feed_forward.w2", "blk.{}.ffn_down"),
+    ("model.layers.{}.feed_forward.w3", "blk.{}.ffn_up"),
+];
+
+/// The parts of a model that sees.
+const OTHER_PARTS: [&str; 4] =
+    ["vision_encoder.", "vision_language_adapter.", "patch_merger.", "pre_mm_projector_norm."];
+
+/// What both have in common.
+pub struct Native;
+
+impl Converter for Native {
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["tekken"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        self::keys(config, keys)
+    }
+
+    fn skip_tensor(&self, _: &Config, name: &str) -> bool {
+        name == "rope.freqs" || OTHER_PARTS.iter().any(|part| name.starts_with(part))
+    }
+}
+
+/// All but the last generation.
+pub struct Llama;
+
+impl Converter for Llama {
+    fn base(&self) -> &'static dyn Converter {
+        &Native
+    }
+
+    fn architecture(&self) -> &'static str {
+        "llama"
+    }
+}
+
+/// Whose attention sharpens on long texts.
+pub struct Mistral3;
+
+impl Converter for Mistral3 {
+    fn base(&self) -> &'static dyn Converter {
+        &Native
+    }
+
+    fn architecture(&self) -> &'static str {
+        "mistral3"
+    }
+}
+
+/// With experts and compressed attention, as DeepSeek has them.
+pub struct ExpertsOfDeepseek;
+
+impl Converter for ExpertsOfDeepseek {
+    fn base(&self) -> &'static dyn Converter {
+        &Native
+    }
+
+    fn architecture(&self) -> &'static str {
+        "deepseek2"
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, OF_DEEPSEEK]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        Deepseek2.config_fields()
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        let experts = config.part(EXPERTS);
+        let fields: Vec<_> = FIELDS_OF_EXPERTS
+            .iter()
+            .filter_map(|(theirs, ours)| Some((*ours, experts.find(&[theirs])?.1.clone())))
+            .collect();
+        fields.into_iter().for_each(|(field, value)| config.set(field, value));
+        config.set("norm_topk_prob", true);
+        config.set("scoring_func", "softmax");
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        deepseek2::convert::keys(config, keys)?;
+        stretched(config, keys)?;
+        if config.find(&[YARN]).is_some() {
+            let original = config.part(YARN).require_u32(&[ORIGINAL], "in `yarn`")?;
+            keys.set("attention.temperature_length", original);
+            // A tenth of what the key says elsewhere: programs know this of the architecture.
+            keys.set("rope.scaling.yarn_log_multiplier", 0.1f32);
+        }
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
+            return deepseek2::convert::keys_and_values(config, block).map(Some);
+        }
+        moe::one_of(&ONE_BY_ONE, name, || hparams::expert_count(config))
+    }
+}
+
+const KEYS_AND_VALUES: &str = "model.layers.{}.attention.wkv_b.weight";
+
+const ONE_BY_ONE: [(&str, &str); 3] = [
+    ("model.layers.{}.experts.{}.w1.weight", "ffn_gate_exps"),
+    ("model.layers.{}.experts.{}.w2.weight", "ffn_down_exps"),
+    ("model.layers.{}.experts.{}.w3.weight", "ffn_up_exps"),
+];
+
+const OF_DEEPSEEK: Table = &[
+    ("model.layers.{}.attention.wq_a", "blk.{}.attn_q_a"),
+    ("model.layers.{}.attention.q_a_norm", "blk.{}.attn_q_a_norm"),
+    ("model.layers.{}.attention.wq_b", "blk.{}.attn_q_b"),
+    ("model.layers.{}.attention.wkv_a_with_mqa", "blk.{}.attn_kv_a_mqa"),
+    ("model.layers.{}.attention.kv_a_norm", "blk.{}.attn_kv_a_norm"),
+    ("model.layers.{}.gate", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.shared_experts.w1", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.shared_experts.w2", "blk.{}.ffn_down_shexp"),
+    ("model.layers.{}.shared_experts.w3", "blk.{}.ffn_up_shexp"),
+];
+
+/// What is said of experts, and the fields of DeepSeek that say it.
+const FIELDS_OF_EXPERTS: [(&str, &str); 8] = [
+    ("first_k_dense_replace", "first_k_dense_replace"),
+    ("num_experts_per_tok", "num_experts_per_tok"),
+    ("num_experts", "n_routed_experts"),
+    ("expert_hidden_dim", "moe_intermediate_size"),
+    ("routed_scale", "routed_scaling_factor"),
+    ("num_shared_experts", "n_shared_experts"),
+    ("num_expert_groups", "n_group"),
+    ("num_expert_groups_per_tok", "topk_group"),
+];
+
+const EXPERTS: &str = "moe";
+
+/// The family of a model in this form; none if its configuration is another.
+pub fn find(config: &Config) -> Result<Option<&'static dyn Converter>, Error> {
+    if !config.is_of_params() {
+        return Ok(None);
+    }
+    if config.bool("use_scaled_rope")? == Some(true) {
+        let what = "has `use_scaled_rope`, and does not say by how much positions are stretched";
+        let help = "convert the model's form of Hugging Face, which says it";
+        return Err(Error::input("config-unsupported", config.path(), what, help));
+    }
+    let has = |field: &str| config.find(&[field]).is_some();
+    Ok(Some(match (has(EXPERTS), has(SHARPENING)) {
+        (true, _) => &ExpertsOfDeepseek,
+        (false, true) => &Mistral3,
+        (false, false) => &Llama,
+    }))
+}
+
+const SHARPENING: &str = "llama_4_scaling";
+
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let head_dim = hparams::head_dim(config)?;
+    keys.decoder(config, Some(head_dim))?;
+    keys.set("rope.dimension_count", head_dim);
+    stretched(config, keys)
+}
+
+const YARN: &str = "yarn";
+
+const ORIGINAL: &str = "original_max_position_embeddings";
+
+/// How positions are stretched, and attention sharpened.
+fn stretched(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    if config.find(&[YARN]).is_some() {
+        let yarn = config.part(YARN);
+        let number = |field| yarn.require_f32(&[field], "how positions are stretched (`yarn`)");
+        let original = yarn.require_u32(&[ORIGINAL], "in `yarn`")?;
+        let applies = yarn.bool("apply_scale")?.unwrap_or(true);
+        keys.set("rope.scaling.type", "yarn");
+        keys.set("rope.scaling.factor", number("factor")?);
+        keys.set("rope.scaling.yarn_beta_fast", number("beta")?);
+        keys.set("rope.scaling.yarn_beta_slow", number("alpha")?);
+        keys.set("rope.scaling.yarn_log_multiplier", if applies { 0.0f32 } else { 1.0 });
+        keys.set("rope.scaling.original_context_length", original);
+    }
+    if config.find(&[SHARPENING]).is_some() {
+        let beta = config.part(SHARPENING).require_f32(&["beta"], "in `llama_4_scaling`")?;
+        keys.set("attention.temperature_scale", beta);
+    }
+    Ok(())
+}

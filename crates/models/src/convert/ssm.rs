@@ -1,0 +1,85 @@
+//! State spaces in layers of models that have attention in others.
+
+use gguf::Shape;
+use gguf_pipeline::{Function, Step};
+
+use crate::convert::tensor_names::{Table, captures, filled, renamed};
+use crate::convert::{Mapping, hparams};
+
+/// Matrices and norms, as most checkpoints name them.
+pub const NAMES: Table = &[
+    ("model.layers.{}.mamba.in_proj", "blk.{}.ssm_in"),
+    ("model.layers.{}.mamba.conv1d", "blk.{}.ssm_conv1d"),
+    ("model.layers.{}.mamba.x_proj", "blk.{}.ssm_x"),
+    ("model.layers.{}.mamba.dt_proj", "blk.{}.ssm_dt"),
+    ("model.layers.{}.mamba.dt_layernorm", "blk.{}.ssm_dt_norm"),
+    ("model.layers.{}.mamba.b_layernorm", "blk.{}.ssm_b_norm"),
+    ("model.layers.{}.mamba.c_layernorm", "blk.{}.ssm_c_norm"),
+    ("model.layers.{}.mamba.norm", "blk.{}.ssm_norm"),
+    ("model.layers.{}.mamba.out_proj", "blk.{}.ssm_out"),
+];
+
+/// What is no matrix and no norm.
+const PARAMETERS: [(&str, &str); 3] = [
+    ("model.layers.{}.mamba.A_log", "blk.{}.ssm_a"),
+    ("model.layers.{}.mamba.D", "blk.{}.ssm_d"),
+    ("model.layers.{}.mamba.dt_bias", "blk.{}.ssm_dt.bias"),
+];
+
+/// The foreign names of what is no matrix and no norm.
+pub fn parameters() -> [&'static str; 3] {
+    PARAMETERS.map(|(name, _)| name)
+}
+
+/// The extents of a state space.
+pub struct Sizes {
+    pub inner: u32,
+    pub kernel: u32,
+    pub state: u32,
+    /// Heads and groups of the second generation; `None` in the first.
+    pub heads: Option<(u32, u32)>,
+}
+
+impl Sizes {
+    /// The channels of the convolution: in the second generation those of inputs and outputs of the state
+    /// too.
+    fn channels(&self) -> u64 {
+        let groups = self.heads.map_or(0, |(_, groups)| groups);
+        u64::from(self.inner) + 2 * u64::from(groups) * u64::from(self.state)
+    }
+
+    /// What becomes of a tensor of a state space; `None` if it is none.
+    pub fn mapping(&self, name: &str) -> Option<Mapping> {
+        for (foreign, ours) in PARAMETERS {
+            let Some(numbers) = captures(foreign, name) else { continue };
+            let mut steps = Vec::new();
+            // One number for each head, as a matrix so that it spreads over the head.
+            if let Some((heads, _)) = self.heads.filter(|_| !ours.ends_with("bias")) {
+                steps.push(reshape(&[heads], &[1, heads]));
+            }
+            if ours.ends_with("ssm_a") {
+                steps.push(Step::Map(Function::MinusExp));
+            }
+            return Some(Mapping::one(filled(ours, &numbers), steps));
+        }
+        let ours = renamed(name, &[NAMES])?;
+        let mut steps = Vec::new();
+        if ours.ends_with(".ssm_conv1d.weight") {
+            steps.push(hparams::channels(self.kernel, self.channels()));
+        }
+        if let Some((_, groups)) = self.heads.filter(|_| ours.ends_with(".ssm_norm.weight")) {
+            let of_group = self.inner / groups.max(1);
+            steps.push(reshape(&[self.inner], &[of_group, groups]));
+        }
+        Some(Mapping::one(ours, steps))
+    }
+}
+
+/// The same elements in another shape.
+pub fn reshape(from: &[u32], to: &[u32]) -> Step {
+    let shape = |dims: &[u32]| {
+        let dims: Vec<u64> = dims.iter().copied().map(u64::from).collect();
+        Shape::new(&dims).unwrap_or_else(|| unreachable!("no caller has more than four"))
+    };
+    Step::Reshape { from: shape(from), to: shape(to) }
+}

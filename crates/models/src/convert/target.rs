@@ -1,0 +1,82 @@
+//! The model that a draft is for: the draft has its vocabulary, and reads what its layers compute.
+
+use std::path::{Path, PathBuf};
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+
+use super::converter::{Converter, Draft};
+use super::vocabulary::VocabularyKind;
+
+/// The field of a draft's configuration under which that of its target stands during a conversion.
+pub const FIELD: &str = "target_model";
+
+/// Values that belong to a draft's mask token, for embeddings that other files have: no conversion takes them.
+const MASK_EMBEDDING: &str = "mask_embedding.pt";
+
+/// The model that a draft is for.
+pub struct Target {
+    dir: PathBuf,
+    /// `None` if its class is not known.
+    converter: Option<&'static dyn Converter>,
+    draft: Draft,
+}
+
+impl Target {
+    /// The target of a model, if it is a draft; its configuration becomes a field of the draft's.
+    ///
+    /// # Errors
+    /// If a draft has none, a model that is no draft has one, or it has no configuration.
+    pub fn of(
+        config: &mut Config,
+        converter: &dyn Converter,
+        dir: &Path,
+        given: Option<&Path>,
+    ) -> Result<Option<Self>, Error> {
+        let (target, draft) = match (given, converter.draft()) {
+            (None, None) => return Ok(None),
+            (Some(_), None) => {
+                let what = format!("the class `{}` is no draft", config.class()?);
+                let help = "leave --target-model-dir out";
+                return Err(Error::request("option-contradicts", what, help));
+            }
+            (None, Some(_)) => {
+                let what = format!(
+                    "the class `{}` is a draft, which has the vocabulary of another model",
+                    config.class()?
+                );
+                let help = "name the directory of that model with --target-model-dir";
+                return Err(Error::input("target-missing", config.path(), what, help));
+            }
+            (Some(target), Some(draft)) => (target, draft),
+        };
+        if dir.join(MASK_EMBEDDING).is_file() {
+            let what =
+                format!("has a `{MASK_EMBEDDING}`, which goes into the embedding of the target");
+            let help = "such drafts cannot be converted";
+            return Err(Error::input("config-unsupported", dir, what, help));
+        }
+        let of_target = Config::read(target)?;
+        config.set(FIELD, of_target.json().clone());
+        let converter = of_target.class().ok().and_then(super::find);
+        let converter = converter.map(|converter| converter.of_model(&of_target));
+        Ok(Some(Self { dir: target.to_owned(), converter, draft }))
+    }
+
+    /// Where the vocabulary is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Its kind, and the pre-tokenizers that are preferred for it, of a draft of this converter.
+    pub fn vocabulary(&self, draft: &dyn Converter) -> (VocabularyKind, &'static [&'static str]) {
+        let kind = match (self.draft, self.converter) {
+            (Draft::Target, Some(converter)) => converter.vocabulary(),
+            _ => draft.vocabulary(),
+        };
+        (
+            kind,
+            self.converter.map_or(draft.pre_tokenizers(), |converter| converter.pre_tokenizers()),
+        )
+    }
+}

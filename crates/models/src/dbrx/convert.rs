@@ -1,0 +1,137 @@
+//! DBRX: experts in every layer, norms without bias that take away the mean.
+
+use gguf::{Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+use serde_json::json;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{Converter, Exported, Mapping, export};
+
+const NAMES: Table = &[
+    ("transformer.wte", "token_embd"),
+    ("lm_head", "output"),
+    ("transformer.norm_f", "output_norm"),
+    ("transformer.blocks.{}.norm_attn_norm.norm_1", "blk.{}.attn_norm"),
+    ("transformer.blocks.{}.norm_attn_norm.attn.Wqkv", "blk.{}.attn_qkv"),
+    ("transformer.blocks.{}.norm_attn_norm.attn.out_proj", "blk.{}.attn_output"),
+    ("transformer.blocks.{}.norm_attn_norm.norm_2", "blk.{}.attn_output_norm"),
+    ("transformer.blocks.{}.ffn.router.layer", "blk.{}.ffn_gate_inp"),
+];
+
+/// The matrices of all experts, one below the other; whether each is stored with rows and columns
+/// exchanged.
+const EXPERTS: [(&str, &str, bool); 3] = [
+    ("transformer.blocks.{}.ffn.experts.mlp.w1", "ffn_gate_exps", false),
+    ("transformer.blocks.{}.ffn.experts.mlp.w2", "ffn_down_exps", true),
+    ("transformer.blocks.{}.ffn.experts.mlp.v1", "ffn_up_exps", false),
+];
+
+pub(crate) struct Dbrx;
+
+impl Converter for Dbrx {
+    fn classes(&self) -> &'static [&'static str] {
+        &["DbrxForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "dbrx"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "dbrx"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["dbrx"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("block_count", "n_layers"),
+            ("context_length", "max_seq_len"),
+            ("embedding_length", "d_model"),
+            ("attention.head_count", "n_heads"),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let [attention, network] = parts(config);
+        let number = |config: &Config, field: &str| config.require_u32(&[field], "a size");
+        keys.set("block_count", number(config, "n_layers")?);
+        keys.set("context_length", number(config, "max_seq_len")?);
+        keys.set("embedding_length", number(config, "d_model")?);
+        keys.set("feed_forward_length", number(&network, "ffn_hidden_size")?);
+        keys.set("attention.head_count", number(config, "n_heads")?);
+        keys.set("attention.head_count_kv", number(&attention, "kv_n_heads")?);
+        keys.set_f32("rope.freq_base", attention.f32(&["rope_theta"])?);
+        keys.set_f32("attention.clamp_kqv", attention.f32(&["clip_qkv"])?);
+        keys.set("expert_count", number(&network, "moe_num_experts")?);
+        keys.set("expert_used_count", number(&network, "moe_top_k")?);
+        // That of the class, which no field states.
+        keys.set("attention.layer_norm_epsilon", 1e-5f32);
+        keys.file_type();
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let [_, network] = parts(config);
+        for (foreign, ours, is_turned) in EXPERTS {
+            let found = captures(foreign, name);
+            let Some(&[block]) = found.as_deref() else { continue };
+            let number = |config: &Config, field: &str| {
+                config.require_u32(&[field], "a size").map(u64::from)
+            };
+            let columns = number(config, "d_model")?;
+            let (rows, count) =
+                (number(&network, "ffn_hidden_size")?, number(&network, "moe_num_experts")?);
+            let shape = |dims: &[u64]| {
+                Shape::new(dims).unwrap_or_else(|| unreachable!("three are no more than four"))
+            };
+            let from = shape(&[columns, rows.saturating_mul(count)]);
+            let mut steps = vec![Step::Reshape { from, to: shape(&[columns, rows, count]) }];
+            steps.extend(is_turned.then_some(Step::Transpose));
+            return Ok(Some(Mapping::one(format!("blk.{block}.{ours}.weight"), steps)));
+        }
+        Ok(None)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let number = |key: &str| export::number(model, key).map(export::whole);
+        let attention = json!({"kv_n_heads": number("attention.head_count_kv"),
+        "rope_theta": number("rope.freq_base"), "clip_qkv": number("attention.clamp_kqv")});
+        let network = json!({"ffn_hidden_size": number("feed_forward_length"),
+        "moe_num_experts": number("expert_count"), "moe_top_k": number("expert_used_count")});
+        let elsewhere = [
+            "attention.head_count_kv",
+            "rope.freq_base",
+            "feed_forward_length",
+            "expert_count",
+            "expert_used_count",
+        ];
+        let exported = exported
+            .patterns(EXPERTS.map(|(name, _, _)| name))
+            .without(&elsewhere)
+            .set("attn_config", attention)
+            .set("ffn_config", network);
+        Some(exported)
+    }
+}
+
+/// What the configuration says of attention and of feed-forward.
+fn parts(config: &Config) -> [Config; 2] {
+    let mut parts = [config.part("attn_config"), config.part("ffn_config")];
+    let [attention, network] = &mut parts;
+    attention.default("kv_n_heads", 1);
+    attention.default("rope_theta", 1e4);
+    network.default("ffn_hidden_size", 3584);
+    network.default("moe_num_experts", 4);
+    network.default("moe_top_k", 1);
+    parts
+}

@@ -1,0 +1,189 @@
+//! DeciLM and the Nemotrons that were found by a search: layers of different kinds.
+
+use crate::schema::Hyper;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use crate::convert::export::count;
+use crate::convert::hparams::{Keys, Rope};
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
+use crate::convert::{Converter, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams};
+
+const LINEAR: Table = &[("model.layers.{}.self_attn.linear_attn", "blk.{}.attn_output")];
+
+const KINDS: &str = "block_configs";
+
+const HEADS: &str = "num_key_value_heads_per_layer";
+
+pub(crate) struct Deci;
+
+impl Converter for Deci {
+    fn classes(&self) -> &'static [&'static str] {
+        &["DeciLMForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "deci"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "nemotron-nas"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::LlamaHf
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["llama-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[LLAMA_LIKE, LINEAR]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        match layers(config)? {
+            None => {
+                keys.stated(config)?;
+                if let Some(heads) = listed_heads(config) {
+                    keys.set("attention.head_count_kv", Array::from(&heads[..]));
+                }
+            }
+            Some(layers) => {
+                let list = |of: fn(&Layer) -> u32| {
+                    let numbers =
+                        layers.iter().map(|layer| of(layer).try_into().unwrap_or(i32::MAX));
+                    numbers.collect::<Vec<i32>>()
+                };
+                keys.set_f32("rope.freq_base", Rope::of(config)?.base);
+                keys.set("attention.head_count_kv", Array::from(&list(|layer| layer.heads_kv)[..]));
+                keys.set("attention.head_count", Array::from(&list(|layer| layer.heads)[..]));
+                keys.set("feed_forward_length", Array::from(&list(|layer| layer.width)[..]));
+                keys.set("block_count", hparams::block_count(config)?);
+                keys.set("context_length", hparams::context_length(config)?);
+                keys.set("embedding_length", hparams::width(config)?);
+                let epsilon = config.require_f32(&["rms_norm_eps"], "what the norms add")?;
+                keys.set("attention.layer_norm_rms_epsilon", epsilon);
+                let head_dim = hparams::width(config)? / hparams::head_count(config)?.max(1);
+                keys.set("attention.key_length", head_dim);
+                keys.set("attention.value_length", head_dim);
+                keys.file_type();
+            }
+        }
+        keys.vocab_size(config)?;
+        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        Ok(())
+    }
+
+    // Layers without heads of keys have another matrix in place of the usual one.
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let Some(&[layer]) = captures("model.layers.{}.self_attn.o_proj.weight", name).as_deref()
+        else {
+            return Ok(None);
+        };
+        let layers = layers(config)?;
+        let kind = layers.as_ref().and_then(|layers| layers.get(layer as usize));
+        Ok(kind.filter(|kind| kind.heads_kv == 0).map(|_| Mapping::Unknown))
+    }
+
+    // As in llama, where each layer has heads of its own.
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        let mut of_layer = config.clone();
+        if let Some(&[layer]) = captures("blk.{}.attn_k.weight", name).as_deref() {
+            let heads = match layers(config)? {
+                Some(layers) => layers.get(layer as usize).map(|layer| layer.heads_kv),
+                None => listed_heads(config)
+                    .and_then(|heads| heads.get(layer as usize).copied())
+                    .and_then(|heads| u32::try_from(heads).ok()),
+            };
+            if let Some(heads) = heads {
+                of_layer.set("num_key_value_heads", heads);
+            }
+        }
+        hparams::llama_order(&of_layer, name)
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let hyper = Hyper::of(model.metadata()).ok()?;
+        let blocks = count(model, "block_count")?.min(1 << 16);
+        let list = |key: &str| {
+            let of_layer = |layer| hyper.u64_in(key, layer).unwrap_or(0);
+            (0..blocks).map(of_layer).collect::<Vec<u64>>()
+        };
+        let heads_kv = list("attention.head_count_kv");
+        if model.metadata().array("deci.attention.head_count").is_none() {
+            return Some(exported.without(&["attention.head_count_kv"]).set(HEADS, heads_kv));
+        }
+        let (all_heads, widths) = (list("attention.head_count"), list("feed_forward_length"));
+        let heads = all_heads.iter().copied().max().filter(|&heads| heads > 0)?;
+        let width = count(model, "embedding_length")? as f64;
+        let kinds = all_heads.iter().zip(&heads_kv).zip(&widths).map(|((own, kv), ff)| {
+            let in_group = (*kv > 0).then(|| heads / kv);
+            let leads_back = |share: f64| {
+                ((2.0 * share * width / 3.0) as u64).next_multiple_of(STEP.into()) == *ff
+            };
+            let share = export::shortest(*ff as f64 * 1.5 / width, leads_back);
+            json!({
+                "attention": {"n_heads_in_group": in_group, "no_op": *own == 0,
+                    "replace_with_linear": *own > 0 && *kv == 0},
+                "ffn": {"ffn_mult": if *ff > 0 { Value::from(share) } else { Value::Null },
+                    "no_op": *ff == 0, "replace_with_linear": false},
+            })
+        });
+        Some(
+            exported
+                .without(&[
+                    "attention.head_count",
+                    "attention.head_count_kv",
+                    "feed_forward_length",
+                    "attention.key_length",
+                ])
+                .set("num_attention_heads", heads)
+                .set(KINDS, kinds.collect::<Vec<_>>()),
+        )
+    }
+}
+
+/// What a layer has: heads, heads of keys and values, the width of its feed-forward network.
+struct Layer {
+    heads: u32,
+    heads_kv: u32,
+    width: u32,
+}
+
+/// The layers, where the configuration describes each.
+fn layers(config: &Config) -> Result<Option<Vec<Layer>>, Error> {
+    let Some((_, list)) = config.find(&[KINDS]) else { return Ok(None) };
+    let heads = hparams::head_count(config)?;
+    let width = f64::from(hparams::width(config)?);
+    let layers = list.as_array().into_iter().flatten().map(|layer| {
+        let attention = &layer["attention"];
+        let in_group = attention["n_heads_in_group"].as_u64().and_then(|n| u32::try_from(n).ok());
+        let (heads, heads_kv) = match in_group.filter(|&count| count > 0) {
+            Some(count) => (heads, heads / count),
+            None if attention["replace_with_linear"] == true => (heads, 0),
+            None => (0, 0),
+        };
+        let share = layer["ffn"]["ffn_mult"].as_f64().unwrap_or(0.0);
+        let width = ((2.0 * share * width / 3.0) as u32).next_multiple_of(STEP);
+        Layer { heads, heads_kv, width }
+    });
+    Ok(Some(layers.collect()))
+}
+
+/// Widths are multiples of it.
+const STEP: u32 = 256;
+
+/// Heads of keys and values of each layer, where they are listed.
+fn listed_heads(config: &Config) -> Option<Vec<i32>> {
+    let heads = config.find(&[HEADS])?.1.as_array()?;
+    heads.iter().map(|heads| heads.as_i64()?.try_into().ok()).collect()
+}

@@ -1,0 +1,83 @@
+//! DeepSeek: experts after some dense layers; compressed attention since the second generation.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams, moe};
+
+pub(crate) const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size", "intermediate_size"];
+
+/// The first generation: attention as in llama.
+pub(crate) struct Deepseek;
+
+impl Converter for Deepseek {
+    fn classes(&self) -> &'static [&'static str] {
+        &["DeepseekForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "deepseek"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "deepseek"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePieceElseBpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["deepseek-llm"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("expert_count", "n_routed_experts"),
+            ("expert_shared_count", "n_shared_experts"),
+            ("leading_dense_block_count", "first_k_dense_replace"),
+        ]
+    }
+
+    // Programs do not make the weights of experts sum to 1.
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("norm_topk_prob", false)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.else_not_stretched();
+        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+        keys.vocab_size(config)?;
+        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+        keys.set("expert_weights_scale", 1.0f32);
+        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
+        moe::mapping(config, name, width)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let exported = exported.patterns(moe::one_by_one()).set("norm_topk_prob", false);
+        Some(match export::count(model, "expert_gating_func") {
+            Some(_) => exported.set("scoring_func", "softmax"),
+            None => exported,
+        })
+    }
+}

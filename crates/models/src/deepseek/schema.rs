@@ -1,0 +1,31 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::All;
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+pub(crate) const FIRST_ATTENTION: &[Item] =
+    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM)];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "deepseek",
+    note: "The first generation, with attention as in llama.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &["vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(FIRST_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(FIRST_ATTENTION), All(ROUTED_EXPERTS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

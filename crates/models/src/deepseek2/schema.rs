@@ -1,0 +1,103 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required, Unless, When};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+pub(crate) const ATTENTION: &[Item] = &[
+    All(ATTN_NORM),
+    When(
+        "q_rank",
+        &[
+            Required("attn_q_a.weight", "n_embd, q_rank"),
+            Required("attn_q_a_norm.weight", "q_rank"),
+            Required("attn_q_b.weight", "q_rank, n_head*mla_k"),
+        ],
+    ),
+    Unless("q_rank", &[Required("attn_q.weight", "n_embd, n_head*mla_k")]),
+    Required("attn_kv_a_mqa.weight", "n_embd, kv_rank + n_rot"),
+    Required("attn_kv_a_norm.weight", "kv_rank"),
+    When(
+        "mla",
+        &[
+            Required("attn_k_b.weight", "mla_k - n_rot, kv_rank, n_head"),
+            Required("attn_v_b.weight", "kv_rank, mla_v, n_head"),
+        ],
+    ),
+    // Files from before 2025 have both in one matrix.
+    Unless(
+        "mla",
+        &[Required("attn_kv_b.weight", "kv_rank, n_head*mla_k + n_head*mla_v - n_head*n_rot")],
+    ),
+    Required("attn_output.weight", "n_head*mla_v, n_embd"),
+    All(FFN_NORM),
+];
+
+pub(crate) const EXPERT_FFN: &[Item] = &[
+    Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+    OneOf(&[
+        &[
+            Required("ffn_gate_exps.weight", "n_embd, n_ff_exp, n_expert"),
+            Required("ffn_up_exps.weight", "n_embd, n_ff_exp, n_expert"),
+        ],
+        &[Required("ffn_gate_up_exps.weight", "n_embd, 2*n_ff_exp, n_expert")],
+    ]),
+    Required("ffn_down_exps.weight", "n_ff_exp, n_embd, n_expert"),
+    Optional("exp_probs_b.bias", "n_expert"),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_exp*n_expert_shared, n_embd"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "deepseek2",
+    note: "Also DeepSeek 3, Kimi K2 and GLM 4.7 Flash.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["attention.kv_lora_rank", "expert_feed_forward_length", "expert_shared_count"],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        &[
+            "vocab_size",
+            "leading_dense_block_count",
+            "attention.q_lora_rank",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "expert_weights_scale",
+            "expert_weights_norm",
+            "expert_gating_func",
+            "expert_group_count",
+            "expert_group_used_count",
+            "nextn_predict_layers",
+            "attention.temperature_scale",
+            "attention.temperature_length",
+        ],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(ATTENTION), All(EXPERT_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(ATTENTION), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

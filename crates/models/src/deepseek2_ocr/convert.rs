@@ -1,0 +1,104 @@
+//! DeepSeek OCR and Unlimited OCR: experts of DeepSeek 2, attention as in llama.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+
+const WINDOW: &[&str] = &["sliding_window_size", "sliding_window"];
+
+pub(crate) struct Deepseek2Ocr;
+
+impl Converter for Deepseek2Ocr {
+    fn classes(&self) -> &'static [&'static str] {
+        &["DeepseekOCRForCausalLM", "UnlimitedOCRForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "deepseek2-ocr"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "deepseek_vl_v2"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["deepseek-v3", "deepseek-llm"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        moe::ROUTED_FIELDS
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        config.default("n_shared_experts", 0);
+        Ok(())
+    }
+
+    fn leading_keys(&self, _: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.before_vocabulary("tokenizer.chat_template", TEMPLATE);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        let has_experts = config.u32(&["n_routed_experts"])?.is_some();
+        let dense = match config.u32(&["first_k_dense_replace"])? {
+            Some(dense) => dense,
+            None if has_experts => 0,
+            None => hparams::block_count(config)?,
+        };
+        keys.set("leading_dense_block_count", dense);
+        keys.vocab_size(config)?;
+        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
+        let width = config.u32(&["moe_intermediate_size", "intermediate_size"])?;
+        keys.set_u32("expert_feed_forward_length", width);
+        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
+        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        if config.bool("norm_topk_prob")? == Some(true) {
+            keys.set("expert_weights_norm", true);
+        }
+        keys.set_u32("rope.dimension_count", config.u32(&["qk_rope_head_dim"])?);
+        let windows = config.u32(&WINDOW[..1])?.or(config.u32(&WINDOW[1..])?);
+        keys.set_u32("attention.sliding_window", windows.filter(|&window| window > 0));
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let tied = config.bool("tie_word_embeddings")?.unwrap_or(false);
+        match tied && name == "lm_head.weight" {
+            true => Ok(Some(Mapping::Dropped)),
+            false => moe::routed(config, name),
+        }
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let function = match export::count(model, "expert_gating_func") {
+            Some(1) => Some("softmax"),
+            Some(2) => Some("sigmoid"),
+            _ => None,
+        };
+        Some(
+            exported
+                .patterns([moe::ROUTER_BIAS])
+                .patterns(moe::one_by_one())
+                .fields(&[
+                    ("rope.dimension_count", "qk_rope_head_dim"),
+                    ("expert_weights_norm", "norm_topk_prob"),
+                ])
+                .set_some("scoring_func", function)
+                .set("use_mla", false),
+        )
+    }
+}
+
+/// The models are asked with nothing around the text.
+const TEMPLATE: &str = "{% for m in messages %}{{m['content']}}{% endfor %}";

@@ -1,0 +1,35 @@
+//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with other keys and tensors,
+//! the first DeepSeek with experts weighed otherwise.
+
+use gguf::Finding;
+use gguf_graph::{Factors, Mask, Pairs, Rotation, Stretch};
+
+use crate::blocks::{Decoder, Heads, attention, decoder};
+use crate::graph::Builder;
+
+/// DeepSeek's OCR: heads rotate whole, whatever the key says. The window of those that have one spares
+/// what is read first, which no mask here tells: all is looked at.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let rotation = Rotation {
+        pairs: Pairs::Halves,
+        start: 0,
+        count: Heads::of(builder, 0)?.key_len,
+        base: builder.hyper.f32("rope.freq_base")?,
+        stretch: Stretch::None,
+        magnitude: 1.0,
+        factors: Factors::None,
+        block: 1,
+        inverse: false,
+    };
+    let mut family = Decoder {
+        attention: |builder, x, _, mut attend| {
+            attend.mask = Mask::Causal;
+            attention(builder, x, &attend)
+        },
+        window_rotation: Some(rotation.clone()),
+        rotation: Some(rotation),
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    family.routing.normalize = false;
+    decoder(builder, &family)
+}

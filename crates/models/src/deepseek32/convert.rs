@@ -1,0 +1,72 @@
+//! DeepSeek: experts after some dense layers; compressed attention since the second generation.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, moe, mtp};
+use crate::deepseek2;
+use crate::deepseek2::convert::{
+    ATTENTION, Deepseek2, complete_with_gate, export_with_further, further_keys,
+    special_with_further,
+};
+
+/// DeepSeek 3.2: an indexer chooses the tokens that are attended to.
+pub(crate) struct Deepseek32;
+
+impl Converter for Deepseek32 {
+    fn base(&self) -> &'static dyn Converter {
+        &Deepseek2
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["DeepseekV32ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "deepseek32"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "deepseek_v32"
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[ATTENTION, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete_with_gate(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        deepseek2::convert::keys(config, keys)?;
+        further_keys(config, keys, false)?;
+        indexer_keys(config, keys)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special_with_further(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        export_with_further(model, exported)
+    }
+}
+
+pub(crate) const INDEXER: Table = &[
+    ("model.layers.{}.self_attn.indexer.wq_b", "blk.{}.indexer.attn_q_b"),
+    ("model.layers.{}.self_attn.indexer.wk", "blk.{}.indexer.attn_k"),
+    ("model.layers.{}.self_attn.indexer.k_norm", "blk.{}.indexer.k_norm"),
+    ("model.layers.{}.self_attn.indexer.weights_proj", "blk.{}.indexer.proj"),
+];
+
+pub(crate) fn indexer_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let number = |field| config.require_u32(&[field], "the indexer's size");
+    keys.set("attention.indexer.head_count", number("index_n_heads")?);
+    keys.set("attention.indexer.key_length", number("index_head_dim")?);
+    keys.set("attention.indexer.top_k", number("index_topk")?);
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! Metadata keys and tensors.
+
+use crate::deepseek2;
+use crate::deepseek2::schema::{ATTENTION, EXPERT_FFN};
+use crate::schema::architecture::Item::{All, Maybe, Required};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+pub(crate) const INDEXER: &[Item] = &[
+    Required("indexer.attn_q_b.weight", "q_rank, index_heads*index_dim"),
+    Required("indexer.attn_k.weight", "n_embd, index_dim"),
+    Required("indexer.k_norm.weight", "index_dim"),
+    Required("indexer.k_norm.bias", "index_dim"),
+    Required("indexer.proj.weight", "n_embd, index_heads"),
+];
+
+pub(crate) const INDEXER_KEYS: &[&str] = &[
+    "attention.indexer.head_count",
+    "attention.indexer.key_length",
+    "attention.indexer.top_k",
+    "attention.q_lora_rank",
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "deepseek32",
+    note: "DeepSeek 3.2: as deepseek2, with an indexer that chooses the tokens to attend to.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["attention.kv_lora_rank", "expert_feed_forward_length", "expert_shared_count"],
+        INDEXER_KEYS,
+    ],
+    optional: deepseek2::schema::SCHEMA.optional,
+    tensors: deepseek2::schema::SCHEMA.tensors,
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(ATTENTION), All(INDEXER), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(ATTENTION), All(INDEXER), All(EXPERT_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(ATTENTION), Maybe(INDEXER), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

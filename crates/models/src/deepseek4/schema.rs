@@ -1,0 +1,128 @@
+//! Metadata keys and tensors.
+
+use crate::deepseek32::schema::INDEXER_KEYS;
+use crate::glm5_next::schema::BALANCED_STREAMS;
+use crate::hy_v4::schema::STREAMS_OF_OUTPUT;
+use crate::schema::architecture::Item::{All, Maybe, Optional, Required, When};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+/// Attention to tokens of which some layers compress several into one; `compress_ratio` says how many.
+pub(crate) const COMPRESSED_TOKENS: &[Item] = &[
+    All(ATTN_NORM),
+    Required("attn_sinks.weight", "n_head"),
+    Required("attn_q_a.weight", "n_embd, q_rank"),
+    Required("attn_q_a_norm.weight", "q_rank"),
+    Required("attn_q_b.weight", "q_rank, n_q"),
+    Required("attn_kv.weight", "n_embd, head_k"),
+    Required("attn_kv_a_norm.weight", "head_k"),
+    Required("attn_output_a.weight", "n_q/n_out_group, out_rank*n_out_group"),
+    Required("attn_output_b.weight", "out_rank*n_out_group, n_embd"),
+    All(BALANCED_STREAMS),
+];
+
+/// Of tokens that are compressed, and of the indexer that chooses among them where they are many.
+const COMPRESSOR: &[Item] = &[
+    Required("attn_compressor_kv.weight", "n_embd, untold"),
+    Required("attn_compressor_gate.weight", "n_embd, untold"),
+    Required("attn_compressor_ape.weight", "untold, compress_ratio"),
+    Required("attn_compressor_norm.weight", "head_k"),
+    Maybe(&[
+        Required("indexer.proj.weight", "n_embd, index_heads"),
+        Required("indexer.attn_q_b.weight", "q_rank, index_heads*index_dim"),
+        Required("indexer_compressor_kv.weight", "n_embd, 2*index_dim"),
+        Required("indexer_compressor_gate.weight", "n_embd, 2*index_dim"),
+        Required("indexer_compressor_ape.weight", "2*index_dim, compress_ratio"),
+        Required("indexer_compressor_norm.weight", "index_dim"),
+    ]),
+];
+
+pub(crate) const BIASED_EXPERTS: &[Item] =
+    &[Required("exp_probs_b.bias", "n_expert"), All(EXPERTS_BESIDE_SHARED)];
+
+const EXPERTS_BESIDE_SHARED: &[Item] = &[
+    All(FFN_NORM),
+    All(EXPERTS),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_exp*n_expert_shared, n_embd"),
+];
+
+const DEEPSEEK4_LAYER: &[Item] = &[
+    All(COMPRESSED_TOKENS),
+    When("compress_ratio", COMPRESSOR),
+    Optional("exp_probs_b_vl.bias", "n_expert"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "deepseek4",
+    note: "Several tokens compressed into one, and several streams of the residual. The first layers choose experts by the token.",
+    required: &[
+        SIZES,
+        RMS,
+        EXPERT_KEYS,
+        INDEXER_KEYS,
+        &[
+            "attention.head_count",
+            "attention.sliding_window",
+            "attention.output_group_count",
+            "attention.output_lora_rank",
+            "attention.compress_ratios",
+            "attention.compress_rope_freq_base",
+            "expert_feed_forward_length",
+            "expert_shared_count",
+            "expert_weights_scale",
+            "expert_weights_norm",
+            "expert_gating_func",
+            "swiglu_clamp_exp",
+            "hyper_connection.count",
+            "hyper_connection.sinkhorn_iterations",
+            "hyper_connection.epsilon",
+            "hash_layer_count",
+        ],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        &[
+            "vocab_size",
+            "feed_forward_length",
+            "embedding_length_out",
+            "expert_group_count",
+            "expert_group_used_count",
+            "swiglu_clamp_shexp",
+            "nextn_predict_layers",
+        ],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT), All(STREAMS_OF_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_hash",
+            items: &[
+                All(DEEPSEEK4_LAYER),
+                Required("ffn_gate_tid2eid.weight", "n_expert_used, n_vocab"),
+                All(EXPERTS_BESIDE_SHARED),
+            ],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_hash",
+            to: "n_trunk",
+            items: &[All(DEEPSEEK4_LAYER), All(BIASED_EXPERTS)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[
+                Maybe(COMPRESSED_TOKENS),
+                Maybe(COMPRESSOR),
+                Maybe(BIASED_EXPERTS),
+                Maybe(NEXT_TOKENS),
+            ],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

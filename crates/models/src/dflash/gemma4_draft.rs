@@ -1,0 +1,152 @@
+//! Drafts of Gemma 4: DSpark's kind, and assistants, which read keys and values of their target.
+
+use std::borrow::Cow;
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
+use crate::convert::{Converter, Exported, ExtraTensors, Mapping, hparams};
+use crate::gemma4::convert::PARAMETERS_OF_ROPE;
+use crate::{dflash, gemma2, gemma4};
+
+const LAYER_SCALE: &str = "layers.{}.layer_scalar";
+
+const WIDE: &str = "global_head_dim";
+
+const MASK: &str = "mask_token_id";
+
+const ROPE: &str = PARAMETERS_OF_ROPE;
+
+/// The share of a head that rotates, unless it is stated.
+const SHARE: f64 = 0.25;
+
+pub(crate) struct Dspark;
+
+impl Converter for Dspark {
+    fn base(&self) -> &'static dyn Converter {
+        &dflash::convert::Dflash
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["Gemma4DSparkModel"]
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gemma4_text"
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[gemma2::convert::NORMS, dflash::convert::NAMES, LLAMA_LIKE]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        for (field, expected) in [("attention_bias", false), ("enable_moe_block", false)] {
+            hparams::expect(config, field, expected)?;
+        }
+        if config.bool("attention_k_eq_v")? != Some(true) {
+            return Err(hparams::not_computed(config, "attention_k_eq_v", false));
+        }
+        let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
+        let others = |kinds: &&Vec<Value>| kinds.iter().any(|kind| kind != "full_attention");
+        if kinds.is_none_or(|kinds| others(&kinds)) {
+            let stated = kinds.map_or(Value::Null, |kinds| kinds.clone().into());
+            return Err(hparams::not_computed(config, "layer_types", stated));
+        }
+        if let Some(cap) = config.f32(&["final_logit_softcapping"])?.filter(|&cap| cap != 0.0) {
+            return Err(hparams::not_computed(config, "final_logit_softcapping", cap));
+        }
+        let all = config.part(ROPE);
+        let stated =
+            |of: &Config| of.json().as_object().filter(|fields| !fields.is_empty()).cloned();
+        let rope = stated(&all.part("full_attention")).or(stated(&all)).unwrap_or_else(|| {
+            let usual = [
+                ("rope_type", Value::from("proportional")),
+                ("partial_rotary_factor", SHARE.into()),
+                ("rope_theta", 1e6.into()),
+            ];
+            usual.map(|(field, value)| (field.to_owned(), value)).into_iter().collect()
+        });
+        let kind = rope.get("rope_type").cloned().unwrap_or_default();
+        if kind != "proportional" && kind != "default" {
+            return Err(hparams::not_computed(config, "rope_type", kind));
+        }
+        config.set(ROPE, rope);
+        Ok(())
+    }
+
+    fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {
+        dflash::convert::survey_confidence(config, names)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        self::keys(config, keys)
+    }
+
+    fn trailing_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let own = config.part(dflash::convert::OWN).u32(&[MASK])?;
+        let token = match own.or(config.u32(&[MASK])?) {
+            Some(token) => token,
+            None => return Err(config.missing(MASK, "the token that stands for a guess")),
+        };
+        keys.set_whole("tokenizer.ggml.mask_token_id", token);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special(config, name)
+    }
+
+    // The last dimensions of a head do not rotate.
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        let rope = config.part(ROPE);
+        if rope.json()["rope_type"] != "proportional" {
+            return Ok(Vec::new());
+        }
+        let share = rope.f64(&["partial_rotary_factor"])?.unwrap_or(SHARE);
+        Ok(vec![gemma4::convert::factors(wide_head(config)?, share)])
+    }
+
+    fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
+        None
+    }
+}
+
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    dflash::convert::keys(config, keys)?;
+    let width = wide_head(config)?;
+    let heads = config.require_u32(&["num_global_key_value_heads"], "heads of keys")?;
+    keys.set("attention.head_count_kv", heads);
+    keys.set("attention.key_length", width);
+    keys.set("attention.value_length", width);
+    keys.set("rope.dimension_count", width);
+    keys.set("embedding_scale", f64::from(hparams::width(config)?).sqrt() as f32);
+    keys.set("attention.scale", 1.0f32);
+    keys.set("hidden_activation", "gelu_pytorch_tanh");
+    keys.set("sample_from_anchor", config.bool("sample_from_anchor")?.unwrap_or(true));
+    keys.set(
+        dflash::convert::CONFIDENCE,
+        config.bool(dflash::convert::CONFIDENCE)?.unwrap_or(false),
+    );
+    Ok(())
+}
+
+fn wide_head(config: &Config) -> Result<u32, Error> {
+    let width = config.require_u32(&[WIDE], "the width of a head")?;
+    hparams::possible(config, "dimensions of a head", width)
+}
+
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    let bare = name.strip_prefix("model.").unwrap_or(name);
+    let stem = bare.strip_suffix(".weight").unwrap_or(bare);
+    if let Some(&[block]) = captures(LAYER_SCALE, stem).as_deref() {
+        return Ok(Some(Mapping::one(format!("blk.{block}.layer_output_scale.weight"), [])));
+    }
+    match bare.strip_prefix("confidence_proj.") {
+        Some(end) => Ok(Some(Mapping::one(format!("conf_proj.{end}"), []))),
+        None => dflash::convert::special(config, name),
+    }
+}

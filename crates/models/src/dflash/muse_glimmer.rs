@@ -1,0 +1,74 @@
+//! Muse Glimmer: heads of queries and keys are normalized without weights, queries by a factor; and its draft.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
+use crate::convert::{Converter, Draft, Exported, Mapping, draft};
+use crate::dflash;
+use crate::muse_glimmer::convert::{KINDS, windowed};
+
+/// Its draft, which reads as DFlash does.
+pub(crate) struct Assistant;
+
+impl Converter for Assistant {
+    fn classes(&self) -> &'static [&'static str] {
+        &["MuseGlimmerAssistantModel"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "dflash"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "muse_glimmer_assistant"
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[dflash::convert::NAMES, LLAMA_LIKE]
+    }
+
+    fn draft(&self) -> Option<Draft> {
+        Some(Draft::Target)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set(
+            "block_size",
+            config.require_u32(&["block_size"], "tokens that are guessed at once")?,
+        );
+        const READ: &str = "target_layer_ids";
+        let read = config.u32s(READ)?;
+        let read =
+            read.ok_or_else(|| config.missing(READ, "layers of the target that are read"))?;
+        let behind: Vec<i32> =
+            read.into_iter().map(|layer| draft::signed(layer.saturating_add(1))).collect();
+        keys.set("target_layers", Array::from(&behind[..]));
+        let window = config.u32(&["sliding_window"])?.filter(|&window| window > 0);
+        if let Some(window) = window.filter(|_| config.find(&[KINDS]).is_some()) {
+            keys.set("attention.sliding_window", window);
+            keys.set("attention.sliding_window_pattern", Array::from(&windowed(config)?[..]));
+        }
+        Ok(())
+    }
+
+    fn trailing_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        if let Some(token) = config.u32(&["mask_token_id"])? {
+            keys.set_whole("tokenizer.ggml.mask_token_id", token);
+        }
+        Ok(())
+    }
+
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let bare = name.strip_prefix("model.").unwrap_or(name);
+        Ok(renamed(bare, &[dflash::convert::NAMES]).map(|ours| Mapping::one(ours, [])))
+    }
+
+    // It comes back as the draft that it is like.
+    fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
+        None
+    }
+}

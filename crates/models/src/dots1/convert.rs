@@ -1,0 +1,82 @@
+//! dots.llm1: experts after some dense layers, beside one that is always asked.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+
+pub(crate) struct Dots1;
+
+impl Converter for Dots1 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Dots1ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "dots1"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "dots1"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["qwen2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        moe::ROUTED_FIELDS
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        // The authors call the sigmoid by the method that it belongs to.
+        if config.find(&["scoring_func"]).is_some_and(|(_, name)| name == "noaux_tc") {
+            config.set("scoring_func", "sigmoid");
+        }
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
+        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
+        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        moe::routed(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(export_of_routed(model, exported))
+    }
+}
+
+/// What leads back where experts stand beside one that is always asked.
+pub(crate) fn export_of_routed(model: &Model, exported: Exported) -> Exported {
+    let metadata = model.metadata();
+    let architecture = metadata.architecture().unwrap_or_default();
+    let norm = metadata.bool(&format!("{architecture}.expert_weights_norm"));
+    let exported = exported.patterns([moe::ROUTER_BIAS]).patterns(moe::one_by_one());
+    match export::count(model, "expert_gating_func") {
+        Some(2) => exported.set("scoring_func", "sigmoid"),
+        Some(1) => exported.set("scoring_func", "softmax"),
+        _ => exported,
+    }
+    .set_some("norm_topk_prob", norm)
+}

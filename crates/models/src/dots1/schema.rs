@@ -1,0 +1,30 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::All;
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+pub(crate) const ATTENTION: &[Item] =
+    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "dots1",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
+    optional: &[HEADS, ROPE, WINDOW, ROUTED_KEYS],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(ATTENTION), All(ROUTED_EXPERTS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,282 @@
+//! dots 3: compressed attention of two kinds, with a window or with an indexer that chooses tokens.
+
+use std::borrow::Cow;
+
+use crate::schema::Hyper;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::export::{count, has};
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, moe, mtp};
+use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
+use crate::deepseek32::convert::INDEXER;
+use crate::{deepseek2, deepseek32};
+
+const NAMES: Table = &[
+    ("model.layers.{}.self_attn.linear_gate", "blk.{}.attn_gate"),
+    ("model.layers.{}.self_attn.k_rope_only_layernorm", "blk.{}.attn_k_norm"),
+];
+
+/// The embedding of the layer that guesses further tokens, which only the checkpoint tells of.
+const FURTHER_EMBEDDING: &str = "model.mtp.embed_tokens.weight";
+
+const KINDS: &str = "layer_types";
+
+const WINDOWED: &str = "sliding_attention";
+
+const HEADS: &str = "swa_num_attention_heads";
+
+const RESCALED: &str = "apply_mla_qkv_lora_rescale";
+
+/// Fields whose other values no program computes.
+const USUAL: [(&str, &str); 5] = [
+    ("normalization", "RMSNorm"),
+    ("final_norm", "RMSNorm"),
+    ("topk_method", "noaux_tc"),
+    ("attention_gate_type", "headwise"),
+    ("swa_attention_gate_type", "headwise"),
+];
+
+/// Widths of layers with a window: those that stand for the fields without `swa_`.
+const WIDTHS: [&str; 3] = ["kv_lora_rank", "qk_nope_head_dim", "v_head_dim"];
+
+pub(crate) struct Dots3Note;
+
+impl Converter for Dots3Note {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Dots3NoteTextForCausalLM", "Dots3NoteForCausalLM", "Dots3NoteForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "dots3note"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "dots3_note_text"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Dots3
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["qwen2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, ATTENTION, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("expert_count", "n_routed_experts"),
+            ("expert_shared_count", "n_shared_experts"),
+            ("expert_weights_scale", "routed_scaling_factor"),
+            ("leading_dense_block_count", "first_k_dense_replace"),
+            ("attention.kv_lora_rank", "kv_lora_rank"),
+            ("attention.kv_lora_rank_swa", "swa_kv_lora_rank"),
+            ("attention.value_length_mla", "v_head_dim"),
+            ("attention.value_length_mla_swa", "swa_v_head_dim"),
+            ("attention.key_length_mla_swa", "swa_head_dim"),
+            ("rope.dimension_count", "qk_rope_head_dim"),
+            ("attention.sliding_window", "sliding_window_size"),
+            ("attention.indexer.head_count", "index_n_heads"),
+            ("attention.indexer.key_length", "index_head_dim"),
+            ("attention.indexer.top_k", "index_topk"),
+            ("rope.freq_base_swa", "swa_rope_theta"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[
+            ("use_dsa", true),
+            ("k_rope_only_layernorm", true),
+            ("use_dynamic_rsf", false),
+            ("moe_gating_fp32", false),
+        ]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        for (field, usual) in USUAL {
+            let other = config.find(&[field]).map(|(_, stated)| stated.clone());
+            if let Some(other) = other.filter(|stated| stated != usual) {
+                return Err(hparams::not_computed(config, field, other));
+            }
+        }
+        Ok(())
+    }
+
+    fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {
+        let is_there = names.map(|name| name == FURTHER_EMBEDDING).max().unwrap_or(false);
+        config.set(mtp::COUNT, u32::from(is_there));
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let number = |field: &str| config.require_u32(&[field], "a width of attention");
+        for field in ["n_group", "topk_group"] {
+            if let Some(groups) = config.u32(&[field])?.filter(|&groups| groups != 1) {
+                return Err(hparams::not_computed(config, field, groups));
+            }
+        }
+        deepseek2::convert::keys_of_width(config, keys, None)?;
+        let blocks = blocks(config)?;
+        keys.set("block_count", blocks);
+        let windowed = (0..blocks).map(|layer| is_windowed(config, layer));
+        let windowed = windowed.collect::<Result<Vec<bool>, _>>()?;
+        let (usual, of_window) = (hparams::head_count(config)?, number(HEADS)?);
+        let signed = |heads: u32| i32::try_from(heads).unwrap_or(i32::MAX);
+        let heads = windowed.iter().map(|is| signed(if *is { of_window } else { usual }));
+        keys.set("attention.head_count", Array::from(&heads.collect::<Vec<i32>>()[..]));
+        let trunk = &windowed[..hparams::block_count(config)? as usize];
+        keys.set("attention.sliding_window", number("sliding_window_size")?);
+        keys.set("attention.sliding_window_pattern", Array::from(trunk));
+        let (rank, rotated) = (number("swa_kv_lora_rank")?, number("swa_qk_rope_head_dim")?);
+        if rotated != number("qk_rope_head_dim")? {
+            return Err(hparams::not_computed(config, "swa_qk_rope_head_dim", rotated));
+        }
+        let queries = number("swa_q_lora_rank")?;
+        if queries != number("q_lora_rank")? {
+            return Err(hparams::not_computed(config, "swa_q_lora_rank", queries));
+        }
+        keys.set("attention.kv_lora_rank_swa", rank);
+        keys.set("attention.key_length_swa", rank.saturating_add(rotated));
+        keys.set("attention.value_length_swa", rank);
+        let width = number("swa_qk_nope_head_dim")?.saturating_add(rotated);
+        keys.set("attention.key_length_mla_swa", width);
+        keys.set("attention.value_length_mla_swa", number("swa_v_head_dim")?);
+        let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
+        keys.set_u32("nextn_predict_layers", further);
+        deepseek32::convert::indexer_keys(config, keys)?;
+        let indexed: Vec<bool> = trunk.iter().map(|is| !is).collect();
+        keys.set("attention.indexer.types", Array::from(&indexed[..]));
+        Ok(())
+    }
+
+    fn skip_tensor(&self, _: &Config, name: &str) -> bool {
+        name.starts_with("vision_encoder.") || name.starts_with("audio_encoder.")
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if name == FURTHER_EMBEDDING {
+            let block = hparams::block_count(config)?;
+            return Ok(Some(Mapping::one(format!("blk.{block}.nextn.embed_tokens.weight"), [])));
+        }
+        if block_of(name).is_some_and(|block| blocks(config).is_ok_and(|blocks| block >= blocks)) {
+            return Ok(Some(Mapping::Unknown));
+        }
+        if name == "lm_head.weight" && config.bool("tie_word_embeddings")? == Some(true) {
+            return Ok(Some(Mapping::Dropped));
+        }
+        if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
+            return keys_and_values(&of_layer(config, block)?, block).map(Some);
+        }
+        moe::routed(config, name)
+    }
+
+    // What is compressed may be made larger, which becomes part of the norm in front.
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        if config.bool(RESCALED)? != Some(true) {
+            return Ok(Vec::new());
+        }
+        let rank = match () {
+            () if name.ends_with(".attn_q_a_norm.weight") => {
+                config.require_u32(&["q_lora_rank"], "what queries are compressed to")?
+            }
+            () if name.ends_with(".attn_kv_a_norm.weight") => {
+                let layer =
+                    name.split('.').nth(1).and_then(|layer| layer.parse().ok()).unwrap_or(0);
+                let own = of_layer(config, layer)?;
+                own.require_u32(&["kv_lora_rank"], "what keys and values are compressed to")?
+            }
+            () => return Ok(Vec::new()),
+        };
+        let factor = (f64::from(hparams::width(config)?) / f64::from(rank)).sqrt();
+        Ok(vec![Step::Map(Function::Times(factor as f32))])
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let hyper = Hyper::of(model.metadata()).ok()?;
+        let further = count(model, "nextn_predict_layers").unwrap_or(0);
+        let all = count(model, "block_count")?.min(1 << 16);
+        let blocks = all.checked_sub(further)?;
+        let windowed = model.metadata().array("dots3note.attention.sliding_window_pattern")?;
+        let windowed: Vec<bool> = windowed.iter().map(|is| is.to_bool() == Some(true)).collect();
+        let heads = |of_window: bool| {
+            let mut layers = (0..).zip(&windowed).filter(|(_, is)| **is == of_window);
+            let (layer, _) = layers.next()?;
+            hyper.u64_in("attention.head_count", layer).ok()
+        };
+        let (usual, of_window) = (heads(false).or(heads(true)), heads(true).or(heads(false)));
+        let rotated = count(model, "rope.dimension_count")?;
+        let fixed = |key: &str| count(model, key)?.checked_sub(rotated);
+        let queries = count(model, "attention.q_lora_rank")?;
+        let kind = |is: &bool| if *is { WINDOWED } else { "full_attention" };
+        let norm = model.metadata().bool("dots3note.expert_weights_norm") == Some(true);
+        let function = (count(model, "expert_gating_func") == Some(2)).then_some("sigmoid");
+        let mut exported = exported
+            .patterns([moe::ROUTER_BIAS, KEYS_AND_VALUES])
+            .patterns(moe::one_by_one())
+            .without(&[
+                "block_count",
+                "attention.head_count",
+                "attention.head_count_kv",
+                "attention.key_length",
+            ])
+            .set("num_hidden_layers", blocks)
+            .set("num_attention_heads", usual)
+            .set("num_key_value_heads", usual)
+            .set(HEADS, of_window)
+            .set("q_lora_rank", queries)
+            .set("swa_q_lora_rank", queries)
+            .set("swa_qk_rope_head_dim", rotated)
+            .set("qk_nope_head_dim", fixed("attention.key_length_mla"))
+            .set("swa_qk_nope_head_dim", fixed("attention.key_length_mla_swa"))
+            .set("norm_topk_prob", norm)
+            .set_some("scoring_func", function)
+            .set(KINDS, windowed.iter().map(kind).collect::<Vec<_>>())
+            .unwritten(mtp::COUNT, Value::from(further));
+        let embedding = format!("blk.{blocks}.nextn.embed_tokens.weight");
+        if has(model, &embedding) {
+            exported = exported.first([FURTHER_EMBEDDING]);
+        }
+        Some(exported)
+    }
+}
+
+fn blocks(config: &Config) -> Result<u32, Error> {
+    let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+    hparams::possible(config, "layers", hparams::block_count(config)?.saturating_add(further))
+}
+
+/// Whether a layer has a window, as one that guesses further tokens has.
+fn is_windowed(config: &Config, layer: u32) -> Result<bool, Error> {
+    if layer >= hparams::block_count(config)? {
+        return Ok(true);
+    }
+    let kinds = config.find(&[KINDS]).and_then(|(_, kinds)| kinds.as_array());
+    let kind = kinds.and_then(|kinds| kinds.get(layer as usize));
+    kind.map(|kind| kind == WINDOWED).ok_or_else(|| config.missing(KINDS, "what each layer is"))
+}
+
+/// The configuration of a layer: with the widths of its kind in the usual fields.
+fn of_layer(config: &Config, layer: u32) -> Result<Config, Error> {
+    let mut own = config.clone();
+    let mut heads = "num_attention_heads".to_owned();
+    if is_windowed(config, layer)? {
+        heads = HEADS.to_owned();
+        for field in WIDTHS {
+            let width = config.require_u32(&[&format!("swa_{field}")], "a width with a window")?;
+            own.set(field, width);
+        }
+    }
+    let heads = config.require_u32(&[&heads], "the number of heads")?;
+    own.set("num_attention_heads", heads);
+    own.set("num_key_value_heads", heads);
+    Ok(own)
+}

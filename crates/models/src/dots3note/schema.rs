@@ -1,0 +1,100 @@
+//! Metadata keys and tensors.
+
+use crate::deepseek2::schema::EXPERT_FFN;
+use crate::deepseek32::schema::{INDEXER, INDEXER_KEYS};
+use crate::schema::architecture::Item::{All, Maybe, Required, Unless, When};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const DOTS3_WINDOWED: &[Item] = &[
+    Required("attn_q_b.weight", "q_rank, n_head*mla_k_swa"),
+    Required("attn_kv_a_mqa.weight", "n_embd, kv_rank_swa + n_rot"),
+    Required("attn_kv_a_norm.weight", "kv_rank_swa"),
+    Required("attn_k_b.weight", "mla_k_swa - n_rot, kv_rank_swa, n_head"),
+    Required("attn_v_b.weight", "kv_rank_swa, mla_v_swa, n_head"),
+    Required("attn_output.weight", "n_head*mla_v_swa, n_embd"),
+];
+
+const DOTS3_INDEXED: &[Item] = &[
+    Required("attn_q_b.weight", "q_rank, n_head*mla_k"),
+    Required("attn_kv_a_mqa.weight", "n_embd, kv_rank + n_rot"),
+    Required("attn_kv_a_norm.weight", "kv_rank"),
+    Required("attn_k_b.weight", "mla_k - n_rot, kv_rank, n_head"),
+    Required("attn_v_b.weight", "kv_rank, mla_v, n_head"),
+    Required("attn_output.weight", "n_head*mla_v, n_embd"),
+    All(INDEXER),
+];
+
+const DOTS3_EVERY: &[Item] = &[
+    All(ATTN_NORM),
+    Required("attn_q_a.weight", "n_embd, q_rank"),
+    Required("attn_q_a_norm.weight", "q_rank"),
+    Required("attn_k_norm.weight", "n_rot"),
+    Required("attn_gate.weight", "n_embd, n_head"),
+    All(FFN_NORM),
+];
+
+const DOTS3_ATTENTION: &[Item] =
+    &[All(DOTS3_EVERY), When("windowed", DOTS3_WINDOWED), Unless("windowed", DOTS3_INDEXED)];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "dots3note",
+    note: "dots 3. Layers have a window or an indexer, and compressed attention of other widths.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        INDEXER_KEYS,
+        &[
+            "attention.kv_lora_rank",
+            "attention.kv_lora_rank_swa",
+            "attention.key_length_mla_swa",
+            "attention.value_length_mla_swa",
+            "attention.sliding_window",
+            "attention.sliding_window_pattern",
+        ],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "rope.freq_base_swa",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "attention.key_length_swa",
+            "attention.value_length_swa",
+            "attention.indexer.types",
+            "nextn_predict_layers",
+        ],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(DOTS3_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(DOTS3_ATTENTION), All(EXPERT_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[
+                Maybe(DOTS3_EVERY),
+                Maybe(DOTS3_WINDOWED),
+                Maybe(GATED_FFN),
+                Maybe(NEXT_TOKENS),
+            ],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,154 @@
+//! EAGLE 3: drafts of one layer, which read what three layers of another model compute.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{
+    Converter, Draft, Exported, ExtraTensors, Mapping, Values, VocabularyKind, draft, export,
+    hparams, target,
+};
+
+/// What the only layer is called, and what stands around it. `fc` takes what is read of the other model.
+const NAMES: Table = &[
+    ("embed_tokens", "token_embd"),
+    ("norm", "output_norm"),
+    ("fc", "fc"),
+    ("input_norm", "enc.output_norm"),
+    ("midlayer.input_layernorm", "blk.0.attn_norm"),
+    ("midlayer.hidden_norm", "blk.0.attn_norm_2"),
+    ("midlayer.self_attn.q_proj", "blk.0.attn_q"),
+    ("midlayer.self_attn.k_proj", "blk.0.attn_k"),
+    ("midlayer.self_attn.v_proj", "blk.0.attn_v"),
+    ("midlayer.self_attn.o_proj", "blk.0.attn_output"),
+    ("midlayer.post_attention_layernorm", "blk.0.ffn_norm"),
+    ("midlayer.mlp.gate_proj", "blk.0.ffn_gate"),
+    ("midlayer.mlp.up_proj", "blk.0.ffn_up"),
+    ("midlayer.mlp.down_proj", "blk.0.ffn_down"),
+    ("model.layers.{}.hidden_norm", "blk.{}.attn_norm_2"),
+];
+
+pub(crate) const TOKENS: &str = "draft_vocab_size";
+
+const READ: &str = "eagle_aux_hidden_state_layer_ids";
+
+const WIDTH_READ: &str = "target_hidden_size";
+
+const NORMS: [&str; 2] = ["norm_before_residual", "norm_before_fc"];
+
+pub(crate) struct Eagle3;
+
+impl Converter for Eagle3 {
+    fn classes(&self) -> &'static [&'static str] {
+        &[
+            "LlamaForCausalLMEagle3",
+            "Eagle3LlamaForCausalLM",
+            "Eagle3Speculator",
+            "Eagle3DraftModel",
+        ]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "eagle3"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "llama"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["llama-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("norm_before_residual", NORMS[0]), ("norm_before_fc", NORMS[1])]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        draft::flatten(config);
+        config.require_u32(&[TOKENS], "the number of tokens that the draft guesses among")?;
+        let blocks = hparams::block_count(config)?;
+        if blocks != 1 {
+            return Err(hparams::not_computed(config, "num_hidden_layers", blocks));
+        }
+        if hparams::is_of_llama(config) {
+            config.default("rms_norm_eps", 1e-6);
+        }
+        hparams::default_attention(config)
+    }
+
+    fn draft(&self) -> Option<Draft> {
+        Some(Draft::Own)
+    }
+
+    // Which tokens of the other model those of the draft are.
+    fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
+        let tokens =
+            config.part(target::FIELD).require_u32(&["vocab_size"], "the target's tokens")?;
+        draft::read_list(config, values, tokens, None)
+    }
+
+    fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let target = config.part(target::FIELD);
+        let read = match config.u32s(READ)?.filter(|layers| !layers.is_empty()) {
+            Some(layers) => layers.into_iter().map(draft::signed).collect::<Vec<_>>(),
+            None => {
+                let blocks = hparams::block_count(&target)?;
+                let last = draft::signed(blocks).saturating_sub(3);
+                vec![2, draft::signed(blocks / 2), last]
+            }
+        };
+        keys.set("target_layers", Array::from(&read[..]));
+        let width = match config.u32(&[WIDTH_READ])? {
+            Some(width) => width,
+            None => target.require_u32(&["hidden_size"], "the width of the target")?,
+        };
+        keys.set("target_hidden_size", width);
+        for name in NORMS {
+            keys.set(name, config.bool(name)?.unwrap_or(false));
+        }
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.llama_like(config, hparams::completed_head_dim(config)?)
+    }
+
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        Ok(draft::is_no_weight(name).then_some(Mapping::Dropped))
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+
+    fn list_tensor(&self) -> Option<&'static str> {
+        Some(draft::LIST)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let read = draft::numbers(model, "target_layers")?;
+        let width = export::count(model, "target_hidden_size")?;
+        let tokens = export::count(model, "vocab_size")?;
+        let exported = exported.set(READ, read).set(WIDTH_READ, width).set("num_hidden_layers", 1);
+        let exported = exported.unwritten(target::FIELD, serde_json::json!({"vocab_size": tokens}));
+        let guessed = draft::list_shape(model).unwrap_or(tokens);
+        draft::export_list(model, exported.set(TOKENS, Value::from(guessed)))
+    }
+}

@@ -1,0 +1,39 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Optional, Required};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+/// Embedding and output, which may be those of the target; some drafts guess among fewer tokens, which a
+/// list names.
+pub(crate) const ENDS: &[Item] = &[
+    Optional("token_embd.weight", "n_embd, n_vocab"),
+    Optional("output.weight", "n_embd, untold"),
+    Optional("d2t", "untold"),
+    Required("fc.weight", "target_embd*n_target, n_embd"),
+    All(OUTPUT_NORM),
+    Optional("rope_freqs.weight", "untold"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "eagle3",
+    note: "A draft of one layer, which reads what three layers of its target compute.",
+    required: &[SIZES, TRANSFORMER, RMS, &["target_layers", "target_hidden_size"]],
+    optional: &[HEADS, ROPE, &["vocab_size", "norm_before_residual", "norm_before_fc"]],
+    tensors: &[All(ENDS), Optional("enc.output_norm.weight", "target_embd*n_target")],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        Required("attn_norm_2.weight", "n_embd"),
+        Required("attn_q.weight", "2*n_embd, n_q"),
+        Required("attn_k.weight", "2*n_embd, n_k"),
+        Required("attn_v.weight", "2*n_embd, n_v"),
+        Optional("attn_q.bias", "n_q"),
+        Optional("attn_k.bias", "n_k"),
+        Optional("attn_v.bias", "n_v"),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,25 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "ernie4_5",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["rope.dimension_sections"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(ERNIE_LAYER)],
+    ..Architecture::DEFAULT
+};
+
+pub(crate) const ERNIE_ATTENTION: &[Item] = &[
+    All(ATTN_NORM),
+    All(QKV),
+    All(ATTN_OUTPUT),
+    Optional("attn_output.bias", "n_embd"),
+    All(FFN_NORM),
+];
+
+pub(crate) const ERNIE_LAYER: &[Item] = &[All(ERNIE_ATTENTION), All(GATED_FFN)];

@@ -1,0 +1,23 @@
+//! Metadata keys and tensors.
+
+use crate::ernie4_5::schema::{ERNIE_ATTENTION, ERNIE_LAYER};
+use crate::schema::architecture::Item::All;
+use crate::schema::architecture::{Architecture, Block};
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "ernie4_5-moe",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["interleave_moe_layer_step"]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &["expert_shared_feed_forward_length"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block { prefix: "blk.", from: "0", to: "n_dense", items: ERNIE_LAYER },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(ERNIE_ATTENTION), All(ROUTED_EXPERTS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

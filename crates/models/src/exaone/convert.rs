@@ -1,0 +1,74 @@
+//! Exaone: the third generation, the fourth, whose norms follow what they normalize, and that with experts.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, ExtraTensors, hparams};
+
+const FIRST_NAMES: Table = &[
+    ("transformer.wte", "token_embd"),
+    ("transformer.ln_f", "output_norm"),
+    ("lm_head", "output"),
+    ("transformer.h.{}.ln_1", "blk.{}.attn_norm"),
+    ("transformer.h.{}.attn.attention.q_proj", "blk.{}.attn_q"),
+    ("transformer.h.{}.attn.attention.k_proj", "blk.{}.attn_k"),
+    ("transformer.h.{}.attn.attention.v_proj", "blk.{}.attn_v"),
+    ("transformer.h.{}.attn.attention.out_proj", "blk.{}.attn_output"),
+    ("transformer.h.{}.ln_2", "blk.{}.ffn_norm"),
+    ("transformer.h.{}.mlp.c_fc_0", "blk.{}.ffn_gate"),
+    ("transformer.h.{}.mlp.c_fc_1", "blk.{}.ffn_up"),
+    ("transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down"),
+];
+
+const EPSILON: &str = "layer_norm_epsilon";
+
+const RMS: &str = "attention.layer_norm_rms_epsilon";
+
+/// Exaone 3 and 3.5.
+pub(crate) struct Exaone;
+
+impl Converter for Exaone {
+    fn classes(&self) -> &'static [&'static str] {
+        &["ExaoneForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "exaone"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "exaone"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["exaone"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[FIRST_NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[(RMS, EPSILON)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default(EPSILON, 1e-5);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        let head_dim = hparams::width(config)? / hparams::head_count(config)?.max(1);
+        keys.set("rope.dimension_count", hparams::rotated_dims(config, head_dim, 1.0)?);
+        // Programs want the epsilon under this name.
+        keys.set(RMS, hparams::layer_norm_epsilon(config)?);
+        Ok(())
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+}

@@ -1,0 +1,20 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "exaone",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, NORM],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(TIED_OUTPUT),
+        Optional("rope_freqs.weight", "n_rot/2"),
+    ],
+    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,138 @@
+//! Exaone: the third generation, the fourth, whose norms follow what they normalize, and that with experts.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::export::count;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, renamed};
+use crate::convert::{
+    Converter, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
+};
+use crate::olmo2::convert::NORMS;
+
+pub(crate) struct Exaone4;
+
+impl Converter for Exaone4 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Exaone4ForCausalLM", SEEING]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "exaone4"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "exaone4"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["exaone4", "exaone"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NORMS, mtp::NAMES, LLAMA_LIKE]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        self::keys(config, keys)?;
+        let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
+        further_keys(config, keys, further)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        further_special(config, name, &[NORMS, mtp::NAMES, LLAMA_LIKE])
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        export(model, exported)
+    }
+}
+
+const SEEING: &str = "Exaone4_5_ForConditionalGeneration";
+
+/// Layers behind the last, which guess further tokens.
+pub(crate) fn further_keys(
+    config: &Config,
+    keys: &mut Keys,
+    further: Option<u32>,
+) -> Result<(), Error> {
+    let blocks = hparams::block_count(config)?;
+    keys.set("block_count", blocks.saturating_add(further.unwrap_or(0)));
+    keys.set_u32("nextn_predict_layers", further);
+    Ok(())
+}
+
+/// What such layers have under names of their own.
+pub(crate) fn further_special(
+    config: &Config,
+    name: &str,
+    tables: &[Table],
+) -> Result<Option<Mapping>, Error> {
+    let blocks = hparams::block_count(config)?;
+    let Some(name) = mtp::name_in_layer(name, blocks) else {
+        let is_beyond = block_of(name).is_some_and(|block| block >= blocks);
+        return Ok(is_beyond.then_some(Mapping::Unknown));
+    };
+    if let Some(mapping) = routed(config, &name)? {
+        return Ok(Some(mapping));
+    }
+    Ok(renamed(&name, tables).map(|ours| Mapping::one(ours, [])))
+}
+
+const PATTERN: &str = "sliding_window_pattern";
+
+pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
+    config.default("rms_norm_eps", 1e-5);
+    // A letter for each layer of a period: L for a window.
+    let letters = config.find(&[PATTERN]).and_then(|(_, value)| value.as_str().map(str::to_owned));
+    if let Some(letters) = letters {
+        let kind = |letter| if letter == 'L' { "sliding_attention" } else { "full_attention" };
+        let count = hparams::block_count(config)? as usize;
+        let kinds: Vec<_> = letters.chars().cycle().take(count).map(kind).collect();
+        config.default("layer_types", kinds);
+        config.set(PATTERN, 0);
+    }
+    hparams::default_attention(config)
+}
+
+pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.stated(config)?;
+    keys.vocab_size(config)?;
+    if let Some(window) = config.u32(&["sliding_window"])? {
+        keys.set("attention.sliding_window", window);
+        keys.set(
+            "attention.sliding_window_pattern",
+            Array::from(&sliding_window::layers(config, 4)?[..]),
+        );
+    }
+    Ok(())
+}
+
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let exported = sliding_window::export_of_pattern(model, exported);
+    if count(model, "nextn_predict_layers").is_none() {
+        return Some(exported);
+    }
+    mtp::export(model, exported.class(SEEING, "exaone4_5"), Exaone4.tensor_names(), &[], mtp::COUNT)
+}
+
+pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.mlp.e_score_correction_bias";
+
+/// What becomes of experts and of what helps to choose them, which newer checkpoints have under a name of
+/// its own.
+pub(crate) fn routed(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
+    }
+    moe::routed(config, name)
+}

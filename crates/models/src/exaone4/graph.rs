@@ -1,0 +1,22 @@
+//! Exaone 4 and K-Exaone: where some layers see a window, only these rotate.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, Windows, decoder};
+use crate::graph::Builder;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = usual(builder)?;
+    decoder(builder, &family)
+}
+
+pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
+    let mut family =
+        Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, Pairs::Halves)? };
+    let has_window = builder.hyper.stated("attention.sliding_window").is_some();
+    if has_window && builder.size("attention.sliding_window")? > 0 {
+        family.rotation = None;
+    }
+    Ok(family)
+}

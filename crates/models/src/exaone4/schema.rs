@@ -1,0 +1,31 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Maybe, Optional};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "exaone4",
+    note: "Norms follow attention and feed-forward. Where there are windows, only their layers rotate.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size", "nextn_predict_layers"]],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(TIED_OUTPUT),
+        Optional("rope_freqs.weight", "n_rot/2"),
+    ],
+    blocks: &[
+        Block { prefix: "blk.", from: "0", to: "n_trunk", items: EXAONE4_LAYER },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(EXAONE4_LAYER), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};
+
+const EXAONE4_LAYER: &[Item] =
+    &[All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(GATED_FFN), All(POST_NORMS)];

@@ -1,0 +1,61 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Maybe, Optional, Required};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+pub(crate) const ATTENTION: &[Item] =
+    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
+
+const EXPERTS_BESIDE_SHARED: &[Item] = &[
+    All(EXPERTS),
+    Optional("exp_probs_b.bias", "n_expert"),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "exaone-moe",
+    note: "K-Exaone. Layers without a window do not rotate.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_feed_forward_length"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        ROUTED_KEYS,
+        &["vocab_size", "nextn_predict_layers", "expert_shared_feed_forward_length"],
+    ],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(TIED_OUTPUT),
+        Optional("rope_freqs.weight", "n_rot/2"),
+    ],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(ATTENTION), All(EXPERTS_BESIDE_SHARED)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[
+                Maybe(ATTENTION),
+                Maybe(GATED_FFN),
+                Maybe(EXPERTS_BESIDE_SHARED),
+                Maybe(NEXT_TOKENS),
+            ],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,178 @@
+//! Falcon, both generations: one head of keys and values, or several with two norms.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, export, hparams};
+
+const NAMES: Table = &[
+    ("transformer.word_embeddings", "token_embd"),
+    ("transformer.ln_f", "output_norm"),
+    ("lm_head", "output"),
+    ("transformer.h.{}.self_attention.query_key_value", "blk.{}.attn_qkv"),
+    ("transformer.h.{}.self_attention.dense", "blk.{}.attn_output"),
+    ("transformer.h.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"),
+    ("transformer.h.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
+];
+
+const ONE_NORM: Table = &[("transformer.h.{}.input_layernorm", "blk.{}.attn_norm")];
+
+/// Of two norms, programs take the first one for the feed-forward layer.
+const TWO_NORMS: Table = &[
+    ("transformer.h.{}.ln_mlp", "blk.{}.attn_norm"),
+    ("transformer.h.{}.ln_attn", "blk.{}.attn_norm_2"),
+];
+
+/// The context of the models whose configuration does not tell.
+const CONTEXT: u32 = 2048;
+
+pub(crate) struct Falcon;
+
+impl Converter for Falcon {
+    fn classes(&self) -> &'static [&'static str] {
+        &["FalconForCausalLM", "RWForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "falcon"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "falcon"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["falcon"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, ONE_NORM, TWO_NORMS]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("feed_forward_length", "ffn_hidden_size"),
+            ("attention.head_count_kv", "num_kv_heads"),
+            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("alibi", false), ("bias", false), ("parallel_attn", true)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = hparams::width(config)?;
+        let feed_forward = config.u32(&["ffn_hidden_size"])?;
+        keys.set("context_length", config.u32(&["max_position_embeddings"])?.unwrap_or(CONTEXT));
+        keys.set("tensor_data_layout", "jploski"); // see `tensor`
+        keys.set("embedding_length", width);
+        keys.set("feed_forward_length", feed_forward.unwrap_or(width.saturating_mul(4)));
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("attention.head_count_kv", head_count_kv(config)?);
+        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.unusual_rope(config)?;
+        keys.file_type();
+        Ok(())
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        if !name.contains(".attn_qkv.") {
+            return Ok(Vec::new());
+        }
+        // Stored are groups of some heads of queries with their head of keys and of values.
+        let groups = head_count_kv(config)?;
+        let head_dim = u64::from(hparams::head_dim(config)?);
+        let queries = u64::from(hparams::head_count(config)? / groups) * head_dim;
+        let kinds = [queries, head_dim, head_dim];
+        Ok(vec![Step::Regroup { groups: groups.into(), kinds }])
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let has_two_norms = export::has(model, "blk.0.attn_norm_2.weight");
+        let heads = export::count(model, "attention.head_count");
+        let head_count_kv = export::head_count_kv(model);
+        let is_multi_query = head_count_kv == Some(1);
+        let is_second = has_two_norms || (!is_multi_query && head_count_kv != heads);
+        let other = if has_two_norms { ONE_NORM } else { TWO_NORMS };
+        let exported = exported
+            .without_names(other)
+            .fields(&[
+                ("feed_forward_length", "ffn_hidden_size"),
+                ("attention.head_count_kv", "num_kv_heads"),
+                ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            ])
+            .set("new_decoder_architecture", is_second)
+            .set("multi_query", is_second || is_multi_query)
+            .set_some("num_ln_in_parallel_attn", is_second.then(|| 1 + u8::from(has_two_norms)));
+        Some(exported)
+    }
+}
+
+/// Heads of keys and values.
+///
+/// In the first generation the number in the configuration means nothing: there is one such head,
+/// or one for each head of queries. Its configurations under their first name state the number
+/// only where it counts.
+fn head_count_kv(config: &Config) -> Result<u32, Error> {
+    let first_name = config.u32(&["n_head_kv"])?;
+    let is_second = config.bool("new_decoder_architecture")?.unwrap_or(first_name.is_some());
+    if is_second {
+        let stated = config.u32(&["num_kv_heads"])?.or(first_name).filter(|&heads| heads > 0);
+        stated.map_or_else(|| hparams::head_count(config), Ok)
+    } else if config.bool("multi_query")?.unwrap_or(true) {
+        Ok(1)
+    } else {
+        hparams::head_count(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::convert::Mapping;
+
+    #[test]
+    fn every_generation_has_its_heads_of_keys() {
+        for (config, heads) in [
+            // falcon-7b, as first uploaded and as it is now.
+            (json!({"n_head": 71, "multi_query": true}), 1),
+            (
+                json!({"num_attention_heads": 71, "num_kv_heads": 71, "multi_query": true,
+                "new_decoder_architecture": false}),
+                1,
+            ),
+            // falcon-40b, likewise.
+            (json!({"n_head": 128, "n_head_kv": 8}), 8),
+            (
+                json!({"num_attention_heads": 128, "num_kv_heads": 8, "multi_query": true,
+                "new_decoder_architecture": true}),
+                8,
+            ),
+            (
+                json!({"num_attention_heads": 64, "multi_query": false,
+                "new_decoder_architecture": false}),
+                64,
+            ),
+        ] {
+            assert_eq!(head_count_kv(&Config::of(config)).unwrap(), heads);
+        }
+    }
+
+    #[test]
+    fn groups_of_queries_keep_their_keys_and_values() {
+        let config = Config::of(json!({"hidden_size": 64, "num_attention_heads": 8,
+            "num_kv_heads": 2, "new_decoder_architecture": true}));
+        let name = "transformer.h.3.self_attention.query_key_value.weight";
+        let step = Step::Regroup { groups: 2, kinds: [32, 8, 8] };
+        let mapping = (&Falcon as &dyn Converter).mapping(&config, name).unwrap();
+        assert_eq!(mapping, Mapping::one("blk.3.attn_qkv.weight", [step]));
+    }
+}

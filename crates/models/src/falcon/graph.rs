@@ -1,0 +1,12 @@
+//! Falcon, both generations.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, decoder};
+use crate::graph::Builder;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder { parallel: true, ..Decoder::rotated(builder, Pairs::Halves)? };
+    decoder(builder, &family)
+}

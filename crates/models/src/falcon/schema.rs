@@ -1,0 +1,24 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "falcon",
+    note: "The 40B models have a second norm. `tensor_data_layout` is `jploski`: all queries, \
+           then all keys, then all values.",
+    required: &[SIZES, TRANSFORMER, NORM, &["attention.head_count_kv"]],
+    optional: &[HEADS, ROPE, &["tensor_data_layout", "attention.use_norm"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        Optional("attn_norm_2.weight", "n_embd"),
+        Optional("attn_norm_2.bias", "n_embd"),
+        All(FUSED_QKV),
+        All(ATTN_OUTPUT),
+        All(FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

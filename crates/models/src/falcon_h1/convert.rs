@@ -1,0 +1,207 @@
+//! Falcon H1: a state space beside attention in every layer.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::export::has;
+use crate::convert::hparams::{Keys, Rope};
+use crate::convert::ssm::Sizes;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
+use crate::convert::{Converter, Exported, Mapping, export, hparams, ssm};
+
+const NAMES: Table = &[
+    ("model.final_layernorm", "output_norm"),
+    ("model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate"),
+    ("model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up"),
+    ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
+];
+
+/// Whether there is a norm behind the state space, and whether it comes before the gate.
+const NORM: &str = "mamba_rms_norm";
+
+const NORM_FIRST: &str = "mamba_norm_before_gate";
+
+/// The norm before the feed-forward layer, whose name has no end in a GGUF.
+const FFN_NORM: &str = "model.layers.{}.pre_ff_layernorm.weight";
+
+pub(crate) struct FalconH1;
+
+impl Converter for FalconH1 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["FalconH1ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "falcon-h1"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "falcon_h1"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["falcon-h1"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, ssm::NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("ssm.conv_kernel", "mamba_d_conv"),
+            ("ssm.inner_size", "mamba_d_ssm"),
+            ("ssm.state_size", "mamba_d_state"),
+            ("ssm.group_count", "mamba_n_groups"),
+            ("ssm.time_step_rank", "mamba_n_heads"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[
+            ("attention_bias", false),
+            ("mlp_bias", false),
+            ("projectors_bias", false),
+            ("mamba_proj_bias", false),
+        ]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        for (field, usual) in [
+            ("mamba_d_conv", 4),
+            ("mamba_d_state", 256),
+            ("mamba_n_groups", 1),
+            ("mamba_d_ssm", 1024),
+        ] {
+            config.default(field, usual);
+        }
+        config.default("rms_norm_eps", 1e-5);
+        let head_dim = hparams::head_dim(config)?;
+        config.default("head_dim", head_dim);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        // Programs norm what is gated already.
+        let is = |field: &str| Ok::<_, Error>(config.bool(field)?.unwrap_or(false));
+        if is(NORM)? && is(NORM_FIRST)? {
+            return Err(hparams::not_computed(config, NORM_FIRST, true));
+        }
+        let sizes = sizes(config)?;
+        let (heads, groups) = sizes.heads.unwrap_or_default();
+        keys.set("context_length", hparams::context_length(config)?);
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("ssm.conv_kernel", sizes.kernel);
+        keys.set("ssm.inner_size", sizes.inner);
+        keys.set("ssm.state_size", sizes.state);
+        keys.set("ssm.time_step_rank", heads);
+        keys.set("ssm.group_count", groups);
+        keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
+        keys.file_type();
+        keys.vocab_size(config)?;
+        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+        let head_dim = hparams::head_dim(config)?;
+        keys.set("attention.key_length", head_dim);
+        keys.set("attention.value_length", head_dim);
+        let rope = Rope::of(config)?;
+        keys.rope(config, &rope)?;
+        keys.set_f32("rope.freq_base", rope.base);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if let Some(&[block]) = captures(FFN_NORM, name).as_deref() {
+            return Ok(Some(Mapping::one(format!("blk.{block}.ffn_norm"), [])));
+        }
+        let Some(Mapping::Made(mut made)) = sizes(config)?.mapping(name) else { return Ok(None) };
+        for made in &mut made {
+            made.steps.extend(multipliers(config, &made.name)?);
+        }
+        Ok(Some(Mapping::Made(made)))
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        multipliers(config, name)
+    }
+
+    // The factors stay in the weights.
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let width = export::ratio(model, "ssm.inner_size", "ssm.time_step_rank");
+        Some(
+            exported
+                .first(ssm::parameters())
+                .patterns([FFN_NORM])
+                .set_some("mamba_d_head", width)
+                .set(NORM, has(model, "blk.0.ssm_norm.weight"))
+                .set(NORM_FIRST, false)
+                .set("mamba_conv_bias", export::may_have(model, "blk.0.ssm_conv1d.bias")),
+        )
+    }
+}
+
+fn sizes(config: &Config) -> Result<Sizes, Error> {
+    let number = |field: &str| config.require_u32(&[field], "a size of the state space");
+    let inner = number("mamba_d_ssm")?;
+    let is_stated = config.find(&["mamba_d_head"]).is_some_and(|(_, width)| width.is_u64());
+    let heads = match is_stated {
+        true => inner / number("mamba_d_head")?.max(1),
+        false => number("mamba_n_heads")?,
+    };
+    Ok(Sizes {
+        inner,
+        kernel: number("mamba_d_conv")?,
+        state: number("mamba_d_state")?,
+        heads: Some((heads, number("mamba_n_groups")?)),
+    })
+}
+
+/// The factors of the configuration become part of the weights.
+fn multipliers(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+    let number = |field: &str| config.f32(&[field]).map(|factor| factor.unwrap_or(1.0));
+    let listed = |field: &str, at: usize| {
+        let list = config.find(&[field]).and_then(|(_, list)| list.as_array());
+        list.and_then(|list| list.get(at)).and_then(Value::as_f64).map_or(1.0, |x| x as f32)
+    };
+    let part = name.rsplit('.').nth(1).unwrap_or_default();
+    let factors = match part {
+        "ffn_gate" => vec![listed("mlp_multipliers", 0)],
+        "ffn_down" => vec![listed("mlp_multipliers", 1)],
+        "attn_k" => vec![number("key_multiplier")?, number("attention_in_multiplier")?],
+        "attn_q" | "attn_v" => vec![number("attention_in_multiplier")?],
+        "attn_output" => vec![number("attention_out_multiplier")?],
+        "ssm_in" => vec![number("ssm_in_multiplier")?],
+        "ssm_out" => vec![number("ssm_out_multiplier")?],
+        "output" => vec![number("lm_head_multiplier")?],
+        "token_embd" => vec![number("embedding_multiplier")?],
+        _ => Vec::new(),
+    };
+    let mut steps: Vec<Step> =
+        factors.into_iter().filter(|&c| c != 1.0).map(|c| Step::Map(Function::Times(c))).collect();
+    if part == "ssm_in" {
+        // Gates, inputs, what goes into the state, what comes out of it, time steps.
+        let sizes = sizes(config)?;
+        let (heads, groups) = sizes.heads.unwrap_or_default();
+        let states = u64::from(groups) * u64::from(sizes.state);
+        let inner = u64::from(sizes.inner);
+        let mut start = 0;
+        for (at, len) in [inner, inner, states, states, heads.into()].into_iter().enumerate() {
+            let factor = listed("ssm_multipliers", at);
+            if factor != 1.0 {
+                steps.push(Step::MapRows {
+                    groups: 1,
+                    start,
+                    len,
+                    function: Function::Times(factor),
+                });
+            }
+            start += len;
+        }
+    }
+    Ok(steps)
+}

@@ -1,0 +1,27 @@
+//! Metadata keys and tensors.
+
+use crate::granitehybrid::schema::SECOND_WITHOUT_NORM;
+use crate::jamba::schema::ATTENTION;
+use crate::nemotron_h::schema::HYBRID_KEYS;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "falcon-h1",
+    note: "Every layer has a state space and attention. The factors of the configuration are in the weights.",
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS],
+    optional: &[HEADS, ROPE, &["vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(ATTENTION),
+        All(SECOND_WITHOUT_NORM),
+        Optional("ssm_norm.weight", "d_inner/n_group, n_group"),
+        // Without an end, which programs do not expect of it.
+        Required("ffn_norm", "n_embd"),
+        All(GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

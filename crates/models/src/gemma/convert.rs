@@ -1,0 +1,115 @@
+//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, Mapping, VocabularyKind, hparams, sliding_window};
+
+pub(crate) struct Gemma;
+
+impl Converter for Gemma {
+    fn classes(&self) -> &'static [&'static str] {
+        &["GemmaForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gemma"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gemma"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Gemma { first: true }
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete(config, 1)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys_of(config, keys, 1)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special(config, name)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        steps(config, name)
+    }
+}
+
+pub(crate) fn complete(config: &mut Config, generation: u32) -> Result<(), Error> {
+    config.default("head_dim", 256);
+    config.default("rms_norm_eps", 1e-6);
+    match generation {
+        1 => config.default("max_position_embeddings", 8192),
+        2 => {
+            config.default("max_position_embeddings", 8192);
+            config.default("attn_logit_softcapping", 50.0);
+            config.default("final_logit_softcapping", 30.0);
+            config.default("sliding_window", 4096);
+        }
+        _ => {
+            // The multimodal models state little of their text model.
+            config.default("max_position_embeddings", 131_072);
+            config.default("num_attention_heads", 8);
+            config.default("num_key_value_heads", 4);
+            config.default("sliding_window", 4096);
+            config.default("rope_theta", 1e6);
+            config.default("rope_local_base_freq", 1e4);
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn keys_of(config: &Config, keys: &mut Keys, generation: u32) -> Result<(), Error> {
+    let head_dim = config.require_u32(&["head_dim"], "the width of a head")?;
+    if generation == 3 {
+        keys.stated(config)?;
+        if let Some(cap) = config.f32(&["final_logit_softcapping"])?.filter(|&cap| cap != 0.0) {
+            keys.set("final_logit_softcapping", cap);
+        }
+        if config.u32(&["sliding_window_pattern"])? != Some(1) {
+            keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+            sliding_window::unusual_pattern(keys, config, 6)?;
+        }
+        return Ok(());
+    }
+    keys.set("context_length", hparams::context_length(config)?);
+    keys.set("embedding_length", hparams::width(config)?);
+    keys.set("block_count", hparams::block_count(config)?);
+    keys.set("feed_forward_length", hparams::feed_forward(config)?);
+    keys.set("attention.head_count", hparams::head_count(config)?);
+    keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+    keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
+    keys.set("attention.key_length", head_dim);
+    keys.set("attention.value_length", head_dim);
+    keys.file_type();
+    if generation == 2 {
+        for cap in ["attn_logit_softcapping", "final_logit_softcapping"] {
+            keys.set_f32(cap, config.f32(&[cap])?);
+        }
+        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        sliding_window::unusual_pattern(keys, config, 2)?;
+    }
+    keys.unusual_rope(config)
+}
+
+pub(crate) fn special(_config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    // The embedding is the output matrix too; some checkpoints hold it twice.
+    let is_output = matches!(name, "lm_head.weight" | "model.lm_head.weight");
+    Ok(is_output.then_some(Mapping::Dropped))
+}
+
+pub(crate) fn steps(_config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+    Ok(Vec::from_iter(name.ends_with("norm.weight").then_some(Step::Map(Function::PlusOne))))
+}

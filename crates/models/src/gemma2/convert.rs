@@ -1,0 +1,94 @@
+//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::export::{count, ratio};
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, sliding_window};
+use crate::gemma;
+use crate::gemma::convert::{complete, keys_of};
+
+/// Since the second generation, norms stand before and after attention and feed-forward.
+pub(crate) const NORMS: Table = &[
+    ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
+    ("model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"),
+    ("model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"),
+];
+
+pub(crate) struct Gemma2;
+
+impl Converter for Gemma2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Gemma2ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gemma2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gemma2"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Gemma { first: false }
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NORMS, LLAMA_LIKE]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete(config, 2)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys_of(config, keys, 2)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        gemma::convert::special(config, name)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        gemma::convert::steps(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        export_of(model, exported, 2)
+    }
+}
+
+pub(crate) fn export_of(model: &Model, exported: Exported, generation: u32) -> Option<Exported> {
+    let number = |key| count(model, key);
+    // What attention is scaled by has no key: programs tell the models of 27B, where it is not
+    // the width of a head, by their number of layers.
+    let scalar = match (generation, number("block_count")) {
+        (2, Some(46)) | (3, Some(62)) => ratio(model, "embedding_length", "attention.head_count"),
+        _ => export::head_dim(model).map(Value::from),
+    };
+    let exported = exported.set_some("query_pre_attn_scalar", scalar).fields(&[
+        ("attn_logit_softcapping", "attn_logit_softcapping"),
+        ("final_logit_softcapping", "final_logit_softcapping"),
+        ("rope.freq_base_swa", "rope_local_base_freq"),
+    ]);
+    let exported = sliding_window::export_of_pattern(model, exported);
+    if generation == 2 {
+        return Some(exported);
+    }
+    // Of so many layers one has no window.
+    let pattern = match number("attention.sliding_window") {
+        Some(_) => number("attention.sliding_window_pattern").unwrap_or(6),
+        None => 1,
+    };
+    Some(exported.set("sliding_window_pattern", pattern))
+}

@@ -1,0 +1,61 @@
+//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::gemma;
+use crate::gemma::convert::{complete, keys_of};
+use crate::gemma2::convert::{NORMS, export_of};
+
+pub(crate) struct Gemma3;
+
+impl Converter for Gemma3 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gemma3"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gemma3_text"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Gemma { first: false }
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NORMS, LLAMA_LIKE]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete(config, 3)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys_of(config, keys, 3)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        gemma::convert::special(config, name)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        gemma::convert::steps(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        export_of(model, exported, 3)
+    }
+}

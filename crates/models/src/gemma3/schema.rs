@@ -1,0 +1,34 @@
+//! Metadata keys and tensors.
+
+use crate::gemma2::schema::SOFT_CAPS;
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::key::Absent;
+use crate::schema::layers;
+
+pub(crate) const GEMMA3_LAYER: &[Item] = &[
+    All(ATTN_NORM),
+    All(QKV),
+    All(ATTN_OUTPUT),
+    All(HEAD_NORMS),
+    All(FFN_NORM),
+    All(GATED_FFN),
+    All(POST_NORMS),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "gemma3",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
+    defaults: &[("rope.freq_base_swa", Absent::Number(10000.0))],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(TIED_OUTPUT),
+        Optional("dense_2.weight", "n_embd, dense_2_out"),
+        Optional("dense_3.weight", "dense_3_in, n_embd"),
+    ],
+    blocks: &[layers(GEMMA3_LAYER)],
+    ..Architecture::DEFAULT
+};

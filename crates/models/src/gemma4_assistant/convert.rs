@@ -1,0 +1,55 @@
+//! Drafts of Gemma 4: DSpark's kind, and assistants, which read keys and values of their target.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, export, hparams};
+use crate::{gemma2, gemma4};
+
+const ASSISTANT_NAMES: Table =
+    &[("pre_projection", "nextn.pre_projection"), ("post_projection", "nextn.post_projection")];
+
+/// Assistants, which have no keys and values of their own.
+pub(crate) struct Assistant;
+
+impl Converter for Assistant {
+    fn base(&self) -> &'static dyn Converter {
+        &gemma4::convert::Gemma4
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gemma4-assistant"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gemma4_assistant"
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[ASSISTANT_NAMES, gemma2::convert::NORMS, LLAMA_LIKE]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        gemma4::convert::keys(config, keys)?;
+        let width = config.require_u32(&["backbone_hidden_size"], "the width of the target")?;
+        keys.set("embedding_length_out", width);
+        keys.set("nextn_predict_layers", hparams::block_count(config)?);
+        Ok(())
+    }
+
+    fn skip_tensor(&self, _: &Config, name: &str) -> bool {
+        name.contains("masked_embedding")
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let width = export::count(model, "embedding_length_out")?;
+        Some(gemma4::convert::export(model, exported)?.set("backbone_hidden_size", width))
+    }
+}

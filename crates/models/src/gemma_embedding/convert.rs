@@ -1,0 +1,76 @@
+//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
+
+use crate::schema::Hyper;
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::sentence_transformers::{dense_keys, pooling_key};
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, sentence_transformers};
+use crate::gemma;
+use crate::gemma::convert::{complete, keys_of, special};
+use crate::gemma2::convert::{NORMS, export_of};
+
+/// The third generation as an encoder, with the matrices that `sentence-transformers` has behind it.
+pub(crate) struct GemmaEmbedding;
+
+impl Converter for GemmaEmbedding {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Gemma3TextModel"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gemma-embedding"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gemma3_text"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Gemma { first: false }
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NORMS, LLAMA_LIKE]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete(config, 3)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys_of(config, keys, 3)?;
+        dense_keys(keys, config)?;
+        pooling_key(keys, config)?;
+        if config.bool("use_bidirectional_attention")? != Some(true) {
+            keys.set("attention.causal", true);
+        }
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        Ok(sentence_transformers::dense(name).or(special(config, name)?))
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        gemma::convert::steps(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let is_encoder = !Hyper::of(model.metadata()).ok()?.bool("attention.causal").ok()?;
+        let dense = sentence_transformers::dense_names();
+        let exported = exported
+            .patterns(dense.iter().map(String::as_str))
+            .files(sentence_transformers::module_files(model))
+            .set("use_bidirectional_attention", is_encoder);
+        export_of(model, exported, 3)
+    }
+}

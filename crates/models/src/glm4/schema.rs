@@ -1,0 +1,31 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Maybe};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const LAYER: &[Item] = &[
+    All(ATTN_NORM),
+    All(QKV),
+    All(ATTN_OUTPUT),
+    All(FFN_NORM),
+    All(FUSED_GATED_FFN),
+    All(POST_NORMS),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "glm4",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["rope.dimension_sections", "nextn_predict_layers", "vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block { prefix: "blk.", from: "0", to: "n_trunk", items: LAYER },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(LAYER), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,124 @@
+//! GLM 4.5 and 4.6: experts, and layers behind the last that guess further tokens.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::export::{count, has, rotated_share};
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, moe, mtp};
+use crate::dots1::convert::export_of_routed;
+
+const NAMES: Table = &[("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm")];
+
+/// The number of the function by which routers weigh.
+const SIGMOID: u32 = 2;
+
+pub(crate) struct Glm4Moe;
+
+impl Converter for Glm4Moe {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Glm4MoeForCausalLM", "Glm4vMoeForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "glm4moe"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "glm4_moe"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Glm4Moe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["glm4", "chatglm-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        moe::ROUTED_FIELDS
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
+        config.default("first_k_dense_replace", 1);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let further = config.u32(&[mtp::COUNT])?;
+        keys.stated(config)?;
+        keys.set("block_count", hparams::block_count(config)?.saturating_add(further.unwrap_or(0)));
+        let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
+        keys.set("rope.dimension_count", rotated);
+        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
+        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
+        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+        keys.set("expert_gating_func", SIGMOID);
+        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        if let Some(norm) = config.bool("norm_topk_prob")? {
+            keys.set("expert_weights_norm", norm);
+        }
+        keys.set_u32("nextn_predict_layers", further);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        moe::routed(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let further = count(model, "nextn_predict_layers");
+        let blocks = count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
+        let exported = export_of_routed(model, exported)
+            .without(&["block_count"])
+            .set("num_hidden_layers", blocks)
+            .set_some(mtp::COUNT, further)
+            .set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight"))
+            .set("attention_bias", has(model, "blk.0.attn_q.bias"))
+            .set_some("partial_rotary_factor", rotated_share(model));
+        Some(exported)
+    }
+}
+
+/// Solar Open, whose vocabulary is another.
+pub(crate) struct SolarOpen;
+
+impl Converter for SolarOpen {
+    fn base(&self) -> &'static dyn Converter {
+        &Glm4Moe
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["SolarOpenForCausalLM"]
+    }
+
+    fn model_type(&self) -> &'static str {
+        "solar_open"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SolarOpen
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["solar-open", "qwen2"]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
+        hparams::default_attention(config)
+    }
+
+    // It comes back as its sibling.
+    fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
+        None
+    }
+}

@@ -1,0 +1,47 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Maybe, Required};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const MOE_ATTENTION: &[Item] = &[
+    All(ATTN_NORM),
+    All(QKV),
+    All(ATTN_OUTPUT),
+    Maybe(HEAD_NORMS),
+    Required("post_attention_norm.weight", "n_embd"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "glm4moe",
+    note: "GLM 4.5 and 4.6. The norm before feed-forward is `post_attention_norm`.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &["rope.dimension_sections", "nextn_predict_layers", "vocab_size"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(MOE_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(MOE_ATTENTION), All(ROUTED_EXPERTS)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(MOE_ATTENTION), Maybe(ROUTED_EXPERTS), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

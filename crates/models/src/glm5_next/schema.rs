@@ -1,0 +1,110 @@
+//! Metadata keys and tensors.
+
+use crate::deepseek2::schema::{ATTENTION, EXPERT_FFN};
+use crate::deepseek32::schema::{INDEXER, INDEXER_KEYS};
+use crate::schema::architecture::Item::{All, Maybe, Required, Unless, When};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const KPOOL_INDEXER: &[Item] = &[
+    All(INDEXER),
+    Required("indexer_compressor_gate.weight", "n_embd, index_dim"),
+    Required("indexer_compressor_ape.weight", "index_dim, n_kpool"),
+];
+
+/// Delta attention as in Kimi Linear, where decays are no matrix.
+const FLAT_DELTA: &[Item] = &[
+    All(ATTN_NORM),
+    Required("attn_q.weight", "n_embd, n_head*kda_head"),
+    Required("attn_k.weight", "n_embd, n_head*kda_head"),
+    Required("attn_v.weight", "n_embd, n_head*kda_head"),
+    Required("attn_output.weight", "n_head*kda_head, n_embd"),
+    Required("ssm_conv1d_q.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_k.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_v.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_f_a.weight", "n_embd, kda_head"),
+    Required("ssm_f_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_g_a.weight", "n_embd, kda_head"),
+    Required("ssm_g_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_beta.weight", "n_embd, n_head"),
+    Required("ssm_a", "n_head"),
+    Required("ssm_dt.bias", "n_head*kda_head"),
+    Required("ssm_norm.weight", "kda_head"),
+    All(FFN_NORM),
+];
+
+/// What mixes streams and balances the mix: for each a number before, a number after, and one for each other.
+pub(crate) const BALANCED_STREAMS: &[Item] = &[
+    Required("hc_attn_fn.weight", "n_hyper*n_embd, 2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_attn_base.weight", "2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_attn_scale.weight", "3"),
+    Required("hc_ffn_fn.weight", "n_hyper*n_embd, 2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_ffn_base.weight", "2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_ffn_scale.weight", "3"),
+];
+
+const GLM5_ATTENTION: &[Item] = &[
+    When("n_head_kv", &[All(ATTENTION), Maybe(KPOOL_INDEXER)]),
+    Unless("n_head_kv", FLAT_DELTA),
+    All(BALANCED_STREAMS),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "glm5-next",
+    note: "GLM 5.3. Layers without heads of keys and values have delta attention.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        INDEXER_KEYS,
+        &[
+            "attention.kv_lora_rank",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "attention.indexer.kpool",
+            "ssm.conv_kernel",
+            "kda.head_dim",
+            "hyper_connection.count",
+            "hyper_connection.sinkhorn_iterations",
+            "hyper_connection.epsilon",
+        ],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        NORM,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "kda.gate_lower_bound",
+            "attention.indexer.kpool_select_tail",
+            "attention.indexer.types",
+            "swiglu_clamp_exp",
+            "swiglu_clamp_shexp",
+            "nextn_predict_layers",
+        ],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(GLM5_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(GLM5_ATTENTION), All(EXPERT_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(ATTENTION), Maybe(KPOOL_INDEXER), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

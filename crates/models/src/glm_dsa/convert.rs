@@ -1,0 +1,70 @@
+//! DeepSeek: experts after some dense layers; compressed attention since the second generation.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+use crate::deepseek2;
+use crate::deepseek2::convert::{ROTATED, complete_third, export_with_further, further_keys};
+use crate::deepseek32::convert::{Deepseek32, indexer_keys};
+
+/// GLM 5, with the same indexer in some layers or all.
+pub(crate) struct GlmDsa;
+
+impl Converter for GlmDsa {
+    fn base(&self) -> &'static dyn Converter {
+        &Deepseek32
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["GlmMoeDsaForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "glm-dsa"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "glm_moe_dsa"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Glm4Moe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["glm4", "chatglm-bpe"]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete_third(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        deepseek2::convert::keys(config, keys)?;
+        let rotated = config.require_u32(&[ROTATED], "dimensions that rotate")?;
+        keys.set("rope.dimension_count", hparams::rotated_dims(config, rotated, 1.0)?);
+        further_keys(config, keys, false)?;
+        indexer_keys(config, keys)?;
+        if let Some((_, kinds)) = config.find(&[INDEXER_KINDS]) {
+            let kinds = kinds.as_array().into_iter().flatten();
+            let is_full: Vec<bool> = kinds.map(|kind| kind == "full").collect();
+            keys.set("attention.indexer.types", Array::from(&is_full[..]));
+        }
+        Ok(())
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let kinds = model.metadata().array("glm-dsa.attention.indexer.types");
+        let kind = |is_full: gguf::Value| match is_full.to_bool() {
+            Some(true) => "full",
+            _ => "shared",
+        };
+        let kinds = kinds.map(|kinds| kinds.iter().map(kind).collect::<Vec<_>>());
+        Some(export_with_further(model, exported)?.set_some(INDEXER_KINDS, kinds))
+    }
+}
+
+pub(crate) const INDEXER_KINDS: &str = "indexer_types";

@@ -1,0 +1,49 @@
+//! Metadata keys and tensors.
+
+use crate::deepseek2;
+use crate::deepseek2::schema::{ATTENTION, EXPERT_FFN};
+use crate::deepseek32;
+use crate::deepseek32::schema::INDEXER;
+use crate::schema::architecture::Item::{All, Maybe};
+use crate::schema::architecture::{Architecture, Block};
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "glm-dsa",
+    note: "GLM 5: as deepseek32, where some layers may share the tokens that one before them has chosen.",
+    required: deepseek32::schema::SCHEMA.required,
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "nextn_predict_layers",
+            "attention.indexer.types",
+        ],
+    ],
+    tensors: deepseek2::schema::SCHEMA.tensors,
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(ATTENTION), Maybe(INDEXER), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_trunk",
+            items: &[All(ATTENTION), Maybe(INDEXER), All(EXPERT_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(ATTENTION), Maybe(INDEXER), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,144 @@
+//! GPT-2.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{Converter, ExpertSlot, Mapping, hparams};
+
+/// Without the prefix `transformer.`, which the first uploads do not have.
+pub(crate) const NAMES: Table = &[
+    ("wte", "token_embd"),
+    ("wpe", "position_embd"),
+    ("ln_f", "output_norm"),
+    ("lm_head", "output"),
+    ("h.{}.ln_1", "blk.{}.attn_norm"),
+    ("h.{}.attn.c_attn", "blk.{}.attn_qkv"),
+    ("h.{}.attn.c_proj", "blk.{}.attn_output"),
+    ("h.{}.ln_2", "blk.{}.ffn_norm"),
+    ("h.{}.mlp.c_fc", "blk.{}.ffn_up"),
+    ("h.{}.mlp.c_proj", "blk.{}.ffn_down"),
+];
+
+pub(crate) struct Gpt2;
+
+impl Converter for Gpt2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["GPT2LMHeadModel"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gpt2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gpt2"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn tensor_prefix(&self) -> &'static str {
+        "transformer."
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &FIELDS
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("scale_attn_by_inverse_layer_idx", false)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = hparams::width(config)?;
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set(
+            "context_length",
+            config.require_u32(&["n_ctx", "n_positions"], "the longest context, in tokens")?,
+        );
+        keys.set("embedding_length", width);
+        keys.set("feed_forward_length", hparams::inner_width(config, width)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.file_type();
+        Ok(())
+    }
+
+    fn modify_tensor(&self, _config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        // The layers are convolutions of width 1, whose matrices are stored the other way round.
+        let ends =
+            [".attn_qkv.weight", ".attn_output.weight", ".ffn_up.weight", ".ffn_down.weight"];
+        let transposed = ends.iter().any(|end| name.ends_with(end));
+        Ok(Vec::from_iter(transposed.then_some(Step::Transpose)))
+    }
+}
+
+/// What configurations of GPT-2 and of models like it call the hyper-parameters.
+pub(crate) const FIELDS: [(&str, &str); 6] = [
+    ("block_count", "n_layer"),
+    ("context_length", "n_positions"),
+    ("embedding_length", "n_embd"),
+    ("feed_forward_length", "n_inner"),
+    ("attention.head_count", "n_head"),
+    ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+];
+
+/// ruGPT 3 XL: the same under other names, with queries, keys and values apart. It comes back as GPT-2.
+pub(crate) struct Rugpt3xl;
+
+impl Converter for Rugpt3xl {
+    fn classes(&self) -> &'static [&'static str] {
+        &["RuGPT3XLForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gpt2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "rugpt3xl"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[&[
+            ("model.embed_tokens", "token_embd"),
+            ("model.embed_positions", "position_embd"),
+            ("model.norm", "output_norm"),
+            ("lm_head", "output"),
+            ("model.layers.{}.input_layernorm", "blk.{}.attn_norm"),
+            ("model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"),
+            ("model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
+            ("model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"),
+            ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
+        ]]
+    }
+
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        for (index, part) in (0..).zip("qkv".chars()) {
+            for end in ["weight", "bias"] {
+                let pattern = format!("model.layers.{{}}.self_attn.{part}_proj.{end}");
+                if let Some(&[block]) = captures(&pattern, name).as_deref() {
+                    let slot = ExpertSlot { index, count: 3 };
+                    return Ok(Some(Mapping::slot(format!("blk.{block}.attn_qkv.{end}"), slot)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn row_stacked_suffixes(&self) -> &'static [&'static str] {
+        &[".attn_qkv.weight", ".attn_qkv.bias"]
+    }
+}

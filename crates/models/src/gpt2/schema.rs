@@ -1,0 +1,14 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "gpt2",
+    required: &[SIZES, TRANSFORMER, NORM],
+    tensors: &[All(EMBEDDING), All(POSITIONS), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
+    blocks: &[layers(GPT_LAYER)],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,77 @@
+//! GPT-J.
+//!
+//! llama.cpp neither writes nor runs it. Keys are those of the specification. Tensors
+//! are named as in phi2, which has the same layout. Queries and keys stay as they are, for the
+//! rotation of neighbours.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, hparams};
+use crate::gpt2::convert::FIELDS;
+
+const NAMES: Table = &[
+    ("transformer.wte", "token_embd"),
+    ("transformer.ln_f", "output_norm"),
+    ("lm_head", "output"),
+    ("transformer.h.{}.ln_1", "blk.{}.attn_norm"),
+    ("transformer.h.{}.attn.q_proj", "blk.{}.attn_q"),
+    ("transformer.h.{}.attn.k_proj", "blk.{}.attn_k"),
+    ("transformer.h.{}.attn.v_proj", "blk.{}.attn_v"),
+    ("transformer.h.{}.attn.out_proj", "blk.{}.attn_output"),
+    ("transformer.h.{}.mlp.fc_in", "blk.{}.ffn_up"),
+    ("transformer.h.{}.mlp.fc_out", "blk.{}.ffn_down"),
+];
+
+pub(crate) struct Gptj;
+
+impl Converter for Gptj {
+    fn classes(&self) -> &'static [&'static str] {
+        &["GPTJForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gptj"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gptj"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &FIELDS
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("rotary", true)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = hparams::width(config)?;
+        let rotated = config.require_u32(&["rotary_dim"], "the rotated dimensions of a head")?;
+        keys.set("context_length", hparams::context_length(config)?);
+        keys.set("embedding_length", width);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("feed_forward_length", hparams::inner_width(config, width)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set("rope.dimension_count", rotated);
+        keys.file_type();
+        Ok(())
+    }
+
+    fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.fields(&[("rope.dimension_count", "rotary_dim")]))
+    }
+}

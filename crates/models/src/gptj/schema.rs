@@ -1,0 +1,28 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "gptj",
+    note: "llama.cpp neither writes nor runs it: keys as in the specification, tensors \
+           named as in phi2, which has the same layout but for biases.",
+    required: &[SIZES, TRANSFORMER, NORM, &["rope.dimension_count"]],
+    optional: &[ROPE, &["vocab_size"]],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM_BIAS),
+        All(TIED_OUTPUT),
+        Optional("output.bias", "n_vocab"),
+    ],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        Optional("attn_output.bias", "n_embd"),
+        All(FFN_BIAS),
+    ])],
+    ..Architecture::DEFAULT
+};

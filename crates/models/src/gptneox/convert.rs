@@ -1,0 +1,87 @@
+//! GPT-NeoX and Pythia.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, export, hparams};
+
+const NAMES: Table = &[
+    ("gpt_neox.embed_in", "token_embd"),
+    ("gpt_neox.final_layer_norm", "output_norm"),
+    ("embed_out", "output"),
+    // As newer versions of `transformers` call it.
+    ("lm_head", "output"),
+    ("gpt_neox.layers.{}.input_layernorm", "blk.{}.attn_norm"),
+    ("gpt_neox.layers.{}.attention.query_key_value", "blk.{}.attn_qkv"),
+    ("gpt_neox.layers.{}.attention.dense", "blk.{}.attn_output"),
+    ("gpt_neox.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
+    ("gpt_neox.layers.{}.mlp.dense_h_to_4h", "blk.{}.ffn_up"),
+    ("gpt_neox.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
+];
+
+/// The share of a head that is rotated where nothing is said, as in `transformers`.
+const ROTARY_SHARE: f64 = 0.25;
+
+pub(crate) struct Gptneox;
+
+impl Converter for Gptneox {
+    fn classes(&self) -> &'static [&'static str] {
+        &["GPTNeoXForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "gptneox"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gpt_neox"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("attention.layer_norm_epsilon", "layer_norm_eps"),
+            ("rope.freq_base", "rotary_emb_base"),
+            ("use_parallel_residual", "use_parallel_residual"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", true)]
+    }
+
+    // As llama.cpp's converter has it, without a file type.
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let head_dim = hparams::head_dim(config)?;
+        keys.set("context_length", hparams::context_length(config)?);
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.set("rope.dimension_count", hparams::rotated_dims(config, head_dim, ROTARY_SHARE)?);
+        keys.unusual_rope(config)?;
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("use_parallel_residual", config.bool("use_parallel_residual")?.unwrap_or(true));
+        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        Ok(())
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        let step = name.contains(".attn_qkv.").then(|| hparams::sort_heads(config)).transpose()?;
+        Ok(Vec::from_iter(step))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.set_some("rotary_pct", export::rotated_share(model)))
+    }
+}

@@ -1,0 +1,13 @@
+//! GPT-2 and what is built like it: learned positions or slopes, norms with mean, no gates.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, decoder};
+use crate::graph::Builder;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let parallel = builder.hyper.bool("use_parallel_residual")?;
+    let family = Decoder { parallel, ..Decoder::rotated(builder, Pairs::Halves)? };
+    decoder(builder, &family)
+}

@@ -1,0 +1,16 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "gptneox",
+    note: "llama.cpp's converter forgets `rope.freq_base`.",
+    required: &[SIZES, TRANSFORMER, NORM, &["use_parallel_residual", "rope.dimension_count"]],
+    optional: &[ROPE],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
+    blocks: &[layers(GPT_LAYER)],
+    ..Architecture::DEFAULT
+};

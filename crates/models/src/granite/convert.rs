@@ -1,0 +1,83 @@
+//! Granite, dense and with experts.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, ExtraTensors, VocabularyKind, hparams};
+
+/// By how much parts of the model scale: key and field.
+pub(crate) const SCALES: [(&str, &str); 4] = [
+    ("attention.scale", "attention_multiplier"),
+    ("embedding_scale", "embedding_multiplier"),
+    ("residual_scale", "residual_multiplier"),
+    ("logit_scale", "logits_scaling"),
+];
+
+pub(crate) struct Granite;
+
+impl Converter for Granite {
+    fn classes(&self) -> &'static [&'static str] {
+        &["GraniteForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "granite"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "granite"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        PRE_TOKENIZERS
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &SCALES
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        granite_keys(config, keys)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+}
+
+pub(crate) const PRE_TOKENIZERS: &[&str] = &["refact", "starcoder", "dbrx"];
+
+pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
+    for (_, field) in SCALES {
+        config.default(field, 1.0);
+    }
+    hparams::default_attention(config)
+}
+
+/// The keys of all Granites.
+pub(crate) fn granite_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.decoder(config, None)?;
+    keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+    let head_dim = hparams::width(config)? / hparams::head_count(config)?;
+    keys.set("rope.dimension_count", head_dim);
+    for (key, field) in SCALES {
+        keys.set_f32(key, config.f32(&[field])?.filter(|&scale| scale != 0.0));
+    }
+    let shared = config.u32(&["shared_intermediate_size"])?.filter(|&width| width != 0);
+    keys.set_u32("expert_shared_feed_forward_length", shared);
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! Granite, dense and with experts, and MiniCPM: as llama, with scales.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, decoder};
+use crate::graph::Builder;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = usual(builder)?;
+    decoder(builder, &family)
+}
+
+/// As llama, with scales.
+pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
+    let mut family = Decoder {
+        embedding_scale: builder.factor("embedding_scale")?,
+        residual_scale: builder.factor("residual_scale")?,
+        logit_scale: 1.0 / builder.factor("logit_scale")?,
+        ..Decoder::gated(builder, Pairs::Neighbours)?
+    };
+    // The models that are not to rotate say so by this key.
+    let finetuned = "rope.scaling.finetuned";
+    if builder.hyper.stated(finetuned).is_some() && !builder.hyper.bool(finetuned)? {
+        (family.rotation, family.window_rotation) = (None, None);
+    }
+    Ok(family)
+}

@@ -1,0 +1,9 @@
+//! Architecture `granite`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+#[cfg(feature = "convert")]
+pub(crate) mod granite_hybrid;
+#[cfg(feature = "graph")]
+pub(crate) mod graph;
+pub(crate) mod schema;

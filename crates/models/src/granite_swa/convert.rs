@@ -1,0 +1,109 @@
+//! Granite with windows in most layers, dense and with experts, whose gates stay beside what they gate.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::export::{count, has};
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
+use crate::convert::{Converter, Exported, Mapping, hparams, sliding_window};
+use crate::granite::convert::{Granite, granite_keys};
+
+const NAMES: Table = &[
+    ("model.layers.{}.block_sparse_moe.router", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.shared_mlp.input_linear", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp"),
+];
+
+/// Names that do not keep their ends, and ours.
+const PARAMETERS: [(&str, &str); 5] = [
+    ("model.layers.{}.self_attn.sinks", "blk.{}.attn_sinks.weight"),
+    ("model.layers.{}.block_sparse_moe.experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight"),
+    ("model.layers.{}.block_sparse_moe.experts.down_proj", "blk.{}.ffn_down_exps.weight"),
+    ("model.layers.{}.block_sparse_moe.input_linear.weight", "blk.{}.ffn_gate_up_exps.weight"),
+    ("model.layers.{}.block_sparse_moe.output_linear.weight", "blk.{}.ffn_down_exps.weight"),
+];
+
+const DENSE: &str = "GraniteSWAForCausalLM";
+
+const ROUTED: &str = "GraniteMoeSWAForCausalLM";
+
+const SHARED: &str = "shared_intermediate_size";
+
+const ROTATED: &str = "no_rope_layers";
+
+pub(crate) struct GraniteSwa;
+
+impl Converter for GraniteSwa {
+    fn base(&self) -> &'static dyn Converter {
+        &Granite
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &[DENSE, ROUTED]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "granite_swa"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "granite_swa"
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        config.default("sliding_window", 128);
+        Granite.complete_config(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        // The width of what is always asked stands behind the others.
+        let mut first = config.clone();
+        first.set(SHARED, Value::Null);
+        granite_keys(&first, keys)?;
+        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        let layers = match config.find(&["layer_types"]) {
+            Some(_) => sliding_window::layers(config, 0)?,
+            None => (0..hparams::block_count(config)?).map(|layer| layer % 4 != 0).collect(),
+        };
+        keys.set("attention.sliding_window_pattern", Array::from(&layers[..]));
+        if let Some((_, rotated)) = config.find(&[ROTATED]) {
+            let rotated = rotated.as_array().into_iter().flatten();
+            let rotated: Vec<bool> = rotated.map(|flag| *flag != 0).collect();
+            keys.set("attention.rope_pattern", Array::from(&rotated[..]));
+        }
+        let shared = config.u32(&[SHARED])?.filter(|&width| width != 0);
+        keys.set_u32("expert_shared_feed_forward_length", shared);
+        Ok(())
+    }
+
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let mut parameters = PARAMETERS.iter();
+        Ok(parameters.find_map(|(foreign, ours)| {
+            Some(Mapping::one(filled(ours, &captures(foreign, name)?), []))
+        }))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let exported = match has(model, "blk.0.ffn_gate_inp.weight") {
+            true => exported.class(ROUTED, "granitemoe_swa"),
+            false => exported.class(DENSE, "granite_swa"),
+        };
+        let rotated = model.metadata().array("granite_swa.attention.rope_pattern");
+        let flag = |flag: gguf::Value| u32::from(flag.to_bool() == Some(true));
+        let exported = exported
+            .patterns(PARAMETERS.map(|(name, _)| name))
+            .fields(&[("expert_count", "num_local_experts")])
+            .set_some(SHARED, count(model, "expert_shared_feed_forward_length"))
+            .set_some(ROTATED, rotated.map(|flags| flags.iter().map(flag).collect::<Vec<_>>()));
+        Some(sliding_window::export_of_pattern(model, exported))
+    }
+}

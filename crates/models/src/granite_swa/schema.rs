@@ -1,0 +1,48 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "granite_swa",
+    note: "Granite with windows. Gates of experts stand beside what they gate, in one matrix.",
+    required: &[SIZES, TRANSFORMER, RMS, WINDOW_KEYS],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        EXPERT_KEYS,
+        &[
+            "vocab_size",
+            "attention.scale",
+            "attention.rope_pattern",
+            "embedding_scale",
+            "residual_scale",
+            "logit_scale",
+            "expert_shared_feed_forward_length",
+        ],
+    ],
+    tensors: LLAMA_TENSORS,
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        Required("attn_sinks.weight", "n_head"),
+        All(FFN_NORM),
+        Unless("n_expert", GATED_FFN),
+        When("n_expert", FUSED_EXPERTS),
+    ])],
+    ..Architecture::DEFAULT
+};
+
+pub(crate) const WINDOW_KEYS: &[&str] = &["attention.sliding_window"];
+
+const FUSED_EXPERTS: &[Item] = &[
+    Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+    Required("ffn_gate_up_exps.weight", "n_embd, 2*n_ff, n_expert"),
+    Required("ffn_down_exps.weight", "n_ff, n_embd, n_expert"),
+    Optional("ffn_up_shexp.weight", "n_embd, 2*n_ff_shared"),
+    Optional("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+];

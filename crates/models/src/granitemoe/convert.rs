@@ -1,0 +1,125 @@
+//! Granite, dense and with experts.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::moe::halves;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
+use crate::convert::{Converter, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams};
+use crate::granite::convert::{PRE_TOKENIZERS, SCALES, complete, granite_keys};
+
+/// The experts, all in one tensor.
+pub(crate) const EXPERT_NAMES: Table = &[
+    ("model.layers.{}.block_sparse_moe.router.layer", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.block_sparse_moe.output_linear", "blk.{}.ffn_down_exps"),
+];
+
+/// Gates and what they gate, of all experts and of the one that is always asked.
+const EXPERTS: &str = "model.layers.{}.block_sparse_moe.input_linear.weight";
+
+const SHARED: &str = "model.layers.{}.shared_mlp.input_linear.weight";
+
+const SHARED_DOWN: &str = "model.layers.{}.shared_mlp.output_linear.weight";
+
+pub(crate) struct GraniteMoe;
+
+impl Converter for GraniteMoe {
+    fn classes(&self) -> &'static [&'static str] {
+        &[GRANITE_MOE_CLASS, GRANITE_MOE_SHARED]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "granitemoe"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "granitemoe"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        PRE_TOKENIZERS
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[EXPERT_NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &SCALES
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("num_local_experts", 8);
+        config.default("num_experts_per_tok", 2);
+        // Without experts, the one that is always asked is all there is.
+        if !has_experts(config)? {
+            let width = config.require_u32(&["shared_intermediate_size"], "its width")?;
+            config.set("intermediate_size", width);
+            config.set("num_experts_per_tok", 0);
+        }
+        complete(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        granite_keys(config, keys)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if let Some(&[block]) = captures(EXPERTS, name).as_deref() {
+            let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}_exps"));
+            let count = hparams::expert_count(config)?;
+            return Ok(Some(halves(names, count, hparams::feed_forward(config)?)));
+        }
+        let suffix = if has_experts(config)? { "_shexp" } else { "" };
+        if let Some(&[block]) = captures(SHARED, name).as_deref() {
+            let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}{suffix}"));
+            let width = config.require_u32(&["shared_intermediate_size"], "its width")?;
+            return Ok(Some(halves(names, 1, width)));
+        }
+        if let Some(&[block]) = captures(SHARED_DOWN, name).as_deref() {
+            return Ok(Some(Mapping::one(format!("blk.{block}.ffn_down{suffix}.weight"), [])));
+        }
+        Ok(None)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let count = |key| export::count(model, key).filter(|&count| count != 0);
+        let shared = "expert_shared_feed_forward_length";
+        let has_shared = count(shared).is_some();
+        let (class, model_type) = match has_shared {
+            true => (GRANITE_MOE_SHARED, "granitemoeshared"),
+            false => (GRANITE_MOE_CLASS, "granitemoe"),
+        };
+        let mut exported = exported
+            .class(class, model_type)
+            .patterns(count("expert_count").is_some().then_some(EXPERTS))
+            .patterns(has_shared.then_some([SHARED, SHARED_DOWN]).into_iter().flatten())
+            .fields(&[("expert_count", "num_local_experts"), (shared, "shared_intermediate_size")]);
+        // What is always asked bears the usual names only in dense models.
+        exported.patterns.retain(|name| !name.contains(".mlp."));
+        Some(exported)
+    }
+}
+
+const GRANITE_MOE_CLASS: &str = "GraniteMoeForCausalLM";
+
+const GRANITE_MOE_SHARED: &str = "GraniteMoeSharedForCausalLM";
+
+fn has_experts(config: &Config) -> Result<bool, Error> {
+    Ok(config.u32(&["num_local_experts"])?.is_some_and(|count| count > 0))
+}

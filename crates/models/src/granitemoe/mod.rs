@@ -1,0 +1,7 @@
+//! Architecture `granitemoe`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+#[cfg(feature = "convert")]
+pub(crate) mod granite_hybrid;
+pub(crate) mod schema;

@@ -1,0 +1,59 @@
+//! Metadata keys and tensors.
+
+use crate::granite::schema::SCALES;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+/// Both matrices of adapters that add to queries and so on, of which the first adds nothing.
+const SWITCHED: &[Item] = &[
+    Required("attn_q.lora_a", "n_embd, adapter_rank, n_adapter + 1"),
+    Required("attn_q.lora_b", "adapter_rank, n_q, n_adapter + 1"),
+    Required("attn_k.lora_a", "n_embd, adapter_rank, n_adapter + 1"),
+    Required("attn_k.lora_b", "adapter_rank, n_k, n_adapter + 1"),
+    Required("attn_v.lora_a", "n_embd, adapter_rank, n_adapter + 1"),
+    Required("attn_v.lora_b", "adapter_rank, n_v, n_adapter + 1"),
+    Required("attn_output.lora_a", "n_q, adapter_rank, n_adapter + 1"),
+    Required("attn_output.lora_b", "adapter_rank, n_embd, n_adapter + 1"),
+    Required("ffn_gate.lora_a", "n_embd, adapter_rank, n_adapter + 1"),
+    Required("ffn_gate.lora_b", "adapter_rank, n_ff, n_adapter + 1"),
+    Required("ffn_up.lora_a", "n_embd, adapter_rank, n_adapter + 1"),
+    Required("ffn_up.lora_b", "adapter_rank, n_ff, n_adapter + 1"),
+    Required("ffn_down.lora_a", "n_ff, adapter_rank, n_adapter + 1"),
+    Required("ffn_down.lora_b", "adapter_rank, n_embd, n_adapter + 1"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "graniteswitch",
+    note: "As granite, with adapters of which tokens of the text switch one on.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        &[
+            "logit_scale",
+            "adapters.count",
+            "adapters.lora_rank",
+            "adapters.token_ids_activate",
+            "adapters.token_ids_substitute",
+        ],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        EXPERT_KEYS,
+        SCALES,
+        &["vocab_size", "expert_shared_feed_forward_length", "adapters.router_gain"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(FUSED_QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(GATED_FFN),
+        All(SWITCHED),
+    ])],
+    ..Architecture::DEFAULT
+};

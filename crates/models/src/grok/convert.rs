@@ -1,0 +1,152 @@
+//! Grok 1 and 2.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::export::{has, number};
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
+use crate::convert::{Converter, ExpertSlot, Exported, Mapping, VocabularyKind, hparams};
+use crate::llama::convert::{experts_of_mixtral, patterns_of_mixtral};
+
+/// The first generation.
+const FIRST: Table = &[
+    ("transformer.in_out_embed", "token_embd"),
+    ("transformer.rms_norm", "output_norm"),
+    ("transformer.decoder_layer.{}.rms_norm", "blk.{}.attn_norm"),
+    ("transformer.decoder_layer.{}.multi_head_attention.query", "blk.{}.attn_q"),
+    ("transformer.decoder_layer.{}.multi_head_attention.key", "blk.{}.attn_k"),
+    ("transformer.decoder_layer.{}.multi_head_attention.value", "blk.{}.attn_v"),
+    ("transformer.decoder_layer.{}.multi_head_attention.linear", "blk.{}.attn_output"),
+    ("transformer.decoder_layer.{}.rms_norm_1", "blk.{}.attn_output_norm"),
+    ("transformer.decoder_layer.{}.rms_norm_2", "blk.{}.ffn_norm"),
+    ("transformer.decoder_layer.{}.rms_norm_3", "blk.{}.layer_output_norm"),
+    ("transformer.decoder_layer.{}.router", "blk.{}.ffn_gate_inp"),
+];
+
+const FIRST_EXPERTS: [(&str, &str); 3] = [
+    ("transformer.decoder_layer.{}.moe.{}.linear.weight", "ffn_gate_exps"),
+    ("transformer.decoder_layer.{}.moe.{}.linear_1.weight", "ffn_down_exps"),
+    ("transformer.decoder_layer.{}.moe.{}.linear_v.weight", "ffn_up_exps"),
+];
+
+/// The second, where it is not named like llama.
+const SECOND: Table = &[
+    ("model.layers.{}.pre_attn_norm", "blk.{}.attn_norm"),
+    ("model.layers.{}.post_attn_norm", "blk.{}.attn_output_norm"),
+    ("model.layers.{}.pre_moe_norm", "blk.{}.ffn_norm"),
+    ("model.layers.{}.post_moe_norm", "blk.{}.post_ffw_norm"),
+    ("model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"),
+];
+
+/// Keys, and the fields that state them beside those of most decoders.
+const FIELDS: &[(&str, &str)] = &[
+    ("expert_count", "num_local_experts"),
+    ("attn_logit_softcapping", "attn_logit_softcapping"),
+    ("router_logit_softcapping", "router_logit_softcapping"),
+    ("final_logit_softcapping", "final_logit_softcapping"),
+    ("attention.temperature_length", "attn_temperature_len"),
+    ("attention.output_scale", "attn_output_multiplier"),
+    ("embedding_scale", "embedding_multiplier_scale"),
+    ("logit_scale", "output_multiplier_scale"),
+];
+
+/// How positions are stretched, at the top of the configuration.
+const STRETCHED: [(&str, &str); 6] = [
+    ("rope.scaling.factor", "scaling_factor"),
+    ("rope.scaling.original_context_length", "original_max_position_embeddings"),
+    ("rope.scaling.yarn_ext_factor", "extrapolation_factor"),
+    ("rope.scaling.yarn_attn_factor", "attn_factor"),
+    ("rope.scaling.yarn_beta_fast", "beta_fast"),
+    ("rope.scaling.yarn_beta_slow", "beta_slow"),
+];
+
+const KIND: &str = "rope_type";
+
+/// Where scores are bounded if nothing is said.
+const BOUND: f32 = 30.0;
+
+pub(crate) struct Grok;
+
+impl Converter for Grok {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Grok1ForCausalLM", "GrokForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "grok"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "grok-1"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePieceElseBpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["grok-2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[FIRST, SECOND, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        FIELDS
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        for field in ["attn_logit_softcapping", "router_logit_softcapping"] {
+            keys.set(field, config.f32(&[field])?.unwrap_or(BOUND));
+        }
+        let bound = config.f32(&["final_logit_softcapping"])?;
+        keys.set_f32("final_logit_softcapping", bound.filter(|&bound| bound != 0.0));
+        keys.set_u32("expert_feed_forward_length", config.u32(&["moe_intermediate_size"])?);
+        let kind = config.find(&[KIND]).and_then(|(_, kind)| kind.as_str());
+        if matches!(kind, Some("yarn" | "original")) {
+            keys.set("rope.scaling.type", "yarn");
+            for (key, field) in STRETCHED {
+                match key.ends_with("context_length") {
+                    true => keys.set(key, config.require_u32(&[field], "how positions stretch")?),
+                    false => keys.set(key, config.require_f32(&[field], "how positions stretch")?),
+                }
+            }
+        }
+        let length = config.u32(&["attn_temperature_len"])?.filter(|&length| length > 0);
+        keys.set_u32("attention.temperature_length", length);
+        let usual = || Ok(f64::from(hparams::head_dim(config)?).powf(-0.5) as f32);
+        let scale = config.f32(&["attn_output_multiplier"])?;
+        keys.set("attention.output_scale", scale.map_or_else(usual, Ok::<_, Error>)?);
+        let require = |field: &str| config.require_f32(&[field], "by how much it scales");
+        keys.set("embedding_scale", require("embedding_multiplier_scale")?);
+        keys.set("logit_scale", require("output_multiplier_scale")?);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        for (foreign, ours) in FIRST_EXPERTS {
+            let Some(&[block, index]) = captures(foreign, name).as_deref() else { continue };
+            let slot = ExpertSlot { index, count: hparams::expert_count(config)? };
+            return Ok(Some(Mapping::slot(format!("blk.{block}.{ours}.weight"), slot)));
+        }
+        experts_of_mixtral(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let exported = match has(model, "blk.0.layer_output_norm.weight") {
+            true => exported.patterns(FIRST_EXPERTS.map(|(name, _)| name)),
+            false => exported
+                .without_names(FIRST)
+                .class("GrokForCausalLM", "grok-2")
+                .patterns(patterns_of_mixtral()),
+        };
+        if number(model, "rope.scaling.factor").is_none() {
+            return Some(exported);
+        }
+        Some(exported.fields(&STRETCHED).without(&["rope.scaling.type"]).set(KIND, "yarn"))
+    }
+}

@@ -1,0 +1,65 @@
+//! Grok 1 and 2.
+
+use gguf::Finding;
+use gguf_graph::{Function, GateFunction, Pairs, Stretch, ValueId};
+
+use crate::blocks::{Decoder, attention, decoder, experts, feed_forward, sharper};
+use crate::graph::Builder;
+
+/// Numbers of the first model, whose files have no keys for them.
+const EMBEDDING_SCALE: f32 = 78.383_67;
+
+const LOGIT_SCALE: f32 = 0.577_350_26;
+
+const ATTENTION_SCALE: f32 = 0.088_388_35;
+
+const ATTENTION_CAP: f32 = 30.0;
+
+/// The weights of experts stay what they are among all, as its authors have it (llama.cpp makes them
+/// sum to 1, and does not bound the scores). Contexts of more than 1024 tokens, where the second model
+/// sharpens attention, are attended to as shorter ones are, as llama.cpp does.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let embedding_scale = builder.stated("embedding_scale")?.unwrap_or(EMBEDDING_SCALE);
+    let logit_scale = builder.stated("logit_scale")?.unwrap_or(LOGIT_SCALE);
+    let attention_scale = builder.stated("attention.output_scale")?.unwrap_or(ATTENTION_SCALE);
+    let mut family = Decoder {
+        function: Function::GeluTanh,
+        embedding_scale,
+        logit_scale,
+        attention_scale: Some(attention_scale),
+        attention: |builder, x, _, mut attend| {
+            attend.soft_cap = attend.soft_cap.or(Some(ATTENTION_CAP));
+            attention(builder, x, &attend)
+        },
+        network,
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    // What the model states for YaRN multiplies what is usual there.
+    let factor = builder.stated("rope.scaling.yarn_attn_factor")?.unwrap_or(1.0);
+    for rotation in [&mut family.rotation, &mut family.window_rotation].into_iter().flatten() {
+        if let Stretch::Yarn { factor: by, .. } = rotation.stretch {
+            rotation.magnitude = factor * sharper(by, 1.0);
+        }
+    }
+    family.routing.normalize = false;
+    family.routing.function = GateFunction::Plain(Function::GeluTanh);
+    let cap = builder.stated("router_logit_softcapping")?;
+    family.routing.soft_cap = cap.filter(|cap| *cap > 0.0);
+    decoder(builder, &family)
+}
+
+/// Experts, in the second model beside a dense network, of which half the power counts each.
+fn network(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let routed = experts(builder, x, layer, decoder.routing)?;
+    if !builder.has("ffn_up.weight") {
+        return Ok(routed);
+    }
+    let dense = feed_forward(builder, x, decoder.function, "")?;
+    let both = builder.add(dense, routed);
+    Ok(builder.scale(both, std::f32::consts::FRAC_1_SQRT_2))
+}

@@ -1,0 +1,44 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "grok",
+    note: "Experts, beside a dense network in Grok 2.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[
+        HEADS,
+        ROPE,
+        &[
+            "attn_logit_softcapping",
+            "router_logit_softcapping",
+            "final_logit_softcapping",
+            "expert_feed_forward_length",
+            "attention.temperature_length",
+            "attention.output_scale",
+            "embedding_scale",
+            "logit_scale",
+        ],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        Required("attn_output_norm.weight", "n_embd"),
+        All(FFN_NORM),
+        Maybe(GATED_FFN),
+        Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+        Required("ffn_gate_exps.weight", "n_embd, n_ff_grok, n_expert"),
+        Required("ffn_up_exps.weight", "n_embd, n_ff_grok, n_expert"),
+        Required("ffn_down_exps.weight", "n_ff_grok, n_embd, n_expert"),
+        OneOf(&[
+            &[Required("layer_output_norm.weight", "n_embd")],
+            &[Required("post_ffw_norm.weight", "n_embd")],
+        ]),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,35 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "grovemoe",
+    note: "Experts of a group share a smaller one, `..._chexps`.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[
+        HEADS,
+        ROPE,
+        &[
+            "expert_feed_forward_length",
+            "expert_chunk_feed_forward_length",
+            "experts_per_group",
+            "expert_group_scale",
+        ],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(HEAD_NORMS),
+        All(FFN_NORM),
+        All(EXPERTS),
+        Required("ffn_gate_chexps.weight", "n_embd, n_ff_chunk, n_expert/n_grove"),
+        Required("ffn_up_chexps.weight", "n_embd, n_ff_chunk, n_expert/n_grove"),
+        Required("ffn_down_chexps.weight", "n_ff_chunk, n_embd, n_expert/n_grove"),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,27 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::architecture::{Architecture, Block};
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "hrm_text",
+    note: "Two stacks of layers, of which `block_count` tells how often each is run through altogether. Norms have no weights.",
+    required: &[SIZES, TRANSFORMER, RMS, &["hrm.layers_per_stack", "hrm.h_cycles", "hrm.l_cycles"]],
+    optional: &[HEADS, ROPE, &["embedding_scale", "hrm.prefix_lm"]],
+    tensors: &[All(EMBEDDING), All(TIED_OUTPUT), Required("hrm.z_l_init", "n_embd")],
+    blocks: &[Block {
+        prefix: "blk.",
+        from: "0",
+        to: "2*n_stack",
+        items: &[
+            Required("attn_q.weight", "n_embd, n_q"),
+            Required("attn_k.weight", "n_embd, n_k"),
+            Required("attn_v.weight", "n_embd, n_v"),
+            Required("attn_gate.weight", "n_embd, n_q"),
+            All(ATTN_OUTPUT),
+            All(GATED_FFN),
+        ],
+    }],
+    ..Architecture::DEFAULT
+};

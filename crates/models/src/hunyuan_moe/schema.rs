@@ -1,0 +1,30 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "hunyuan-moe",
+    note: "Experts beside one of full width, which is always asked.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[
+        HEADS,
+        ROPE,
+        &["expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_shared_count"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(HEAD_NORMS),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(EXPERTS),
+        Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+        Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+        Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,68 @@
+//! Hunyuan, dense, and what sees with it: norms of queries and keys, positions stretched by their base.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use crate::convert::export::number;
+use crate::convert::hparams::{Keys, Rope};
+use crate::convert::{Converter, Exported, hparams};
+use crate::hunyuan_dense;
+use crate::hunyuan_dense::convert::{HunyuanDense, export};
+
+/// Hunyuan that sees: positions have four dimensions.
+pub(crate) struct HunyuanVl;
+
+impl Converter for HunyuanVl {
+    fn base(&self) -> &'static dyn Converter {
+        &HunyuanDense
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["HunYuanVLForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "hunyuan_vl"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "hunyuan_vl"
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let fields = config.find(&["rope_parameters", "rope_scaling"]).map(|(_, fields)| fields);
+        let sections = SECTIONS.iter().find_map(|field| fields?.get(field)?.as_array());
+        let Some(sections) = sections else { return hunyuan_dense::convert::keys(config, keys) };
+        let rope = Rope::of(config)?;
+        let mut plain = config.clone();
+        let mut fields = fields.cloned().unwrap_or_default();
+        fields["rope_type"] = "default".into();
+        fields[SECTIONS[1]] = sections.clone().into();
+        plain.set("rope_scaling", fields);
+        plain.set("rope_parameters", Value::Null);
+        plain.set("rope_theta", rope.base.unwrap_or(hparams::DEFAULT_BASE));
+        hunyuan_dense::convert::keys(&plain, keys)?;
+        let context = hparams::context_length(config)?;
+        keys.set("rope.scaling.type", "none");
+        keys.set("rope.scaling.factor", rope.f64("factor")?.unwrap_or(1.0) as f32);
+        keys.set_f32("rope.scaling.alpha", rope.f64("alpha")?.map(|alpha| alpha as f32));
+        keys.set("rope.scaling.original_context_length", context);
+        Ok(())
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let Some(sections) = model.metadata().array("hunyuan_vl.rope.dimension_sections") else {
+            return export(model, exported);
+        };
+        let sections: Vec<_> = sections.iter().filter_map(|number| number.to_u64()).collect();
+        let scaling = json!({"type": "xdrope", "alpha": number(model, "rope.scaling.alpha"),
+        "factor": number(model, "rope.scaling.factor"), SECTIONS[0]: sections});
+        Some(exported.set("use_qk_norm", true).set("rope_scaling", scaling))
+    }
+}
+
+/// Dimensions that rotate for each dimension of positions: as the models state them, and as
+/// `transformers` does.
+const SECTIONS: [&str; 2] = ["xdrope_section", "mrope_section"];

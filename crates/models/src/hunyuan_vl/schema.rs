@@ -1,0 +1,17 @@
+//! Metadata keys and tensors.
+
+use crate::paddleocr::schema::LAYER;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "hunyuan_vl",
+    note: "As hunyuan-dense; positions have four dimensions.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["rope.dimension_sections", "rope.scaling.alpha"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[All(LAYER), All(HEAD_NORMS)])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,99 @@
+//! Hunyuan 3 with experts: norms of heads, a router by the sigmoid, layers that guess further tokens.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::export::{count, has};
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
+use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp};
+
+const NAMES: Table = &[
+    ("model.layers.{}.mlp.router.gate", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.mlp.shared_mlp.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.mlp.shared_mlp.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.mlp.shared_mlp.down_proj", "blk.{}.ffn_down_shexp"),
+    ("model.layers.{}.final_layernorm", "blk.{}.nextn.shared_head_norm"),
+];
+
+const ROUTER_BIAS: &str = "model.layers.{}.mlp.expert_bias";
+
+const SIGMOID: u32 = 2;
+
+pub(crate) struct HyV3;
+
+impl Converter for HyV3 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["HYV3ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "hy_v3"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "hy_v3"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["hy_v3", "hunyuan"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, moe::BESIDE_SHARED, mtp::NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("expert_weights_norm", "route_norm"), ("expert_weights_scale", "router_scaling_factor")]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
+        keys.stated(config)?;
+        keys.set("block_count", hparams::block_count(config)?.saturating_add(further.unwrap_or(0)));
+        let width = config.require_u32(moe::WIDTH, "the feed-forward width of an expert")?;
+        let shared = config.u32(&["num_shared_experts"])?.unwrap_or(1);
+        keys.set("expert_feed_forward_length", width);
+        keys.set("expert_shared_feed_forward_length", width.saturating_mul(shared));
+        keys.set("expert_weights_norm", config.bool("route_norm")?.unwrap_or(true));
+        keys.set("expert_weights_scale", config.f32(&["router_scaling_factor"])?.unwrap_or(1.0));
+        keys.set("expert_gating_func", SIGMOID);
+        keys.set_u32("nextn_predict_layers", further);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let blocks = hparams::block_count(config)?;
+        let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+        if block_of(name).is_some_and(|block| block >= blocks.saturating_add(further)) {
+            return Ok(Some(Mapping::Unknown));
+        }
+        if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
+            return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b"), [])));
+        }
+        let width = || config.require_u32(moe::WIDTH, "the feed-forward width of an expert");
+        moe::mapping(config, name, width)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let further = count(model, "nextn_predict_layers");
+        let blocks = count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
+        let width = count(model, "expert_feed_forward_length").filter(|&width| width > 0)?;
+        let shared = count(model, "expert_shared_feed_forward_length")? / width;
+        let exported = exported
+            .patterns([ROUTER_BIAS])
+            .patterns(moe::one_by_one())
+            .without(&["block_count"])
+            .set("num_hidden_layers", blocks)
+            .set("num_shared_experts", shared)
+            .set("qk_norm", has(model, "blk.0.attn_q_norm.weight"))
+            .set_some(mtp::COUNT, further);
+        Some(exported)
+    }
+}

@@ -1,0 +1,43 @@
+//! Metadata keys and tensors.
+
+use crate::exaone_moe::schema::ATTENTION;
+use crate::schema::architecture::Item::{All, Maybe, Optional, Required};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "hy_v3",
+    note: "Hunyuan 3. Layers have a feed-forward network or experts.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_feed_forward_length"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &["vocab_size", "nextn_predict_layers", "expert_shared_feed_forward_length"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_trunk",
+            items: &[All(ATTENTION), Item::OneOf(&[GATED_FFN, HY_EXPERTS])],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(ATTENTION), Maybe(GATED_FFN), Maybe(HY_EXPERTS), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};
+
+/// The name of the bias has no end.
+const HY_EXPERTS: &[Item] = &[
+    All(EXPERTS),
+    Optional("exp_probs_b", "n_expert"),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+];

@@ -1,0 +1,171 @@
+//! Hunyuan 4: compressed attention with gates and sinks, and several streams of the residual.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::export::{count, number};
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
+use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::deepseek2::convert::ATTENTION;
+use crate::deepseek32::convert::INDEXER;
+use crate::glm_dsa::convert::INDEXER_KINDS;
+use crate::{deepseek2, deepseek32};
+
+const NAMES: Table = &[("model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate")];
+
+/// Names without an end, and ours.
+const PARAMETERS: [(&str, &str); 10] = [
+    ("model.layers.{}.self_attn.learnable_sink_param", "blk.{}.attn_sinks.weight"),
+    ("model.layers.{}.hc_attn_layer.hc_pre.hc_fn", "blk.{}.hc_attn_fn.weight"),
+    ("model.layers.{}.hc_attn_layer.hc_pre.hc_base", "blk.{}.hc_attn_base.weight"),
+    ("model.layers.{}.hc_attn_layer.hc_pre.hc_scale", "blk.{}.hc_attn_scale.weight"),
+    ("model.layers.{}.hc_mlp_layer.hc_pre.hc_fn", "blk.{}.hc_ffn_fn.weight"),
+    ("model.layers.{}.hc_mlp_layer.hc_pre.hc_base", "blk.{}.hc_ffn_base.weight"),
+    ("model.layers.{}.hc_mlp_layer.hc_pre.hc_scale", "blk.{}.hc_ffn_scale.weight"),
+    ("model.hc_head.hc_head_fn", "output_hc_fn.weight"),
+    ("model.hc_head.hc_head_base", "output_hc_base.weight"),
+    ("model.hc_head.hc_head_scale", "output_hc_scale.weight"),
+];
+
+/// Streams: keys and fields.
+const STREAMS: [(&str, &str); 2] =
+    [("hyper_connection.epsilon", "hc_eps"), ("hyper_connection.magnitude", "hc_magnitude")];
+
+const STREAM_COUNT: &str = "hc_mult";
+
+const LIMIT: &str = "swiglu_limit";
+
+const KINDS: &str = "layer_types";
+
+const SIGMOID: u32 = 2;
+
+pub(crate) struct HyV4;
+
+impl Converter for HyV4 {
+    fn base(&self) -> &'static dyn Converter {
+        &deepseek2::convert::Deepseek2
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["HYV4ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "hy_v4"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "hy_v4"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["hy_v4", "hunyuan"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, ATTENTION, INDEXER, moe::BESIDE_SHARED, LLAMA_LIKE]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        deepseek2::convert::complete_third(config)?;
+        config.set("num_key_value_heads", hparams::head_count(config)?);
+        for field in ["n_group", "topk_group"] {
+            if config.u32(&[field])? == Some(1) {
+                config.set(field, Value::Null);
+            }
+        }
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        self::keys(config, keys)
+    }
+
+    fn skip_tensor(&self, _: &Config, name: &str) -> bool {
+        name.starts_with("model.mtp_layers.")
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special(config, name)
+    }
+
+    fn keeps_f32(&self, config: &Config, name: &str) -> bool {
+        name == "output.weight" && config.json()["enable_lm_head_fp32"] == true
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        export(model, exported)
+    }
+}
+
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    deepseek2::convert::keys(config, keys)?;
+    keys.set("expert_gating_func", SIGMOID);
+    let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)? as usize;
+    if let Some(limit) = config.f32(&[LIMIT])?.filter(|&limit| limit > 0.0) {
+        keys.set("swiglu_clamp_exp", Array::from(&vec![limit; blocks][..]));
+    }
+    keys.set(
+        "hyper_connection.count",
+        config.require_u32(&[STREAM_COUNT], "streams of the residual")?,
+    );
+    for (key, field) in STREAMS {
+        keys.set(key, config.require_f32(&[field], "a number of the streams")?);
+    }
+    if let Some(mut full) = with_indexer(config) {
+        deepseek32::convert::indexer_keys(config, keys)?;
+        full.truncate(blocks);
+        keys.set("attention.indexer.types", Array::from(&full[..]));
+    }
+    Ok(())
+}
+
+/// Which layers have an indexer of their own; `None` if none has.
+fn with_indexer(config: &Config) -> Option<Vec<bool>> {
+    let list = |field| config.find(&[field]).and_then(|(_, kinds)| kinds.as_array());
+    if let Some(kinds) = list(INDEXER_KINDS) {
+        return Some(kinds.iter().map(|kind| kind == "full").collect());
+    }
+    let is_sparse =
+        |kind: &Value| kind == "sparse_attention" || kind == "deepseek_sparse_attention";
+    let sparse: Vec<bool> = list(KINDS)?.iter().map(is_sparse).collect();
+    sparse.contains(&true).then_some(sparse)
+}
+
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    match parameter(&PARAMETERS, name) {
+        Some(mapping) => Ok(Some(mapping)),
+        None => deepseek2::convert::special(config, name),
+    }
+}
+
+/// What becomes of a tensor that these name, without an end or with one, and call ours.
+pub(crate) fn parameter(named: &[(&str, &str)], name: &str) -> Option<Mapping> {
+    let stem = name.strip_suffix(".weight").unwrap_or(name);
+    named
+        .iter()
+        .find_map(|(foreign, ours)| Some(Mapping::one(filled(ours, &captures(foreign, stem)?), [])))
+}
+
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let (class, model_type) = (exported.class, exported.model_type);
+    let mut exported = deepseek2::convert::export(model, exported)?
+        .class(class, model_type)
+        .patterns(PARAMETERS.map(|(name, _)| name))
+        .set(STREAM_COUNT, count(model, "hyper_connection.count")?);
+    for (key, field) in STREAMS {
+        exported = exported.set(field, number(model, key)?);
+    }
+    let metadata = model.metadata();
+    let limits = metadata.array("hy_v4.swiglu_clamp_exp");
+    let limit = limits.and_then(|limits| limits.iter().next()?.to_f64());
+    exported = exported.set_some(LIMIT, limit);
+    if let Some(kinds) = metadata.array("hy_v4.attention.indexer.types") {
+        let kind = |full: gguf::Value| if full.to_bool() == Some(true) { "full" } else { "shared" };
+        exported = exported.set(INDEXER_KINDS, kinds.iter().map(kind).collect::<Vec<_>>());
+    }
+    Some(exported)
+}

@@ -1,0 +1,80 @@
+//! InternLM2, and InternLM3, which is as llama.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{Converter, Exported, MappedTensor, Mapping, VocabularyKind, hparams};
+
+const NAMES: Table = &[
+    ("model.tok_embeddings", "token_embd"),
+    ("model.norm", "output_norm"),
+    ("output", "output"),
+    ("model.layers.{}.attention_norm", "blk.{}.attn_norm"),
+    ("model.layers.{}.attention.wo", "blk.{}.attn_output"),
+    ("model.layers.{}.ffn_norm", "blk.{}.ffn_norm"),
+    ("model.layers.{}.feed_forward.w1", "blk.{}.ffn_gate"),
+    ("model.layers.{}.feed_forward.w2", "blk.{}.ffn_down"),
+    ("model.layers.{}.feed_forward.w3", "blk.{}.ffn_up"),
+];
+
+const FUSED: &str = "model.layers.{}.attention.wqkv.weight";
+
+pub(crate) struct Internlm2;
+
+impl Converter for Internlm2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["InternLM2ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "internlm2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "internlm2"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::InternLm2
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)
+    }
+
+    // Queries, keys and values are one matrix: for each key head its queries, itself, its value.
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let Some(&[block]) = captures(FUSED, name).as_deref() else {
+            return Ok(None);
+        };
+        let heads = hparams::head_count(config)?;
+        let heads_kv = hparams::head_count_kv(config)?;
+        let head_dim = u64::from(hparams::width(config)? / heads);
+        let queries = u64::from(heads / heads_kv) * head_dim;
+        let pick = |start, len| Step::Pick { groups: heads_kv.into(), start, len };
+        let made = |part: &str, steps| MappedTensor {
+            name: format!("blk.{block}.{part}.weight"),
+            steps,
+            slot: None,
+        };
+        let turned = |heads: u32| Step::InterleaveHalves { heads: heads.into() };
+        Ok(Some(Mapping::Made(vec![
+            made("attn_q", vec![pick(0, queries), turned(heads)]),
+            made("attn_k", vec![pick(queries, head_dim), turned(heads_kv)]),
+            made("attn_v", vec![pick(queries + head_dim, head_dim)]),
+        ])))
+    }
+
+    // The bias is there where nothing is said.
+    fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.patterns([FUSED]).set("bias", false))
+    }
+}

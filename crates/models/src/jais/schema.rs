@@ -1,0 +1,20 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "jais",
+    note: "As GPT-2 with gates, and with ALiBi for positions.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, &["attention.max_alibi_bias"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(GPT_LAYER),
+        Required("ffn_gate.weight", "n_embd, n_ff"),
+        Required("ffn_gate.bias", "n_ff"),
+    ])],
+    ..Architecture::DEFAULT
+};

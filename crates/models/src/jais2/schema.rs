@@ -1,0 +1,22 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "jais2",
+    note: "Feed-forward layers have no gate: their activation is the square of what is positive.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        All(QKV),
+        All(ATTN_OUTPUT_BIAS),
+        All(FFN_NORM_BIAS),
+        All(FFN_BIAS),
+    ])],
+    ..Architecture::DEFAULT
+};

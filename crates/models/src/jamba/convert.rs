@@ -1,0 +1,173 @@
+//! Jamba: state spaces, attention in some layers, experts in some.
+
+use crate::schema::Hyper;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::export::{count, has};
+use crate::convert::hparams::Keys;
+use crate::convert::ssm::Sizes;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
+use crate::convert::{
+    Converter, ExpertSlot, Exported, Mapping, VocabularyKind, export, hparams, ssm,
+};
+
+const NAMES: Table = &[
+    ("model.final_layernorm", "output_norm"),
+    ("model.layers.{}.pre_ff_layernorm", "blk.{}.ffn_norm"),
+    ("model.layers.{}.feed_forward.router", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate"),
+    ("model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up"),
+    ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
+];
+
+/// Each expert's matrices: foreign name of one, our name of all.
+const EXPERTS: [(&str, &str); 3] = [
+    ("model.layers.{}.feed_forward.experts.{}.gate_proj.weight", "ffn_gate_exps"),
+    ("model.layers.{}.feed_forward.experts.{}.down_proj.weight", "ffn_down_exps"),
+    ("model.layers.{}.feed_forward.experts.{}.up_proj.weight", "ffn_up_exps"),
+];
+
+pub(crate) struct Jamba;
+
+impl Converter for Jamba {
+    fn classes(&self) -> &'static [&'static str] {
+        &["JambaForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "jamba"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "jamba"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Jamba
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, ssm::NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("ssm.conv_kernel", "mamba_d_conv"),
+            ("ssm.state_size", "mamba_d_state"),
+            ("ssm.time_step_rank", "mamba_dt_rank"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("mamba_proj_bias", false), ("mamba_conv_bias", true)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        for (field, usual) in [
+            ("mamba_expand", 2),
+            ("mamba_d_conv", 4),
+            ("mamba_d_state", 16),
+            ("attn_layer_period", 8),
+            ("attn_layer_offset", 4),
+            ("expert_layer_period", 2),
+            ("expert_layer_offset", 1),
+            ("num_experts", 16),
+            ("num_experts_per_tok", 2),
+        ] {
+            config.default(field, usual);
+        }
+        // `auto`, or nothing at all.
+        if config.find(&["mamba_dt_rank"]).is_none_or(|(_, rank)| !rank.is_u64()) {
+            config.set("mamba_dt_rank", hparams::width(config)?.div_ceil(16));
+        }
+        config.default("rms_norm_eps", 1e-6);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let sizes = sizes(config)?;
+        let blocks = hparams::block_count(config)?;
+        let heads = i32::try_from(hparams::head_count_kv(config)?).unwrap_or(i32::MAX);
+        let of_layer = |layer| Ok(if is_one(config, layer, "attn")? { heads } else { 0 });
+        let heads = (0..blocks).map(of_layer).collect::<Result<Vec<i32>, Error>>()?;
+        keys.set("block_count", blocks);
+        keys.set("context_length", hparams::context_length(config)?);
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("attention.head_count_kv", Array::from(&heads[..]));
+        keys.set("ssm.conv_kernel", sizes.kernel);
+        keys.set("ssm.inner_size", sizes.inner);
+        keys.set("ssm.state_size", sizes.state);
+        keys.set_u32("ssm.time_step_rank", config.u32(&["mamba_dt_rank"])?);
+        keys.set_f32(
+            "attention.layer_norm_rms_epsilon",
+            config.f32(&["layer_norm_epsilon", "rms_norm_eps"])?,
+        );
+        keys.set("expert_count", hparams::expert_count(config)?);
+        keys.set_u32("expert_used_count", config.u32(&["num_experts_per_tok"])?);
+        keys.file_type();
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        for (foreign, ours) in EXPERTS {
+            let found = captures(foreign, name);
+            let Some(&[block, index]) = found.as_deref() else { continue };
+            // A single expert is a feed-forward network.
+            if !is_one(config, block, "expert")? {
+                let ours = ours.trim_end_matches("_exps");
+                let is_first = index == 0;
+                let mapping = Mapping::one(format!("blk.{block}.{ours}.weight"), []);
+                return Ok(Some(if is_first { mapping } else { Mapping::Unknown }));
+            }
+            let count = hparams::expert_count(config)?;
+            let name = format!("blk.{block}.{ours}.weight");
+            return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
+        }
+        Ok(sizes(config)?.mapping(name))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let hyper = Hyper::of(model.metadata()).ok()?;
+        let blocks = count(model, "block_count")?.min(1 << 16);
+        let heads = |layer: &u64| hyper.u64_in("attention.head_count_kv", *layer).unwrap_or(0);
+        let is_routed = |layer: &u64| has(model, &format!("blk.{layer}.ffn_gate_inp.weight"));
+        // The first layer of a kind, and the second behind it.
+        let steps = |layers: Vec<u64>| match layers[..] {
+            [first, second, ..] => (first, second - first),
+            [first] => (first, blocks.max(1)),
+            [] => (blocks, blocks.max(1)),
+        };
+        let attention = steps((0..blocks).filter(|layer| heads(layer) > 0).collect());
+        let routed = steps((0..blocks).filter(is_routed).collect());
+        let exported = exported
+            .patterns(EXPERTS.map(|(name, _)| name))
+            .patterns(ssm::parameters())
+            .without(&["attention.head_count_kv"])
+            .set("num_key_value_heads", (0..blocks).map(|layer| heads(&layer)).max())
+            .set("attn_layer_offset", attention.0)
+            .set("attn_layer_period", attention.1)
+            .set("expert_layer_offset", routed.0)
+            .set("expert_layer_period", routed.1)
+            .set_some("mamba_expand", export::ratio(model, "ssm.inner_size", "embedding_length"));
+        Some(exported)
+    }
+}
+
+fn sizes(config: &Config) -> Result<Sizes, Error> {
+    let number = |field: &str| config.require_u32(&[field], "a size of the state space");
+    let inner = number("mamba_expand")?.saturating_mul(hparams::width(config)?);
+    let (kernel, state) = (number("mamba_d_conv")?, number("mamba_d_state")?);
+    Ok(Sizes { inner, kernel, state, heads: None })
+}
+
+/// Whether a layer is one of those that begin at an offset and follow in steps of a period.
+fn is_one(config: &Config, layer: u32, kind: &str) -> Result<bool, Error> {
+    let number = |part: &str| config.u32(&[&format!("{kind}_layer_{part}")]);
+    let period = number("period")?.unwrap_or(1).max(1);
+    let offset = number("offset")?.unwrap_or(0);
+    Ok(layer >= offset && (layer - offset).is_multiple_of(period))
+}

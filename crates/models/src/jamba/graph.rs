@@ -1,0 +1,22 @@
+//! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1, Nemotron-H.
+
+use gguf::Finding;
+use gguf_graph::Function;
+
+use crate::blocks::{Decoder, StateSpace, attention, decoder};
+use crate::graph::{Builder, Norm};
+use crate::nemotron_h::graph::is_state_space;
+
+/// Nothing rotates: states know the order.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder {
+        attention: |builder, x, _, attend| match is_state_space(builder) {
+            true => StateSpace::of(builder)?.first(builder, x, Some(attend.norm)),
+            false => attention(builder, x, &attend),
+        },
+        function: Function::Silu,
+        ..Decoder::plain(Norm::mean_square(builder)?)
+    };
+    family.routing.normalize = false;
+    decoder(builder, &family)
+}

@@ -1,0 +1,48 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, OneOf, Optional, Required, Unless, When};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) const ATTENTION: &[Item] =
+    &[All(QKV), All(ATTN_OUTPUT), Optional("attn_output.bias", "n_embd")];
+
+/// A state space of the first generation, whose rates, inputs and outputs are normalized.
+const FIRST: &[Item] = &[
+    Required("ssm_in.weight", "n_embd, 2*d_inner"),
+    Required("ssm_conv1d.weight", "d_conv, d_inner"),
+    Required("ssm_conv1d.bias", "d_inner"),
+    Required("ssm_x.weight", "d_inner, dt_rank + 2*d_state"),
+    Required("ssm_dt_norm.weight", "dt_rank"),
+    Required("ssm_b_norm.weight", "d_state"),
+    Required("ssm_c_norm.weight", "d_state"),
+    Required("ssm_dt.weight", "dt_rank, d_inner"),
+    Required("ssm_dt.bias", "d_inner"),
+    Required("ssm_a", "d_state, d_inner"),
+    Required("ssm_d", "d_inner"),
+    Required("ssm_out.weight", "d_inner, n_embd"),
+];
+
+const EXPERTS_OF_FULL_WIDTH: &[Item] = &[
+    Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+    Required("ffn_gate_exps.weight", "n_embd, n_ff, n_expert"),
+    Required("ffn_up_exps.weight", "n_embd, n_ff, n_expert"),
+    Required("ffn_down_exps.weight", "n_ff, n_embd, n_expert"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "jamba",
+    note: "Layers without heads of keys and values have a state space.",
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, EXPERT_KEYS],
+    optional: &[HEADS, &["vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        When("n_head_kv", ATTENTION),
+        Unless("n_head_kv", FIRST),
+        All(FFN_NORM),
+        OneOf(&[GATED_FFN, EXPERTS_OF_FULL_WIDTH]),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,86 @@
+//! Jina's BERT of the second generation: ALiBi of both sides, feed-forward layers with a gate.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::bert;
+use crate::bert::convert::{export_of_labels, token_types};
+use crate::convert::hparams::Keys;
+use crate::convert::sentence_transformers::module_files;
+use crate::convert::tensor_names::{Table, renamed};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+
+const NAMES: Table = &[
+    ("embeddings.word_embeddings", "token_embd"),
+    ("embeddings.token_type_embeddings", "token_types"),
+    ("embeddings.LayerNorm", "token_embd_norm"),
+    ("encoder.layer.{}.attention.self.query", "blk.{}.attn_q"),
+    ("encoder.layer.{}.attention.self.key", "blk.{}.attn_k"),
+    ("encoder.layer.{}.attention.self.value", "blk.{}.attn_v"),
+    ("encoder.layer.{}.attention.self.layer_norm_q", "blk.{}.attn_q_norm"),
+    ("encoder.layer.{}.attention.self.layer_norm_k", "blk.{}.attn_k_norm"),
+    ("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output"),
+    ("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm"),
+    ("encoder.layer.{}.mlp.gated_layers", "blk.{}.ffn_up"),
+    ("encoder.layer.{}.mlp.wo", "blk.{}.ffn_down"),
+    ("encoder.layer.{}.mlp.layernorm", "blk.{}.layer_output_norm"),
+    // The model for code.
+    ("encoder.layer.{}.layer_norm_1", "blk.{}.attn_norm_2"),
+    ("encoder.layer.{}.mlp.up_gated_layer", "blk.{}.ffn_up"),
+    ("encoder.layer.{}.mlp.down_layer", "blk.{}.ffn_down"),
+    ("encoder.layer.{}.layer_norm_2", "blk.{}.layer_output_norm"),
+];
+
+pub(crate) struct JinaBert;
+
+impl Converter for JinaBert {
+    fn classes(&self) -> &'static [&'static str] {
+        &["JinaBertModel", "JinaBertForMaskedLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "jina-bert-v2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "bert"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Encoder
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["jina-v2-en"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("attention.layer_norm_epsilon", "layer_norm_eps")]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        bert::convert::keys_of(config, keys, 0)
+    }
+
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let name = name.strip_prefix("bert.").unwrap_or(name);
+        if bert::convert::is_of_training(name) || name.starts_with("pooler.dense.") {
+            return Ok(Some(Mapping::Dropped));
+        }
+        Ok(renamed(name, &[NAMES]).map(|ours| Mapping::one(ours, [])))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let exported = exported
+            .set("type_vocab_size", token_types(model))
+            .set("position_embedding_type", "alibi")
+            .set("feed_forward_type", "geglu")
+            .files(module_files(model));
+        Some(export_of_labels(model, exported))
+    }
+}

@@ -1,0 +1,36 @@
+//! Metadata keys and tensors.
+
+use crate::bert::schema::{ATTENTION, BIASES_AND_NORM, OPTIONAL, TYPES};
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "jina-bert-v2",
+    note: "ALiBi of both sides with a bias of 8, without a key; feed-forward with a gate.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: OPTIONAL,
+    tensors: &[
+        All(EMBEDDING),
+        All(TYPES),
+        All(EMBEDDING_NORM),
+        Optional("cls.weight", "n_embd, 1"),
+        Optional("cls.bias", "1"),
+    ],
+    blocks: &[layers(&[
+        All(ATTENTION),
+        Optional("attn_q_norm.weight", "n_embd"),
+        Optional("attn_q_norm.bias", "n_embd"),
+        Optional("attn_k_norm.weight", "n_embd"),
+        Optional("attn_k_norm.bias", "n_embd"),
+        Optional("attn_norm_2.weight", "n_embd"),
+        Optional("attn_norm_2.bias", "n_embd"),
+        // In older files gates stand apart, in newer ones above what they gate.
+        Optional("ffn_gate.weight", "n_embd, n_ff"),
+        Required("ffn_up.weight", "n_embd, untold"),
+        Required("ffn_down.weight", "n_ff, n_embd"),
+        All(BIASES_AND_NORM),
+    ])],
+    ..Architecture::DEFAULT
+};

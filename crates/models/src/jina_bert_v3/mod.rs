@@ -1,0 +1,3 @@
+//! Architecture `jina-bert-v3`.
+
+pub(crate) mod schema;

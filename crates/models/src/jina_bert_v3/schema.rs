@@ -1,0 +1,17 @@
+//! Metadata keys and tensors.
+
+use crate::bert::schema::{ATTENTION, FEED_FORWARD, TYPES};
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "jina-bert-v3",
+    note: "Rotary positions, feed-forward without a gate.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE, &["attention.causal", "pooling_type", "vocab_size"]],
+    tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
+    blocks: &[layers(&[All(ATTENTION), All(FEED_FORWARD)])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,219 @@
+//! Kimi K3: as Kimi Linear, where layers attend to what earlier ones gave, and experts read less than the model's
+//! width.
+
+use crate::schema::Hyper;
+use gguf::{Array, Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::{Map, Value};
+
+use crate::convert::export::{count, number};
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
+use crate::convert::{Converter, Exported, Mapping, Values, VocabularyKind, hparams};
+use crate::deepseek2::convert::ATTENTION;
+use crate::kimi_linear;
+use crate::kimi_linear::convert::DECAY;
+
+const NAMES: Table = &[
+    ("model.layers.{}.block_sparse_moe.routed_expert_down_proj", "blk.{}.ffn_routed_down"),
+    ("model.layers.{}.block_sparse_moe.routed_expert_up_proj", "blk.{}.ffn_routed_up"),
+    ("model.layers.{}.block_sparse_moe.routed_expert_norm", "blk.{}.ffn_routed_norm"),
+];
+
+/// What a norm and a matrix of one row, of which only the product counts, begin with; and the product.
+const SCORES: [(&str, &str); 3] = [
+    ("model.layers.{}.self_attention_res", "blk.{}.attn_res_score.weight"),
+    ("model.layers.{}.mlp_res", "blk.{}.ffn_res_score.weight"),
+    ("model.output_attn_res", "output_res_score.weight"),
+];
+
+const NORM: &str = "_norm.weight";
+
+const ROW: &str = "_proj.weight";
+
+/// Set by them: the products by our names.
+const PRODUCTS: &str = "residual_scores";
+
+const GATE: &str = "model.layers.{}.self_attn.g_proj.weight";
+
+const SIGMOID: u32 = 2;
+
+pub(crate) struct KimiK3;
+
+impl Converter for KimiK3 {
+    fn base(&self) -> &'static dyn Converter {
+        &kimi_linear::convert::KimiLinear
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["KimiK3ForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "kimi-k3"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "kimi_k3"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::BpeWithEnd
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, kimi_linear::convert::NAMES, ATTENTION, LLAMA_LIKE]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("mla_use_nope", true)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
+        for (field, only) in [("hidden_act", "situ"), ("moe_router_activation_func", "sigmoid")] {
+            match config.find(&[field]) {
+                None => return Err(config.missing(field, "what the model computes with")),
+                Some((_, stated)) if stated == only => {}
+                Some((_, stated)) => return Err(hparams::not_computed(config, field, stated)),
+            }
+        }
+        Ok(())
+    }
+
+    fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
+        let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)?;
+        let mut products = Map::new();
+        let whole: Vec<u32> = (0..blocks).collect();
+        for (stem, ours) in SCORES {
+            let layers: Vec<&[u32]> = match stem.contains("{}") {
+                true => whole.chunks(1).collect(),
+                false => vec![&[]],
+            };
+            for layer in layers {
+                let part = |end: &str| {
+                    values.require(&(filled(stem, layer) + end), "what scores earlier layers")
+                };
+                let product = part(NORM)?.into_iter().zip(part(ROW)?).map(|(norm, row)| norm * row);
+                products.insert(filled(ours, layer), product.collect());
+            }
+        }
+        config.set(PRODUCTS, products);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let number =
+            |field: &str| config.require_u32(&[field], "a width of attention or of experts");
+        let factor = |field: &str| config.require_f32(&[field], "a number of the activation");
+        let mut shared = config.clone();
+        shared.set("num_key_value_heads", 1);
+        keys.stated(&shared)?;
+        keys.vocab_size(config)?;
+        keys.set("attention.head_count_kv", Array::from(&kimi_linear::convert::heads(config)?[..]));
+        let linear = kimi_linear::convert::linear(config);
+        let of_linear = |field: &str| linear.require_u32(&[field], "a size of linear attention");
+        keys.set("ssm.conv_kernel", of_linear("short_conv_kernel_size")?);
+        keys.set("kda.head_dim", of_linear("head_dim")?);
+        keys.set_f32("kda.gate_lower_bound", linear.f32(&["gate_lower_bound"])?);
+        let (rank, rotated) = (number("kv_lora_rank")?, number("qk_rope_head_dim")?);
+        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
+        keys.set("attention.kv_lora_rank", rank);
+        keys.set("rope.dimension_count", rotated);
+        keys.set("attention.key_length", rank.saturating_add(rotated));
+        keys.set("attention.value_length", rank);
+        keys.set("attention.key_length_mla", number("qk_nope_head_dim")?.saturating_add(rotated));
+        keys.set("attention.value_length_mla", number("v_head_dim")?);
+        keys.set("expert_feed_forward_length", number("moe_intermediate_size")?);
+        keys.set("expert_shared_count", number("num_shared_experts")?);
+        let dense = config.u32(&["first_k_dense_replace"])?;
+        let dense = dense.ok_or_else(|| config.missing("first_k_dense_replace", "dense layers"))?;
+        keys.set("leading_dense_block_count", dense);
+        let scale = config.require_f32(&["routed_scaling_factor"], "the factor of experts")?;
+        keys.set("expert_weights_scale", scale);
+        keys.set("expert_weights_norm", config.bool("moe_renormalize")?.unwrap_or(false));
+        keys.set("expert_gating_func", SIGMOID);
+        keys.set_u32("expert_latent_length", config.u32(&["routed_expert_hidden_size"])?);
+        keys.set("activation.situ_beta", factor("activation_situ_beta")?);
+        keys.set("activation.situ_linear_beta", factor("activation_situ_linear_beta")?);
+        keys.set("attn_res.block_size", number("attn_res_block_size")?);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        export(model, exported)
+    }
+}
+
+fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    for (stem, ours) in SCORES {
+        let numbers = |end: &str| captures(&format!("{stem}{end}"), name);
+        if numbers(NORM).is_some() {
+            return Ok(Some(Mapping::Dropped));
+        }
+        if let Some(numbers) = numbers(ROW) {
+            let ours = filled(ours, &numbers);
+            let product = config.part(PRODUCTS).f32s(&ours)?.unwrap_or_default();
+            return Ok(Some(Mapping::Behind(vec![(ours, product)], Vec::new())));
+        }
+    }
+    let of_block = |pattern| match captures(pattern, name).as_deref() {
+        Some(&[block]) => Some(block),
+        _ => None,
+    };
+    if let Some(block) = of_block(GATE) {
+        let heads = kimi_linear::convert::heads(config)?;
+        let part = match heads.get(block as usize) {
+            Some(0) => "ssm_g",
+            _ => "attn_gate",
+        };
+        return Ok(Some(Mapping::one(format!("blk.{block}.{part}.weight"), [])));
+    }
+    if let Some(block) = of_block(DECAY) {
+        return kimi_linear::convert::flat_decay(config, block).map(Some);
+    }
+    kimi_linear::convert::special(config, name)
+}
+
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let hyper = Hyper::of(model.metadata()).ok()?;
+    let (class, model_type) = (exported.class, exported.model_type);
+    let mut exported = kimi_linear::convert::export(model, exported)?
+        .class(class, model_type)
+        .patterns([GATE])
+        .set("mla_use_nope", true)
+        .set("hidden_act", "situ")
+        .set("moe_router_activation_func", "sigmoid")
+        .set("moe_renormalize", hyper.bool("expert_weights_norm").unwrap_or(false))
+        .set("activation_situ_beta", number(model, "activation.situ_beta")?)
+        .set("activation_situ_linear_beta", number(model, "activation.situ_linear_beta")?)
+        .set("attn_res_block_size", count(model, "attn_res.block_size")?)
+        .set_some("routed_expert_hidden_size", count(model, "expert_latent_length"));
+    if let Some(bound) = number(model, "kda.gate_lower_bound") {
+        let linear = exported.config.get_mut(kimi_linear::convert::LINEAR)?;
+        linear["gate_lower_bound"] = bound.into();
+    }
+    // The product becomes the norm, of ones.
+    let mut products = Map::new();
+    for tensor in model.tensors() {
+        let name = &*tensor.info.name;
+        let found = SCORES.iter().find_map(|(stem, ours)| Some((*stem, captures(ours, name)?)));
+        let Some((stem, numbers)) = found else { continue };
+        let mut bytes = vec![0; usize::try_from(tensor.info.byte_len()?).ok()?];
+        tensor.read_at(&mut bytes, 0).ok()?;
+        let product = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+        let product: Vec<f32> = product.collect();
+        let stem = filled(stem, &numbers);
+        products.insert(name.to_owned(), Value::from(product.clone()));
+        let row = Shape::new(&[product.len() as u64, 1])?;
+        exported = exported.row_of_ones(format!("{stem}{ROW}"), row);
+        exported = exported.vector(format!("{stem}{NORM}"), product);
+        exported.replaced.push(name.to_owned());
+    }
+    Some(exported.unwritten(PRODUCTS, products.into()))
+}

@@ -1,0 +1,99 @@
+//! Metadata keys and tensors.
+
+use crate::deepseek2::schema::ATTENTION;
+use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const K3_DELTA: &[Item] = &[
+    All(ATTN_NORM),
+    Required("attn_q.weight", "n_embd, n_head*kda_head"),
+    Required("attn_k.weight", "n_embd, n_head*kda_head"),
+    Required("attn_v.weight", "n_embd, n_head*kda_head"),
+    Required("attn_output.weight", "n_head*kda_head, n_embd"),
+    Required("ssm_conv1d_q.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_k.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_v.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_f_a.weight", "n_embd, kda_head"),
+    Required("ssm_f_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_g.weight", "n_embd, n_head*kda_head"),
+    Required("ssm_beta.weight", "n_embd, n_head"),
+    Required("ssm_a", "n_head"),
+    Required("ssm_dt.bias", "n_head*kda_head"),
+    Required("ssm_norm.weight", "kda_head"),
+    All(FFN_NORM),
+];
+
+const K3_ATTENTION: &[Item] = &[
+    When("n_head_kv", &[All(ATTENTION), Optional("attn_gate.weight", "n_embd, n_head*mla_v")]),
+    Unless("n_head_kv", K3_DELTA),
+    Required("attn_res_score.weight", "n_embd"),
+    Required("ffn_res_score.weight", "n_embd"),
+];
+
+const K3_EXPERTS: &[Item] = &[
+    Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+    Optional("exp_probs_b.bias", "n_expert"),
+    Required("ffn_gate_exps.weight", "n_latent_exp, n_ff_exp, n_expert"),
+    Required("ffn_up_exps.weight", "n_latent_exp, n_ff_exp, n_expert"),
+    Required("ffn_down_exps.weight", "n_ff_exp, n_latent_exp, n_expert"),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_exp*n_expert_shared, n_embd"),
+    Optional("ffn_routed_down.weight", "n_embd, n_latent_exp"),
+    Optional("ffn_routed_up.weight", "n_latent_exp, n_embd"),
+    Optional("ffn_routed_norm.weight", "untold"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "kimi-k3",
+    note: "As kimi-linear; layers attend to what earlier ones gave, and experts may read less than the width.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &[
+            "attention.kv_lora_rank",
+            "ssm.conv_kernel",
+            "kda.head_dim",
+            "activation.situ_beta",
+            "activation.situ_linear_beta",
+            "attn_res.block_size",
+        ],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "kda.gate_lower_bound",
+            "attention.q_lora_rank",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+            "expert_latent_length",
+        ],
+    ],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(OUTPUT),
+        Required("output_res_score.weight", "n_embd"),
+    ],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(K3_ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(K3_ATTENTION), All(K3_EXPERTS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,219 @@
+//! Kimi Linear: delta attention in most layers, compressed attention in the others.
+
+use crate::schema::Hyper;
+use gguf::{Array, Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use crate::convert::assembly::vector_shape;
+use crate::convert::export::count;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
+use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
+
+pub(crate) const NAMES: Table = &[
+    ("model.layers.{}.self_attn.q_conv1d", "blk.{}.ssm_conv1d_q"),
+    ("model.layers.{}.self_attn.k_conv1d", "blk.{}.ssm_conv1d_k"),
+    ("model.layers.{}.self_attn.v_conv1d", "blk.{}.ssm_conv1d_v"),
+    ("model.layers.{}.self_attn.f_a_proj", "blk.{}.ssm_f_a"),
+    ("model.layers.{}.self_attn.f_b_proj", "blk.{}.ssm_f_b"),
+    ("model.layers.{}.self_attn.b_proj", "blk.{}.ssm_beta"),
+    ("model.layers.{}.self_attn.g_a_proj", "blk.{}.ssm_g_a"),
+    ("model.layers.{}.self_attn.g_b_proj", "blk.{}.ssm_g_b"),
+    ("model.layers.{}.self_attn.o_norm", "blk.{}.ssm_norm"),
+    ("model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.block_sparse_moe.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.block_sparse_moe.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.block_sparse_moe.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
+];
+
+pub(crate) const DECAY: &str = "model.layers.{}.self_attn.A_log";
+
+pub(crate) const RATE: &str = "model.layers.{}.self_attn.dt_bias";
+
+const ROUTER_BIAS: &str = "model.layers.{}.block_sparse_moe.gate.e_score_correction_bias";
+
+/// Each expert's matrices: foreign name of one, our name of all.
+const EXPERTS: [(&str, &str); 3] = [
+    ("model.layers.{}.block_sparse_moe.experts.{}.w1.weight", "ffn_gate_exps"),
+    ("model.layers.{}.block_sparse_moe.experts.{}.w2.weight", "ffn_down_exps"),
+    ("model.layers.{}.block_sparse_moe.experts.{}.w3.weight", "ffn_up_exps"),
+];
+
+pub(crate) const LINEAR: &str = "linear_attn_config";
+
+const FULL: &str = "full_attn_layers";
+
+const SIGMOID: u64 = 2;
+
+pub(crate) struct KimiLinear;
+
+impl Converter for KimiLinear {
+    fn classes(&self) -> &'static [&'static str] {
+        &["KimiLinearForCausalLM", "KimiLinearModel"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "kimi-linear"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "kimi_linear"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["kimi-k2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, ATTENTION, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("expert_used_count", "num_experts_per_token"),
+            ("expert_shared_count", "num_shared_experts"),
+            ("expert_weights_scale", "routed_scaling_factor"),
+            ("leading_dense_block_count", "first_k_dense_replace"),
+            ("expert_group_used_count", "topk_group"),
+            ("attention.kv_lora_rank", "kv_lora_rank"),
+            ("attention.value_length_mla", "v_head_dim"),
+            ("rope.dimension_count", "qk_rope_head_dim"),
+        ]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let number =
+            |field: &str| config.require_u32(&[field], "a width of attention or of experts");
+        let mut shared = config.clone();
+        shared.set("num_key_value_heads", 1);
+        keys.stated(&shared)?;
+        keys.vocab_size(config)?;
+        keys.set("attention.head_count_kv", Array::from(&heads(config)?[..]));
+        let linear = linear(config);
+        keys.set_u32("ssm.conv_kernel", linear.u32(&["short_conv_kernel_size"])?);
+        keys.set_u32("kda.head_dim", linear.u32(&["head_dim"])?);
+        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
+        let (rank, rotated) = (number("kv_lora_rank")?, number("qk_rope_head_dim")?);
+        keys.set("attention.kv_lora_rank", rank);
+        keys.set("rope.dimension_count", rotated);
+        keys.set("attention.key_length", rank.saturating_add(rotated));
+        keys.set("attention.key_length_mla", number("qk_nope_head_dim")?.saturating_add(rotated));
+        keys.set("attention.value_length_mla", number("v_head_dim")?);
+        keys.set("expert_feed_forward_length", number("moe_intermediate_size")?);
+        keys.set("expert_shared_count", number("num_shared_experts")?);
+        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special(config, name)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        steps_of(config, name, linear(config).u32(&["head_dim"])?.unwrap_or(0))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        export(model, exported)
+    }
+}
+
+/// What is said of linear attention.
+pub(crate) fn linear(config: &Config) -> Config {
+    config.part(LINEAR)
+}
+
+/// Heads of keys and values of each layer: none where attention is linear.
+pub(crate) fn heads(config: &Config) -> Result<Vec<i32>, Error> {
+    let linear = linear(config);
+    let full = linear.find(&[FULL]).and_then(|(_, layers)| layers.as_array());
+    let Some(full) = full else {
+        let what = format!("has no field `{FULL}` in `{LINEAR}` (which layers see all)");
+        let help = "take the file from the model's repository";
+        return Err(Error::input("config-field-missing", config.path(), what, help));
+    };
+    // Counted from 1.
+    let of_layer = |layer| i32::from(full.iter().any(|full| full.as_u64() == Some(layer)));
+    Ok((1..=u64::from(hparams::block_count(config)?)).map(of_layer).collect())
+}
+
+/// What becomes of [`DECAY`] where it has a row for all heads.
+pub(crate) fn flat_decay(config: &Config, block: u32) -> Result<Mapping, Error> {
+    let flat = vector_shape(hparams::head_count(config)?.into());
+    let steps = [Step::Map(Function::MinusExp), Step::Reshape { from: flat, to: flat }];
+    Ok(Mapping::one(format!("blk.{block}.ssm_a"), steps))
+}
+
+pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    if let Some(one) = moe::one_of(&EXPERTS, name, || hparams::expert_count(config))? {
+        return Ok(Some(one));
+    }
+    let of_block = |pattern| match captures(pattern, name).as_deref() {
+        Some(&[block]) => Some(block),
+        _ => None,
+    };
+    if let Some(block) = of_block(KEYS_AND_VALUES) {
+        return keys_and_values(config, block).map(Some);
+    }
+    let made = of_block(DECAY)
+        .map(|block| Mapping::one(format!("blk.{block}.ssm_a"), [Step::Map(Function::MinusExp)]))
+        .or(of_block(RATE).map(|block| Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])))
+        .or(moe::router_bias(ROUTER_BIAS, name));
+    Ok(made)
+}
+
+/// Every channel is a convolution of its own, in four dimensions; heads have so many channels.
+pub(crate) fn steps_of(config: &Config, name: &str, width: u32) -> Result<Vec<Step>, Error> {
+    if !name.contains(".ssm_conv1d_") {
+        return Ok(Vec::new());
+    }
+    const KERNEL: &[&str] = &["short_conv_kernel_size"];
+    let kernel = match linear(config).u32(KERNEL)? {
+        Some(kernel) => u64::from(kernel),
+        None => config.require_u32(KERNEL, "a size of linear attention")?.into(),
+    };
+    let channels = u64::from(width) * u64::from(hparams::head_count(config)?);
+    let shape = |dims: &[u64]| {
+        Shape::new(dims).unwrap_or_else(|| unreachable!("four dimensions are no more than four"))
+    };
+    let (from, to) = (shape(&[kernel, 1, channels]), shape(&[kernel, 1, channels, 1]));
+    Ok(vec![Step::Reshape { from, to }])
+}
+
+pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let hyper = Hyper::of(model.metadata()).ok()?;
+    let number = |key| count(model, key);
+    let blocks = number("block_count")?.min(1 << 16);
+    let is_full = |layer: &u64| hyper.u64_in("attention.head_count_kv", *layer).unwrap_or(0) > 0;
+    let (full, linear): (Vec<u64>, Vec<u64>) = (0..blocks).partition(is_full);
+    let from_one = |layers: Vec<u64>| layers.into_iter().map(|layer| layer + 1).collect::<Vec<_>>();
+    let heads = number("attention.head_count")?;
+    let rotated = number("rope.dimension_count")?;
+    let linear = json!({FULL: from_one(full), "kda_layers": from_one(linear), "num_heads": heads,
+        "head_dim": number("kda.head_dim"), "short_conv_kernel_size": number("ssm.conv_kernel")});
+    let gate = match number("expert_gating_func") {
+        Some(SIGMOID) => Some("sigmoid"),
+        Some(1) => Some("softmax"),
+        _ => None,
+    };
+    let exported = exported
+        .patterns([DECAY, RATE, ROUTER_BIAS, KEYS_AND_VALUES])
+        .patterns(EXPERTS.map(|(name, _)| name))
+        .without(&["attention.head_count_kv", "attention.key_length"])
+        .set("num_key_value_heads", heads)
+        .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rotated)?)
+        .set("q_lora_rank", number("attention.q_lora_rank").map_or(Value::Null, Value::from))
+        .set_some("moe_router_activation_func", gate)
+        .set(LINEAR, linear);
+    Some(exported)
+}

@@ -1,0 +1,66 @@
+//! Metadata keys and tensors.
+
+use crate::deepseek2::schema::ATTENTION;
+use crate::schema::architecture::Item::{All, Required, Unless, When};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+/// Delta attention, whose queries, keys and values pass convolutions of their own.
+const DELTA: &[Item] = &[
+    Required("attn_q.weight", "n_embd, n_head*kda_head"),
+    Required("attn_k.weight", "n_embd, n_head*kda_head"),
+    Required("attn_v.weight", "n_embd, n_head*kda_head"),
+    Required("attn_output.weight", "n_head*kda_head, n_embd"),
+    Required("ssm_conv1d_q.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_k.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_conv1d_v.weight", "d_conv, 1, n_head*kda_head"),
+    Required("ssm_f_a.weight", "n_embd, kda_head"),
+    Required("ssm_f_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_g_a.weight", "n_embd, kda_head"),
+    Required("ssm_g_b.weight", "kda_head, n_head*kda_head"),
+    Required("ssm_beta.weight", "n_embd, n_head"),
+    Required("ssm_a", "1, n_head"),
+    Required("ssm_dt.bias", "n_head*kda_head"),
+    Required("ssm_norm.weight", "kda_head"),
+    All(ATTN_NORM),
+    All(FFN_NORM),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "kimi-linear",
+    note: "Layers without heads of keys and values have delta attention.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["attention.kv_lora_rank", "ssm.conv_kernel", "kda.head_dim"],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        ROUTED_KEYS,
+        &[
+            "vocab_size",
+            "attention.q_lora_rank",
+            "attention.key_length_mla",
+            "attention.value_length_mla",
+        ],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", DELTA), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", DELTA), All(ROUTED_EXPERTS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

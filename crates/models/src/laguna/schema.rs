@@ -1,0 +1,37 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, OneOf, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+use crate::step35::schema::EXPERTS_BESIDE;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "laguna",
+    note: "What attention gives is gated, by head or by element.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["leading_dense_block_count", "expert_feed_forward_length"],
+    ],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        ROUTED_KEYS,
+        &["vocab_size", "expert_shared_feed_forward_length", "rope.dimension_count_swa"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(HEAD_NORMS),
+        Required("attn_gate.weight", "n_embd, untold"),
+        All(FFN_NORM),
+        OneOf(&[GATED_FFN, EXPERTS_BESIDE]),
+    ])],
+    ..Architecture::DEFAULT
+};

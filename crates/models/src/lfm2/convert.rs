@@ -1,0 +1,278 @@
+//! LFM2: short convolutions in most layers, attention in some; dense, and with experts.
+
+use crate::schema::Hyper;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{
+    Converter, Exported, Mapping, VocabularyKind, export, hparams, sentence_transformers,
+    tensor_names,
+};
+
+pub(crate) const NAMES: Table = &[
+    ("model.embed_tokens", "token_embd"),
+    // As llama.cpp calls it in this architecture.
+    ("model.embedding_norm", "token_embd_norm"),
+    ("lm_head", "output"),
+    ("model.layers.{}.operator_norm", "blk.{}.attn_norm"),
+    ("model.layers.{}.ffn_norm", "blk.{}.ffn_norm"),
+    ("model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"),
+    ("model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"),
+    ("model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"),
+    ("model.layers.{}.self_attn.out_proj", "blk.{}.attn_output"),
+    ("model.layers.{}.self_attn.q_layernorm", "blk.{}.attn_q_norm"),
+    ("model.layers.{}.self_attn.k_layernorm", "blk.{}.attn_k_norm"),
+    ("model.layers.{}.conv.conv", "blk.{}.shortconv.conv"),
+    ("model.layers.{}.conv.in_proj", "blk.{}.shortconv.in_proj"),
+    ("model.layers.{}.conv.out_proj", "blk.{}.shortconv.out_proj"),
+    ("model.layers.{}.feed_forward.w1", "blk.{}.ffn_gate"),
+    ("model.layers.{}.feed_forward.w2", "blk.{}.ffn_down"),
+    ("model.layers.{}.feed_forward.w3", "blk.{}.ffn_up"),
+    ("model.layers.{}.feed_forward.gate", "blk.{}.ffn_gate_inp"),
+];
+
+pub(crate) const KERNEL: &str = "conv_L_cache";
+
+const FIELDS: &[(&str, &str)] =
+    &[("attention.layer_norm_rms_epsilon", "norm_eps"), ("shortconv.l_cache", KERNEL)];
+
+pub(crate) struct Lfm2;
+
+impl Converter for Lfm2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Lfm2ForCausalLM", "LFM2ForCausalLM", "Lfm2Model", BIDIRECTIONAL]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "lfm2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "lfm2"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["lfm2", "llama-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        FIELDS
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("conv_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        dense_keys(config, keys)?;
+        if sentence_transformers::modules(config)?.iter().any(|module| module.is("Dense")) {
+            return Err(hparams::not_computed(
+                config,
+                "modules.json",
+                "a matrix behind the pooling",
+            ));
+        }
+        if config.class()? == BIDIRECTIONAL {
+            keys.set("attention.causal", false);
+        }
+        sentence_transformers::pooling_key(keys, config)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        steps(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        if export::has(model, "dense_2.weight") {
+            return None;
+        }
+        let exported = exported.set("block_auto_adjust_ff_dim", false);
+        let is_encoder = model.metadata().bool("lfm2.attention.causal") == Some(false);
+        let exported = match is_encoder {
+            true => exported
+                .class(BIDIRECTIONAL, "lfm2")
+                .files(sentence_transformers::module_files(model)),
+            false => exported,
+        };
+        Some(layers_of(model, exported))
+    }
+}
+
+/// LFM 2.5's decoder of sound: codes become frames of a spectrum.
+pub(crate) struct Lfm25Tokenizer;
+
+impl Converter for Lfm25Tokenizer {
+    fn base(&self) -> &'static dyn Converter {
+        &Lfm2
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["Lfm25AudioTokenizer"]
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Codes
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        dense_keys(config, keys)?;
+        let window = config.require_u32(&["sliding_window"], "the tokens that attention sees")?;
+        keys.set("attention.sliding_window", window);
+        let width = config.require_u32(&["output_size"], "the width of a frame of the spectrum")?;
+        keys.set("embedding_length_out", width);
+        Ok(())
+    }
+
+    // What codes of single frames are looked up in, which no program needs; and a window.
+    fn skip_tensor(&self, _: &Config, name: &str) -> bool {
+        name == "istft.window" || name.starts_with("emb.emb")
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let ours = match name.strip_prefix("lfm.") {
+            Some(name) => tensor_names::renamed(&format!("model.{name}"), &[NAMES]),
+            None => tensor_names::renamed(name, &[&[("lin", "dense_2")]]),
+        };
+        Ok(match ours {
+            Some(ours) => {
+                let steps = steps(config, &ours)?;
+                Some(Mapping::one(ours, steps))
+            }
+            None => None,
+        })
+    }
+
+    fn export(&self, model: &Model, mut exported: Exported) -> Option<Exported> {
+        export::has(model, "dense_2.weight").then_some(())?;
+        let stems = NAMES.iter().map(|(name, _)| name.replacen("model.", "lfm.", 1));
+        let stems = stems.chain(["lin".to_owned()]);
+        let names = stems.flat_map(|stem| [format!("{stem}.weight"), format!("{stem}.bias")]);
+        exported.patterns = names.collect();
+        let exported = exported.fields(&[("embedding_length_out", "output_size")]);
+        let exported = exported.set("block_auto_adjust_ff_dim", false);
+        Some(layers_of(model, exported))
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[]
+    }
+
+    fn model_type(&self) -> &'static str {
+        "lfm25_audio_tokenizer"
+    }
+}
+
+/// An encoder, in which every token sees all others.
+const BIDIRECTIONAL: &str = "Lfm2BidirectionalModel";
+
+pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
+    config.default("norm_eps", 1e-5);
+    config.default(KERNEL, 3);
+    // Older configurations list the layers with attention.
+    if let Some((_, full)) = config.find(&["full_attn_idxs"]) {
+        let full: Vec<u64> =
+            full.as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+        let count = u64::from(hparams::block_count(config)?);
+        let kind = |i| if full.contains(&i) { "full_attention" } else { "conv" };
+        config.default("layer_types", (0..count).map(kind).collect::<Vec<_>>());
+    }
+    hparams::default_attention(config)
+}
+
+fn dense_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let mut config = config.clone();
+    config.set("intermediate_size", feed_forward(&config)?);
+    keys.stated(&config)?;
+    keys.set("attention.head_count_kv", Array::from(&heads(&config)?[..]));
+    keys.vocab_size(&config)?;
+    keys.set_u32("shortconv.l_cache", config.u32(&[KERNEL])?);
+    Ok(())
+}
+
+/// Heads of keys and values of each layer: none where there is a convolution.
+pub(crate) fn heads(config: &Config) -> Result<Vec<i32>, Error> {
+    let heads = hparams::head_count_kv(config)?.try_into().unwrap_or(i32::MAX);
+    let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
+    let Some(kinds) = kinds else {
+        let what = "has no field `layer_types` (which layers have attention)";
+        let help = "add the field or take the file from the model's repository";
+        return Err(Error::input("config-field-missing", config.path(), what, help));
+    };
+    Ok(kinds.iter().map(|kind| if kind == "conv" { 0 } else { heads }).collect())
+}
+
+/// The width of feed-forward layers: two thirds of what is stated, made larger and round, unless the
+/// configuration says that it is the width.
+fn feed_forward(config: &Config) -> Result<u32, Error> {
+    let fields = &["block_ff_dim", "intermediate_size"];
+    let stated = config.require_u32(fields, "the feed-forward width")?;
+    if config.bool("block_auto_adjust_ff_dim")? == Some(false) {
+        return Ok(stated);
+    }
+    let factor = config.f64(&["block_ffn_dim_multiplier"])?.unwrap_or(1.0);
+    let multiple = config.u32(&["block_multiple_of"])?.unwrap_or(256).max(1);
+    let width = (f64::from((u64::from(stated) * 2 / 3) as u32) * factor) as u32;
+    Ok(width.div_ceil(multiple).saturating_mul(multiple))
+}
+
+/// Every channel is a convolution of its own, over one input.
+pub(crate) fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+    if !name.ends_with(".shortconv.conv.weight") {
+        return Ok(Vec::new());
+    }
+    let kernel = config.require_u32(&[KERNEL], "the width of convolutions")?;
+    Ok(vec![hparams::channels(kernel, hparams::width(config)?.into())])
+}
+
+/// The kind of each layer, and the heads of those with attention.
+pub(crate) fn layers_of(model: &Model, exported: Exported) -> Exported {
+    let Ok(hyper) = Hyper::of(model.metadata()) else { return exported };
+    let blocks = export::count(model, "block_count").unwrap_or(0).min(1 << 16);
+    let of_layer = |layer| hyper.u64_in("attention.head_count_kv", layer).unwrap_or(0);
+    let heads: Vec<u64> = (0..blocks).map(of_layer).collect();
+    let kind = |heads: &u64| if *heads > 0 { "full_attention" } else { "conv" };
+    exported
+        .without(&["attention.head_count_kv"])
+        .set("num_key_value_heads", heads.iter().copied().max().unwrap_or(0))
+        .set("layer_types", heads.iter().map(kind).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_stated_width_is_adjusted_unless_it_is_the_width() {
+        let width = |fields| feed_forward(&Config::of(fields)).unwrap();
+        let stated = json!({"intermediate_size": 12288, "block_multiple_of": 256});
+        assert_eq!(width(stated), 8192);
+        let wider = json!({"block_ff_dim": 6656, "intermediate_size": 1, "block_multiple_of": 256,
+            "block_ffn_dim_multiplier": 1.3});
+        assert_eq!(width(wider), 5888);
+        let kept = json!({"intermediate_size": 7168, "block_auto_adjust_ff_dim": false});
+        assert_eq!(width(kept), 7168);
+    }
+
+    #[test]
+    fn older_configurations_list_the_layers_with_attention() {
+        let mut config = Config::of(json!({"num_hidden_layers": 3, "num_attention_heads": 4,
+            "num_key_value_heads": 2, "full_attn_idxs": [1]}));
+        complete(&mut config).unwrap();
+        assert_eq!(heads(&config).unwrap(), [0, 2, 0]);
+    }
+}

@@ -1,0 +1,7 @@
+//! Architecture `lfm2`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+#[cfg(feature = "graph")]
+pub(crate) mod graph;
+pub(crate) mod schema;

@@ -1,0 +1,53 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+/// Layers with heads of keys and values have attention, the others a convolution.
+pub(crate) const MIXER: &[Item] = &[
+    All(ATTN_NORM),
+    When("n_head_kv", &[All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS)]),
+    Unless(
+        "n_head_kv",
+        &[
+            Required("shortconv.conv.weight", "l_cache, n_embd"),
+            Required("shortconv.in_proj.weight", "n_embd, 3*n_embd"),
+            Required("shortconv.out_proj.weight", "n_embd, n_embd"),
+        ],
+    ),
+    All(FFN_NORM),
+];
+
+pub(crate) const TENSORS: &[Item] =
+    &[All(EMBEDDING), Required("token_embd_norm.weight", "n_embd"), All(TIED_OUTPUT)];
+
+pub(crate) const OWN: &[&str] = &["shortconv.l_cache"];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "lfm2",
+    note: "`token_embd_norm` is the final norm. Layers without heads of keys and values have a convolution. \
+           Decoders of sound end in a matrix.",
+    required: &[SIZES, TRANSFORMER, RMS, OWN],
+    optional: &[
+        HEADS,
+        ROPE,
+        &[
+            "vocab_size",
+            "attention.causal",
+            "pooling_type",
+            "attention.sliding_window",
+            "embedding_length_out",
+        ],
+    ],
+    tensors: &[
+        All(TENSORS),
+        When(
+            "n_frame",
+            &[Required("dense_2.weight", "n_embd, n_frame"), Optional("dense_2.bias", "n_frame")],
+        ),
+    ],
+    blocks: &[layers(&[All(MIXER), All(GATED_FFN)])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,95 @@
+//! LFM2: short convolutions in most layers, attention in some; dense, and with experts.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::lfm2;
+use crate::lfm2::convert::{KERNEL, NAMES, heads, layers_of};
+
+/// Each expert's matrices: foreign name of one, our name of all.
+const EXPERTS: [(&str, &str); 3] = [
+    ("model.layers.{}.feed_forward.experts.{}.w1.weight", "ffn_gate_exps"),
+    ("model.layers.{}.feed_forward.experts.{}.w2.weight", "ffn_down_exps"),
+    ("model.layers.{}.feed_forward.experts.{}.w3.weight", "ffn_up_exps"),
+];
+
+const ROUTER_BIAS: &str = "model.layers.{}.feed_forward.expert_bias";
+
+/// The number of the function by which routers weigh.
+const SIGMOID: u32 = 2;
+
+pub(crate) struct Lfm2Moe;
+
+impl Converter for Lfm2Moe {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Lfm2MoeForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "lfm2moe"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "lfm2_moe"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["lfm2", "llama-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("attention.layer_norm_rms_epsilon", "norm_eps"),
+            ("shortconv.l_cache", KERNEL),
+            ("leading_dense_block_count", "num_dense_layers"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("conv_bias", false), ("use_expert_bias", true), ("norm_topk_prob", true)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        lfm2::convert::complete(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set("attention.head_count_kv", Array::from(&heads(config)?[..]));
+        keys.set_u32("expert_feed_forward_length", config.u32(&["moe_intermediate_size"])?);
+        keys.set_u32("leading_dense_block_count", config.u32(&["num_dense_layers"])?);
+        keys.set("expert_gating_func", SIGMOID);
+        keys.vocab_size(config)?;
+        keys.set_u32("shortconv.l_cache", config.u32(&[KERNEL])?);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if let Some(one) = moe::one_of(&EXPERTS, name, || hparams::expert_count(config))? {
+            return Ok(Some(one));
+        }
+        if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
+            return Ok(Some(bias));
+        }
+        Ok(None)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        lfm2::convert::steps(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let patterns = EXPERTS.map(|(name, _)| name);
+        let exported = exported.patterns(patterns).patterns([ROUTER_BIAS]);
+        Some(layers_of(model, exported).set("use_expert_bias", true).set("norm_topk_prob", true))
+    }
+}

@@ -1,0 +1,28 @@
+//! Metadata keys and tensors.
+
+use crate::lfm2::schema::{MIXER, OWN, TENSORS};
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::architecture::{Architecture, Block};
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "lfm2moe",
+    note: "As lfm2, with experts.",
+    required: &[SIZES, TRANSFORMER, RMS, OWN, EXPERT_KEYS, &["expert_gating_func"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        &["vocab_size", "expert_feed_forward_length", "leading_dense_block_count"],
+    ],
+    tensors: TENSORS,
+    blocks: &[
+        Block { prefix: "blk.", from: "0", to: "n_dense", items: &[All(MIXER), All(GATED_FFN)] },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[All(MIXER), All(EXPERTS), Required("exp_probs_b.bias", "n_expert")],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,103 @@
+//! LLaDA: as llama, tokens are unmasked in any order.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::sentence_transformers::{module_files, pooling_key};
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+
+const NAMES: Table = &[
+    ("model.transformer.wte", "token_embd"),
+    ("model.transformer.ln_f", "output_norm"),
+    ("model.transformer.ff_out", "output"),
+    ("model.transformer.blocks.{}.attn_norm", "blk.{}.attn_norm"),
+    ("model.transformer.blocks.{}.q_proj", "blk.{}.attn_q"),
+    ("model.transformer.blocks.{}.k_proj", "blk.{}.attn_k"),
+    ("model.transformer.blocks.{}.v_proj", "blk.{}.attn_v"),
+    ("model.transformer.blocks.{}.attn_out", "blk.{}.attn_output"),
+    ("model.transformer.blocks.{}.ff_norm", "blk.{}.ffn_norm"),
+    ("model.transformer.blocks.{}.ff_proj", "blk.{}.ffn_gate"),
+    ("model.transformer.blocks.{}.up_proj", "blk.{}.ffn_up"),
+    ("model.transformer.blocks.{}.ff_out", "blk.{}.ffn_down"),
+];
+
+const WIDTH: &[&str] = &["hidden_size", "d_model"];
+
+pub(crate) struct Llada;
+
+impl Converter for Llada {
+    fn classes(&self) -> &'static [&'static str] {
+        &["LLaDAModelLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "llada"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "llada"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::BpeWithBos
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["llada", "llama-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("block_count", "n_layers"),
+            ("context_length", "max_sequence_length"),
+            ("embedding_length", "d_model"),
+            ("feed_forward_length", "mlp_hidden_size"),
+            ("attention.head_count", "n_heads"),
+            ("attention.head_count_kv", "n_kv_heads"),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let context = config.require_u32(&["max_sequence_length"], "the longest context")?;
+        let heads = hparams::head_count(config)?;
+        let width = config.require_u32(WIDTH, "the width of the model")?;
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("context_length", context);
+        keys.set("attention.head_count", heads);
+        keys.set_u32(
+            "attention.head_count_kv",
+            config.u32(&["num_key_value_heads", "n_kv_heads"])?,
+        );
+        keys.unusual_rope(config)?;
+        keys.set_f32("rope.freq_base", hparams::Rope::of(config)?.base);
+        keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
+        keys.file_type();
+        pooling_key(keys, config)?;
+        keys.vocab_size(config)?;
+        let head_dim = hparams::stated_head_dim(config)?.unwrap_or(width / heads.max(1));
+        keys.set("rope.dimension_count", head_dim);
+        keys.set("embedding_length", width);
+        let inner = config.require_u32(&["mlp_hidden_size"], "the feed-forward width")?;
+        keys.set("feed_forward_length", inner);
+        keys.set("attention.causal", false);
+        keys.before_vocabulary("diffusion.shift_logits", false);
+        Ok(())
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let is_tied = !export::has(model, "output.weight");
+        Some(exported.set("weight_tying", is_tied).files(module_files(model)))
+    }
+}

@@ -1,0 +1,17 @@
+//! Metadata keys and tensors.
+
+use crate::qwen3moe;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "llada-moe",
+    note: "Unmasks tokens in any order.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, &["expert_feed_forward_length", "attention.causal"]],
+    defaults: qwen3moe::schema::SCHEMA.defaults,
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: qwen3moe::schema::SCHEMA.blocks,
+    ..Architecture::DEFAULT
+};

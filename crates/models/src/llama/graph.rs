@@ -1,0 +1,13 @@
+//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with other keys and tensors,
+//! the first DeepSeek with experts weighed otherwise.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, decoder};
+use crate::graph::Builder;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder::gated(builder, Pairs::Neighbours)?;
+    decoder(builder, &family)
+}

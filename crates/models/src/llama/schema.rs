@@ -1,0 +1,24 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+const OPTIONAL: &[&[&str]] = &[
+    HEADS,
+    ROPE,
+    WINDOW,
+    EXPERT_KEYS,
+    &["vocab_size", "tensor_data_layout", "expert_shared_feed_forward_length"],
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "llama",
+    note: "Also Mistral, Mixtral and others. `tensor_data_layout` is `Meta AI original pth` \
+           where queries and keys are laid out for rotation of neighbours.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: OPTIONAL,
+    tensors: LLAMA_TENSORS,
+    blocks: &[layers(LLAMA_LAYER)],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,113 @@
+//! Llama 4, as a text model: experts in every layer or every other.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::moe::turned;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, ExtraTensors, Mapping, export, hparams};
+
+const FEED_FORWARD: Table = &[
+    ("model.layers.{}.feed_forward.router", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.feed_forward.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.feed_forward.shared_expert.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.feed_forward.shared_expert.down_proj", "blk.{}.ffn_down_shexp"),
+    ("model.layers.{}.feed_forward.gate_proj", "blk.{}.ffn_gate"),
+    ("model.layers.{}.feed_forward.up_proj", "blk.{}.ffn_up"),
+    ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
+];
+
+/// All experts of a layer in one.
+const DOWN: &str = "model.layers.{}.feed_forward.experts.down_proj";
+
+const GATE_AND_UP: &str = "model.layers.{}.feed_forward.experts.gate_up_proj";
+
+/// Where the width of an expert stands after [`complete`].
+const EXPERT_WIDTH: &[&str] = &["intermediate_size_moe"];
+
+pub(crate) struct Llama4;
+
+impl Converter for Llama4 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Llama4ForCausalLM", "Llama4ForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "llama4"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "llama4_text"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["llama4", "gpt-4o"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[FEED_FORWARD, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("expert_count", "num_local_experts"),
+            ("expert_feed_forward_length", "intermediate_size"),
+            ("feed_forward_length", "intermediate_size_mlp"),
+            ("interleave_moe_layer_step", "interleave_moe_layer_step"),
+        ]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("head_dim", 128);
+        config.default("num_key_value_heads", 8);
+        config.default("rope_theta", 5e5);
+        config.default("num_local_experts", 16);
+        config.default("num_experts_per_tok", 1);
+        config.default("interleave_moe_layer_step", 1);
+        // What other families call the feed-forward width is here that of an expert.
+        let expert = config.require_u32(&["intermediate_size"], "the width of an expert")?;
+        let dense = config.u32(&["intermediate_size_mlp"])?.unwrap_or(16384);
+        config.set(EXPERT_WIDTH[0], expert);
+        config.set("intermediate_size", dense);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.decoder(config, hparams::stated_head_dim(config)?)?;
+        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        let step = config.u32(&["interleave_moe_layer_step"])?;
+        keys.set_u32("interleave_moe_layer_step", step);
+        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+        let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
+        if kinds.is_some_and(|kinds| kinds.iter().all(|kind| kind == "full_attention")) {
+            keys.set("attention.sliding_window", 0u32);
+        }
+        Ok(())
+    }
+
+    // The matrices of experts are stored with rows and columns exchanged.
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        turned(config, name, [DOWN, GATE_AND_UP], EXPERT_WIDTH)
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let count = |key| export::count(model, key);
+        let exported = exported
+            .patterns([DOWN, GATE_AND_UP])
+            .without(&["attention.sliding_window"])
+            // Programs tell so which of the two sizes normalizes queries and keys.
+            .set("use_qk_norm", count("expert_count") != Some(128));
+        if count("attention.sliding_window") == Some(0) {
+            let blocks = usize::try_from(count("block_count")?.min(1 << 16)).ok()?;
+            return Some(exported.set("layer_types", vec!["full_attention"; blocks]));
+        }
+        Some(exported)
+    }
+}

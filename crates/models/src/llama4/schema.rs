@@ -1,0 +1,42 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "llama4",
+    note: "Every `interleave_moe_layer_step` layers there are experts. Of four layers the last has \
+           no window and does not rotate; with a window of 0 all rotate and none has one.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &["expert_feed_forward_length", "interleave_moe_layer_step"],
+    ],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(TIED_OUTPUT),
+        Optional("rope_freqs.weight", "n_rot/2"),
+    ],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        OneOf(&[
+            GATED_FFN,
+            &[
+                All(EXPERTS),
+                Required("ffn_gate_shexp.weight", "n_embd, n_ff_exp"),
+                Required("ffn_up_shexp.weight", "n_embd, n_ff_exp"),
+                Required("ffn_down_shexp.weight", "n_ff_exp, n_embd"),
+            ],
+        ]),
+    ])],
+    ..Architecture::DEFAULT
+};

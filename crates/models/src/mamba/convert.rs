@@ -1,0 +1,283 @@
+//! Mamba and Mamba 2.
+
+use gguf::{Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Name, Table, captures};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams};
+
+/// A generation of Mamba.
+pub(crate) enum Generation {
+    First,
+    Second,
+}
+
+pub(crate) const NAMES: Table = &[
+    ("backbone.embeddings", "token_embd"),
+    // As the authors' own program calls it.
+    ("backbone.embedding", "token_embd"),
+    ("backbone.norm_f", "output_norm"),
+    ("lm_head", "output"),
+    ("backbone.layers.{}.norm", "blk.{}.attn_norm"),
+    ("backbone.layers.{}.mixer.in_proj", "blk.{}.ssm_in"),
+    ("backbone.layers.{}.mixer.conv1d", "blk.{}.ssm_conv1d"),
+    ("backbone.layers.{}.mixer.x_proj", "blk.{}.ssm_x"),
+    ("backbone.layers.{}.mixer.dt_proj", "blk.{}.ssm_dt"),
+    ("backbone.layers.{}.mixer.norm", "blk.{}.ssm_norm"),
+    ("backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out"),
+];
+
+/// What is no matrix and no bias.
+const PARAMETERS: [(&str, &str); 3] = [
+    ("backbone.layers.{}.mixer.A_log", "ssm_a"),
+    ("backbone.layers.{}.mixer.D", "ssm_d"),
+    ("backbone.layers.{}.mixer.dt_bias", "ssm_dt.bias"),
+];
+
+/// A state space has no longest context; programs want a number.
+const CONTEXT: u32 = 1 << 20;
+
+pub(crate) struct Mamba;
+
+impl Converter for Mamba {
+    fn classes(&self) -> &'static [&'static str] {
+        &["MambaForCausalLM", "MambaLMHeadModel", "FalconMambaForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "mamba"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "mamba"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::BpeElseSentencePiece
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("use_bias", false), ("use_conv_bias", true)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        Generation::First.keys(config, keys)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        Generation::First.special(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Generation::First.export(model, exported)
+    }
+}
+
+/// The extents of a layer.
+struct Sizes {
+    width: u32,
+    inner: u32,
+    kernel: u32,
+    state: u32,
+    /// Rank of the time steps; in Mamba 2 the number of heads.
+    rank: u32,
+    groups: u32,
+}
+
+impl Generation {
+    pub(crate) fn keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let sizes = self.sizes(config)?;
+        keys.set("context_length", CONTEXT);
+        keys.set("embedding_length", sizes.width);
+        keys.set("feed_forward_length", 0u32); // programs want it, and the next
+        keys.set("attention.head_count", 0u32);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("ssm.conv_kernel", sizes.kernel);
+        keys.set("ssm.inner_size", sizes.inner);
+        keys.set("ssm.state_size", sizes.state);
+        keys.set("ssm.time_step_rank", sizes.rank);
+        if let Self::Second = self {
+            keys.set("ssm.group_count", sizes.groups);
+        }
+        let epsilon = config.f32(&["layer_norm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
+        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        if let Self::First = self {
+            let is_falcon = config.find(&["model_type"]).is_some_and(|(_, t)| t == "falcon_mamba");
+            keys.set("ssm.dt_b_c_rms", is_falcon);
+        }
+        keys.file_type();
+        Ok(())
+    }
+
+    pub(crate) fn special(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let name = match name.strip_prefix("model.") {
+            Some(rest) if rest.starts_with("backbone.") || rest.starts_with("lm_head.") => rest,
+            _ => name,
+        };
+        if matches!(self, Self::First) && name == "lm_head.weight" && is_tied(config)? {
+            return Ok(Some(Mapping::Dropped));
+        }
+        for (foreign, ours) in PARAMETERS {
+            if let Some(&[block]) = captures(foreign, name).as_deref() {
+                let steps = self.parameter_steps(config, ours)?;
+                return Ok(Some(Mapping::one(format!("blk.{block}.{ours}"), steps)));
+            }
+        }
+        let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
+        let Some(mapped) = mapped else { return Ok(Some(Mapping::Unknown)) };
+        let step = if mapped.ends_with(".ssm_conv1d.weight") {
+            // Every channel is a convolution of its own, over one input.
+            let sizes = self.sizes(config)?;
+            let channels = self.channels(&sizes);
+            Some(reshape(&[sizes.kernel, 1, channels], &[sizes.kernel, channels]))
+        } else if mapped.ends_with(".ssm_norm.weight") {
+            let sizes = self.sizes(config)?;
+            Some(reshape(&[sizes.inner], &[sizes.inner / sizes.groups, sizes.groups]))
+        } else {
+            None
+        };
+        Ok(Some(Mapping::one(mapped, Vec::from_iter(step))))
+    }
+
+    pub(crate) fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let parameters = PARAMETERS.map(|(name, _)| name);
+        let exported = match self {
+            Self::First => {
+                let is_falcon = model.metadata().bool("mamba.ssm.dt_b_c_rms").unwrap_or(false);
+                let (class, model_type) = if is_falcon {
+                    ("FalconMambaForCausalLM", "falcon_mamba")
+                } else {
+                    ("MambaForCausalLM", "mamba")
+                };
+                exported
+                    .class(class, model_type)
+                    .patterns(parameters)
+                    .fields(&[("ssm.time_step_rank", "time_step_rank")])
+            }
+            Self::Second => {
+                let head_dim = export::ratio(model, "ssm.inner_size", "ssm.time_step_rank");
+                exported
+                    .first(parameters)
+                    .fields(&[("ssm.time_step_rank", "num_heads"), ("ssm.group_count", "n_groups")])
+                    .set_some("head_dim", head_dim)
+            }
+        };
+        let exported = exported
+            .fields(&[
+                ("ssm.conv_kernel", "conv_kernel"),
+                ("ssm.inner_size", "intermediate_size"),
+                ("ssm.state_size", "state_size"),
+                ("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
+            ])
+            .without(&["context_length", "feed_forward_length", "attention.head_count"])
+            .set_some("expand", export::ratio(model, "ssm.inner_size", "embedding_length"))
+            .set("use_bias", export::has(model, "blk.0.ssm_in.bias"))
+            .set("use_conv_bias", export::may_have(model, "blk.0.ssm_conv1d.bias"));
+        Some(exported)
+    }
+
+    fn sizes(&self, config: &Config) -> Result<Sizes, Error> {
+        let or = |names: &[&str], default: u32| {
+            Ok::<u32, Error>(config.u32(names)?.filter(|&value| value > 0).unwrap_or(default))
+        };
+        let width = config.require_u32(&["hidden_size", "d_model", "dim"], "the width")?;
+        let expand = or(&["expand"], 2)?;
+        let inner = or(&["intermediate_size", "d_inner"], width.saturating_mul(expand))?;
+        let (state, rank) = match self {
+            Self::First => (16, or(&["time_step_rank", "dt_rank"], width.div_ceil(16))?),
+            Self::Second => (128, inner / or(&["head_dim"], 64)?),
+        };
+        if matches!(self, Self::First) && inner != width.saturating_mul(2) {
+            let what = format!("the inner width {inner} is not twice the width {width}");
+            let help = "no program runs such a Mamba: correct the configuration if it is wrong";
+            return Err(Error::input("config-unsupported", config.path(), what, help));
+        }
+        let groups = or(&["n_groups"], 1)?;
+        let kernel = or(&["conv_kernel", "d_conv"], 4)?;
+        Ok(Sizes {
+            width,
+            inner,
+            kernel,
+            state: or(&["state_size", "d_state"], state)?,
+            rank,
+            groups,
+        })
+    }
+
+    /// What the convolution passes over: in Mamba 2 the state's inputs and outputs too.
+    fn channels(&self, sizes: &Sizes) -> u32 {
+        match self {
+            Self::First => sizes.inner,
+            Self::Second => sizes
+                .groups
+                .saturating_mul(sizes.state)
+                .saturating_mul(2)
+                .saturating_add(sizes.inner),
+        }
+    }
+
+    fn parameter_steps(&self, config: &Config, ours: &str) -> Result<Vec<Step>, Error> {
+        let mut steps = Vec::new();
+        // One number for each head, as a matrix so that it spreads over the head.
+        if matches!(self, Self::Second) && ours != "ssm_dt.bias" {
+            let heads = self.sizes(config)?.rank;
+            steps.push(reshape(&[heads], &[1, heads]));
+        }
+        if ours == "ssm_a" {
+            steps.push(Step::Map(Function::MinusExp));
+        }
+        Ok(steps)
+    }
+}
+
+fn reshape(from: &[u32], to: &[u32]) -> Step {
+    let shape = |dims: &[u32]| {
+        let dims: Vec<u64> = dims.iter().copied().map(u64::from).collect();
+        Shape::new(&dims).unwrap_or_else(|| unreachable!("three are no more than four"))
+    };
+    Step::Reshape { from: shape(from), to: shape(to) }
+}
+
+/// Whether the output matrix is the embedding, as it is if nothing is said.
+fn is_tied(config: &Config) -> Result<bool, Error> {
+    let stated = config.bool("tie_word_embeddings")?.or(config.bool("tie_embeddings")?);
+    Ok(stated.unwrap_or(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::mamba2::convert::Mamba2;
+
+    #[test]
+    fn the_second_generation_spreads_numbers_over_heads() {
+        let config = Config::of(json!({"hidden_size": 64, "expand": 2, "head_dim": 16,
+            "n_groups": 2, "state_size": 8, "conv_kernel": 4}));
+        let steps = |name: &str| match (&Mamba2 as &dyn Converter).mapping(&config, name).unwrap() {
+            Mapping::Made(made) => (made[0].name.clone(), made[0].steps.clone()),
+            other => panic!("{other:?}"),
+        };
+        let (name, a) = steps("backbone.layers.1.mixer.A_log");
+        assert_eq!(name, "blk.1.ssm_a");
+        assert_eq!(a, [reshape(&[8], &[1, 8]), Step::Map(Function::MinusExp)]);
+        let (name, bias) = steps("model.backbone.layers.1.mixer.dt_bias");
+        assert_eq!((&*name, bias), ("blk.1.ssm_dt.bias", Vec::new()));
+        let (_, norm) = steps("backbone.layers.1.mixer.norm.weight");
+        assert_eq!(norm, [reshape(&[128], &[64, 2])]);
+        let (_, convolution) = steps("backbone.layers.1.mixer.conv1d.weight");
+        assert_eq!(convolution, [reshape(&[4, 1, 160], &[4, 160])]);
+    }
+}

@@ -1,0 +1,29 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+/// The converter writes both, as 0.
+pub(crate) const ZEROS: &[&str] = &["feed_forward_length", "attention.head_count", "vocab_size"];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "mamba",
+    required: &[SIZES, RMS, STATE_SPACE],
+    optional: &[ZEROS, &["ssm.dt_b_c_rms"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        Required("ssm_in.weight", "n_embd, 2*d_inner"),
+        Required("ssm_conv1d.weight", "d_conv, d_inner"),
+        Required("ssm_conv1d.bias", "d_inner"),
+        Required("ssm_x.weight", "d_inner, dt_rank + 2*d_state"),
+        Required("ssm_dt.weight", "dt_rank, d_inner"),
+        Required("ssm_dt.bias", "d_inner"),
+        Required("ssm_a", "d_state, d_inner"),
+        Required("ssm_d", "d_inner"),
+        Required("ssm_out.weight", "d_inner, n_embd"),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,26 @@
+//! Metadata keys and tensors.
+
+use crate::mamba::schema::ZEROS;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "mamba2",
+    required: &[SIZES, RMS, STATE_SPACE, &["ssm.group_count"]],
+    optional: &[ZEROS],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        Required("ssm_in.weight", "n_embd, 2*d_inner + 2*n_group*d_state + dt_rank"),
+        Required("ssm_conv1d.weight", "d_conv, d_inner + 2*n_group*d_state"),
+        Required("ssm_conv1d.bias", "d_inner + 2*n_group*d_state"),
+        Required("ssm_dt.bias", "dt_rank"),
+        Required("ssm_a", "1, dt_rank"),
+        Required("ssm_d", "1, dt_rank"),
+        Required("ssm_norm.weight", "d_inner/n_group, n_group"),
+        Required("ssm_out.weight", "d_inner, n_embd"),
+    ])],
+    ..Architecture::DEFAULT
+};

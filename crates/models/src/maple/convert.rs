@@ -1,0 +1,70 @@
+//! Mellum 2 and Maple: experts, and windows in some layers.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+use crate::mellum::convert::{Mellum, export, window_keys};
+use crate::qwen2moe::convert::EXPERT_NAMES;
+
+/// The reference bounds gates and what they gate by this.
+const BOUND: f32 = 7.0;
+
+pub(crate) struct Maple;
+
+impl Converter for Maple {
+    fn classes(&self) -> &'static [&'static str] {
+        &["MapleForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "maple"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "maple"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["qwen2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[EXPERT_NAMES, LLAMA_LIKE]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("norm_topk_prob", true), ("nope_on_global_attention", true)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        Mellum.complete_config(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.vocab_size(config)?;
+        let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
+        keys.set("rope.dimension_count", rotated);
+        window_keys(config, keys)?;
+        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
+        let bounds = vec![BOUND; hparams::block_count(config)? as usize];
+        keys.set("swiglu_clamp_exp", Array::from(&bounds[..]));
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        moe::routed(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let exported = export(model, exported)
+            .set("norm_topk_prob", true)
+            .set("nope_on_global_attention", true)
+            .set_some("partial_rotary_factor", export::rotated_share(model));
+        Some(exported)
+    }
+}

@@ -1,0 +1,24 @@
+//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
+//! window only, and rotate otherwise, or alone.
+
+use gguf::Finding;
+use gguf_graph::{Function, GateFunction, Pairs};
+
+use crate::blocks::{Decoder, decoder, experts};
+use crate::graph::Builder;
+
+/// Layers without a window do not rotate. What goes into gates of experts is bounded.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder {
+        rotation: None,
+        network: |builder, x, layer, decoder| {
+            let mut routing = decoder.routing;
+            if let Some(limit) = builder.limit("swiglu_clamp_exp", layer)? {
+                routing.function = GateFunction::Bounded { function: Function::Silu, limit };
+            }
+            experts(builder, x, layer, routing)
+        },
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    decoder(builder, &family)
+}

@@ -1,0 +1,22 @@
+//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
+//! window only, and rotate otherwise, or alone.
+
+use gguf::Finding;
+use gguf_graph::{Gating, Pairs};
+
+use crate::blocks::{Decoder, attention, decoder};
+use crate::graph::Builder;
+
+/// What attention gives may have a factor.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder {
+        attention: |builder, x, _, attend| {
+            let attended = attention(builder, x, &attend)?;
+            let scale = builder.factor("attention.value_scale")?;
+            Ok(builder.scale(attended, scale))
+        },
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    family.routing.gating = Gating::Sigmoid;
+    decoder(builder, &family)
+}

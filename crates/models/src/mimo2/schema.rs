@@ -1,0 +1,50 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const MIMO_ATTENTION: &[Item] = &[
+    All(ATTN_NORM),
+    All(QKV),
+    Required("attn_output.weight", "n_head*head_v, n_embd"),
+    Optional("attn_sinks.weight", "n_head"),
+    All(FFN_NORM),
+];
+
+const MIMO_EXPERTS: &[Item] = &[All(EXPERTS), Optional("exp_probs_b.bias", "n_expert")];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "mimo2",
+    note: "Values are narrower than keys.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["attention.sliding_window"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        ROUTED_KEYS,
+        &["attention.value_scale", "nextn_predict_layers"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_trunk",
+            items: &[All(MIMO_ATTENTION), OneOf(&[GATED_FFN, MIMO_EXPERTS])],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[
+                Maybe(MIMO_ATTENTION),
+                Maybe(GATED_FFN),
+                Maybe(MIMO_EXPERTS),
+                Maybe(NEXT_TOKENS),
+                Optional("layer_output_norm.weight", "n_embd"),
+            ],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

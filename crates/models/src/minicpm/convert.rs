@@ -1,0 +1,72 @@
+//! MiniCPM: as llama, with scales.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, export, hparams};
+
+pub(crate) struct Minicpm;
+
+impl Converter for Minicpm {
+    fn classes(&self) -> &'static [&'static str] {
+        &["MiniCPMForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "minicpm"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "minicpm"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePiece
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        let embedding = config.require_f64(&["scale_emb"], "the scale of embeddings")?;
+        let depth = config.require_f64(&["scale_depth"], "the scale of residuals")?;
+        let base = config.require_f64(&["dim_model_base"], "the width that scales go by")?;
+        keys.set("embedding_scale", embedding as f32);
+        let blocks = f64::from(hparams::block_count(config)?);
+        keys.set("residual_scale", (depth / blocks.sqrt()) as f32);
+        keys.set("logit_scale", (f64::from(hparams::width(config)?) / base) as f32);
+        Ok(())
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::longrope_factors(config, hparams::width(config)? / hparams::head_count(config)?)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let number = |key| export::number(model, key);
+        let blocks = number("block_count")?.sqrt();
+        let depth = number("residual_scale").map(|scale| {
+            export::shortest(scale * blocks, |depth| f64::from((depth / blocks) as f32) == scale)
+        });
+        let width = number("embedding_length")?;
+        let base = number("logit_scale").map(|scale| {
+            export::shortest(width / scale, |base| f64::from((width / base) as f32) == scale)
+        });
+        // Files of before these keys are run with the numbers of the first models.
+        let mut exported = exported
+            .set("scale_emb", export::whole(number("embedding_scale").unwrap_or(12.0)))
+            .set("scale_depth", depth.unwrap_or(1.4))
+            .set("dim_model_base", export::whole(base.unwrap_or(256.0)));
+        let context = export::count(model, "context_length");
+        if let (Some(context), true) = (context, export::has(model, "rope_factors_long.weight")) {
+            // No key has it, so programs take the longest context for the original one.
+            exported = exported.scaling("original_max_position_embeddings", context);
+        }
+        Some(exported)
+    }
+}

@@ -1,0 +1,23 @@
+//! Granite, dense and with experts, and MiniCPM: as llama, with scales.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, decoder};
+use crate::graph::Builder;
+
+/// Without keys the scales are those of the first models: logits of a width of 256 at the end. (There
+/// llama.cpp multiplies by what it ought to divide by.)
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let layers = builder.hyper.u64("block_count")? as f32;
+    let width = builder.size("embedding_length")? as f32;
+    let residual = builder.stated("residual_scale")?;
+    let logit = builder.stated("logit_scale")?;
+    let family = Decoder {
+        embedding_scale: builder.factor("embedding_scale")?,
+        residual_scale: residual.unwrap_or(1.4 / layers.sqrt()),
+        logit_scale: 1.0 / logit.filter(|scale| *scale != 0.0).unwrap_or(width / 256.0),
+        ..Decoder::gated(builder, Pairs::Neighbours)?
+    };
+    decoder(builder, &family)
+}

@@ -1,0 +1,33 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, OneOf, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "minimax-01",
+    note: "MiniMax Text 01 and M1. Of eight layers the last attends as usual, the others linearly, with a gate.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["residual_scale"]],
+    optional: &[HEADS, ROPE, &["full_attention_interval", "attention.recurrent_layers"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        OneOf(&[
+            &[
+                Required("attn_qkv.weight", "n_embd, 3*n_q"),
+                Required("attn_gate.weight", "n_embd, n_q"),
+                Required("attn_norm_2.weight", "n_q"),
+            ],
+            &[
+                Required("attn_q.weight", "n_embd, n_q"),
+                Required("attn_k.weight", "n_embd, n_k"),
+                Required("attn_v.weight", "n_embd, n_v"),
+            ],
+        ]),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(LLAMA_EXPERTS),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,79 @@
+//! MiniMax M2 and M3: experts, norms of heads together or of each.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::export::count;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
+
+pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.block_sparse_moe.e_score_correction_bias";
+
+pub(crate) struct MinimaxM2;
+
+impl Converter for MinimaxM2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["MiniMaxM2ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "minimax-m2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "minimax_m2"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["minimax-m2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[EXPERT_NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("expert_count", "num_local_experts"), ("rope.dimension_count", "rotary_dim")]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        self::keys(config, keys)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
+            return Ok(Some(bias));
+        }
+        experts_of_mixtral(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let exported = exported
+            .patterns(patterns_of_mixtral())
+            .patterns([ROUTER_BIAS])
+            .without(&["expert_feed_forward_length"]);
+        Some(match count(model, "expert_gating_func") {
+            Some(2) => exported.set("scoring_func", "sigmoid"),
+            _ => exported,
+        })
+    }
+}
+
+pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.stated(config)?;
+    keys.set("expert_feed_forward_length", hparams::feed_forward(config)?);
+    let rotated = match config.u32(&["rotary_dim"])? {
+        Some(rotated) => rotated,
+        None => hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?,
+    };
+    keys.set("rope.dimension_count", rotated);
+    Ok(())
+}

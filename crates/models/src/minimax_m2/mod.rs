@@ -1,0 +1,5 @@
+//! Architecture `minimax-m2`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+pub(crate) mod schema;

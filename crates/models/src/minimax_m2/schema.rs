@@ -1,0 +1,25 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "minimax-m2",
+    note: "Queries and keys are normalized over all heads together.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, ROUTED_KEYS],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        Required("attn_q_norm.weight", "n_q"),
+        Required("attn_k_norm.weight", "n_k"),
+        All(FFN_NORM),
+        All(EXPERTS),
+        Required("exp_probs_b.bias", "n_expert"),
+    ])],
+    ..Architecture::DEFAULT
+};

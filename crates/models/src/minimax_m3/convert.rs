@@ -1,0 +1,122 @@
+//! MiniMax M2 and M3: experts, norms of heads together or of each.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+use serde_json::json;
+
+use crate::convert::export::count;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported};
+use crate::llama::convert::{EXPERT_NAMES, patterns_of_mixtral};
+use crate::minimax_m2;
+use crate::minimax_m2::convert::{MinimaxM2, ROUTER_BIAS};
+
+const M3_NAMES: Table = &[
+    ("model.layers.{}.block_sparse_moe.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.block_sparse_moe.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.block_sparse_moe.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
+    ("model.layers.{}.self_attn.index_q_proj", "blk.{}.indexer.q_proj"),
+    ("model.layers.{}.self_attn.index_k_proj", "blk.{}.indexer.k_proj"),
+    ("model.layers.{}.self_attn.index_q_norm", "blk.{}.indexer.q_norm"),
+    ("model.layers.{}.self_attn.index_k_norm", "blk.{}.indexer.k_norm"),
+];
+
+/// The indexer: keys, and fields of its configuration.
+const INDEXER: [(&str, &str); 5] = [
+    ("attention.indexer.head_count", "sparse_num_index_heads"),
+    ("attention.indexer.key_length", "sparse_index_dim"),
+    ("attention.indexer.top_k", "sparse_topk_blocks"),
+    ("attention.indexer.block_size", "sparse_block_size"),
+    ("attention.indexer.local_blocks", "sparse_local_block"),
+];
+
+const OF_INDEXER: &str = "sparse_attention_config";
+
+const WITH_EXPERTS: &str = "moe_layer_freq";
+
+const DENSE_WIDTH: &str = "dense_intermediate_size";
+
+/// The third generation: an indexer chooses blocks of tokens, norms are stored as the difference from 1.
+pub(crate) struct MinimaxM3;
+
+impl Converter for MinimaxM3 {
+    fn base(&self) -> &'static dyn Converter {
+        &MinimaxM2
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["MiniMaxM3SparseForCausalLM", "MiniMaxM3SparseForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "minimax-m3"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "minimax_m3"
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[M3_NAMES, EXPERT_NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("expert_count", "num_local_experts"),
+            ("rope.dimension_count", "rotary_dim"),
+            ("feed_forward_length", DENSE_WIDTH),
+            ("expert_feed_forward_length", "intermediate_size"),
+            ("expert_shared_count", "n_shared_experts"),
+            ("expert_weights_scale", "routed_scaling_factor"),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        minimax_m2::convert::keys(config, keys)?;
+        keys.set_u32("feed_forward_length", config.u32(&[DENSE_WIDTH])?);
+        let width = config.require_u32(&["intermediate_size"], "the width of an expert")?;
+        keys.set("expert_feed_forward_length", width);
+        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
+        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        keys.set("expert_weights_norm", true);
+        let of_indexer = config.part(OF_INDEXER);
+        for (key, field) in INDEXER {
+            keys.set(key, of_indexer.require_u32(&[field], "the indexer's size")?);
+        }
+        let layers = config.find(&[WITH_EXPERTS]).and_then(|(_, layers)| layers.as_array());
+        let dense = layers.into_iter().flatten().take_while(|has| has.as_u64() == Some(0)).count();
+        keys.set("leading_dense_block_count", dense as u32);
+        Ok(())
+    }
+
+    fn keeps_f32(&self, _: &Config, name: &str) -> bool {
+        name.contains(".indexer.")
+    }
+
+    fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        let is_norm = name.ends_with("norm.weight");
+        Ok(if is_norm { vec![Step::Map(Function::PlusOne)] } else { Vec::new() })
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let blocks = count(model, "block_count")?.min(1 << 16);
+        let dense = count(model, "leading_dense_block_count").unwrap_or(0);
+        let mut of_indexer = json!({});
+        for (key, field) in INDEXER {
+            of_indexer[field] = count(model, key).into();
+        }
+        let has_experts: Vec<u32> = (0..blocks).map(|layer| u32::from(layer >= dense)).collect();
+        let exported = exported
+            .patterns(patterns_of_mixtral())
+            .patterns([ROUTER_BIAS])
+            .set(OF_INDEXER, of_indexer)
+            .set(WITH_EXPERTS, has_experts);
+        Some(match count(model, "expert_gating_func") {
+            Some(2) => exported.set("scoring_func", "sigmoid"),
+            _ => exported,
+        })
+    }
+}

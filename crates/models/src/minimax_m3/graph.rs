@@ -1,0 +1,50 @@
+//! MiniMax M3: in layers with experts, each head of keys is looked at in the blocks of tokens that one
+//! head of an indexer chooses for it.
+
+use gguf::Finding;
+use gguf_graph::{Among, Choose, GateFunction, Gating, Op, Pairs, State, ValueId};
+
+use crate::blocks::{Attend, Decoder, attention, decoder, network_by, turned};
+use crate::graph::Builder;
+
+/// What is in the middle of all networks.
+const FUNCTION: GateFunction = GateFunction::Clamped { alpha: 1.702, limit: 7.0 };
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder {
+        attention: |builder, x, _, mut attend| {
+            if builder.has("indexer.q_proj.weight") {
+                attend.among = Some(choose(builder, x, &attend)?);
+            }
+            attention(builder, x, &attend)
+        },
+        network: |builder, x, layer, decoder| {
+            network_by(builder, x, layer, decoder.routing, FUNCTION)
+        },
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    family.routing.gating = Gating::Sigmoid;
+    family.routing.function = FUNCTION;
+    decoder(builder, &family)
+}
+
+fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Among, Finding> {
+    let heads = builder.size("attention.indexer.head_count")?;
+    let len = builder.size("attention.indexer.key_length")?;
+    let block = builder.size("attention.indexer.block_size")?;
+    let parts = [("q", heads), ("k", 1)].map(|(part, heads)| {
+        let made = builder.product(x, &format!("indexer.{part}_proj"))?;
+        let x = builder.norm_parts(made, &format!("indexer.{part}_norm"), attend.norm, heads);
+        Ok(turned(builder, x, heads, &attend.rotation))
+    });
+    let [query, key]: [Result<ValueId, Finding>; 2] = parts;
+    let (query, key) = (query?, key?);
+    let count = builder.size("attention.indexer.top_k")?;
+    let local = builder.size("attention.indexer.local_blocks")?;
+    let state = builder.state(State::cache(len, 0));
+    let weights = None;
+    let together = false;
+    let choose = Choose { query, key, weights, heads, together, count, block, local, state };
+    let chosen = builder.op(Op::Choose(choose));
+    Ok(Among { chosen, groups: heads, block, tail: false })
+}

@@ -1,0 +1,49 @@
+//! Metadata keys and tensors.
+
+use crate::dots1::schema::ATTENTION;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::architecture::{Architecture, Block};
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "minimax-m3",
+    note: "In layers with experts an indexer chooses blocks of tokens that are attended to.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        EXPERT_KEYS,
+        &[
+            "expert_shared_count",
+            "attention.indexer.head_count",
+            "attention.indexer.key_length",
+            "attention.indexer.top_k",
+            "attention.indexer.block_size",
+            "attention.indexer.local_blocks",
+        ],
+    ],
+    optional: &[HEADS, ROPE, ROUTED_KEYS],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_dense",
+            items: &[All(ATTENTION), All(GATED_FFN)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_dense",
+            to: "n_layer",
+            items: &[
+                All(ATTENTION),
+                All(ROUTED_EXPERTS),
+                Required("indexer.q_proj.weight", "n_embd, index_heads*index_dim"),
+                Required("indexer.k_proj.weight", "n_embd, index_dim"),
+                Required("indexer.q_norm.weight", "index_dim"),
+                Required("indexer.k_norm.weight", "index_dim"),
+            ],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,124 @@
+//! Ministral 3, and Mistral Small since 3.1: as llama, with attention that sharpens on long texts.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::export::number;
+use crate::convert::hparams::{Keys, Rope};
+use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, hparams, sliding_window};
+use crate::mistral4::convert::{MISTRAL4_TYPE, Mistral4};
+
+const MINISTRAL: &str = "ministral3";
+
+pub(crate) struct Mistral3;
+
+impl Converter for Mistral3 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Ministral3ForCausalLM", SEEING]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "mistral3"
+    }
+
+    fn model_type(&self) -> &'static str {
+        MINISTRAL
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["tekken"]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        if is_of(config, MISTRAL4_TYPE) {
+            return Mistral4.complete_config(config);
+        }
+        config.default("rms_norm_eps", 1e-5);
+        if is_of(config, MINISTRAL) {
+            config.default("head_dim", 128);
+        }
+        hparams::default_attention(config)
+    }
+
+    fn variant(&self, config: &Config) -> Option<&'static dyn Converter> {
+        is_of(config, MISTRAL4_TYPE).then_some(&Mistral4)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let head_dim = hparams::head_dim(config)?;
+        keys.llama_like(config, Some(head_dim))?;
+        if is_of(config, MINISTRAL) {
+            let rope = Rope::of(config)?;
+            keys.set(
+                "rope.scaling.yarn_log_multiplier",
+                required(config, &rope, "mscale_all_dim")?,
+            );
+            keys.set(
+                "attention.temperature_scale",
+                required(config, &rope, "llama_4_scaling_beta")?,
+            );
+        }
+        sliding_window::unexpected(keys, config, config.u32(&["sliding_window"])?)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::rope_freqs(config)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let Some(beta) = number(model, "attention.temperature_scale") else {
+            return Some(exported.class(SEEING, "mistral3"));
+        };
+        let scale = number(model, "rope.scaling.yarn_log_multiplier").unwrap_or(1.0);
+        Some(exported.scaling("mscale_all_dim", scale).scaling("llama_4_scaling_beta", beta))
+    }
+}
+
+/// Its text model may be of the first kind, or Mistral 4.
+pub(crate) const SEEING: &str = "Mistral3ForConditionalGeneration";
+
+/// Whether the text model is of this `model_type`.
+fn is_of(config: &Config, kind: &str) -> bool {
+    config.find(&["model_type"]).is_some_and(|(_, stated)| stated == kind)
+}
+
+/// A field of the rotary embedding without which nobody knows what to compute.
+fn required(config: &Config, rope: &Rope, field: &str) -> Result<f32, Error> {
+    rope.f64(field)?.map(|value| value as f32).ok_or_else(|| {
+        let what = format!("the rotary embedding has no field `{field}`");
+        let help = "take the file from the model's repository";
+        Error::input("config-field-missing", config.path(), what, help)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use gguf::Metadata;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_field_that_is_missing_is_named() {
+        let mut config = Config::of(json!({
+            "model_type": MINISTRAL, "num_hidden_layers": 2, "hidden_size": 64, "head_dim": 16,
+            "intermediate_size": 96, "num_attention_heads": 4, "vocab_size": 8,
+            "max_position_embeddings": 64, "rope_parameters": {"rope_type": "yarn", "factor": 2.0,
+                "mscale_all_dim": 1.0},
+        }));
+        Mistral3.complete_config(&mut config).unwrap();
+        let fault =
+            (&Mistral3 as &dyn Converter).metadata(&config, 0, &mut Metadata::new()).unwrap_err();
+        assert!(fault.to_string().contains("llama_4_scaling_beta"), "{fault}");
+    }
+}

@@ -1,0 +1,23 @@
+//! Ministral 3: as llama, with attention that sharpens with the position.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, Sharpening, attention, decoder};
+use crate::graph::Builder;
+
+/// The context before stretching is also the length of a step.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder {
+        attention: |builder, x, _, mut attend| {
+            let stated = builder.known("attention.temperature_scale")?;
+            if let Some(scale) = stated.filter(|scale| *scale != 0.0) {
+                let length = builder.size("rope.scaling.original_context_length")?;
+                attend.sharpening = Some(Sharpening { length, scale });
+            }
+            attention(builder, x, &attend)
+        },
+        ..Decoder::gated(builder, Pairs::Neighbours)?
+    };
+    decoder(builder, &family)
+}

@@ -1,0 +1,110 @@
+//! Mistral 4: DeepSeek's compressed attention, and experts that stay gates above what they gate.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::export::{number, shortest};
+use crate::convert::hparams::{Keys, Rope};
+use crate::convert::tensor_names::{captures, filled};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::deepseek2;
+use crate::deepseek2::convert::Deepseek2;
+use crate::mistral3::convert::SEEING;
+
+/// All experts of a layer in one tensor, whose names have no end; and ours.
+const EXPERTS: [(&str, &str); 2] = [
+    ("model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight"),
+    ("model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight"),
+];
+
+/// By how much attention is sharpened on long texts.
+const BETA: &str = "llama_4_scaling_beta";
+
+/// `model_type` of the text model.
+pub(crate) const MISTRAL4_TYPE: &str = "mistral4";
+
+pub(crate) struct Mistral4;
+
+impl Converter for Mistral4 {
+    fn base(&self) -> &'static dyn Converter {
+        &Deepseek2
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &[SEEING]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "mistral4"
+    }
+
+    fn model_type(&self) -> &'static str {
+        MISTRAL4_TYPE
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Bpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["tekken"]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        config.default("kv_lora_rank", 256);
+        config.default("q_lora_rank", 1024);
+        config.default("qk_rope_head_dim", 64);
+        config.default("qk_nope_head_dim", 64);
+        config.default("v_head_dim", 128);
+        config.default("n_routed_experts", 128);
+        config.default("n_shared_experts", 1);
+        config.default("num_experts_per_tok", 4);
+        config.default("moe_intermediate_size", 2048);
+        config.default("first_k_dense_replace", 0);
+        config.default("norm_topk_prob", true);
+        config.default("routed_scaling_factor", 1.0);
+        config.default("n_group", 1);
+        config.default("topk_group", 1);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        self::keys(config, keys)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let stem = name.strip_suffix(".weight").unwrap_or(name);
+        for (foreign, ours) in EXPERTS {
+            if let Some(numbers) = captures(foreign, stem) {
+                return Ok(Some(Mapping::one(filled(ours, &numbers), [])));
+            }
+        }
+        deepseek2::convert::special(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        export(model, exported)
+    }
+}
+
+fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    deepseek2::convert::keys(config, keys)?;
+    let rope = Rope::of(config)?;
+    if let Some(beta) = rope.f64(BETA)?.filter(|&beta| beta != 0.0) {
+        keys.set("attention.temperature_scale", beta as f32);
+        keys.set("attention.temperature_length", rope.original_context()? as u32);
+    }
+    Ok(())
+}
+
+fn export(model: &Model, exported: Exported) -> Option<Exported> {
+    let exported = deepseek2::convert::export(model, exported)?
+        .class(SEEING, MISTRAL4_TYPE)
+        .first(EXPERTS.map(|(name, _)| name));
+    Some(match number(model, "attention.temperature_scale") {
+        Some(beta) => exported.scaling(BETA, shortest(beta, |x| x as f32 == beta as f32)),
+        None => exported,
+    })
+}

@@ -1,0 +1,10 @@
+//! Metadata keys and tensors.
+
+use crate::deepseek2;
+use crate::schema::architecture::Architecture;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "mistral4",
+    note: "As deepseek2, with attention that sharpens on long texts.",
+    ..deepseek2::schema::SCHEMA
+};

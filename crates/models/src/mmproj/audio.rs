@@ -1,0 +1,90 @@
+//! What encoders of sound have in common: that of Whisper.
+
+use gguf::{Error, Shape, TensorType};
+use gguf_pipeline::{Content, Tensor};
+
+use super::encoder::Foreign;
+use super::parts::Parts;
+use super::tensor_names::layer_of;
+use super::tensor_types::Kept;
+use crate::convert::hparams::Keys;
+
+/// Convolutions are F16 whatever matrices are.
+pub const CONVOLUTIONS: &[(&str, Kept)] =
+    &[("a.conv1d.", Kept::F16), ("a.conv2d.", Kept::F16), ("a.conv_out.weight", Kept::F16)];
+
+/// Whisper's names of fields, unless there are others.
+pub fn whisper_fields(parts: &mut Parts) {
+    let audio = &mut parts.audio;
+    if audio.find(&["hidden_size", "intermediate_size"]).is_some() {
+        return;
+    }
+    for (field, stated) in [
+        ("hidden_size", "d_model"),
+        ("intermediate_size", "encoder_ffn_dim"),
+        ("num_attention_heads", "encoder_attention_heads"),
+    ] {
+        if let Some(value) = audio.find(&[stated]).map(|(_, value)| value.clone()) {
+            audio.set(field, value);
+        }
+    }
+}
+
+/// How sound is prepared, and the epsilon of the norms.
+pub fn spectrogram(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    let bins = Parts::number(&parts.audio, &["num_mel_bins"], "of the spectrogram")?;
+    keys.set("audio.num_mel_bins", bins);
+    let epsilon = parts.audio.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
+    keys.set("audio.attention.layer_norm_epsilon", epsilon);
+    Ok(())
+}
+
+/// Positions as sines and cosines, of as many frames as half a minute has.
+///
+/// Computed in double precision and rounded once.
+pub fn positions(parts: &Parts) -> Result<Vec<Tensor>, Error> {
+    const FRAMES: u32 = 1500;
+    let width = Parts::number(&parts.audio, &["hidden_size"], "the width of the encoder")?;
+    let half = width / 2;
+    if !(2..=1 << 16).contains(&half) {
+        let expected = "an even number from 4 to 131072";
+        return Err(parts.audio.wrong("hidden_size", &width.into(), expected));
+    }
+    let step = 10000f64.ln() / f64::from(half - 1);
+    let mut values = Vec::with_capacity((FRAMES * width) as usize);
+    for frame in 0..FRAMES {
+        let angle = |channel: u32| f64::from(frame) * (-step * f64::from(channel)).exp();
+        values.extend((0..half).map(|channel| angle(channel).sin() as f32));
+        values.extend((0..half).map(|channel| angle(channel).cos() as f32));
+    }
+    let shape = Shape::new(&[u64::from(half) * 2, u64::from(FRAMES)])
+        .unwrap_or_else(|| unreachable!("two dimensions are no more than four"));
+    Ok(vec![Tensor {
+        name: "a.position_embd.weight".to_owned(),
+        shape,
+        stored_type: TensorType::F32,
+        content: Content::Values(values),
+    }])
+}
+
+/// The layer of a norm, what to multiply with, and what to add.
+pub type Folded = (Option<u32>, Vec<f32>, Vec<f32>);
+
+/// A norm by running means, as what to multiply with and to add: of the tensors under `pattern` those of the
+/// layer come at its weight, and the others are part of them. `None` if the tensor is not of such a norm.
+pub fn folded_norm(tensor: &Foreign, pattern: &str) -> Result<Option<Folded>, Error> {
+    const EPSILON: f32 = 1e-5;
+    let Some((layer, end)) = layer_of(tensor.name, pattern) else { return Ok(None) };
+    if end != "weight" {
+        return Ok(Some((None, Vec::new(), Vec::new())));
+    }
+    let stem = tensor.name.trim_end_matches("weight");
+    let vector = |end: &str| tensor.vector(&format!("{stem}{end}"));
+    let (weight, bias) = (vector("weight")?, vector("bias")?);
+    let (mean, variance) = (vector("running_mean")?, vector("running_var")?);
+    let scale: Vec<f32> =
+        weight.iter().zip(&variance).map(|(weight, var)| weight / (var + EPSILON).sqrt()).collect();
+    let shift = bias.iter().zip(&mean).zip(&scale).map(|((bias, mean), scale)| bias - mean * scale);
+    let shift = shift.collect();
+    Ok(Some((Some(layer), scale, shift)))
+}

@@ -1,0 +1,93 @@
+//! Pixtral in Mistral's own form (`params.json`), with rows of queries and keys in the order of GGUF.
+
+use gguf::Error;
+use serde_json::json;
+
+use super::encoder::{Encoder, Foreign, Made, common};
+use super::parts::{CLIP_DEVIATION, CLIP_MEAN, Parts};
+use super::pixtral;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+
+pub static NATIVE: Encoder = Encoder {
+    vision: &["vision_encoder"],
+    complete,
+    keys,
+    places: &[
+        ("vision_encoder.", TOWER),
+        ("vision_language_adapter.", PROJECTOR),
+        ("patch_merger.", PROJECTOR),
+    ],
+    special,
+    ..Encoder::DEFAULT
+};
+
+const TOWER: Table = &[
+    ("patch_conv", "v.patch_embd"),
+    ("ln_pre", "v.pre_ln"),
+    ("transformer.layers.{}.attention_norm", "v.blk.{}.ln1"),
+    ("transformer.layers.{}.ffn_norm", "v.blk.{}.ln2"),
+    ("transformer.layers.{}.attention.wq", "v.blk.{}.attn_q"),
+    ("transformer.layers.{}.attention.wk", "v.blk.{}.attn_k"),
+    ("transformer.layers.{}.attention.wv", "v.blk.{}.attn_v"),
+    ("transformer.layers.{}.attention.wo", "v.blk.{}.attn_out"),
+    ("transformer.layers.{}.feed_forward.w1", "v.blk.{}.ffn_gate"),
+    ("transformer.layers.{}.feed_forward.w2", "v.blk.{}.ffn_down"),
+    ("transformer.layers.{}.feed_forward.w3", "v.blk.{}.ffn_up"),
+];
+
+const PROJECTOR: Table =
+    &[("w_in", "mm.1"), ("w_out", "mm.2"), ("merging_layer", "mm.patch_merger")];
+
+/// All images are prepared alike, as the package `mistral-common` says (`tokens/tokenizers/image.py`).
+fn complete(parts: &mut Parts) -> Result<(), Error> {
+    parts.image.set("image_mean", CLIP_MEAN.to_vec());
+    parts.image.set("image_std", CLIP_DEVIATION.to_vec());
+    Ok(())
+}
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    common(parts, keys)?;
+    let number = |field, meaning| parts.vision.require_f32(&[field], meaning);
+    keys.set("projector_type", "pixtral");
+    let epsilon = parts.text.require_f32(&["rms_norm_eps", "norm_eps"], "what norms add")?;
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set("rope.freq_base", number("rope_theta", "the base frequency of positions")?);
+    keys.set("use_silu", true);
+    let merges = parts.vision.find(&["mm_projector_id"]).is_some_and(|(_, id)| id == "patch_merge");
+    if merges {
+        let side =
+            parts.vision.require_u32(&["spatial_merge_size"], "the side of merged patches")?;
+        keys.set("vision.spatial_merge_size", side);
+    }
+    Ok(())
+}
+
+/// The norm before the projector, and what stands between rows of patches, a token of the text model.
+fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+    match tensor.name {
+        "pre_mm_projector_norm.weight" => Ok(Some(Made::one("mm.input_norm.weight", []))),
+        "tok_embeddings.weight" => {
+            Ok(break_token(parts)?.map(|token| pixtral::row_between(tensor, token)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Its id, which the configuration states, or a number below 0 where the tokenizer tells.
+fn break_token(parts: &Parts) -> Result<Option<u64>, Error> {
+    const FIELD: &str = "image_break_token_id";
+    let stated = parts.vision.find(&[FIELD]).and_then(|(_, id)| id.as_i64());
+    let stated = stated.ok_or_else(|| parts.vision.missing(FIELD, "what stands between rows"))?;
+    if let Ok(id) = u64::try_from(stated) {
+        // 0 is no such token, but one that is unknown.
+        return Ok(Some(id).filter(|id| *id > 0));
+    }
+    let tekken = parts.model.file("tekken.json")?.unwrap_or_default();
+    let special = tekken["special_tokens"].as_array();
+    let token = special.into_iter().flatten().find(|token| token["token_str"] == "[IMG_BREAK]");
+    match token.and_then(|token| token["rank"].as_u64()) {
+        Some(id) => Ok(Some(id)),
+        None => Err(parts.vision.wrong(FIELD, &json!(stated), "the id of `[IMG_BREAK]`")),
+    }
+}

@@ -1,0 +1,92 @@
+//! DeepSeek V4 with vision: gated layers, and fields of its own at the top of the configuration.
+
+use gguf::Error;
+
+use super::encoder::{Encoder, common, divided, reshaped};
+use super::parts::Parts;
+use super::tensor_names::layer_of;
+use crate::convert::hparams::Keys;
+
+pub static DEEPSEEK4V: Encoder = Encoder {
+    classes: &["DeepseekV4ForCausalLM"],
+    vision: &[],
+    complete,
+    keys,
+    places: &[
+        (
+            "vision.",
+            &[
+                ("patch_embed.proj", "v.patch_embd"),
+                ("norm", "v.post_ln"),
+                ("blocks.{}.norm1", "v.blk.{}.ln1"),
+                ("blocks.{}.norm2", "v.blk.{}.ln2"),
+                ("blocks.{}.attn.wqkv", "v.blk.{}.attn_qkv"),
+                ("blocks.{}.attn.wo", "v.blk.{}.attn_out"),
+                ("blocks.{}.mlp.w2", "v.blk.{}.ffn_down"),
+            ],
+        ),
+        ("aligner.", &[("w{}", "mm.{}")]),
+        (
+            "image_",
+            &[
+                ("newline", "v.image_newline"),
+                ("start", "v.token_embd.img_start"),
+                ("end", "v.token_embd.img_end"),
+                ("pad", "v.token_embd.img_pad"),
+            ],
+        ),
+    ],
+    special: |_, tensor| {
+        Ok(layer_of(tensor.name, "vision.blocks.{}.mlp.w1").map(|(layer, end)| {
+            divided(["gate", "up"].map(|x| format!("v.blk.{layer}.ffn_{x}.{end}")), tensor.shape)
+        }))
+    },
+    steps: |parts, name, shape| {
+        let side = parts.vision.u32(&["patch_size"])?.unwrap_or(0).into();
+        Ok(match (name, shape) {
+            ("v.patch_embd.weight", &[_, rows]) => reshaped(shape, &[side, side, 3, rows]),
+            _ => Vec::new(),
+        })
+    },
+    ..Encoder::DEFAULT
+};
+
+fn complete(parts: &mut Parts) -> Result<(), Error> {
+    parts.sees = true;
+    for (field, stated) in [
+        ("num_hidden_layers", "vision_n_layers"),
+        ("hidden_size", "vision_dim"),
+        ("num_attention_heads", "vision_n_heads"),
+        ("intermediate_size", "vision_inter_dim"),
+        ("patch_size", "vision_patch_size"),
+        ("downsample_ratio", "vision_downsample_ratio"),
+        ("min_pixels", "vision_min_pixels"),
+    ] {
+        let number = parts.model.require_u32(&[stated], "of the encoder of images")?;
+        parts.vision.set(field, number);
+    }
+    let side = |field| parts.vision.u32(&[field]);
+    let patch = side("patch_size")?.unwrap_or(0);
+    let merged = side("downsample_ratio")?.unwrap_or(0);
+    parts.vision.set("image_size", patch.saturating_mul(merged).saturating_mul(16));
+    for field in ["image_mean", "image_std"] {
+        parts.image.default(field, vec![0.5, 0.5, 0.5]);
+    }
+    // Programs know these by heart.
+    for (field, number) in [("vision_max_n_token", 384), ("vision_max_wh_ratio", 8)] {
+        if let Some(other) = parts.model.u32(&[field])?.filter(|stated| *stated != number) {
+            return Err(parts.model.wrong(field, &other.into(), &number.to_string()));
+        }
+    }
+    Ok(())
+}
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    common(parts, keys)?;
+    keys.set("projector_type", "deepseek4v");
+    keys.set("vision.attention.layer_norm_epsilon", 1e-6f32);
+    keys.set("use_silu", true);
+    keys.set_u32("vision.projector.scale_factor", parts.vision.u32(&["downsample_ratio"])?);
+    keys.set_u32("vision.image_min_pixels", parts.vision.u32(&["min_pixels"])?);
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! dots.ocr: patches of images of any size, with gated layers.
+
+use super::encoder::{Encoder, common};
+use super::parts::Parts;
+
+pub static DOTS_OCR: Encoder = Encoder {
+    classes: &["DotsOCRForCausalLM"],
+    complete: |parts| {
+        parts.vision.set("image_size", 0);
+        Ok(())
+    },
+    keys: |parts, keys| {
+        common(parts, keys)?;
+        keys.set("projector_type", "dots_ocr");
+        parts.pixels(keys, "min_pixels", "max_pixels")?;
+        let epsilon = parts.vision.require_f32(&["rms_norm_eps"], "what the norms add")?;
+        keys.set("vision.attention.layer_norm_epsilon", epsilon);
+        let merged = Parts::number(&parts.vision, &["spatial_merge_size"], "patches in one")?;
+        keys.set("vision.projector.scale_factor", merged);
+        keys.set("use_silu", true);
+        Ok(())
+    },
+    places: &[(
+        "vision_tower.",
+        &[
+            ("patch_embed.patchifier.proj", "v.patch_embd"),
+            ("patch_embed.patchifier.norm", "v.pre_ln"),
+            ("blocks.{}.norm1", "v.blk.{}.ln1"),
+            ("blocks.{}.norm2", "v.blk.{}.ln2"),
+            ("blocks.{}.attn.qkv", "v.blk.{}.attn_qkv"),
+            ("blocks.{}.attn.proj", "v.blk.{}.attn_out"),
+            ("blocks.{}.mlp.fc1", "v.blk.{}.ffn_gate"),
+            ("blocks.{}.mlp.fc2", "v.blk.{}.ffn_down"),
+            ("blocks.{}.mlp.fc3", "v.blk.{}.ffn_up"),
+            ("post_trunk_norm", "mm.post_norm"),
+            ("merger.ln_q", "mm.input_norm"),
+            ("merger.mlp.{}", "mm.{}"),
+        ],
+    )],
+    ..Encoder::DEFAULT
+};

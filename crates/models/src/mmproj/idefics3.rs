@@ -1,0 +1,47 @@
+//! Idefics 3 and SmolVLM: SigLIP, and one matrix behind a shuffle of pixels.
+
+use gguf::Error;
+
+use super::encoder::{Encoder, common};
+use super::parts::Parts;
+use super::tensor_names::CLIP;
+use super::tensor_types::Kept;
+use crate::convert::hparams::Keys;
+
+pub static IDEFICS3: Encoder = Encoder {
+    classes: &["Idefics3ForConditionalGeneration", "SmolVLMForConditionalGeneration"],
+    complete: |parts| {
+        for (field, value) in [
+            ("hidden_size", 1152),
+            ("intermediate_size", 3072),
+            ("num_hidden_layers", 12),
+            ("num_attention_heads", 16),
+            ("image_size", 224),
+            ("patch_size", 32),
+        ] {
+            parts.vision.default(field, value);
+        }
+        Ok(())
+    },
+    keys,
+    places: &[
+        ("vision_model.", CLIP),
+        ("connector.", &[("modality_projection.proj", "mm.model.fc")]),
+    ],
+    kept: &[("v.patch_embd.weight", Kept::F32)],
+    ..Encoder::DEFAULT
+};
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    common(parts, keys)?;
+    keys.set("projector_type", "idefics3");
+    let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    let factor = parts.model.u32(&["scale_factor"])?.unwrap_or(2);
+    keys.set("vision.projector.scale_factor", factor);
+    keys.set("use_gelu", true);
+    let longest = parts.image.part("size").u32(&["longest_edge"])?;
+    let longest = longest.or(parts.vision.u32(&["image_size"])?);
+    keys.set_u32("vision.preproc_image_size", longest);
+    Ok(())
+}

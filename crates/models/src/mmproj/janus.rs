@@ -1,0 +1,52 @@
+//! Janus Pro: SigLIP, and a projector of as many layers as it likes. What makes images is left out.
+
+use gguf::Error;
+
+use super::encoder::{Encoder, Made, common};
+use super::parts::Parts;
+use super::tensor_names::{CLIP, captured};
+use crate::convert::hparams::Keys;
+
+pub static JANUS: Encoder = Encoder {
+    classes: &["JanusForConditionalGeneration"],
+    complete: |parts| {
+        for (field, value) in [
+            ("hidden_size", 1024),
+            ("num_hidden_layers", 24),
+            ("num_attention_heads", 16),
+            ("image_size", 384),
+            ("patch_size", 16),
+        ] {
+            parts.vision.default(field, value);
+        }
+        parts.vision.default("hidden_act", "gelu");
+        if parts.vision.find(&["intermediate_size"]).is_none() {
+            let width = parts.vision.f64(&["hidden_size"])?.unwrap_or(0.0);
+            let ratio = parts.vision.f64(&["mlp_ratio"])?.unwrap_or(4.0);
+            parts.vision.set("intermediate_size", (width * ratio).round_ties_even() as u32);
+        }
+        Ok(())
+    },
+    keys,
+    places: &[
+        ("vision_model.", &[("encoder.layers.{}.self_attn.projection_layer", "v.blk.{}.attn_out")]),
+        ("vision_model.", CLIP),
+        ("aligner.", &[("fc1", "mm.0")]),
+    ],
+    special: |_, tensor| {
+        let found = captured(tensor.name, &[("aligner.hidden_layers.{}", "mm")]);
+        // The first layer stands before them.
+        let layer = |numbers: &[u32]| numbers.first().map_or(1, |layer| layer.saturating_add(1));
+        Ok(found
+            .map(|(numbers, end, ours)| Made::one(format!("{ours}.{}.{end}", layer(&numbers)), [])))
+    },
+    ..Encoder::DEFAULT
+};
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    common(parts, keys)?;
+    keys.set("projector_type", "janus_pro");
+    let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    parts.activation(keys)
+}

@@ -1,0 +1,51 @@
+//! LFM 2 VL: SigLIP 2, and a projector of two layers behind a shuffle of pixels.
+
+use gguf::Error;
+
+use super::encoder::{Encoder, common, patches};
+use super::parts::Parts;
+use super::tensor_names::{CLIP, TWO_LAYERS};
+use crate::convert::hparams::Keys;
+
+pub static LFM2_VL: Encoder = Encoder {
+    classes: &["Lfm2VlForConditionalGeneration"],
+    complete: |parts| {
+        // Images are of any size.
+        parts.vision.set("image_size", 256);
+        Ok(())
+    },
+    keys,
+    places: &[
+        ("vision_tower.vision_model.", CLIP),
+        ("vision_tower.", CLIP),
+        ("multi_modal_projector.", &[("layer_norm", "mm.input_norm")]),
+        ("multi_modal_projector.", TWO_LAYERS),
+    ],
+    steps: |_, name, shape| {
+        Ok(match name {
+            "v.patch_embd.weight" => patches(shape, 3),
+            _ => Vec::new(),
+        })
+    },
+    ..Encoder::DEFAULT
+};
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    common(parts, keys)?;
+    keys.set("projector_type", "lfm2");
+    let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    let factor = parts.model.u32(&["downsample_factor"])?.unwrap_or(2);
+    keys.set("vision.projector.scale_factor", factor);
+    keys.set("use_gelu", true);
+    // The layer whose output is taken, counted from the last one.
+    let layer = parts.model.find(&["vision_feature_layer"]).and_then(|(_, layer)| layer.as_i64());
+    let dropped = -(layer.unwrap_or(-1).saturating_add(1));
+    let layers = i64::from(Parts::layers(&parts.vision)?).saturating_sub(dropped);
+    let layers = u32::try_from(layers).map_err(|_| {
+        let stated = layer.unwrap_or(-1).into();
+        parts.model.wrong("vision_feature_layer", &stated, "a layer of the encoder")
+    })?;
+    keys.set("vision.block_count", layers);
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Llama 4: a vision transformer with rotary positions, and an adapter behind a shuffle of pixels.
+
+use gguf::Error;
+use serde_json::Value;
+
+use super::encoder::{Encoder, common};
+use super::parts::Parts;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+
+pub static LLAMA4: Encoder = Encoder {
+    classes: &["Llama4ForConditionalGeneration"],
+    complete: |parts| {
+        for (field, value) in [
+            ("hidden_size", 768),
+            ("intermediate_size", 5632),
+            ("num_hidden_layers", 34),
+            ("num_attention_heads", 16),
+            ("image_size", 448),
+            ("patch_size", 14),
+        ] {
+            parts.vision.default(field, value);
+        }
+        Ok(())
+    },
+    keys,
+    places: &[("vision_model.", TOWER), ("multi_modal_projector.", &[("linear_1", "mm.model.fc")])],
+    ..Encoder::DEFAULT
+};
+
+const TOWER: Table = &[
+    ("class_embedding", "v.class_embd"),
+    ("patch_embedding.linear", "v.patch_embd"),
+    ("positional_embedding_vlm", "v.position_embd.weight"),
+    ("layernorm_pre", "v.pre_ln"),
+    ("layernorm_post", "v.post_ln"),
+    ("model.layers.{}.input_layernorm", "v.blk.{}.ln1"),
+    ("model.layers.{}.post_attention_layernorm", "v.blk.{}.ln2"),
+    ("model.layers.{}.self_attn.q_proj", "v.blk.{}.attn_q"),
+    ("model.layers.{}.self_attn.k_proj", "v.blk.{}.attn_k"),
+    ("model.layers.{}.self_attn.v_proj", "v.blk.{}.attn_v"),
+    ("model.layers.{}.self_attn.o_proj", "v.blk.{}.attn_out"),
+    ("model.layers.{}.mlp.fc1", "v.blk.{}.ffn_up"),
+    ("model.layers.{}.mlp.fc2", "v.blk.{}.ffn_down"),
+    ("vision_adapter.mlp.fc{}", "mm.model.mlp.{}"),
+];
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    let vision = &parts.vision;
+    common(parts, keys)?;
+    keys.set("projector_type", "llama4");
+    let epsilon = vision.f32(&["norm_eps"])?.unwrap_or(1e-5);
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    let ratio = vision.f64(&["pixel_shuffle_ratio"])?.unwrap_or(0.5);
+    keys.set("vision.projector.scale_factor", (1.0 / ratio) as u32);
+    match vision.find(&["hidden_act"]).map(|(_, name)| name.clone()) {
+        None => keys.set("use_gelu", true),
+        Some(Value::String(name)) if name == "gelu" => keys.set("use_gelu", true),
+        Some(other) => return Err(vision.wrong("hidden_act", &other, "gelu")),
+    }
+    Ok(())
+}

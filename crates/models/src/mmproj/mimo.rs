@@ -1,0 +1,192 @@
+//! MiMo V2.5: images by Qwen's tower with windows, sound by codes, which its tokenizer of sound makes.
+
+use std::collections::BTreeMap;
+
+use gguf::{Array, Error};
+use gguf_checkpoint::Checkpoint;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use serde_json::Value;
+
+use super::encoder::{Encoder, Foreign, Made, common, frames, reshaped};
+use super::parts::Parts;
+use super::tensor_names::{QWEN, WHISPER};
+use super::tensor_types::Kept;
+use crate::convert::assembly::CONFIG_OF_ANOTHER;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{ExpertSlot, MappedTensor, Mapping};
+
+const FOLDER: &str = "audio_tokenizer";
+const CODEBOOK: &str = "audio_tokenizer/encoder.quantizer.vq.layers.{}._codebook.embed";
+/// Where the numbers of codes stand, once the tensors are known.
+const SIZES: &str = "codebook_sizes";
+const EMBEDDING: &str = "speech_embeddings.{}.weight";
+
+pub static MIMO: Encoder = Encoder {
+    classes: &["MiMoV2ForCausalLM"],
+    audio: &["audio_config"],
+    folder: Some(FOLDER),
+    complete,
+    survey,
+    keys,
+    places: &[
+        ("visual.", QWEN),
+        ("audio_encoder.", LOCAL),
+        ("audio_tokenizer/encoder.", WHISPER),
+        ("audio_tokenizer/encoder.", TOKENIZER),
+        ("speech_embeddings.", &[]),
+    ],
+    ignored: &[
+        "audio_tokenizer/decoder.",
+        // What training counts for each code.
+        "_codebook.cluster_size",
+        "_codebook.embed_avg",
+        "_codebook.inited",
+    ],
+    special,
+    steps: |_, name, shape| {
+        Ok(match (name, shape) {
+            ("a.conv1d.1.bias" | "a.conv1d.2.bias", &[len]) => reshaped(shape, &[1, len]),
+            _ => Vec::new(),
+        })
+    },
+    kept: &[
+        ("a.conv1d.", Kept::F32),
+        ("a.downsample.conv.", Kept::F32),
+        ("a.rvq.codebook.", Kept::F32),
+        ("mm.a.code_embd.", Kept::F32),
+    ],
+    ..Encoder::DEFAULT
+};
+
+const LOCAL: Table = &[
+    ("projection.mlp.0", "mm.a.mlp.1"),
+    ("projection.mlp.2", "mm.a.mlp.2"),
+    ("input_local_transformer.layers.{}.self_attn.q_proj", "mm.a.local_blk.{}.attn_q"),
+    ("input_local_transformer.layers.{}.self_attn.k_proj", "mm.a.local_blk.{}.attn_k"),
+    ("input_local_transformer.layers.{}.self_attn.v_proj", "mm.a.local_blk.{}.attn_v"),
+    ("input_local_transformer.layers.{}.self_attn.o_proj", "mm.a.local_blk.{}.attn_out"),
+    ("input_local_transformer.layers.{}.mlp.gate_proj", "mm.a.local_blk.{}.ffn_gate"),
+    ("input_local_transformer.layers.{}.mlp.up_proj", "mm.a.local_blk.{}.ffn_up"),
+    ("input_local_transformer.layers.{}.mlp.down_proj", "mm.a.local_blk.{}.ffn_down"),
+    ("input_local_transformer.layers.{}.input_layernorm", "mm.a.local_blk.{}.ln1"),
+    ("input_local_transformer.layers.{}.post_attention_layernorm", "mm.a.local_blk.{}.ln2"),
+    ("input_local_transformer.norm", "mm.a.local_norm"),
+];
+
+/// Of the tokenizer, besides what Whisper's encoder has.
+const TOKENIZER: Table =
+    &[("down_sample_layer.0", "a.downsample.conv"), ("down_sample_norm", "a.downsample.norm")];
+
+fn complete(parts: &mut Parts) -> Result<(), Error> {
+    let heads = Parts::number(&parts.vision, &["num_heads"], "the number of attention heads")?;
+    parts.vision.default("image_size", 560);
+    parts.vision.set("num_attention_heads", heads);
+    parts.vision.default("depth", 28);
+    parts.audio = parts.of_folder(FOLDER)?;
+    for (field, stated) in [
+        ("hidden_size", "d_model"),
+        ("intermediate_size", "encoder_ffn_dim"),
+        ("num_attention_heads", "encoder_attention_heads"),
+    ] {
+        let number = Parts::number(&parts.audio, &[stated], "of the tokenizer of sound")?;
+        parts.audio.set(field, number);
+    }
+    Ok(())
+}
+
+/// How many codes each codebook has.
+fn survey(parts: &mut Parts, checkpoint: &Checkpoint) -> Result<(), Error> {
+    let of_codebook = |entry: &gguf_checkpoint::Entry| {
+        Some((*captures(CODEBOOK, &entry.name)?.first()?, entry.shape.first().copied()?))
+    };
+    let sizes: BTreeMap<u32, u64> = checkpoint.entries.iter().filter_map(of_codebook).collect();
+    let missing = (0..).zip(sizes.keys()).find(|(wanted, found)| wanted != *found);
+    let missing = missing.map(|(wanted, _)| wanted).or(sizes.is_empty().then_some(0));
+    if let Some(missing) = missing {
+        let what = format!("has no codebook {missing} of the tokenizer of sound");
+        return Err(Error::input("checkpoint-misfit", parts.audio.path(), what, CONFIG_OF_ANOTHER));
+    }
+    parts.audio.set(SIZES, sizes.into_values().collect::<Vec<_>>());
+    Ok(())
+}
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    common(parts, keys)?;
+    let (vision, audio) = (&parts.vision, &parts.audio);
+    keys.set("vision.projector_type", "mimovl");
+    keys.set("use_silu", true);
+    let heads = vision.u32(&["num_key_value_heads"])?.unwrap_or(8);
+    keys.set("vision.attention.head_count_kv", heads);
+    let merged = Parts::number(vision, &["spatial_merge_size"], "patches a side that become one")?;
+    keys.set("vision.spatial_merge_size", merged);
+    let window = &["visual_token_window_size"];
+    keys.set("vision.window_size", Parts::number(vision, window, "the width of windows")?);
+    let kinds = kinds_of_windows(vision)?;
+    if !kinds.is_empty() {
+        keys.set("vision.wa_pattern_mode", Array::from(&kinds[..]));
+    }
+    let epsilon = vision.f32(&["rms_norm_eps"])?.unwrap_or(1e-6);
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    parts.pixels(keys, "min_pixels", "max_pixels")?;
+    keys.set("audio.projector_type", "mimo_audio");
+    keys.set("audio.num_mel_bins", Parts::number(audio, &["n_mels"], "of the spectrogram")?);
+    let epsilon = audio.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
+    keys.set("audio.attention.layer_norm_epsilon", epsilon);
+    let sizes = audio.u32s(SIZES)?.unwrap_or_default();
+    keys.set("audio.rvq.num_quantizers", sizes.len() as u32);
+    let sizes: Vec<i32> = sizes.into_iter().map(|size| size as i32).collect();
+    keys.set("audio.rvq.codebook_size", Array::from(&sizes[..]));
+    keys.set("audio.wa_pattern_mode", Array::from(&windowed_layers(audio)?[..]));
+    const WINDOW: &str = "encoder_attn_window_size";
+    let window = audio.u32s(WINDOW)?.and_then(|sides| sides.first().copied());
+    let window = window.ok_or_else(|| audio.missing(WINDOW, "how far attention of sound sees"))?;
+    keys.set("audio.window_size", window);
+    let local = parts.model.part("audio_config");
+    let number = |field| Parts::number(&local, &[field], "of the layers that join frames");
+    keys.set("audio.local_block_count", number("input_local_layers")?);
+    keys.set("audio.local_group_size", number("group_size")?);
+    Ok(())
+}
+
+/// Of each layer that sees images: -1 for all of an image, else in which order windows are.
+fn kinds_of_windows(vision: &Config) -> Result<Vec<i32>, Error> {
+    const FIELD: &str = "vit_window_attn_types";
+    let Some((_, value)) = vision.find(&[FIELD]) else { return Ok(Vec::new()) };
+    let kind = |kind: &Value| kind.as_i64().and_then(|kind| i32::try_from(kind).ok());
+    let kinds = value.as_array().and_then(|kinds| kinds.iter().map(kind).collect());
+    kinds.ok_or_else(|| vision.wrong(FIELD, value, "a list of whole numbers"))
+}
+
+/// Of each layer that hears: 0 with a window, -1 without.
+fn windowed_layers(audio: &Config) -> Result<Vec<i32>, Error> {
+    let layers = Parts::number(audio, &["encoder_layers"], "the layers that hear")?;
+    let layers = crate::convert::hparams::possible(audio, "layers", layers)?;
+    let block = audio.u32(&["swa_per_block"])?.unwrap_or(1);
+    let is_hybrid = audio.bool("hybrid_attention")?.unwrap_or(false) && block > 1;
+    let kind = |layer: u32| if is_hybrid && layer % block < block - 1 { 0 } else { -1 };
+    Ok((0..layers).map(kind).collect())
+}
+
+fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+    if tensor.name == "visual.patch_embed.proj.weight" {
+        const FIELD: &str = "temporal_patch_size";
+        let stated = || parts.vision.find(&[FIELD]).map_or(Value::Null, |(_, value)| value.clone());
+        let frames = frames(tensor.shape);
+        return frames.map(Some).ok_or_else(|| parts.vision.wrong(FIELD, &stated(), "2"));
+    }
+    let first = |pattern: &str| captures(pattern, tensor.name)?.first().copied();
+    if let Some(index) = first(EMBEDDING) {
+        let fields = &["audio_channels"];
+        let count = Parts::number(&parts.model.part("audio_config"), fields, "streams of codes")?;
+        let slot = ExpertSlot { index, count };
+        return Ok(Some(Made::Mapped(Mapping::slot("mm.a.code_embd.weight".into(), slot))));
+    }
+    let Some(index) = first(CODEBOOK) else { return Ok(None) };
+    let sizes = parts.audio.u32s(SIZES)?.unwrap_or_default();
+    let steps = vec![Step::Pad { rows: sizes.iter().copied().max().unwrap_or(0).into() }];
+    let slot = Some(ExpertSlot { index, count: sizes.len() as u32 });
+    let name = "a.rvq.codebook.weight".to_owned();
+    Ok(Some(Made::Mapped(Mapping::Made(vec![MappedTensor { name, steps, slot }]))))
+}

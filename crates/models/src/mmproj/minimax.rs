@@ -1,0 +1,53 @@
+//! MiniMax M3: CLIP with rotary positions in three dimensions, over frames.
+
+use gguf::Error;
+use gguf_pipeline::Step;
+
+use super::encoder::{Encoder, common, frames};
+use super::parts::Parts;
+use super::tensor_names::{CLIP, TWO_LAYERS};
+use crate::convert::hparams::Keys;
+
+pub static MINIMAX_M3: Encoder = Encoder {
+    classes: &["MiniMaxM3SparseForConditionalGeneration", "MiniMaxM3VLForConditionalGeneration"],
+    keys,
+    places: &[
+        ("vision_tower.vision_model.", CLIP),
+        ("multi_modal_projector.", TWO_LAYERS),
+        ("patch_merge_mlp.", &[("linear_1", "mm.merger.fc1"), ("linear_2", "mm.merger.fc2")]),
+    ],
+    special: |_, tensor| {
+        Ok(match tensor.name {
+            "vision_tower.vision_model.embeddings.patch_embedding.weight" => frames(tensor.shape),
+            _ => None,
+        })
+    },
+    steps: rotated,
+    ..Encoder::DEFAULT
+};
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    common(parts, keys)?;
+    keys.set("projector_type", "minimax_m3");
+    keys.set("use_gelu", true);
+    let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    let merged = parts.vision.part("img_token_compression_config").u32(&["spatial_merge_size"])?;
+    keys.set("vision.spatial_merge_size", merged.unwrap_or(2));
+    Ok(())
+}
+
+/// Queries and keys: of a head the first halves of what rotates by time, row and column stand before the
+/// second halves; each half comes beside the other.
+fn rotated(parts: &Parts, name: &str, shape: &[u64]) -> Result<Vec<Step>, Error> {
+    if !(name.contains(".attn_q.") || name.contains(".attn_k.")) {
+        return Ok(Vec::new());
+    }
+    let heads =
+        parts.vision.require_u32(&["num_attention_heads"], "the number of attention heads")?;
+    let rows = shape.get(usize::from(shape.len() > 1)).copied().unwrap_or(0);
+    let head = rows / u64::from(heads);
+    // Of each axis: a third of the head, as pairs.
+    let half = 2 * (head / 2) / 3 / 2;
+    Ok(vec![Step::Exchange { groups: heads.into(), start: 0, outer: 2, inner: 3, len: half }])
+}

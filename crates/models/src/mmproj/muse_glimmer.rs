@@ -1,0 +1,85 @@
+//! Muse Glimmer: patches of images one after the other, summed; pairs that rotate stand side by side.
+
+use gguf::{Error, Shape};
+use gguf_pipeline::Step;
+
+use super::encoder::{Encoder, Foreign, Made, common};
+use super::parts::Parts;
+use crate::convert::hparams::Keys;
+
+const PATCHES: &str = "vision_tower.patch_embedder.patch_embedding.weight";
+
+pub static MUSE_GLIMMER: Encoder = Encoder {
+    classes: &["MuseGlimmerForConditionalGeneration"],
+    complete: |parts| {
+        let number = |field: &str| Parts::number(&parts.vision, &[field], "a size of images");
+        let patches = number("pos_emb_height")?.saturating_mul(number("merge_size")?);
+        let side = patches.saturating_mul(number("patch_size")?);
+        parts.vision.set("image_size", side);
+        Ok(())
+    },
+    keys,
+    places: &[
+        (
+            "vision_tower.",
+            &[
+                ("patch_embedder.patch_embedding", "v.patch_embd"),
+                ("patch_embedder.position_embedding_table", "v.position_embd"),
+                ("layers.{}.norm1", "v.blk.{}.ln1"),
+                ("layers.{}.norm2", "v.blk.{}.ln2"),
+                ("layers.{}.attn.q_proj", "v.blk.{}.attn_q"),
+                ("layers.{}.attn.k_proj", "v.blk.{}.attn_k"),
+                ("layers.{}.attn.v_proj", "v.blk.{}.attn_v"),
+                ("layers.{}.attn.proj", "v.blk.{}.attn_out"),
+                ("layers.{}.mlp.fc1", "v.blk.{}.ffn_up"),
+                ("layers.{}.mlp.fc2", "v.blk.{}.ffn_down"),
+                ("ln_pre", "v.pre_ln"),
+                ("ln_post", "v.post_ln"),
+            ],
+        ),
+        ("vision_adapter.", &[("fc1", "mm.0"), ("fc2", "mm.1")]),
+        ("vision_projection", &[("", "mm.2")]),
+    ],
+    special: patches,
+    steps: |parts, name, _| {
+        let rotates = name.contains(".attn_q.") || name.contains(".attn_k.");
+        let heads = Parts::number(&parts.vision, &["num_attention_heads"], "attention heads")?;
+        let step = Step::InterleaveHalves { heads: heads.into() };
+        Ok(Vec::from_iter(rotates.then_some(step)))
+    },
+    ..Encoder::DEFAULT
+};
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    common(parts, keys)?;
+    keys.set("projector_type", "muse-glimmer");
+    let epsilon = parts.vision.require_f32(&["layer_norm_eps"], "what the norms add")?;
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    let merged = Parts::number(&parts.vision, &["merge_size"], "patches in one")?;
+    keys.set("vision.spatial_merge_size", merged);
+    Ok(())
+}
+
+/// Patches of images one after the other, each with weights of its own: of a still image, which is all of
+/// them, the sum of the weights.
+fn patches(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+    if tensor.name != PATCHES {
+        return Ok(None);
+    }
+    let number = |field: &str| Parts::number(&parts.vision, &[field], "a size of a patch");
+    let (times, side) = (u64::from(number("patch_temporal")?), u64::from(number("patch_size")?));
+    let (len, rows) = (3 * side * side, tensor.shape.last().copied().unwrap_or(0));
+    let shape = Shape::new(&[side, side, 3, rows]).filter(|_| {
+        times > 0 && tensor.shape.iter().product::<u64>() == times.saturating_mul(len * rows)
+    });
+    let Some(shape) = shape else {
+        let stated = format!("{:?} for {times} patches of {side} pixels", tensor.shape).into();
+        return Err(parts.vision.wrong("patch_temporal", &stated, "as many as the weights have"));
+    };
+    let values = tensor.vector(PATCHES)?;
+    let len = len as usize;
+    let summed = values
+        .chunks_exact(len * times as usize)
+        .flat_map(|patch| (0..len).map(move |i| patch.iter().skip(i).step_by(len).sum::<f32>()));
+    Ok(Some(Made::Whole("v.patch_embd.weight".to_owned(), shape, summed.collect())))
+}

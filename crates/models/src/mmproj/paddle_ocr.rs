@@ -1,0 +1,36 @@
+//! PaddleOCR VL: SigLIP for images of any size.
+
+use gguf::Error;
+
+use super::encoder::{Encoder, common};
+use super::parts::Parts;
+use super::tensor_names::CLIP;
+use crate::convert::hparams::Keys;
+
+pub static PADDLE_OCR: Encoder = Encoder {
+    classes: &["PaddleOCRVisionModel"],
+    complete: |parts| {
+        let most = Parts::number(&parts.image, &["max_pixels"], "the pixels of an image")?;
+        parts.vision.set("image_size", most.isqrt());
+        Ok(())
+    },
+    keys,
+    places: &[
+        ("visual.vision_model.", CLIP),
+        ("mlp_AR.", &[("pre_norm", "mm.input_norm"), ("linear_{}", "mm.{}")]),
+    ],
+    ignored: &["packing_position_embedding", "vision_model.head"],
+    ..Encoder::DEFAULT
+};
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    common(parts, keys)?;
+    keys.set("projector_type", "paddleocr");
+    let number = |field| Parts::number(&parts.image, &[field], "the pixels of an image");
+    keys.set("vision.image_max_pixels", number("max_pixels")?);
+    keys.set("vision.image_min_pixels", number("min_pixels")?);
+    keys.set("use_gelu", true);
+    let epsilon = parts.vision.f32(&["rms_norm_eps"])?.unwrap_or(1e-6);
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Pixtral, in Mistral's models and in others: patches of images of any size.
+
+use gguf::Error;
+use gguf_pipeline::Step;
+use serde_json::Value;
+
+use super::encoder::{Encoder, Foreign, Made, common, reshaped};
+use super::parts::Parts;
+use super::tensor_names::TWO_LAYERS;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+
+pub static PIXTRAL: Encoder = Encoder {
+    classes: &["LlavaForConditionalGeneration", "Mistral3ForConditionalGeneration"],
+    complete,
+    keys: |parts, keys| keys_of(parts, keys, "pixtral"),
+    places: &[
+        ("vision_tower.", TOWER),
+        ("multi_modal_projector.", PROJECTOR),
+        ("multi_modal_projector.", TWO_LAYERS),
+    ],
+    special: between_rows,
+    steps: |parts, name, _| rotated(parts, name),
+    ..Encoder::DEFAULT
+};
+
+pub static LIGHT_ON_OCR: Encoder = Encoder {
+    classes: &["LightOnOCRForConditionalGeneration"],
+    keys: |parts, keys| keys_of(parts, keys, "lightonocr"),
+    places: &[
+        ("vision_encoder.", TOWER),
+        ("vision_projection.", PROJECTOR),
+        ("vision_projection.", TWO_LAYERS),
+        ("vision_tower.", TOWER),
+        ("multi_modal_projector.", PROJECTOR),
+        ("multi_modal_projector.", TWO_LAYERS),
+    ],
+    special: |_, _| Ok(None),
+    ..PIXTRAL
+};
+
+const TOWER: Table = &[
+    ("patch_conv", "v.patch_embd"),
+    ("ln_pre", "v.pre_ln"),
+    ("transformer.layers.{}.attention_norm", "v.blk.{}.ln1"),
+    ("transformer.layers.{}.ffn_norm", "v.blk.{}.ln2"),
+    ("transformer.layers.{}.attention.q_proj", "v.blk.{}.attn_q"),
+    ("transformer.layers.{}.attention.k_proj", "v.blk.{}.attn_k"),
+    ("transformer.layers.{}.attention.v_proj", "v.blk.{}.attn_v"),
+    ("transformer.layers.{}.attention.o_proj", "v.blk.{}.attn_out"),
+    ("transformer.layers.{}.feed_forward.gate_proj", "v.blk.{}.ffn_gate"),
+    ("transformer.layers.{}.feed_forward.up_proj", "v.blk.{}.ffn_up"),
+    ("transformer.layers.{}.feed_forward.down_proj", "v.blk.{}.ffn_down"),
+];
+
+const PROJECTOR: Table =
+    &[("norm", "mm.input_norm"), ("patch_merger.merging_layer", "mm.patch_merger")];
+
+fn complete(parts: &mut Parts) -> Result<(), Error> {
+    let kind = parts.vision.find(&["model_type"]).and_then(|(_, kind)| kind.as_str());
+    if kind != Some("pixtral") {
+        let stated = kind.map_or(Value::Null, Value::from);
+        return Err(parts.vision.wrong(
+            "model_type",
+            &stated,
+            "pixtral, the encoder that programs have",
+        ));
+    }
+    for (field, value) in [
+        ("hidden_size", 1024),
+        ("intermediate_size", 4096),
+        ("num_hidden_layers", 24),
+        ("num_attention_heads", 16),
+        ("image_size", 1024),
+        ("patch_size", 16),
+    ] {
+        parts.vision.default(field, value);
+    }
+    parts.vision.default("hidden_act", "gelu");
+    if parts.model.find(&["model_type"]).is_some_and(|(_, kind)| kind == "mistral3") {
+        parts.model.default("spatial_merge_size", 2);
+    }
+    Ok(())
+}
+
+fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error> {
+    common(parts, keys)?;
+    keys.set("projector_type", projector);
+    let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
+    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    parts.activation(keys)?;
+    keys.set_u32("vision.spatial_merge_size", parts.model.u32(&["spatial_merge_size"])?);
+    Ok(())
+}
+
+/// Queries and keys, for rotary embedding by pairs.
+fn rotated(parts: &Parts, name: &str) -> Result<Vec<Step>, Error> {
+    if !(name.contains(".attn_q.") || name.contains(".attn_k.")) {
+        return Ok(Vec::new());
+    }
+    let heads =
+        parts.vision.require_u32(&["num_attention_heads"], "the number of attention heads")?;
+    Ok(vec![Step::InterleaveHalves { heads: heads.into() }])
+}
+
+/// What stands between rows of patches is a token of the text model.
+fn between_rows(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+    const TOKEN: &str = "[IMG_BREAK]";
+    if !tensor.name.ends_with("embed_tokens.weight") {
+        return Ok(None);
+    }
+    let Some(token) = token(parts, TOKEN)? else {
+        let what = format!("has no token `{TOKEN}`, which stands between rows of an image");
+        let help = "take the tokenizer's files from the model's repository";
+        return Err(Error::input("vocabulary-other-model", parts.model.path(), what, help));
+    };
+    Ok(Some(row_between(tensor, token)))
+}
+
+/// The row of that token in the table of the text model.
+pub fn row_between(tensor: &Foreign, token: u64) -> Made {
+    let width = tensor.shape.first().copied().unwrap_or(0);
+    let mut steps = vec![Step::Pick { groups: 1, start: token, len: 1 }];
+    steps.extend(reshaped(&[width, 1], &[width]));
+    Made::one("v.token_embd.img_break", steps)
+}
+
+/// The id of a special token, by the files of the tokenizer.
+fn token(parts: &Parts, text: &str) -> Result<Option<u64>, Error> {
+    let stated = parts.model.file("tokenizer_config.json")?.unwrap_or_default();
+    let decoder = stated["added_tokens_decoder"].as_object();
+    let by_id = decoder.into_iter().flatten().find(|(_, token)| token["content"] == text);
+    if let Some((id, _)) = by_id {
+        return Ok(id.parse().ok());
+    }
+    let tokenizer = parts.model.file("tokenizer.json")?.unwrap_or_default();
+    let added = tokenizer["added_tokens"].as_array();
+    let token = added.into_iter().flatten().find(|token| token["content"] == text);
+    Ok(token.and_then(|token| token["id"].as_u64()))
+}

@@ -1,0 +1,181 @@
+//! Pocket TTS: an encoder of voices, and what makes sound of the vectors that the model answers with: a network that
+//! flows to them, and the decoder of Mimi.
+
+use gguf::Error;
+
+use super::encoder::{Encoder, Foreign, Made, divided, reshaped};
+use super::parts::Parts;
+use super::tensor_types::Kept;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Table, captures, filled};
+
+/// Convolutions that change how many steps there are, in each half of Mimi.
+const STAGES: u32 = 3;
+
+pub static POCKET_TTS: Encoder = Encoder {
+    classes: &["PocketTTSModel"],
+    keys,
+    special,
+    kept: &[
+        (".seanet.", Kept::F16),
+        ("a.downsample.conv.", Kept::F16),
+        ("a.gen.wav.upsample.", Kept::F16),
+    ],
+    ..Encoder::OF_SOUND
+};
+
+/// Names that have an end, before it.
+const ENDING: Table = &[
+    ("flow_lm.input_linear", "a.gen.input_linear"),
+    ("flow_lm.out_eos", "a.gen.out_eos"),
+    ("flow_lm.flow_net.input_proj", "a.gen.flow.input_proj"),
+    ("flow_lm.flow_net.cond_embed", "a.gen.flow.cond_embd"),
+    ("flow_lm.flow_net.final_layer.linear", "a.gen.flow.final.proj"),
+    ("flow_lm.flow_net.final_layer.adaLN_modulation.1", "a.gen.flow.final.ada"),
+    ("flow_lm.flow_net.time_embed.{}.mlp.0", "a.gen.flow.time.{}.up"),
+    ("flow_lm.flow_net.time_embed.{}.mlp.2", "a.gen.flow.time.{}.down"),
+    ("flow_lm.flow_net.res_blocks.{}.in_ln", "a.gen.flow.blk.{}.norm"),
+    ("flow_lm.flow_net.res_blocks.{}.mlp.0", "a.gen.flow.blk.{}.up"),
+    ("flow_lm.flow_net.res_blocks.{}.mlp.2", "a.gen.flow.blk.{}.down"),
+    ("flow_lm.flow_net.res_blocks.{}.adaLN_modulation.1", "a.gen.flow.blk.{}.ada"),
+    ("mimi.downsample.conv.conv", "a.downsample.conv"),
+    ("mimi.upsample.convtr.convtr", "a.gen.wav.upsample"),
+    ("mimi.quantizer.output_proj", "a.gen.wav.quant_out"),
+];
+
+/// Names that have none, or another.
+const WHOLE: Table = &[
+    ("flow_lm.speaker_proj_weight", "a.speaker_proj.weight"),
+    ("flow_lm.emb_mean", "a.gen.emb_mean"),
+    ("flow_lm.emb_std", "a.gen.emb_std"),
+    ("flow_lm.flow_net.time_embed.{}.freqs", "a.gen.flow.time.{}.freqs"),
+    ("flow_lm.flow_net.time_embed.{}.mlp.3.alpha", "a.gen.flow.time.{}.norm"),
+];
+
+/// Both halves of Mimi: what their names begin with, what ours do, and where in a stage the convolution stands that
+/// changes the number of steps, and where what it adds to.
+struct Half {
+    name: &'static str,
+    layers: &'static str,
+    ours: &'static str,
+    scale: u32,
+    residual: u32,
+}
+
+const HALVES: [Half; 2] = [
+    Half { name: "encoder", layers: "a.blk.", ours: "a.seanet.", scale: 3, residual: 1 },
+    Half {
+        name: "decoder",
+        layers: "a.gen.wav.tfm.blk.",
+        ours: "a.gen.wav.seanet.",
+        scale: 2,
+        residual: 3,
+    },
+];
+
+/// Of layers of Mimi, between their number and the end.
+const LAYER: Table = &[
+    ("norm1", "ln1"),
+    ("norm2", "ln2"),
+    ("self_attn.out_proj", "attn_out"),
+    ("linear1", "ffn_up"),
+    ("linear2", "ffn_down"),
+    ("layer_scale_1", "ls1"),
+    ("layer_scale_2", "ls2"),
+];
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    let audio = &parts.audio;
+    let number = |field| Parts::number(audio, &[field], "of the encoder of sound");
+    let (width, wide) = (number("hidden_size")?, number("intermediate_size")?);
+    let (layers, heads) = (number("num_hidden_layers")?, number("num_attention_heads")?);
+    let projected = parts.text_width()?;
+    keys.file_type();
+    keys.set("has_audio_encoder", true);
+    keys.set("audio.projector_type", "pockettts_spkenc");
+    keys.set("audio.projection_dim", projected);
+    keys.set("audio.block_count", layers);
+    keys.set("audio.embedding_length", width);
+    keys.set("audio.feed_forward_length", wide);
+    keys.set("audio.attention.head_count", heads);
+    keys.set("audio.attention.layer_norm_epsilon", 1e-5f32);
+    // Sound goes in as it is.
+    keys.set("audio.num_mel_bins", 1u32);
+    keys.set("has_gen_audio_encoder", true);
+    keys.set("gen.audio.projector_type", "pockettts_gen");
+    keys.set("gen.audio.projection_dim", projected);
+    keys.set("gen.audio.embedding_length", width);
+    keys.set("gen.audio.feed_forward_length", wide);
+    keys.set("gen.audio.block_count", layers);
+    keys.set("gen.audio.attention.head_count", heads);
+    keys.set("gen.audio.attention.layer_norm_epsilon", 1e-5f32);
+    // Of the language, by which folders of the repository are called.
+    let dir = parts.model.path().parent().and_then(|dir| dir.file_name());
+    let variant = dir.unwrap_or_default().to_string_lossy().into_owned();
+    keys.set("gen.audio.model_variant", variant);
+    Ok(())
+}
+
+fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+    let name = tensor.name;
+    let find = |name: &str, table: Table| {
+        let found = |(foreign, ours): &(&str, &str)| Some(filled(ours, &captures(foreign, name)?));
+        table.iter().find_map(found)
+    };
+    if let Some(ours) = find(name, WHOLE) {
+        return Ok(Some(Made::one(ours, Vec::new())));
+    }
+    let Some((stem, end)) = name.rsplit_once('.') else { return Ok(None) };
+    if let Some(ours) = find(stem, ENDING) {
+        let steps = match *tensor.shape {
+            [1, inputs, outputs] if ours == "a.gen.wav.quant_out" => {
+                reshaped(tensor.shape, &[inputs, outputs])
+            }
+            _ => Vec::new(),
+        };
+        return Ok(Some(Made::one(format!("{ours}.{end}"), steps)));
+    }
+    Ok(HALVES.iter().find_map(|half| layer(half, tensor).or_else(|| convolution(half, name, end))))
+}
+
+/// A tensor of a layer of Mimi.
+fn layer(half: &Half, tensor: &Foreign) -> Option<Made> {
+    let name = tensor.name.strip_prefix("mimi.")?.strip_prefix(half.name)?;
+    let (number, part) = name.strip_prefix("_transformer.transformer.layers.")?.split_once('.')?;
+    let number: u32 = number.parse().ok()?;
+    let ours = |part: &str| format!("{}{number}.{part}", half.layers);
+    if part == "self_attn.in_proj.weight" {
+        let names = ["q", "k", "v"].map(|part| ours(&format!("attn_{part}.weight")));
+        return Some(divided(names, tensor.shape));
+    }
+    let (stem, end) = part.rsplit_once('.')?;
+    let (_, part) = LAYER.iter().find(|(foreign, _)| *foreign == stem)?;
+    let end = if end == "scale" { "weight" } else { end };
+    Some(Made::one(ours(&format!("{part}.{end}")), Vec::new()))
+}
+
+/// A convolution of Mimi, of which the number says what it is.
+fn convolution(half: &Half, name: &str, end: &str) -> Option<Made> {
+    let name = name.strip_prefix("mimi.")?.strip_prefix(half.name)?.strip_prefix(".model.")?;
+    let (number, rest) = name.split_once('.')?;
+    let number: u32 = number.parse().ok()?;
+    let made = |part: String| Some(Made::one(format!("{}{part}.{end}", half.ours), Vec::new()));
+    if number == 0 {
+        return made("conv_in".into());
+    }
+    if number == 3 * STAGES + 2 {
+        return made("conv_out".into());
+    }
+    (0..STAGES).find_map(|stage| {
+        if number == half.scale + 3 * stage {
+            return made(format!("blk.{stage}.scale_conv"));
+        }
+        if number != half.residual + 3 * stage {
+            return None;
+        }
+        match rest.strip_prefix("block.")?.split_once('.')?.0 {
+            "1" => made(format!("blk.{stage}.res_conv1")),
+            _ => made(format!("blk.{stage}.res_conv2")),
+        }
+    })
+}

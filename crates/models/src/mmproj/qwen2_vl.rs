@@ -1,0 +1,144 @@
+//! Qwen 2 VL, 2.5 VL and 2.5 Omni, and what has their vision tower: patches of two images one after the
+//! other, and a projector that merges four of them.
+
+use gguf::Error;
+use serde_json::Value;
+
+use super::audio;
+use super::encoder::{Encoder, Foreign, Made, common, divided, frames, reshaped};
+use super::parts::Parts;
+use super::tensor_names::{QWEN, QWEN_SOUND, layer_of};
+use crate::convert::hparams::Keys;
+
+pub static QWEN2_VL: Encoder = Encoder {
+    classes: &["Qwen2VLForConditionalGeneration", "Qwen2VLModel"],
+    complete: |parts| complete(parts),
+    keys: |parts, keys| {
+        common(parts, keys)?;
+        keys.set("projector_type", "qwen2vl_merger");
+        epsilon(keys);
+        Ok(())
+    },
+    places: &[("visual.", QWEN)],
+    special,
+    ..Encoder::DEFAULT
+};
+
+/// Its text model is llama's.
+pub static SARASHINA2: Encoder = Encoder { classes: &["Sarashina2VisionForCausalLM"], ..QWEN2_VL };
+
+pub static QWEN2_5_VL: Encoder = Encoder {
+    classes: &["Qwen2_5_VLForConditionalGeneration"],
+    keys: |parts, keys| {
+        common(parts, keys)?;
+        keys.set("projector_type", "qwen2.5vl_merger");
+        windowed(parts, keys)
+    },
+    ..QWEN2_VL
+};
+
+pub static QWEN2_5_OMNI: Encoder = Encoder {
+    classes: &["Qwen2_5OmniModel"],
+    vision: &["thinker_config", "vision_config"],
+    audio: &["thinker_config", "audio_config"],
+    complete: |parts| {
+        complete(parts)?;
+        audio::whisper_fields(parts);
+        Ok(())
+    },
+    keys: |parts, keys| {
+        common(parts, keys)?;
+        audio::spectrogram(parts, keys)?;
+        keys.set("projector_type", "qwen2.5o");
+        windowed(parts, keys)
+    },
+    places: &[("visual.", QWEN), ("audio_tower.", QWEN_SOUND)],
+    ignored: &["audio_bos_eos_token"],
+    steps: |_, name, shape| {
+        Ok(match name {
+            "a.conv1d.1.bias" | "a.conv1d.2.bias" => reshaped(shape, &[1, shape.iter().product()]),
+            _ => Vec::new(),
+        })
+    },
+    kept: audio::CONVOLUTIONS,
+    computed: audio::positions,
+    ..QWEN2_VL
+};
+
+pub static EXAONE4_5: Encoder = Encoder {
+    classes: &["Exaone4_5_ForConditionalGeneration"],
+    keys: |parts, keys| {
+        common(parts, keys)?;
+        let vision = &parts.vision;
+        keys.set("projector_type", "exaone4_5");
+        keys.set("use_silu", true);
+        parts.pixels(keys, "min_pixels", "max_pixels")?;
+        keys.set_u32("vision.attention.head_count_kv", vision.u32(&["num_key_value_heads"])?);
+        let epsilon = vision.f32(&["rms_norm_eps"])?.or(parts.model.f32(&["rms_norm_eps"])?);
+        keys.set("vision.attention.layer_norm_epsilon", epsilon.unwrap_or(1e-6));
+        keys.set_u32("vision.window_size", vision.u32(&["window_size"])?);
+        keys.set_u32("vision.n_wa_pattern", every(parts)?);
+        Ok(())
+    },
+    special: |_, tensor| {
+        Ok(match tensor.name {
+            "visual.patch_embed.proj.weight" => frames(tensor.shape),
+            _ => None,
+        })
+    },
+    ..QWEN2_VL
+};
+
+fn complete(parts: &mut Parts) -> Result<(), Error> {
+    let vision = &mut parts.vision;
+    vision.default("image_size", 560);
+    for (field, stated) in [("num_attention_heads", "num_heads"), ("num_hidden_layers", "depth")] {
+        if let Some((_, value)) = vision.find(&[stated]) {
+            let value = value.clone();
+            vision.set(field, value);
+        }
+    }
+    // Of the first generation `hidden_size` is that of the text model.
+    if let Some(width) = vision.find(&["embed_dim"]).map(|(_, width)| width.clone()) {
+        let hidden = vision.find(&["hidden_size"]).map_or(Value::Null, |(_, width)| width.clone());
+        vision.set("intermediate_size", hidden);
+        vision.set("hidden_size", width);
+    }
+    Ok(())
+}
+
+/// That of the class, whatever the text model has.
+fn epsilon(keys: &mut Keys) {
+    keys.set("vision.attention.layer_norm_epsilon", 1e-6f32);
+}
+
+/// Most layers see windows.
+fn windowed(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    keys.set("use_silu", true);
+    let every = every(parts)?.ok_or_else(|| {
+        parts.vision.missing("fullatt_block_indexes", "the layers that see the whole image")
+    })?;
+    keys.set("vision.n_wa_pattern", every);
+    epsilon(keys);
+    Ok(())
+}
+
+/// Every how many layers one sees the whole image.
+fn every(parts: &Parts) -> Result<Option<u32>, Error> {
+    const FIELD: &str = "fullatt_block_indexes";
+    let Some(layers) = parts.vision.u32s(FIELD)? else { return Ok(None) };
+    let Some(every) = layers.first().map(|first| first.saturating_add(1)) else { return Ok(None) };
+    match layers.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(every)) {
+        true => Ok(Some(every)),
+        false => Err(parts.vision.wrong(FIELD, &layers.into(), "layers at even distances")),
+    }
+}
+
+pub fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+    if tensor.name == "visual.patch_embed.proj.weight" {
+        return Ok(frames(tensor.shape));
+    }
+    Ok(layer_of(tensor.name, "visual.blocks.{}.attn.qkv").map(|(layer, end)| {
+        divided(["q", "k", "v"].map(|x| format!("v.blk.{layer}.attn_{x}.{end}")), tensor.shape)
+    }))
+}

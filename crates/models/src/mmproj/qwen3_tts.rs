@@ -1,0 +1,306 @@
+//! Qwen 3 TTS: an encoder of voices, the predictor of the other codes of a frame, and the decoder that makes sound of
+//! codes, which is in a folder of its own.
+
+use gguf::{Error, Shape};
+
+use super::encoder::{Encoder, Foreign, Made, reshaped};
+use super::parts::Parts;
+use super::tensor_types::Kept;
+use crate::convert::hparams::{self, Keys};
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{ExpertSlot, Mapping};
+
+const FOLDER: &str = "speech_tokenizer";
+/// Codes of a frame behind the first.
+const CODES: u32 = 15;
+const EMBEDDING: &str = "talker.code_predictor.model.codec_embedding.{}.weight";
+const OUTPUT: &str = "talker.code_predictor.lm_head.{}.weight";
+/// What is added to what is divided by.
+const SNAKE_EPSILON: f32 = 1e-9;
+/// No code counts as used less than so often.
+const LEAST_USED: f32 = 1e-5;
+/// Blocks of the decoder that make the sound finer.
+const BLOCKS: usize = 4;
+
+pub static QWEN3_TTS: Encoder = Encoder {
+    classes: &["Qwen3TTSForConditionalGeneration"],
+    audio: &["speaker_encoder_config"],
+    folder: Some(FOLDER),
+    wanted,
+    complete: |parts| {
+        let talker = parts.model.part("talker_config");
+        let width = Parts::number(&talker, &["hidden_size"], "the width of the talker")?;
+        parts.text.set("hidden_size", width);
+        Ok(())
+    },
+    keys,
+    places: &[
+        ("speaker_encoder.", VOICE),
+        ("talker.model.codec_embedding", &[("", "a.gen.code.out_embd")]),
+        ("talker.code_predictor.", PREDICTOR),
+        ("speech_tokenizer/decoder.", DECODER),
+    ],
+    special,
+    steps: |_, name, shape| {
+        Ok(match *shape {
+            [1, inputs, outputs] if name.starts_with("a.gen.wav.quant.") => {
+                reshaped(shape, &[inputs, outputs])
+            }
+            _ => Vec::new(),
+        })
+    },
+    kept: &[
+        ("a.gen.wav.pre_conv.", Kept::F16),
+        ("a.gen.wav.dac.entry.", Kept::F16),
+        ("a.gen.wav.dac.post_conv.", Kept::F16),
+        ("a.gen.wav.up.blk.*.dwconv.", Kept::F16),
+        ("a.gen.wav.dac.blk.*.conv1.", Kept::F16),
+        ("a.gen.wav.dac.blk.*.conv2.", Kept::F16),
+        ("a.gen.wav.up.blk.*.conv.", Kept::F32),
+        ("a.gen.wav.dac.blk.*.conv.", Kept::F32),
+        ("a.gen.code.blk.*.ffn_down.", Kept::F32),
+    ],
+    ..Encoder::OF_SOUND
+};
+
+const VOICE: Table = &[
+    ("blocks.{}.conv", "a.conv1d.{}"),
+    ("blocks.{}.tdnn1.conv", "a.blk.{}.conv_pw1"),
+    ("blocks.{}.tdnn2.conv", "a.blk.{}.conv_pw2"),
+    ("blocks.{}.se_block.conv1", "a.blk.{}.se_conv1"),
+    ("blocks.{}.se_block.conv2", "a.blk.{}.se_conv2"),
+    ("blocks.{}.res2net_block.blocks.{}.conv", "a.blk.{}.res2.{}"),
+    ("mfa.conv", "a.conv_out"),
+    ("asp.conv", "a.asp_attn"),
+    ("asp.tdnn.conv", "a.asp_tdnn"),
+    ("fc", "mm.a.fc"),
+];
+
+const PREDICTOR: Table = &[
+    ("small_to_mtp_projection", "a.gen.code.proj_in"),
+    ("model.norm", "a.gen.code.output_norm"),
+    ("model.layers.{}.input_layernorm", "a.gen.code.blk.{}.ln1"),
+    ("model.layers.{}.self_attn.q_proj", "a.gen.code.blk.{}.attn_q"),
+    ("model.layers.{}.self_attn.q_norm", "a.gen.code.blk.{}.attn_q_norm"),
+    ("model.layers.{}.self_attn.k_proj", "a.gen.code.blk.{}.attn_k"),
+    ("model.layers.{}.self_attn.k_norm", "a.gen.code.blk.{}.attn_k_norm"),
+    ("model.layers.{}.self_attn.v_proj", "a.gen.code.blk.{}.attn_v"),
+    ("model.layers.{}.self_attn.o_proj", "a.gen.code.blk.{}.attn_out"),
+    ("model.layers.{}.post_attention_layernorm", "a.gen.code.blk.{}.ln2"),
+    ("model.layers.{}.mlp.gate_proj", "a.gen.code.blk.{}.ffn_gate"),
+    ("model.layers.{}.mlp.up_proj", "a.gen.code.blk.{}.ffn_up"),
+    ("model.layers.{}.mlp.down_proj", "a.gen.code.blk.{}.ffn_down"),
+];
+
+const DECODER: Table = &[
+    ("quantizer.rvq_first.input_proj", "a.gen.wav.quant.first.in_proj"),
+    ("quantizer.rvq_first.output_proj", "a.gen.wav.quant.first.out_proj"),
+    ("quantizer.rvq_rest.input_proj", "a.gen.wav.quant.rest.in_proj"),
+    ("quantizer.rvq_rest.output_proj", "a.gen.wav.quant.rest.out_proj"),
+    ("pre_conv.conv", "a.gen.wav.pre_conv"),
+    ("pre_transformer.input_proj", "a.gen.wav.tfm.in_proj"),
+    ("pre_transformer.output_proj", "a.gen.wav.tfm.out_proj"),
+    ("pre_transformer.norm", "a.gen.wav.tfm.output_norm"),
+    ("pre_transformer.layers.{}.input_layernorm", "a.gen.wav.tfm.blk.{}.ln1"),
+    ("pre_transformer.layers.{}.self_attn.q_proj", "a.gen.wav.tfm.blk.{}.attn_q"),
+    ("pre_transformer.layers.{}.self_attn.k_proj", "a.gen.wav.tfm.blk.{}.attn_k"),
+    ("pre_transformer.layers.{}.self_attn.v_proj", "a.gen.wav.tfm.blk.{}.attn_v"),
+    ("pre_transformer.layers.{}.self_attn.o_proj", "a.gen.wav.tfm.blk.{}.attn_out"),
+    ("pre_transformer.layers.{}.self_attn_layer_scale.scale", "a.gen.wav.tfm.blk.{}.ls1.weight"),
+    ("pre_transformer.layers.{}.post_attention_layernorm", "a.gen.wav.tfm.blk.{}.ln2"),
+    ("pre_transformer.layers.{}.mlp.gate_proj", "a.gen.wav.tfm.blk.{}.ffn_gate"),
+    ("pre_transformer.layers.{}.mlp.up_proj", "a.gen.wav.tfm.blk.{}.ffn_up"),
+    ("pre_transformer.layers.{}.mlp.down_proj", "a.gen.wav.tfm.blk.{}.ffn_down"),
+    ("pre_transformer.layers.{}.mlp_layer_scale.scale", "a.gen.wav.tfm.blk.{}.ls2.weight"),
+    ("upsample.{}.0.conv", "a.gen.wav.up.blk.{}.conv"),
+    ("upsample.{}.1.dwconv.conv", "a.gen.wav.up.blk.{}.dwconv"),
+    ("upsample.{}.1.norm", "a.gen.wav.up.blk.{}.norm"),
+    ("upsample.{}.1.pwconv1", "a.gen.wav.up.blk.{}.pw1"),
+    ("upsample.{}.1.pwconv2", "a.gen.wav.up.blk.{}.pw2"),
+    ("upsample.{}.1.gamma", "a.gen.wav.up.blk.{}.gamma"),
+    ("decoder.0.conv", "a.gen.wav.dac.entry"),
+    ("decoder.6.conv", "a.gen.wav.dac.post_conv"),
+];
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    let projected = parts.text_width()?;
+    keys.file_type();
+    keys.set("has_audio_encoder", true);
+    keys.set("audio.projector_type", "qwen3tts_spkenc");
+    keys.set("audio.projection_dim", projected);
+    keys.set("audio.num_mel_bins", 128u32);
+    keys.set("audio.block_count", 3u32);
+    // It has neither attention nor such layers: programs want numbers.
+    keys.set("audio.embedding_length", 1536u32);
+    keys.set("audio.attention.head_count", 1u32);
+    keys.set("audio.feed_forward_length", 1536u32);
+    keys.set("audio.attention.layer_norm_epsilon", 1e-5f32);
+    keys.set("has_gen_audio_encoder", true);
+    keys.set("gen.audio.projector_type", "qwen3tts_gen");
+    let predictor = parts.model.part("talker_config").part("code_predictor_config");
+    let number = |field| Parts::number(&predictor, &[field], "of the predictor of codes");
+    keys.set("gen.audio.projection_dim", projected);
+    keys.set("gen.audio.embedding_length", number("hidden_size")?);
+    keys.set("gen.audio.feed_forward_length", number("intermediate_size")?);
+    keys.set("gen.audio.block_count", number("num_hidden_layers")?);
+    keys.set("gen.audio.attention.head_count", number("num_attention_heads")?);
+    keys.set("gen.audio.attention.head_count_kv", number("num_key_value_heads")?);
+    let epsilon = predictor.require_f32(&["rms_norm_eps"], "what its norms add")?;
+    keys.set("gen.audio.attention.layer_norm_epsilon", epsilon);
+    Ok(())
+}
+
+/// The tensors of the decoder in the order of llama.cpp's converter.
+fn wanted(parts: &Parts) -> Result<Vec<String>, Error> {
+    let config = parts.of_folder(FOLDER)?.part("decoder_config");
+    let layers = Parts::number(&config, &["num_hidden_layers"], "the layers of the decoder")?;
+    let layers = hparams::possible(&config, "layers", layers)?;
+    let list = |field: &str| {
+        let list = config.u32s(field)?;
+        list.ok_or_else(|| config.missing(field, "how much finer sound becomes"))
+    };
+    let (before, after) = (list("upsampling_ratios")?, list("upsample_rates")?);
+    if after.len() != BLOCKS {
+        let expected = "four numbers, for which programs have places";
+        return Err(config.wrong("upsample_rates", &after.into(), expected));
+    }
+    let mut names: Vec<String> = Vec::new();
+    for (part, codebooks) in [("first", 1), ("rest", CODES)] {
+        for end in ["input_proj.weight", "output_proj.weight"] {
+            names.push(format!("quantizer.rvq_{part}.{end}"));
+        }
+        for i in 0..codebooks {
+            for end in ["embedding_sum", "cluster_usage"] {
+                names.push(format!("quantizer.rvq_{part}.vq.layers.{i}._codebook.{end}"));
+            }
+        }
+    }
+    let both = |stem: &str| ["weight", "bias"].map(|end| format!("{stem}.{end}"));
+    names.extend(both("pre_conv.conv"));
+    names.extend(both("pre_transformer.input_proj"));
+    names.extend(both("pre_transformer.output_proj"));
+    names.push("pre_transformer.norm.weight".into());
+    for layer in 0..layers {
+        for part in [
+            "input_layernorm.weight",
+            "self_attn.q_proj.weight",
+            "self_attn.k_proj.weight",
+            "self_attn.v_proj.weight",
+            "self_attn.o_proj.weight",
+            "self_attn_layer_scale.scale",
+            "post_attention_layernorm.weight",
+            "mlp.gate_proj.weight",
+            "mlp.up_proj.weight",
+            "mlp.down_proj.weight",
+            "mlp_layer_scale.scale",
+        ] {
+            names.push(format!("pre_transformer.layers.{layer}.{part}"));
+        }
+    }
+    for block in 0..before.len() {
+        for part in ["0.conv", "1.dwconv.conv", "1.norm", "1.pwconv1", "1.pwconv2"] {
+            names.extend(both(&format!("upsample.{block}.{part}")));
+        }
+        names.push(format!("upsample.{block}.1.gamma"));
+    }
+    let snake = |stem: &str| ["alpha", "beta"].map(|end| format!("{stem}.{end}"));
+    names.extend(both("decoder.0.conv"));
+    for block in 1..=BLOCKS {
+        let stem = format!("decoder.{block}.block");
+        names.extend(snake(&format!("{stem}.0")));
+        names.extend(both(&format!("{stem}.1.conv")));
+        for unit in 2..5 {
+            for part in ["1", "2"] {
+                names.extend(snake(&format!("{stem}.{unit}.act{part}")));
+                names.extend(both(&format!("{stem}.{unit}.conv{part}.conv")));
+            }
+        }
+    }
+    names.extend(snake("decoder.5"));
+    names.extend(both("decoder.6.conv"));
+    Ok(names.into_iter().map(|name| format!("{FOLDER}/decoder.{name}")).collect())
+}
+
+fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+    for (pattern, ours) in
+        [(EMBEDDING, "a.gen.code.embd.weight"), (OUTPUT, "a.gen.code.head.weight")]
+    {
+        if let Some(&[index]) = captures(pattern, tensor.name).as_deref() {
+            let slot = ExpertSlot { index, count: CODES };
+            return Ok(Some(Made::Mapped(Mapping::slot(ours.to_owned(), slot))));
+        }
+    }
+    let Some(name) = tensor.name.strip_prefix("speech_tokenizer/decoder.") else { return Ok(None) };
+    if let Some(codebook) = name.strip_prefix("quantizer.rvq_").filter(|name| name.contains(".vq."))
+    {
+        return codebooks(tensor, codebook).map(Some);
+    }
+    let Some((stem, end)) = name.rsplit_once('.') else { return Ok(None) };
+    let Some(ours) = finer(stem) else { return Ok(None) };
+    let ours = format!("a.gen.wav.dac.{ours}.{end}");
+    let function: fn(f32) -> f32 = match end {
+        "alpha" => exponential,
+        "beta" => |x| 1.0 / (exponential(x) + SNAKE_EPSILON),
+        _ => return Ok(Some(Made::one(ours, Vec::new()))),
+    };
+    let values = tensor.vector(tensor.name)?.into_iter().map(function).collect();
+    let shape = Shape::new(tensor.shape);
+    Ok(shape.map(|shape| Made::Whole(ours, shape, values)))
+}
+
+/// Rounded once.
+fn exponential(x: f32) -> f32 {
+    f64::from(x).exp() as f32
+}
+
+/// What a part of a block that makes the sound finer is called, and the activation behind all of them.
+fn finer(stem: &str) -> Option<String> {
+    if stem == "decoder.5" {
+        return Some("post_snake".into());
+    }
+    for (pattern, part) in [("decoder.{}.block.0", "snake"), ("decoder.{}.block.1.conv", "conv")] {
+        if let Some(&[block]) = captures(pattern, stem).as_deref() {
+            return Some(format!("blk.{}.{part}", block.checked_sub(1)?));
+        }
+    }
+    let parts = [("decoder.{}.block.{}.act{}", "act"), ("decoder.{}.block.{}.conv{}.conv", "conv")];
+    parts.into_iter().find_map(|(pattern, part)| match captures(pattern, stem)?[..] {
+        [block, unit, which] => {
+            let (block, unit) = (block.checked_sub(1)?, unit.checked_sub(2)?);
+            Some(format!("blk.{block}.res.{unit}.{part}{which}"))
+        }
+        _ => None,
+    })
+}
+
+/// The codebooks of one kind, at the last tensor of them: sums of vectors by how many there were.
+fn codebooks(tensor: &Foreign, name: &str) -> Result<Made, Error> {
+    let (kind, count) = match name.starts_with("first.") {
+        true => ("first", 1),
+        false => ("rest", CODES),
+    };
+    let of_codebook = |i: u32, part: &str| {
+        format!("{FOLDER}/decoder.quantizer.rvq_{kind}.vq.layers.{i}._codebook.{part}")
+    };
+    if tensor.name != of_codebook(count - 1, "cluster_usage") {
+        return Ok(Made::DROPPED);
+    }
+    let (mut values, mut shape) = (Vec::new(), None);
+    for i in 0..count {
+        let sums = tensor.vector(&of_codebook(i, "embedding_sum"))?;
+        let used = tensor.vector(&of_codebook(i, "cluster_usage"))?;
+        let width = sums.len() / used.len().max(1);
+        let stated = *shape.get_or_insert((width, used.len()));
+        if width * used.len() != sums.len() || stated != (width, used.len()) || width == 0 {
+            return Err(tensor.misfit("differs from the codebooks beside it"));
+        }
+        let used = used.into_iter().map(|used| used.max(LEAST_USED));
+        let codes = sums.chunks_exact(width).zip(used);
+        values.extend(codes.flat_map(|(sums, used)| sums.iter().map(move |sum| sum / used)));
+    }
+    let (width, codes) = shape.unwrap_or_default();
+    let dims = [width as u64, codes as u64, u64::from(count)];
+    let shape = Shape::new(if count == 1 { &dims[..2] } else { &dims });
+    let shape = shape.unwrap_or_else(|| unreachable!("three dimensions are no more than four"));
+    Ok(Made::Whole(format!("a.gen.wav.quant.{kind}.codebook.weight"), shape, values))
+}

@@ -1,0 +1,212 @@
+//! RADIO, the encoder of images of Nemotron Nano VL, and Parakeet, its encoder of sound.
+
+use gguf::{Error, Shape};
+use serde_json::json;
+
+use super::encoder::{Encoder, Foreign, Made, common, reshaped};
+use super::parts::Parts;
+use super::tensor_types::Kept;
+use crate::convert::hparams::Keys;
+
+const PATCHES: &str = "vision_model.radio_model.model.patch_generator.embedder.weight";
+/// With or without an end.
+const POSITIONS: &str = "vision_model.radio_model.model.patch_generator.pos_embed";
+const SIDE: &str = "force_image_size";
+
+pub static RADIO: Encoder = Encoder {
+    classes: &["NemotronH_Nano_VL_V2", "RADIOModel"],
+    audio: &["sound_config"],
+    complete: |parts| {
+        // The published size, which no configuration states.
+        for (field, value) in [
+            ("hidden_size", 1280),
+            ("intermediate_size", 5120),
+            ("num_hidden_layers", 32),
+            ("num_attention_heads", 16),
+        ] {
+            parts.vision.set(field, value);
+        }
+        parts.vision.set("image_size", parts.model.u32(&[SIDE])?.unwrap_or(512));
+        parts.image.default("image_mean", json!([0.485, 0.456, 0.406]));
+        parts.image.default("image_std", json!([0.229, 0.224, 0.225]));
+        parts.hears = parts.model.find(&["sound_config"]).is_some();
+        Ok(())
+    },
+    keys,
+    places: &[
+        (
+            "vision_model.radio_model.model.",
+            &[
+                ("patch_generator.cls_token.token", "v.class_embd"),
+                ("blocks.{}.norm1", "v.blk.{}.ln1"),
+                ("blocks.{}.norm2", "v.blk.{}.ln2"),
+                ("blocks.{}.attn.qkv", "v.blk.{}.attn_qkv"),
+                ("blocks.{}.attn.proj", "v.blk.{}.attn_out"),
+                ("blocks.{}.mlp.fc1", "v.blk.{}.ffn_up"),
+                ("blocks.{}.mlp.fc2", "v.blk.{}.ffn_down"),
+            ],
+        ),
+        ("mlp1.", &[("{}", "mm.model.mlp.{}")]),
+        (
+            "sound_encoder.encoder.",
+            &[
+                ("subsampling.layers.{}", "a.conv1d.{}"),
+                ("subsampling.linear", "a.pre_encode.out"),
+                ("feature_extractor.featurizer.fb", "a.mel_filters"),
+                ("feature_extractor.featurizer.window", "a.window"),
+                ("layers.{}.norm_self_att", "a.blk.{}.ln1"),
+                ("layers.{}.norm_out", "a.blk.{}.ln2"),
+                ("layers.{}.norm_conv", "a.blk.{}.norm_conv"),
+                ("layers.{}.norm_feed_forward1", "a.blk.{}.ffn_norm"),
+                ("layers.{}.norm_feed_forward2", "a.blk.{}.ffn_norm_1"),
+                ("layers.{}.feed_forward1.linear1", "a.blk.{}.ffn_up"),
+                ("layers.{}.feed_forward1.linear2", "a.blk.{}.ffn_down"),
+                ("layers.{}.feed_forward2.linear1", "a.blk.{}.ffn_up_1"),
+                ("layers.{}.feed_forward2.linear2", "a.blk.{}.ffn_down_1"),
+                ("layers.{}.self_attn.q_proj", "a.blk.{}.attn_q"),
+                ("layers.{}.self_attn.k_proj", "a.blk.{}.attn_k"),
+                ("layers.{}.self_attn.v_proj", "a.blk.{}.attn_v"),
+                ("layers.{}.self_attn.o_proj", "a.blk.{}.attn_out"),
+                ("layers.{}.self_attn.relative_k_proj", "a.blk.{}.linear_pos"),
+                ("layers.{}.self_attn.bias_u", "a.blk.{}.pos_bias_u"),
+                ("layers.{}.self_attn.bias_v", "a.blk.{}.pos_bias_v"),
+                ("layers.{}.conv.depthwise_conv", "a.blk.{}.conv_dw"),
+                ("layers.{}.conv.pointwise_conv1", "a.blk.{}.conv_pw1"),
+                ("layers.{}.conv.pointwise_conv2", "a.blk.{}.conv_pw2"),
+                ("layers.{}.conv.norm.running_mean", "a.blk.{}.conv_norm_mean"),
+                ("layers.{}.conv.norm.running_var", "a.blk.{}.conv_norm_var"),
+                ("layers.{}.conv.norm", "a.blk.{}.conv_norm"),
+            ],
+        ),
+        ("sound_projection.", &[("norm", "mm.a.norm_pre"), ("linear{}", "mm.a.mlp.{}")]),
+    ],
+    // What prepares images, films, and what only training needs.
+    ignored: &["input_conditioner", "video_embedder", "num_batches"],
+    special,
+    steps: |_, name, shape| {
+        let is_convolution = name.contains(".conv_dw.") || name.contains(".conv_pw");
+        Ok(match *shape {
+            [kernel, 1, channels] if name.contains(".conv_dw.") => {
+                reshaped(shape, &[kernel, channels, 1, 1])
+            }
+            [1, inputs, outputs] if is_convolution => reshaped(shape, &[inputs, outputs]),
+            [channels] if name.ends_with(".bias") && has_broad_bias(name) => {
+                reshaped(shape, &[1, 1, channels, 1])
+            }
+            _ => Vec::new(),
+        })
+    },
+    kept: &[
+        ("a.conv1d.", Kept::F32),
+        (".conv_dw.", Kept::F32),
+        (".conv_pw", Kept::F32),
+        ("mm.a.norm_pre.", Kept::F32),
+    ],
+    ..Encoder::DEFAULT
+};
+
+/// Whether a bias is added to images of channels.
+fn has_broad_bias(name: &str) -> bool {
+    name.starts_with("a.conv1d.") || name.contains(".conv_pw")
+}
+
+fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+    const IMAGES: &str = "nemotron_v2_vl";
+    if parts.hears {
+        let number = |field: &str| Parts::number(&parts.audio, &[field], "a size of the encoder");
+        keys.set("audio.num_mel_bins", number("num_mel_bins")?);
+        keys.set("audio.attention.layer_norm_epsilon", 1e-5f32);
+        keys.set("audio.subsampling_factor", number("subsampling_factor")?);
+        keys.set("audio.conv_kernel_size", number("conv_kernel_size")?);
+        keys.set("audio.projector_type", "parakeet");
+        keys.set("vision.projector_type", IMAGES);
+    } else {
+        keys.set("projector_type", IMAGES);
+    }
+    common(parts, keys)?;
+    keys.set("vision.attention.layer_norm_epsilon", 1e-6f32);
+    keys.set("use_gelu", true);
+    let ratio = parts.model.f64(&["downsample_ratio"])?.filter(|&ratio| ratio > 0.0);
+    keys.set("vision.projector.scale_factor", (1.0 / ratio.unwrap_or(0.5)) as u32);
+    Ok(())
+}
+
+fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+    let number = |field: &str| Parts::number(&parts.vision, &[field], "a size of images");
+    if tensor.name == PATCHES {
+        let side = u64::from(number("patch_size")?);
+        let rows = tensor.shape.last().copied().unwrap_or(0);
+        let steps = reshaped(tensor.shape, &[side, side, 3, rows]);
+        return Ok(Some(Made::one("v.patch_embd.weight", steps)));
+    }
+    if tensor.name.strip_suffix(".weight").unwrap_or(tensor.name) != POSITIONS {
+        return Ok(None);
+    }
+    const NAME: &str = "v.position_embd.weight";
+    let [width, places, 1] = *tensor.shape else { return Ok(Some(Made::one(NAME, []))) };
+    let side = u64::from(number("image_size")? / number("patch_size")?.max(1));
+    let stored = places.isqrt();
+    let shape = Shape::new(&[width, side.saturating_mul(side), 1]);
+    let shape = shape.filter(|_| stored * stored == places && (1..=stored).contains(&side));
+    let Some(shape) = shape else {
+        let what = format!("the positions of {places} patches");
+        return Err(parts.model.wrong(SIDE, &side.into(), &what));
+    };
+    if side == stored {
+        return Ok(Some(Made::one(NAME, [])));
+    }
+    let values = tensor.vector(tensor.name)?;
+    let made = shrunk(&values, width as usize, stored as usize, side as usize);
+    Ok(Some(Made::Whole(NAME.to_owned(), shape, made)))
+}
+
+/// Positions of a square of `stored` patches as those of `side`, the corners in the same places: between four
+/// of them by their distances.
+///
+/// As `interpolate` of torch with `align_corners`: in single precision, each product added without rounding it,
+/// in that order.
+fn shrunk(values: &[f32], width: usize, stored: usize, side: usize) -> Vec<f32> {
+    let scale = if side > 1 { (stored - 1) as f32 / (side - 1) as f32 } else { 0.0 };
+    let between = |i: usize| {
+        let at = scale * i as f32;
+        let first = (at as usize).min(stored - 1);
+        let share = at - first as f32;
+        (first, (first + 1).min(stored - 1), 1.0 - share, share)
+    };
+    let mut made = Vec::with_capacity(side * side * width);
+    for y in 0..side {
+        let (top, bottom, of_top, of_bottom) = between(y);
+        for x in 0..side {
+            let (left, right, of_left, of_right) = between(x);
+            let place =
+                |row: usize, column: usize| &values[(row * stored + column) * width..][..width];
+            let first = place(bottom, left);
+            let others = [
+                (place(bottom, right), of_bottom * of_right),
+                (place(top, right), of_top * of_right),
+                (place(top, left), of_top * of_left),
+            ];
+            made.extend((0..width).map(|i| {
+                let sum = first[i] * (of_bottom * of_left);
+                others.iter().fold(sum, |sum, (corner, share)| corner[i].mul_add(*share, sum))
+            }));
+        }
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corners_stay_where_they_are() {
+        // Three by three positions of one number each, as two by two.
+        let values: Vec<f32> = (0..9).map(|i| i as f32).collect();
+        assert_eq!(shrunk(&values, 1, 3, 2), [0.0, 2.0, 6.0, 8.0]);
+        assert_eq!(shrunk(&values, 1, 3, 1), [0.0]);
+        // In the middle of four.
+        let values: Vec<f32> = (0..16).map(|i| i as f32).collect();
+        assert_eq!(shrunk(&values, 1, 4, 3)[4], 7.5);
+    }
+}

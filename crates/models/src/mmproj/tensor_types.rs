@@ -1,0 +1,56 @@
+//! Which type a tensor of an encoder has.
+
+use gguf::{Shape, TensorType};
+
+/// A type instead of that of matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// F32.
+    F32,
+    /// F16.
+    F16,
+    /// F16 in files of F16, F32 in all others.
+    Float,
+}
+
+impl Kept {
+    fn among(self, matrices: TensorType) -> TensorType {
+        match self {
+            Self::F32 => TensorType::F32,
+            Self::Float if matrices != TensorType::F16 => TensorType::F32,
+            Self::F16 | Self::Float => TensorType::F16,
+        }
+    }
+}
+
+/// The type of a tensor where matrices have type `matrices`; `kept` are the exceptions of an encoder: how
+/// names begin, or what is in them where it begins with a dot; a star stands between both.
+pub fn float_type(
+    name: &str,
+    shape: &Shape,
+    matrices: TensorType,
+    kept: &[(&str, Kept)],
+) -> TensorType {
+    // Convolutions: not every program has them for BF16 or blocks.
+    const CONVOLUTIONS: &[(&str, Kept)] =
+        &[(".patch_embd.weight", Kept::Float), (".patch_merger.weight", Kept::Float)];
+    if shape.len() <= 1 || name.ends_with("_norm.weight") {
+        return TensorType::F32;
+    }
+    let of_name = |(part, _): &&(&str, Kept)| match part.split_once('*') {
+        Some((start, part)) => name.strip_prefix(start).is_some_and(|name| name.contains(part)),
+        None if part.starts_with('.') => name.contains(part),
+        None => name.starts_with(part),
+    };
+    let mut kept = kept.iter().chain(CONVOLUTIONS).filter(|_| name.contains(".weight"));
+    if let Some((_, kept)) = kept.find(of_name) {
+        return kept.among(matrices);
+    }
+    let is_position = matches!(name, "v.position_embd.weight" | "a.position_embd.weight");
+    match is_position || !name.ends_with(".weight") {
+        true => TensorType::F32,
+        // Of rows that do not divide into blocks.
+        false if matrices.byte_len(shape).is_none() => TensorType::F16,
+        false => matrices,
+    }
+}

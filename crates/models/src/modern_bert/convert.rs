@@ -1,0 +1,161 @@
+//! ModernBERT: rotary positions, windows in most layers, gates in feed-forward layers.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::bert;
+use crate::bert::convert::is_classifier;
+use crate::convert::export::{count, has};
+use crate::convert::hparams::Keys;
+use crate::convert::sentence_transformers::{
+    classifier_pooling, classifier_pooling_key, module_files,
+};
+use crate::convert::tensor_names::{Table, foreign, renamed};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+
+const NAMES: Table = &[
+    ("embeddings.tok_embeddings", "token_embd"),
+    ("embeddings.norm", "token_embd_norm"),
+    ("final_norm", "output_norm"),
+    ("layers.{}.attn_norm", "blk.{}.attn_norm"),
+    ("layers.{}.attn.Wqkv", "blk.{}.attn_qkv"),
+    ("layers.{}.attn.Wo", "blk.{}.attn_output"),
+    ("layers.{}.mlp_norm", "blk.{}.ffn_norm"),
+    ("layers.{}.mlp.Wi", "blk.{}.ffn_up"),
+    ("layers.{}.mlp.Wo", "blk.{}.ffn_down"),
+];
+
+const CLASSIFIER: Table =
+    &[("head.dense", "cls"), ("head.norm", "cls.norm"), ("classifier", "cls.output")];
+
+const PREFIX: &str = "model.";
+
+const PERIOD: &str = "global_attn_every_n_layers";
+
+const PATTERN: &str = "attention.sliding_window_pattern";
+
+const BODY: &str = "ModernBertModel";
+
+const CLASSIFYING: &str = "ModernBertForSequenceClassification";
+
+pub(crate) struct ModernBert;
+
+impl Converter for ModernBert {
+    fn classes(&self) -> &'static [&'static str] {
+        &[BODY, "ModernBertForMaskedLM", CLASSIFYING]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "modern-bert"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "modernbert"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::ModernBert
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["modern-bert"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("attention.layer_norm_rms_epsilon", "norm_eps"),
+            ("attention.layer_norm_epsilon", "layer_norm_eps"),
+            ("attention.sliding_window", "local_attention"),
+            ("rope.freq_base", "global_rope_theta"),
+            ("rope.freq_base_swa", "local_rope_theta"),
+            ("hidden_activation", "hidden_activation"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("norm_bias", false), ("attention_bias", false), ("mlp_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("norm_eps", 1e-5);
+        config.default("local_attention", 128);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        bert::convert::embedding_keys(keys, config)?;
+        classifier_pooling_key(keys, config);
+        let labels = bert::convert::labels(config);
+        if !labels.is_empty() {
+            keys.set("classifier.output_labels", Array::from_strings(&labels));
+        }
+        keys.set_u32("attention.sliding_window", config.u32(&["local_attention"])?);
+        match config.u32(&[PERIOD])? {
+            Some(period) => keys.set(PATTERN, period),
+            None => unusual_pattern(config, keys)?,
+        }
+        keys.else_not_stretched();
+        keys.vocab_size(config)?;
+        if let Some((_, function)) = config.find(&["hidden_activation"]) {
+            keys.set("hidden_activation", function.as_str().unwrap_or("gelu").to_owned());
+        }
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        if is_classifier(config)? {
+            if let Some(ours) = renamed(name, &[CLASSIFIER]) {
+                return Ok(Some(Mapping::one(ours, [])));
+            }
+        } else if name.starts_with("head.") || name.starts_with("decoder.") {
+            return Ok(Some(Mapping::Dropped));
+        }
+        Ok(renamed(name, &[NAMES]).map(|ours| Mapping::one(ours, [])))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let is_classifier = has(model, "cls.output.weight");
+        let (class, prefix) = if is_classifier { (CLASSIFYING, PREFIX) } else { (BODY, "") };
+        let heads = foreign(CLASSIFIER).filter(|_| is_classifier);
+        let names: Vec<String> =
+            foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();
+        let blocks = count(model, "block_count")?.min(1 << 16);
+        let flags = model.metadata().array(&format!("modern-bert.{PATTERN}"));
+        let period = count(model, PATTERN);
+        let has_window = |layer: u64| match flags {
+            Some(flags) => flags.iter().nth(layer as usize).and_then(|flag| flag.to_bool()),
+            None => Some(!layer.is_multiple_of(period.unwrap_or(3).max(1))),
+        };
+        let kind = |layer| match has_window(layer) {
+            Some(true) => "sliding_attention",
+            _ => "full_attention",
+        };
+        let exported = exported
+            .class(class, "modernbert")
+            .patterns(names.iter().map(String::as_str))
+            .set_some(PERIOD, period)
+            .set_some("classifier_pooling", classifier_pooling(model))
+            .set("layer_types", (0..blocks).map(kind).collect::<Vec<_>>())
+            .files(module_files(model));
+        Some(bert::convert::export_of_labels(model, exported))
+    }
+}
+
+/// Which layers have a window, if that is not what programs know: of three layers all but the first.
+fn unusual_pattern(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
+    let Some(kinds) = kinds else { return Ok(()) };
+    let has_window: Vec<bool> = kinds.iter().map(|kind| kind == "sliding_attention").collect();
+    let usual = (0..hparams::block_count(config)?).map(|layer| layer % 3 != 0);
+    if !has_window.iter().copied().eq(usual) {
+        keys.set(PATTERN, Array::from(&has_window[..]));
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "modern-bert",
+    note: "Rotary positions; of three layers all but the first have a window, unless a key says otherwise. The first layer has no norm before attention.",
+    required: &[SIZES, TRANSFORMER],
+    optional: &[
+        NORM,
+        RMS,
+        HEADS,
+        ROPE,
+        WINDOW,
+        &[
+            "attention.causal",
+            "pooling_type",
+            "classifier.output_labels",
+            "classifier.pooling_type",
+            "vocab_size",
+            "hidden_activation",
+        ],
+    ],
+    tensors: &[
+        All(EMBEDDING),
+        Required("token_embd_norm.weight", "n_embd"),
+        All(OUTPUT_NORM),
+        Optional("cls.weight", "n_embd, n_embd"),
+        Optional("cls.norm.weight", "n_embd"),
+        Optional("cls.output.weight", "n_embd, n_classes"),
+        Optional("cls.output.bias", "n_classes"),
+    ],
+    blocks: &[layers(&[
+        Optional("attn_norm.weight", "n_embd"),
+        All(FUSED_QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(FUSED_GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

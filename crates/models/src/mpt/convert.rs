@@ -1,0 +1,141 @@
+//! MPT.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::{Map, Value};
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{Converter, Exported, Mapping, export, hparams};
+
+const NAMES: Table = &[
+    ("transformer.wte", "token_embd"),
+    ("transformer.wpe", "position_embd"),
+    ("transformer.norm_f", "output_norm"),
+    ("lm_head", "output"),
+    ("transformer.blocks.{}.norm_1", "blk.{}.attn_norm"),
+    ("transformer.blocks.{}.attn.Wqkv", "blk.{}.attn_qkv"),
+    ("transformer.blocks.{}.attn.q_ln", "blk.{}.attn_q_norm"),
+    ("transformer.blocks.{}.attn.k_ln", "blk.{}.attn_k_norm"),
+    ("transformer.blocks.{}.attn.out_proj", "blk.{}.attn_output"),
+    ("transformer.blocks.{}.norm_2", "blk.{}.ffn_norm"),
+    ("transformer.blocks.{}.ffn.up_proj", "blk.{}.ffn_up"),
+    ("transformer.blocks.{}.ffn.down_proj", "blk.{}.ffn_down"),
+];
+
+/// What AWQ divides the activation by.
+const ACTIVATION_SCALES: &str = "transformer.blocks.{}.ffn.act.scales";
+
+/// The class in `transformers`, which looks at less than the authors' own does: it always has ALiBi,
+/// with the usual bias.
+const OF_TRANSFORMERS: &str = "MptForCausalLM";
+
+/// The largest bias of ALiBi where nothing is said.
+const ALIBI_BIAS: f32 = 8.0;
+
+/// It stands in no configuration of the authors' own class: every MPT model has the default of its
+/// norm.
+const EPSILON: f32 = 1e-5;
+
+pub(crate) struct Mpt;
+
+impl Converter for Mpt {
+    fn classes(&self) -> &'static [&'static str] {
+        &["MPTForCausalLM", OF_TRANSFORMERS]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "mpt"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "mpt"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["mpt"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("block_count", "n_layers"),
+            ("context_length", "max_seq_len"),
+            ("embedding_length", "d_model"),
+            ("attention.head_count", "n_heads"),
+            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+        ]
+    }
+
+    // As llama.cpp's converter has it, without a file type.
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let attention = config.part("attn_config");
+        hparams::expect(&attention, "rope", false)?;
+        hparams::expect(&attention, "prefix_lm", false)?;
+        // Nor is there a key for another scale than that of the width of a head.
+        if let Some(scale) = attention.f32(&["softmax_scale"])? {
+            return Err(hparams::not_computed(&attention, "softmax_scale", scale));
+        }
+        let of_transformers = config.class()? == OF_TRANSFORMERS;
+        let width = config.require_u32(&["d_model"], "the width of the model")?;
+        let expansion = config.u32(&["expansion_ratio"])?.filter(|_| !of_transformers).unwrap_or(4);
+        keys.set(
+            "context_length",
+            config.require_u32(&["max_seq_len"], "the longest context, in tokens")?,
+        );
+        keys.set("embedding_length", width);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("feed_forward_length", expansion.saturating_mul(width));
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        let heads = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0 && !of_transformers);
+        if let Some(heads) = heads {
+            keys.set("attention.head_count_kv", heads);
+        }
+        let epsilon = config.f32(&["layer_norm_epsilon"])?.filter(|_| of_transformers);
+        keys.set("attention.layer_norm_epsilon", epsilon.unwrap_or(EPSILON));
+        if let Some(bound) = attention.f32(&["clip_qkv"])? {
+            keys.set("attention.clamp_kqv", bound);
+        }
+        let bias = match attention.bool("alibi")? {
+            _ if of_transformers => ALIBI_BIAS,
+            Some(true) => attention.f32(&["alibi_bias_max"])?.unwrap_or(ALIBI_BIAS),
+            _ => 0.0,
+        };
+        keys.set("attention.max_alibi_bias", bias);
+        Ok(())
+    }
+
+    fn map_tensor(&self, _config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let scales = captures(ACTIVATION_SCALES, name);
+        let Some(&[block]) = scales.as_deref() else { return Ok(None) };
+        Ok(Some(Mapping::one(format!("blk.{block}.ffn.act.scales"), [])))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let number = |key| export::number(model, key);
+        let bias = number("attention.max_alibi_bias").filter(|bias| *bias > 0.0);
+        let mut attention = Map::new();
+        attention.insert("alibi".into(), bias.is_some().into());
+        attention.insert("qk_ln".into(), export::has(model, "blk.0.attn_q_norm.weight").into());
+        // Without what is not there: `transformers` refuses null in some of them.
+        for (field, value) in [
+            ("alibi_bias_max", bias.map(export::whole)),
+            ("clip_qkv", number("attention.clamp_kqv").map(Value::from)),
+            ("kv_n_heads", number("attention.head_count_kv").map(export::whole)),
+        ] {
+            attention.extend(value.map(|value| (field.to_owned(), value)));
+        }
+        let expansion = export::ratio(model, "feed_forward_length", "embedding_length");
+        let exported = exported
+            .patterns([ACTIVATION_SCALES])
+            .without(&["feed_forward_length", "attention.head_count_kv"])
+            .set_some("expansion_ratio", expansion)
+            .set("no_bias", !export::has(model, "blk.0.attn_qkv.bias"))
+            .set("attn_config", attention);
+        Some(exported)
+    }
+}

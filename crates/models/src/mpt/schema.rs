@@ -1,0 +1,40 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "mpt",
+    note: "The specification asks for `attention.alibi_bias_max` and `attention.clip_kqv`; \
+           programs write and read `attention.max_alibi_bias` and `attention.clamp_kqv`.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, &["attention.max_alibi_bias", "attention.clamp_kqv"]],
+    tensors: &[
+        All(EMBEDDING),
+        Optional("position_embd.weight", "n_embd, n_ctx"),
+        All(OUTPUT_NORM),
+        Optional("output_norm.bias", "n_embd"),
+        All(TIED_OUTPUT),
+    ],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        Optional("attn_norm.bias", "n_embd"),
+        All(FUSED_QKV),
+        Optional("attn_qkv.bias", "n_q + n_k + n_v"),
+        All(ATTN_OUTPUT),
+        Optional("attn_output.bias", "n_embd"),
+        Optional("attn_q_norm.weight", "n_embd"),
+        Optional("attn_q_norm.bias", "n_embd"),
+        Optional("attn_k_norm.weight", "n_embd"),
+        Optional("attn_k_norm.bias", "n_embd"),
+        All(FFN_NORM),
+        Optional("ffn_norm.bias", "n_embd"),
+        All(FFN),
+        Optional("ffn_up.bias", "n_ff"),
+        Optional("ffn_down.bias", "n_embd"),
+        Optional("ffn.act.scales", "n_ff"),
+    ])],
+    ..Architecture::DEFAULT
+};

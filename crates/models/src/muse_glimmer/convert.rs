@@ -1,0 +1,106 @@
+//! Muse Glimmer: heads of queries and keys are normalized without weights, queries by a factor; and its draft.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, sliding_window};
+use crate::gemma2;
+
+const NAMES: Table = &[("model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate")];
+
+const QUERIES: &str = "model.layers.{}.self_attn.q_proj.weight";
+
+const SCALE: &str = "qk_scale_factor";
+
+pub(crate) const KINDS: &str = "layer_types";
+
+pub(crate) struct MuseGlimmer;
+
+impl Converter for MuseGlimmer {
+    fn classes(&self) -> &'static [&'static str] {
+        &["MuseGlimmerForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "muse-glimmer"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "muse_glimmer"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::BpeWithTurnEnd("<|eot|>")
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["llama-bpe"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, gemma2::convert::NORMS, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("final_logit_softcapping", "final_logit_softcapping"),
+            ("logit_scale", "output_multiplier"),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        let cap = config.require_f32(&["final_logit_softcapping"], "the bound of the logits")?;
+        keys.set("final_logit_softcapping", cap);
+        let scale = config.require_f32(&["output_multiplier"], "the factor of the logits")?;
+        keys.set("logit_scale", scale);
+        let window = config.require_u32(&["sliding_window"], "the length of the window")?;
+        keys.set("attention.sliding_window", window);
+        keys.set("attention.sliding_window_pattern", Array::from(&windowed(config)?[..]));
+        Ok(())
+    }
+
+    // What programs multiply normalized heads by stands in front of queries.
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let Some(&[block]) = captures(QUERIES, name).as_deref() else { return Ok(None) };
+        let width = config.require_u32(&["head_dim"], "the width of a head")?;
+        let width = hparams::possible(config, "dimensions of a head", width)? as usize;
+        let scale = config.require_f32(&[SCALE], "the factor of normalized queries")?;
+        let norms = [("attn_q_norm", scale), ("attn_k_norm", 1.0)];
+        let norms = norms.map(|(part, x)| (format!("blk.{block}.{part}.weight"), vec![x; width]));
+        let ours = format!("blk.{block}.attn_q.weight");
+        let steps = hparams::llama_order(config, &ours)?;
+        match Mapping::one(ours, steps) {
+            Mapping::Made(made) => Ok(Some(Mapping::Behind(norms.into(), made))),
+            other => Ok(Some(other)),
+        }
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        let ends = [".attn_norm", ".post_attention_norm", ".ffn_norm", ".post_ffw_norm"];
+        match ends.iter().any(|end| name.ends_with(&format!("{end}.weight"))) {
+            true => Ok(vec![Step::Map(Function::PlusOne)]),
+            false => hparams::llama_order(config, name),
+        }
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let norm = model.tensors().iter().find(|t| &*t.info.name == "blk.0.attn_q_norm.weight")?;
+        let mut first = [0; 4];
+        norm.read_at(&mut first, 0).ok()?;
+        let exported = exported.set(SCALE, f32::from_le_bytes(first));
+        Some(sliding_window::export_of_pattern(model, exported))
+    }
+}
+
+/// Which layers have a window.
+pub(crate) fn windowed(config: &Config) -> Result<Vec<bool>, Error> {
+    let (_, kinds) =
+        config.find(&[KINDS]).ok_or_else(|| config.missing(KINDS, "what each layer is"))?;
+    let kinds = kinds.as_array().into_iter().flatten();
+    Ok(kinds.map(|kind| kind == "sliding_attention").collect())
+}

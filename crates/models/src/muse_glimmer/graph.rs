@@ -1,0 +1,25 @@
+//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
+//! window only, and rotate otherwise, or alone.
+
+use gguf::Finding;
+use gguf_graph::{NormKind, Pairs};
+
+use crate::blocks::{Decoder, Windows, decoder};
+use crate::graph::{Builder, Norm};
+
+/// Embeddings are normed. Layers without a window do not rotate. Norms behind a part have another
+/// epsilon.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    /// No key tells it.
+    const EPSILON: f32 = 1e-8;
+    let behind = Norm { kind: NormKind::MeanSquare, epsilon: EPSILON };
+    let family = Decoder {
+        windows: Windows::AllButLast(4),
+        rotation: None,
+        logit_scale: builder.factor("logit_scale")?,
+        norms_embedding: true,
+        norm_behind: Some(behind),
+        ..Decoder::gated(builder, Pairs::Neighbours)?
+    };
+    decoder(builder, &family)
+}

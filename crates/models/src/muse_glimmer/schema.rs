@@ -1,0 +1,27 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "muse-glimmer",
+    note: "What attention gives has a gate. The norms of heads hold one factor.",
+    required: &[SIZES, TRANSFORMER, RMS, WINDOW_KEYS, &["final_logit_softcapping", "logit_scale"]],
+    optional: &[HEADS, ROPE, WINDOW],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        Required("attn_gate.weight", "n_embd, n_q"),
+        All(HEAD_NORMS),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(GATED_FFN),
+        All(POST_NORMS),
+    ])],
+    ..Architecture::DEFAULT
+};
+
+const WINDOW_KEYS: &[&str] = &["attention.sliding_window"];

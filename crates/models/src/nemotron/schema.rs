@@ -1,0 +1,25 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "nemotron",
+    note: "Feed-forward without a gate, by the square of what is positive.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE, RMS, &["vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        Optional("attn_output.bias", "n_embd"),
+        All(FFN_NORM_BIAS),
+        All(FFN),
+        Optional("ffn_up.bias", "n_ff"),
+        Optional("ffn_down.bias", "n_embd"),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,273 @@
+//! Nemotron-H: each layer is a state space, attention, or a feed-forward network, which may be of experts.
+
+use crate::schema::Hyper;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::export::{count, has};
+use crate::convert::hparams::Keys;
+use crate::convert::ssm::Sizes;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::nemotron_h_moe::convert::NemotronHMoe;
+
+pub(crate) const NAMES: Table = &[
+    ("backbone.embeddings", "token_embd"),
+    ("backbone.norm_f", "output_norm"),
+    ("lm_head", "output"),
+    ("backbone.layers.{}.norm", "blk.{}.attn_norm"),
+    ("backbone.layers.{}.mixer.q_proj", "blk.{}.attn_q"),
+    ("backbone.layers.{}.mixer.k_proj", "blk.{}.attn_k"),
+    ("backbone.layers.{}.mixer.v_proj", "blk.{}.attn_v"),
+    ("backbone.layers.{}.mixer.o_proj", "blk.{}.attn_output"),
+    ("backbone.layers.{}.mixer.up_proj", "blk.{}.ffn_up"),
+    ("backbone.layers.{}.mixer.down_proj", "blk.{}.ffn_down"),
+    ("backbone.layers.{}.mixer.gate", "blk.{}.ffn_gate_inp"),
+    ("backbone.layers.{}.mixer.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
+    ("backbone.layers.{}.mixer.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
+    ("backbone.layers.{}.mixer.fc1_latent_proj", "blk.{}.ffn_latent_down"),
+    ("backbone.layers.{}.mixer.fc2_latent_proj", "blk.{}.ffn_latent_up"),
+    ("backbone.layers.{}.mixer.in_proj", "blk.{}.ssm_in"),
+    ("backbone.layers.{}.mixer.conv1d", "blk.{}.ssm_conv1d"),
+    ("backbone.layers.{}.mixer.norm", "blk.{}.ssm_norm"),
+    ("backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out"),
+];
+
+/// What is no matrix and no norm, and parts of which there is one for each expert.
+const PARAMETERS: [&str; 4] = [
+    "backbone.layers.{}.mixer.A_log",
+    "backbone.layers.{}.mixer.D",
+    "backbone.layers.{}.mixer.dt_bias",
+    ROUTER_BIAS,
+];
+
+const ROUTER_BIAS: &str = "backbone.layers.{}.mixer.gate.e_score_correction_bias";
+
+const EXPERTS: [(&str, &str); 2] = [
+    ("backbone.layers.{}.mixer.experts.{}.down_proj.weight", "ffn_down_exps"),
+    ("backbone.layers.{}.mixer.experts.{}.up_proj.weight", "ffn_up_exps"),
+];
+
+pub(crate) const SHARED_WIDTH: &str = "moe_shared_expert_intermediate_size";
+
+pub(crate) const ASKED: &str = "num_experts_per_tok";
+
+/// The width of what experts read, where it is another than the model's.
+pub(crate) const LATENT: &str = "moe_latent_size";
+
+pub(crate) const PATTERN: &str = "hybrid_override_pattern";
+
+/// A state space has no longest context; programs want a number.
+const CONTEXT: u32 = 1 << 20;
+
+pub(crate) struct NemotronH;
+
+impl Converter for NemotronH {
+    fn classes(&self) -> &'static [&'static str] {
+        &["NemotronHForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "nemotron_h"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "nemotron_h"
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("ssm.conv_kernel", "conv_kernel"),
+            ("ssm.state_size", "ssm_state_size"),
+            ("ssm.group_count", "n_groups"),
+            ("ssm.time_step_rank", "mamba_num_heads"),
+            ("expert_count", "n_routed_experts"),
+            ("expert_shared_count", "n_shared_experts"),
+            ("expert_shared_feed_forward_length", SHARED_WIDTH),
+            ("expert_weights_norm", "norm_topk_prob"),
+            ("expert_weights_scale", "routed_scaling_factor"),
+            ("expert_group_count", "n_group"),
+            ("expert_group_used_count", "topk_group"),
+            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            ("moe_latent_size", LATENT),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("use_bias", false), ("mlp_bias", false), ("use_conv_bias", true)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        complete(config)
+    }
+
+    fn variant(&self, config: &Config) -> Option<&'static dyn Converter> {
+        config.find(&[ASKED]).map(|_| &NemotronHMoe as &dyn Converter)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        self::keys(config, keys, hparams::feed_forward(config)?)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special(config, name)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let asked = model.metadata().array("nemotron_h_moe.expert_used_count");
+        asked.is_none().then(|| export_any(model, exported))?
+    }
+}
+
+pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
+    config.default("conv_kernel", 4);
+    config.default("ssm_state_size", 128);
+    config.default("n_groups", 8);
+    config.default("mamba_num_heads", 128);
+    config.default("mamba_head_dim", 64);
+    config.default("rms_norm_eps", 1e-5);
+    if let Some(width) = config.u32(&["attention_head_dim"])? {
+        config.default("head_dim", width);
+    }
+    let kinds = kinds(config)?.len();
+    config.default("num_hidden_layers", kinds);
+    Ok(())
+}
+
+/// What a layer is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    States,
+    Attention,
+    Network,
+}
+
+/// What each layer is, by names or by letters.
+pub(crate) fn kinds(config: &Config) -> Result<Vec<Kind>, Error> {
+    let refused = |field: &str, kind: &str| {
+        let what = format!("`{field}` has a layer of the kind `{kind}`, which is not known");
+        let help = "take the file from the model's repository";
+        Error::input("config-field", config.path(), what, help)
+    };
+    let named = |kind: &Value| match kind.as_str().unwrap_or_default() {
+        "mamba" | "linear_attention" => Ok(Kind::States),
+        "attention" | "full_attention" => Ok(Kind::Attention),
+        "moe" | "mlp" => Ok(Kind::Network),
+        other => Err(refused("layers_block_type", other)),
+    };
+    let lettered = |letter: char| match letter {
+        'M' => Ok(Kind::States),
+        '*' => Ok(Kind::Attention),
+        '-' | 'E' => Ok(Kind::Network),
+        other => Err(refused(PATTERN, &other.to_string())),
+    };
+    if let Some(letters) = config.find(&[PATTERN]).and_then(|(_, letters)| letters.as_str()) {
+        return letters.chars().map(lettered).collect();
+    }
+    let named_kinds = config.find(&["layers_block_type"]).and_then(|(_, kinds)| kinds.as_array());
+    let Some(kinds) = named_kinds else {
+        let what = format!("has no field `{PATTERN}` (what each layer is)");
+        let help = "add the field or take the file from the model's repository";
+        return Err(Error::input("config-field-missing", config.path(), what, help));
+    };
+    kinds.iter().map(named).collect()
+}
+
+fn sizes(config: &Config) -> Result<Sizes, Error> {
+    let number = |field: &str| config.require_u32(&[field], "a size of the state space");
+    let heads = number("mamba_num_heads")?;
+    Ok(Sizes {
+        inner: heads.saturating_mul(number("mamba_head_dim")?),
+        kernel: number("conv_kernel")?,
+        state: number("ssm_state_size")?,
+        heads: Some((heads, number("n_groups")?)),
+    })
+}
+
+/// `width` is that of layers with a feed-forward network.
+pub(crate) fn keys(config: &Config, keys: &mut Keys, width: u32) -> Result<(), Error> {
+    let head_dim = hparams::head_dim(config)?;
+    let mut of_model = config.clone();
+    of_model.set("head_dim", Value::Null);
+    keys.stated(&of_model)?;
+    keys.vocab_size(config)?;
+    keys.set("rope.dimension_count", hparams::head_dim(&of_model)?);
+    let sizes = sizes(config)?;
+    let (heads, groups) = sizes.heads.unwrap_or_default();
+    keys.set("ssm.conv_kernel", sizes.kernel);
+    keys.set("ssm.state_size", sizes.state);
+    keys.set("ssm.group_count", groups);
+    keys.set("ssm.inner_size", sizes.inner);
+    keys.set("ssm.time_step_rank", heads);
+    let kinds = kinds(config)?;
+    let of_kind = |wanted: Kind, number: u32| {
+        let number = i32::try_from(number).unwrap_or(i32::MAX);
+        let of_layer = |kind: &Kind| if *kind == wanted { number } else { 0 };
+        kinds.iter().map(of_layer).collect::<Vec<i32>>()
+    };
+    let heads = of_kind(Kind::Attention, hparams::head_count_kv(config)?);
+    keys.set("attention.head_count_kv", Array::from(&heads[..]));
+    keys.set("rope.scaling.finetuned", false);
+    keys.set("context_length", CONTEXT);
+    keys.set("attention.key_length", head_dim);
+    keys.set("attention.value_length", head_dim);
+    keys.set("feed_forward_length", Array::from(&of_kind(Kind::Network, width)[..]));
+    Ok(())
+}
+
+pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    if let Some(one) = moe::one_of(&EXPERTS, name, || hparams::expert_count(config))? {
+        return Ok(Some(one));
+    }
+    if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
+        return Ok(Some(bias));
+    }
+    // As state spaces are called elsewhere.
+    let name = name.replace("backbone.layers.", "model.layers.").replace(".mixer.", ".mamba.");
+    Ok(sizes(config)?.mapping(&name))
+}
+
+pub(crate) fn export_any(model: &Model, exported: Exported) -> Option<Exported> {
+    let hyper = Hyper::of(model.metadata()).ok()?;
+    let blocks = count(model, "block_count")?.min(1 << 16);
+    let is_routed = count(model, "expert_count").is_some_and(|experts| experts > 0);
+    let at = |key: &str, layer: u64| hyper.u64_in(key, layer).unwrap_or(0);
+    let letter = |layer: u64| match () {
+        () if at("attention.head_count_kv", layer) > 0 => '*',
+        () if at("feed_forward_length", layer) == 0 => 'M',
+        () if is_routed => 'E',
+        () => '-',
+    };
+    let most = |key: &str| (0..blocks).map(|layer| at(key, layer)).max();
+    let heads = count(model, "ssm.time_step_rank").filter(|&heads| heads > 0)?;
+    let exported = exported
+        .patterns(PARAMETERS)
+        .patterns(EXPERTS.map(|(name, _)| name))
+        .without(&["attention.head_count_kv", "feed_forward_length", "context_length"])
+        .set("num_key_value_heads", most("attention.head_count_kv"))
+        .set("intermediate_size", most("feed_forward_length"))
+        .set("max_position_embeddings", CONTEXT)
+        .set("mamba_head_dim", count(model, "ssm.inner_size")? / heads)
+        .set("use_conv_bias", has(model, "blk.0.ssm_conv1d.bias"))
+        .set(PATTERN, (0..blocks).map(letter).collect::<String>());
+    Some(exported)
+}
+
+/// What each layer is, with what its experts have of their own.
+pub(crate) const BLOCKS: &str = "block_configs";
+
+pub(crate) fn blocks(config: &Config) -> Result<Vec<Value>, Error> {
+    let blocks = config.find(&[BLOCKS]).and_then(|(_, blocks)| blocks.as_array());
+    blocks.cloned().ok_or_else(|| config.missing(BLOCKS, "what each layer is"))
+}

@@ -1,0 +1,22 @@
+//! Metadata keys and tensors.
+
+use crate::granitehybrid::schema::SECOND;
+use crate::jamba::schema::ATTENTION;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, OneOf};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) const HYBRID_KEYS: &[&str] = &["ssm.group_count"];
+
+pub(crate) const NETWORK_KEYS: &[&str] = &["vocab_size", "attention.layer_norm_epsilon"];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "nemotron_h",
+    note: "Each layer is a state space, attention, or a feed-forward network.",
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS],
+    optional: &[HEADS, ROPE, NETWORK_KEYS],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[All(ATTN_NORM), OneOf(&[SECOND, ATTENTION, FFN])])],
+    ..Architecture::DEFAULT
+};

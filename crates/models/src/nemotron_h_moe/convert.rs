@@ -1,0 +1,148 @@
+//! Nemotron-H: each layer is a state space, attention, or a feed-forward network, which may be of experts.
+
+use crate::schema::Hyper;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::renamed;
+use crate::convert::{Converter, Exported, Mapping, hparams, mtp};
+use crate::nemotron_h;
+use crate::nemotron_h::convert::{
+    ASKED, BLOCKS, LATENT, NAMES, NemotronH, PATTERN, SHARED_WIDTH, blocks, complete, export_any,
+    special,
+};
+
+const EXPERT_WIDTH: &str = "moe_intermediate_size";
+
+/// The same with experts, which is another architecture.
+pub(crate) struct NemotronHMoe;
+
+impl Converter for NemotronHMoe {
+    fn base(&self) -> &'static dyn Converter {
+        &NemotronH
+    }
+
+    fn architecture(&self) -> &'static str {
+        "nemotron_h_moe"
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        if let Some(number) = config.u32(&[mtp::COUNT])?.filter(|&number| number > 0) {
+            return Err(hparams::not_computed(config, mtp::COUNT, number));
+        }
+        let width = config.require_u32(&[EXPERT_WIDTH], "the feed-forward width of an expert")?;
+        nemotron_h::convert::keys(config, keys, width)?;
+        keys.set_u32("expert_used_count", config.u32(&[ASKED])?);
+        keys.set("expert_feed_forward_length", width);
+        beside_experts(config, keys)
+    }
+}
+
+/// What all layers with experts have in common.
+fn beside_experts(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    keys.set_u32("expert_shared_feed_forward_length", config.u32(&[SHARED_WIDTH])?);
+    keys.set_u32("expert_count", config.u32(&["n_routed_experts"])?);
+    keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
+    if let Some(norm) = config.bool("norm_topk_prob")? {
+        keys.set("expert_weights_norm", norm);
+    }
+    keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+    keys.set_u32("expert_group_count", config.u32(&["n_group"])?);
+    keys.set_u32("moe_latent_size", config.u32(&[LATENT])?);
+    Ok(())
+}
+
+const BLOCK_KIND: &str = "block_type";
+
+/// Puzzle: layers differ in the width of experts, and in how many of them are asked. Layers that guess further
+/// tokens are left out.
+pub(crate) struct NemotronHPuzzle;
+
+impl Converter for NemotronHPuzzle {
+    fn base(&self) -> &'static dyn Converter {
+        &NemotronH
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["NemotronHPuzzleForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "nemotron_h_moe"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "nemotron_h_puzzle"
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        let blocks = blocks(config)?;
+        let kinds: Vec<Value> = blocks.iter().map(|block| block[BLOCK_KIND].clone()).collect();
+        config.set("num_hidden_layers", kinds.len());
+        config.set("layers_block_type", kinds);
+        complete(config)
+    }
+
+    fn variant(&self, _: &Config) -> Option<&'static dyn Converter> {
+        None
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let blocks = blocks(config)?;
+        nemotron_h::convert::keys(config, keys, 0)?;
+        let of_blocks = |field: &str| -> Vec<i32> {
+            let number = |block: &Value| i32::try_from(block[field].as_u64().unwrap_or(0));
+            blocks.iter().map(|block| number(block).unwrap_or(i32::MAX)).collect()
+        };
+        let widths = of_blocks(EXPERT_WIDTH);
+        keys.set("feed_forward_length", Array::from(&widths[..]));
+        keys.set("expert_feed_forward_length", Array::from(&widths[..]));
+        keys.set("expert_used_count", Array::from(&of_blocks(ASKED)[..]));
+        beside_experts(config, keys)
+    }
+
+    fn skip_tensor(&self, _: &Config, name: &str) -> bool {
+        name.starts_with("mtp.")
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let name = match name.strip_prefix("model.") {
+            Some(rest) => format!("backbone.{rest}"),
+            None => name.to_owned(),
+        };
+        match special(config, &name)? {
+            None => match renamed(&name, &[NAMES]) {
+                Some(ours) => {
+                    let steps = hparams::llama_order(config, &ours)?;
+                    Ok(Some(Mapping::one(ours, steps)))
+                }
+                None => Ok(None),
+            },
+            mapping => Ok(mapping),
+        }
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let hyper = Hyper::of(model.metadata()).ok()?;
+        let exported = export_any(model, exported)?;
+        let letters = exported.config.get(PATTERN)?.as_str()?;
+        let block = |(layer, letter): (u64, char)| match letter {
+            'M' => Some(json!({BLOCK_KIND: "mamba"})),
+            '*' => Some(json!({BLOCK_KIND: "attention"})),
+            _ => Some(json!({
+                BLOCK_KIND: "moe",
+                EXPERT_WIDTH: hyper.u64_in("expert_feed_forward_length", layer).ok()?,
+                ASKED: hyper.u64_in("expert_used_count", layer).ok()?,
+            })),
+        };
+        let blocks: Option<Vec<Value>> = (0..).zip(letters.chars()).map(block).collect();
+        Some(
+            exported
+                .without(&["expert_feed_forward_length", "expert_used_count"])
+                .set(BLOCKS, blocks?),
+        )
+    }
+}

@@ -1,0 +1,5 @@
+//! Architecture `nemotron_h_moe`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+pub(crate) mod schema;

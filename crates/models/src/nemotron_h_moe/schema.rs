@@ -1,0 +1,38 @@
+//! Metadata keys and tensors.
+
+use crate::granitehybrid::schema::SECOND;
+use crate::jamba::schema::ATTENTION;
+use crate::nemotron_h;
+use crate::nemotron_h::schema::{HYBRID_KEYS, NETWORK_KEYS};
+use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+/// Experts without gates, beside one that is always asked.
+const UNGATED_EXPERTS: &[Item] = &[
+    Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+    Optional("exp_probs_b.bias", "n_expert"),
+    Required("ffn_up_exps.weight", "n_latent, n_ff_exp, n_expert"),
+    Required("ffn_down_exps.weight", "n_ff_exp, n_latent, n_expert"),
+    Optional("ffn_latent_down.weight", "n_embd, n_latent"),
+    Optional("ffn_latent_up.weight", "n_latent, n_embd"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "nemotron_h_moe",
+    note: "As nemotron_h, with experts.",
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS, EXPERT_KEYS],
+    optional: &[
+        HEADS,
+        ROPE,
+        NETWORK_KEYS,
+        ROUTED_KEYS,
+        &["expert_shared_feed_forward_length", "moe_latent_size", "nextn_predict_layers"],
+    ],
+    tensors: nemotron_h::schema::SCHEMA.tensors,
+    blocks: &[layers(&[All(ATTN_NORM), OneOf(&[SECOND, ATTENTION, FFN, UNGATED_EXPERTS])])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,111 @@
+//! NeoBERT: rotary positions, norms in front, gates in feed-forward layers.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::bert;
+use crate::bert::convert::is_classifier;
+use crate::convert::export::{count, has};
+use crate::convert::hparams::Keys;
+use crate::convert::sentence_transformers::pooling_key;
+use crate::convert::tensor_names::{Table, foreign, renamed};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+
+const NAMES: Table = &[
+    ("encoder", "token_embd"),
+    ("layer_norm", "enc.output_norm"),
+    ("transformer_encoder.{}.attention_norm", "blk.{}.attn_norm"),
+    ("transformer_encoder.{}.qkv", "blk.{}.attn_qkv"),
+    ("transformer_encoder.{}.wo", "blk.{}.attn_output"),
+    ("transformer_encoder.{}.ffn_norm", "blk.{}.ffn_norm"),
+    ("transformer_encoder.{}.ffn.w12", "blk.{}.ffn_up"),
+    ("transformer_encoder.{}.ffn.w3", "blk.{}.ffn_down"),
+];
+
+const CLASSIFIER: Table = &[("dense", "cls"), ("classifier", "cls.output")];
+
+const PREFIX: &str = "model.";
+
+const BODY: &str = "NeoBERT";
+
+const CLASSIFYING: &str = "NeoBERTForSequenceClassification";
+
+pub(crate) struct NeoBert;
+
+impl Converter for NeoBert {
+    fn classes(&self) -> &'static [&'static str] {
+        &[BODY, "NeoBERTLMHead", CLASSIFYING]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "neo-bert"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "neobert"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Encoder
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("attention.layer_norm_rms_epsilon", "norm_eps"), ("context_length", "max_length")]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let inner = config.require_u32(&["intermediate_size"], "the feed-forward width")?;
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("context_length", hparams::context_length(config)?);
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("feed_forward_length", (u64::from(inner) * 2 / 3) as u32);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        let epsilon = config.f32(&["norm_eps"])?.unwrap_or(1e-6);
+        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        keys.file_type();
+        keys.set("attention.causal", false);
+        pooling_key(keys, config)?;
+        let labels = bert::convert::labels(config);
+        if !labels.is_empty() {
+            keys.set("classifier.output_labels", Array::from_strings(&labels));
+        }
+        keys.set("rope.freq_base", hparams::DEFAULT_BASE);
+        keys.set("rope.scaling.type", "none");
+        keys.set("pooling_type", FIRST_TOKEN);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        if name.starts_with("decoder.") {
+            return Ok(Some(Mapping::Dropped));
+        }
+        let tables: &[Table] = if is_classifier(config)? { &[CLASSIFIER, NAMES] } else { &[NAMES] };
+        Ok(renamed(name, tables).map(|ours| Mapping::one(ours, [])))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let is_classifier = has(model, "cls.output.weight");
+        let (class, prefix) = if is_classifier { (CLASSIFYING, PREFIX) } else { (BODY, "") };
+        let heads = foreign(CLASSIFIER).filter(|_| is_classifier);
+        let names: Vec<String> =
+            foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();
+        // Two thirds, rounded down.
+        let inner = (count(model, "feed_forward_length")? * 3).div_ceil(2);
+        let exported = exported
+            .class(class, "neobert")
+            .patterns(names.iter().map(String::as_str))
+            .without(&["feed_forward_length", "rope.freq_base"])
+            .set("intermediate_size", inner)
+            .set("type_vocab_size", bert::convert::token_types(model));
+        Some(bert::convert::export_of_labels(model, exported))
+    }
+}
+
+/// A vector of the first token, as the models are for.
+const FIRST_TOKEN: u32 = 2;

@@ -1,0 +1,17 @@
+//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest, ModernBERT,
+//! NeoBERT and EuroBERT, are decoders that see both sides.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, decoder};
+use crate::eurobert::graph::on_both_sides;
+use crate::graph::Builder;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder {
+        output_norm: "enc.output_norm",
+        ..on_both_sides(Decoder::gated(builder, Pairs::Neighbours)?)
+    };
+    decoder(builder, &family)
+}

@@ -1,0 +1,33 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "neo-bert",
+    note: "Rotary positions, norms in front, feed-forward with a gate in one matrix.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[
+        HEADS,
+        ROPE,
+        &["attention.causal", "pooling_type", "classifier.output_labels", "vocab_size"],
+    ],
+    tensors: &[
+        All(EMBEDDING),
+        Required("enc.output_norm.weight", "n_embd"),
+        Optional("cls.weight", "n_embd, n_embd"),
+        Optional("cls.bias", "n_embd"),
+        Optional("cls.output.weight", "n_embd, n_classes"),
+        Optional("cls.output.bias", "n_classes"),
+    ],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(FUSED_QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(FUSED_GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

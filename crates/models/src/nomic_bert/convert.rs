@@ -1,0 +1,98 @@
+//! Nomic's BERT: rotary positions, and a gate in the feed-forward layer.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::bert::convert::{embedding_keys, token_types};
+use crate::convert::hparams::{Keys, Rope};
+use crate::convert::sentence_transformers::module_files;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+
+const NAMES: Table = &[
+    ("embeddings.word_embeddings", "token_embd"),
+    ("embeddings.token_type_embeddings", "token_types"),
+    ("emb_ln", "token_embd_norm"),
+    ("encoder.layers.{}.attn.Wqkv", "blk.{}.attn_qkv"),
+    ("encoder.layers.{}.attn.out_proj", "blk.{}.attn_output"),
+    ("encoder.layers.{}.norm1", "blk.{}.attn_output_norm"),
+    ("encoder.layers.{}.mlp.fc11", "blk.{}.ffn_up"),
+    ("encoder.layers.{}.mlp.fc12", "blk.{}.ffn_gate"),
+    ("encoder.layers.{}.mlp.fc2", "blk.{}.ffn_down"),
+    ("encoder.layers.{}.norm2", "blk.{}.layer_output_norm"),
+];
+
+/// What it was trained on where nothing is said. The configuration's `n_positions` is what the
+/// positions can be stretched to.
+const TRAINED: u32 = 2048;
+
+pub(crate) struct NomicBert;
+
+impl Converter for NomicBert {
+    fn classes(&self) -> &'static [&'static str] {
+        &["NomicBertModel"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "nomic-bert"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "nomic_bert"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Encoder
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("attention.layer_norm_epsilon", "layer_norm_eps"),
+            ("context_length", "max_position_embeddings"),
+            ("context_length", "max_trained_positions"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[
+            ("causal", false),
+            ("prenorm", false),
+            ("rotary_emb_interleaved", false),
+            ("qkv_proj_bias", false),
+            ("mlp_fc1_bias", false),
+            ("mlp_fc2_bias", false),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        if config.u32(&["moe_every_n_layers"])?.is_some_and(|layers| layers > 0) {
+            let what = "`moe_every_n_layers` asks for experts";
+            let help = "only the dense models of this class can be converted";
+            return Err(Error::input("config-unsupported", config.path(), what, help));
+        }
+        let positions = hparams::context_length(config)?;
+        let trained = config.u32(&["max_trained_positions"])?.unwrap_or(TRAINED);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("context_length", positions.min(trained));
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        let base = match Rope::of(config)?.base {
+            Some(base) => base,
+            None => config.require_f32(&["rope_theta", "rotary_emb_base"], "the base frequency")?,
+        };
+        keys.set("rope.freq_base", base);
+        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.file_type();
+        embedding_keys(keys, config)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.set("type_vocab_size", token_types(model)).files(module_files(model)))
+    }
+}

@@ -1,0 +1,19 @@
+//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest, ModernBERT,
+//! NeoBERT and EuroBERT, are decoders that see both sides.
+
+use gguf::Finding;
+use gguf_graph::{Function, Pairs, PositionBias};
+
+use crate::bert::graph::{Encoder, encoder};
+use crate::blocks::rotation;
+use crate::graph::Builder;
+
+/// Nomic's: rotation, and a gate.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    rotated(builder, Function::Silu)
+}
+
+pub(crate) fn rotated(builder: &mut Builder<'_>, function: Function) -> Result<(), Finding> {
+    let rotation = rotation(builder, Pairs::Halves)?;
+    encoder(builder, &Encoder { function, rotation, bias: PositionBias::None })
+}

@@ -1,0 +1,21 @@
+//! Metadata keys and tensors.
+
+use crate::bert::schema::{ATTENTION, FEED_FORWARD, TYPES};
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "nomic-bert",
+    note: "Rotary positions, feed-forward with a gate.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE, &["attention.causal", "pooling_type", "vocab_size"]],
+    tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
+    blocks: &[layers(&[
+        All(ATTENTION),
+        Required("ffn_gate.weight", "n_embd, n_ff"),
+        All(FEED_FORWARD),
+    ])],
+    ..Architecture::DEFAULT
+};

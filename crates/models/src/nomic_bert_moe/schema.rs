@@ -1,0 +1,35 @@
+//! Metadata keys and tensors.
+
+use crate::bert::schema::{ATTENTION, BIASES_AND_NORM, TYPES};
+use crate::schema::architecture::Item::{All, OneOf, Required};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+/// The feed-forward network of some layers, experts in others.
+const SOME_EXPERTS: &[Item] = &[
+    OneOf(&[
+        FFN,
+        &[
+            Required("ffn_gate_inp.weight", "n_embd, n_expert"),
+            Required("ffn_up_exps.weight", "n_embd, n_ff, n_expert"),
+            Required("ffn_down_exps.weight", "n_ff, n_embd, n_expert"),
+        ],
+    ]),
+    All(BIASES_AND_NORM),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "nomic-bert-moe",
+    note: "Rotary positions; every `moe_every_n_layers` layers there are experts.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[
+        HEADS,
+        ROPE,
+        EXPERT_KEYS,
+        &["attention.causal", "pooling_type", "vocab_size", "moe_every_n_layers"],
+    ],
+    tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
+    blocks: &[layers(&[All(ATTENTION), All(SOME_EXPERTS)])],
+    ..Architecture::DEFAULT
+};

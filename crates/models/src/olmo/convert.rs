@@ -1,0 +1,52 @@
+//! OLMo 1, 2 and 3.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, hparams};
+
+/// The first generation, whose norms have no weights.
+pub(crate) struct Olmo;
+
+impl Converter for Olmo {
+    fn classes(&self) -> &'static [&'static str] {
+        &["OlmoForCausalLM", "OLMoForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "olmo"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "olmo"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["olmo"]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("attention.clamp_kqv", "clip_qkv")]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set("attention.layer_norm_epsilon", 1e-5f32);
+        keys.set_f32("attention.clamp_kqv", config.f32(&["clip_qkv"])?);
+        Ok(())
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        hparams::default_attention(config)
+    }
+}

@@ -1,0 +1,20 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "olmo",
+    note: "The norms have no weights.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE, &["attention.clamp_kqv"]],
+    tensors: &[All(EMBEDDING), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(QKV),
+        Required("attn_output.weight", "n_embd, n_embd"),
+        All(GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

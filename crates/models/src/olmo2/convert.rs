@@ -1,0 +1,78 @@
+//! OLMo 1, 2 and 3.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, hparams, sliding_window};
+
+/// The later generations, whose norms follow what they normalize.
+pub(crate) const NORMS: Table = &[
+    ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
+    ("model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"),
+];
+
+pub(crate) struct Olmo2;
+
+impl Converter for Olmo2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Olmo2ForCausalLM", OLMO3]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "olmo2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "olmo2"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["dbrx"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NORMS, LLAMA_LIKE]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
+        if config.class()? == OLMO3 {
+            config.default("sliding_window", 4096);
+            config.default("rope_theta", 5e5);
+            config.default("rope_local_base_freq", 5e5);
+        }
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        if let Some(window) = config.u32(&["sliding_window"])? {
+            keys.set("attention.sliding_window", window);
+            keys.set(
+                "attention.sliding_window_pattern",
+                Array::from(&sliding_window::layers(config, 4)?[..]),
+            );
+        }
+        Ok(())
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let metadata = model.metadata();
+        if metadata.get("olmo2.attention.sliding_window").is_none() {
+            return Some(exported);
+        }
+        let exported = exported
+            .class(OLMO3, "olmo3")
+            .fields(&[("rope.freq_base_swa", "rope_local_base_freq")]);
+        Some(sliding_window::export_of_pattern(model, exported))
+    }
+}
+
+const OLMO3: &str = "Olmo3ForCausalLM";

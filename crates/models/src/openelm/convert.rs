@@ -1,0 +1,147 @@
+//! OpenELM: heads and widths differ from layer to layer.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::hparams::Keys;
+use crate::convert::moe::halves;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+
+const NAMES: Table = &[
+    ("transformer.token_embeddings", "token_embd"),
+    ("transformer.norm", "output_norm"),
+    ("transformer.layers.{}.attn_norm", "blk.{}.attn_norm"),
+    ("transformer.layers.{}.attn.qkv_proj", "blk.{}.attn_qkv"),
+    ("transformer.layers.{}.attn.q_norm", "blk.{}.attn_q_norm"),
+    ("transformer.layers.{}.attn.k_norm", "blk.{}.attn_k_norm"),
+    ("transformer.layers.{}.attn.out_proj", "blk.{}.attn_output"),
+    ("transformer.layers.{}.ffn_norm", "blk.{}.ffn_norm"),
+    ("transformer.layers.{}.ffn.proj_2", "blk.{}.ffn_down"),
+];
+
+const GATE_AND_UP: &str = "transformer.layers.{}.ffn.proj_1.weight";
+
+const DIVISOR: &str = "ffn_dim_divisor";
+
+pub(crate) struct Openelm;
+
+impl Converter for Openelm {
+    fn classes(&self) -> &'static [&'static str] {
+        &["OpenELMForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "openelm"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "openelm"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePiece
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("block_count", "num_transformer_layers"),
+            ("context_length", "max_context_length"),
+            ("embedding_length", "model_dim"),
+            ("rope.freq_base", "rope_freq_constant"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("share_input_output_layers", true), ("normalize_qk_projections", true)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let number = |field: &str, meaning: &str| config.require_u32(&[field], meaning);
+        let head_dim = number("head_dim", "the width of a head")?;
+        keys.set("block_count", number("num_transformer_layers", "layers")?);
+        keys.set("context_length", number("max_context_length", "the longest context")?);
+        keys.set("embedding_length", number("model_dim", "the width of the model")?);
+        keys.set("feed_forward_length", Array::from(&widths(config)?[..]));
+        keys.set("attention.head_count", Array::from(&heads(config, "num_query_heads")?[..]));
+        keys.set("attention.head_count_kv", Array::from(&heads(config, "num_kv_heads")?[..]));
+        keys.set_f32("rope.freq_base", config.f32(&["rope_freq_constant"])?);
+        keys.set("attention.layer_norm_rms_epsilon", 1e-6f32);
+        keys.set("rope.dimension_count", head_dim);
+        keys.set("attention.key_length", head_dim);
+        keys.set("attention.value_length", head_dim);
+        keys.file_type();
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let found = captures(GATE_AND_UP, name);
+        let Some(&[block]) = found.as_deref() else { return Ok(None) };
+        let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}"));
+        let width = widths(config)?.get(block as usize).copied().unwrap_or(0);
+        Ok(Some(halves(names, 1, width.unsigned_abs())))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let metadata = model.metadata();
+        let width = metadata.u64("openelm.embedding_length").filter(|&width| width > 0)? as f64;
+        let list = |key: &str| {
+            let list = metadata.array(&format!("openelm.{key}"))?;
+            Some(list.iter().filter_map(|value| value.to_u64()).collect::<Vec<_>>())
+        };
+        // Multiples of 1 need no rounding.
+        let widths = list("feed_forward_length")?;
+        let shares: Vec<f64> = widths.into_iter().map(|of_layer| of_layer as f64 / width).collect();
+        let exported = exported
+            .patterns([GATE_AND_UP])
+            .without(&[
+                "feed_forward_length",
+                "attention.head_count",
+                "attention.head_count_kv",
+                "attention.layer_norm_rms_epsilon",
+            ])
+            .set("num_query_heads", list("attention.head_count")?)
+            .set("num_kv_heads", list("attention.head_count_kv")?)
+            .set("ffn_multipliers", shares)
+            .set(DIVISOR, 1)
+            .set("share_input_output_layers", true)
+            .set("normalize_qk_projections", true);
+        Some(exported)
+    }
+}
+
+/// The numbers of a list that has one for each layer.
+fn list<'c>(config: &'c Config, field: &str) -> Result<&'c [Value], Error> {
+    let list = config.find(&[field]).and_then(|(_, value)| value.as_array());
+    list.map(Vec::as_slice).ok_or_else(|| {
+        let what = format!("has no list `{field}`, one number for each layer");
+        let help = "take the file from the model's repository";
+        Error::input("config-field-missing", config.path(), what, help)
+    })
+}
+
+fn heads(config: &Config, field: &str) -> Result<Vec<i32>, Error> {
+    let number = |value: &Value| value.as_i64().and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
+    Ok(list(config, field)?.iter().map(number).collect())
+}
+
+/// Feed-forward widths: of each layer a share of the model's, rounded to a multiple, but not down by more
+/// than a tenth.
+fn widths(config: &Config) -> Result<Vec<i32>, Error> {
+    let width = f64::from(config.require_u32(&["model_dim"], "the width of the model")?);
+    let divisor = config.u32(&[DIVISOR])?.unwrap_or(256).max(1);
+    let rounded = |share: &Value| {
+        let exact = share.as_f64().unwrap_or(0.0) * width;
+        let nearest = (exact + f64::from(divisor) / 2.0) as u32 / divisor * divisor;
+        let nearest = nearest.max(divisor);
+        let up = if f64::from(nearest) < 0.9 * exact { divisor } else { 0 };
+        i32::try_from(nearest.saturating_add(up)).unwrap_or(i32::MAX)
+    };
+    Ok(list(config, "ffn_multipliers")?.iter().map(rounded).collect())
+}

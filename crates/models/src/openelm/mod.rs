@@ -1,0 +1,5 @@
+//! Architecture `openelm`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+pub(crate) mod schema;

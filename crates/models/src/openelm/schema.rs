@@ -1,0 +1,23 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "openelm",
+    note: "Heads and widths differ from layer to layer.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, &["rope.dimension_count", "rope.freq_base"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(FUSED_QKV),
+        All(HEAD_NORMS),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,22 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "orion",
+    note: "As llama, with norms that take away the mean.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE, &["tensor_data_layout"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM_BIAS),
+        All(GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

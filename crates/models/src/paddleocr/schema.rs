@@ -1,0 +1,19 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::All;
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) const LAYER: &[Item] =
+    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "paddleocr",
+    note: "As ernie4_5; positions have three dimensions.",
+    required: &[SIZES, TRANSFORMER, RMS, &["rope.dimension_sections"]],
+    optional: &[HEADS, ROPE],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(LAYER)],
+    ..Architecture::DEFAULT
+};

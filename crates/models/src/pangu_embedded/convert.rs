@@ -1,0 +1,50 @@
+//! openPangu Embedded: as llama, with a bias behind attention.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams};
+
+pub(crate) struct PanguEmbedded;
+
+impl Converter for PanguEmbedded {
+    fn classes(&self) -> &'static [&'static str] {
+        &["PanguEmbeddedForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "pangu-embedded"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "PanguEmbedded"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePieceThenPrefix
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.llama_like(config, hparams::stated_head_dim(config)?)?;
+        let head_dim = hparams::head_dim(config)?;
+        keys.set("attention.key_length", head_dim);
+        keys.set("attention.value_length", head_dim);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let is_tied = config.bool("tie_word_embeddings")?.unwrap_or(false);
+        Ok((is_tied && name == "lm_head.weight").then_some(Mapping::Dropped))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.set("bias", export::has(model, "blk.0.attn_output.bias")))
+    }
+}

@@ -1,0 +1,22 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "pangu-embedded",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, &["vocab_size"]],
+    tensors: LLAMA_TENSORS,
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        Optional("attn_output.bias", "n_embd"),
+        All(FFN_NORM),
+        All(GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

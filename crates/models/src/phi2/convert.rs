@@ -1,0 +1,78 @@
+//! Phi 2, Phi 3 and Phi 4.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, export, hparams};
+
+/// What differs from the usual names.
+const PHI2_NAMES: Table = &[
+    ("model.final_layernorm", "output_norm"),
+    ("model.layers.{}.self_attn.dense", "blk.{}.attn_output"),
+    ("model.layers.{}.mlp.fc1", "blk.{}.ffn_up"),
+    ("model.layers.{}.mlp.fc2", "blk.{}.ffn_down"),
+];
+
+pub(crate) struct Phi2;
+
+impl Converter for Phi2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["PhiForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "phi2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "phi"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["phi-2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[PHI2_NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("attention.layer_norm_epsilon", "layer_norm_eps")]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("qk_layernorm", false)]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = hparams::width(config)?;
+        let heads = hparams::head_count(config)?;
+        let rotated = (hparams::rotated_share(config, 0.5)? * f64::from(width)) as u32 / heads;
+        let epsilon = config.f32(&["layer_norm_epsilon", "layer_norm_eps"])?.unwrap_or(1e-5);
+        keys.set("context_length", hparams::context_length(config)?);
+        keys.set("embedding_length", width);
+        let feed_forward = config.u32(&["intermediate_size"])?;
+        keys.set("feed_forward_length", feed_forward.unwrap_or(width.saturating_mul(4)));
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("attention.head_count", heads);
+        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+        keys.set("attention.layer_norm_epsilon", epsilon);
+        keys.set("rope.dimension_count", rotated);
+        keys.file_type();
+        keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
+        keys.unusual_rope(config)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.set_some("partial_rotary_factor", export::rotated_share(model)))
+    }
+}
+
+/// Dimensions of a head that rotate.
+pub(crate) fn rotated(config: &Config) -> Result<u32, Error> {
+    let width = f64::from(hparams::width(config)?);
+    Ok((hparams::rotated_share(config, 1.0)? * width) as u32 / hparams::head_count(config)?)
+}

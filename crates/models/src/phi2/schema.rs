@@ -1,0 +1,21 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "phi2",
+    note: "Attention and feed-forward share one norm.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM_BIAS),
+        All(OUTPUT),
+        Required("output.bias", "n_vocab"),
+    ],
+    blocks: &[layers(&[All(ATTN_NORM_BIAS), All(QKV), All(ATTN_OUTPUT_BIAS), All(FFN_BIAS)])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,99 @@
+//! Phi 2, Phi 3 and Phi 4.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::hparams::{Keys, Rope};
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, export, hparams};
+use crate::phi2::convert::rotated;
+
+/// Queries, keys and values are one matrix here and in a GGUF, and so are gate and what it gates.
+const PHI3_NAMES: Table = &[
+    ("model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv"),
+    ("model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up"),
+];
+
+pub(crate) struct Phi3;
+
+impl Converter for Phi3 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Phi3ForCausalLM", "Phi4ForCausalLMV"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "phi3"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "phi3"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Phi3
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["dbrx", "gpt-4o"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[PHI3_NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("rope.scaling.original_context_length", "original_max_position_embeddings")]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("original_max_position_embeddings", 4096);
+        config.default("rope_theta", 1e4);
+        Ok(())
+    }
+
+    // By how much long contexts sharpen attention: the formula of `longrope` in transformers'
+    // `modeling_rope_utils.py`.
+    fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        if hparams::longrope_factors(config, rotated(config)?)?.is_empty() {
+            return Ok(());
+        }
+        let original = f64::from(Rope::of(config)?.original_context()?);
+        let scale = f64::from(hparams::context_length(config)?) / original;
+        let factor = if scale > 1.0 { (1.0 + scale.ln() / original.ln()).sqrt() } else { 1.0 };
+        keys.set("rope.scaling.attn_factor", factor as f32);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.set("context_length", hparams::context_length(config)?);
+        let original = Rope::of(config)?.original_context()? as u32;
+        keys.set("rope.scaling.original_context_length", original);
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+        let epsilon = config.f32(&["rms_norm_eps"])?.unwrap_or(1e-5);
+        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        keys.set("rope.dimension_count", rotated(config)?);
+        keys.set_f32("rope.freq_base", Rope::of(config)?.base);
+        keys.file_type();
+        // Zero tells programs that this is Phi 4.
+        keys.set("attention.sliding_window", config.u32(&["sliding_window"])?.unwrap_or(0));
+        Ok(())
+    }
+
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        hparams::longrope_factors(config, rotated(config)?)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let exported = exported.set_some("partial_rotary_factor", export::rotated_share(model));
+        Some(match export::count(model, "attention.sliding_window") {
+            Some(0) => exported.set("sliding_window", Value::Null),
+            _ => exported,
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! PLaMo 2: state spaces in most layers, attention in some, and a norm behind each part.
+
+use gguf::Finding;
+use gguf_graph::{Function, GateFunction, Op, Pairs, ValueId};
+
+use crate::blocks::{Attend, Decoder, StateSpace, attention, decoder, short_convolution};
+use crate::graph::Builder;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder {
+        attention: |builder, x, _, attend| match builder.has("ssm_in.weight") {
+            true => state_space(builder, x, &attend),
+            false => attention(builder, x, &attend),
+        },
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    decoder(builder, &family)
+}
+
+/// Heads of many numbers, as in the second generation; what drives their states is made of the convolved
+/// input, as in the first.
+fn state_space(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
+    let space = StateSpace::of(builder)?;
+    let StateSpace { inner, numbers, rank: heads } = space;
+    let len = inner.checked_div(heads).unwrap_or(0);
+    let both = builder.product(x, "ssm_in")?;
+    let gate = builder.op(Op::Slice { x: both, groups: heads, start: 0, len });
+    let x = builder.op(Op::Slice { x: both, groups: heads, start: len, len });
+    let x = short_convolution(builder, x, "ssm_conv1d", inner)?;
+    let made = builder.product(x, "ssm_x")?;
+    let rank = u32::try_from(builder.extent("ssm_dt.weight", 0)).unwrap_or(0);
+    let mut parts = builder.split(made, [numbers, numbers, rank]);
+    for (part, name) in parts.iter_mut().zip(["ssm_b_norm", "ssm_c_norm", "ssm_dt_norm"]) {
+        *part = builder.norm(*part, name, attend.norm);
+    }
+    let [b, c, dt] = parts;
+    let dt = builder.product(dt, "ssm_dt")?;
+    let up = space.scanned(builder, x, dt, [b, c], 1)?;
+    let function = GateFunction::Plain(Function::Silu);
+    let y = builder.op(Op::Gate { gate, up, function });
+    builder.product(y, "ssm_out")
+}

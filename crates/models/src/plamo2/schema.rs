@@ -1,0 +1,51 @@
+//! Metadata keys and tensors.
+
+use crate::plamo::schema::ROTATION;
+use crate::schema::architecture::Item::{All, Required, Unless, When};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+/// Norms behind a part have no `.weight` in their names.
+pub(crate) const NETWORK: &[Item] = &[
+    Required("post_attention_norm", "n_embd"),
+    All(FFN_NORM),
+    All(FUSED_GATED_FFN),
+    Required("post_ffw_norm", "n_embd"),
+];
+
+const ATTENTION: &[Item] = &[
+    All(FUSED_QKV),
+    Required("attn_q_norm.weight", "head_k, n_head"),
+    Required("attn_k_norm.weight", "head_k, n_head_kv"),
+    All(ATTN_OUTPUT),
+];
+
+const STATE: &[Item] = &[
+    Required("ssm_in.weight", "n_embd, 2*d_inner"),
+    Required("ssm_conv1d.weight", "d_conv, d_inner"),
+    Required("ssm_x.weight", "d_inner, untold"),
+    Required("ssm_dt.weight", "untold, dt_rank"),
+    Required("ssm_dt.bias", "dt_rank"),
+    Required("ssm_a", "dt_rank"),
+    Required("ssm_d", "dt_rank"),
+    Required("ssm_dt_norm", "untold"),
+    Required("ssm_b_norm", "d_state"),
+    Required("ssm_c_norm", "d_state"),
+    Required("ssm_out.weight", "d_inner, n_embd"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "plamo2",
+    note: "Layers without heads of keys and values have a state space. Gate and input of feed-forward layers are one matrix.",
+    required: &[SIZES, RMS, STATE_SPACE, &["feed_forward_length", "ssm.group_count"]],
+    optional: &[&["attention.head_count"], HEADS, ROTATION, &["vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        When("n_head_kv", ATTENTION),
+        Unless("n_head_kv", STATE),
+        All(NETWORK),
+    ])],
+    ..Architecture::DEFAULT
+};

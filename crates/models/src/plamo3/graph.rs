@@ -1,0 +1,17 @@
+//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
+//! window only, and rotate otherwise, or alone.
+
+use gguf::Finding;
+use gguf_graph::{Pairs, Rotation};
+
+use crate::blocks::{Decoder, Windows, decoder};
+use crate::graph::Builder;
+
+/// Layers with a window do not stretch positions, the others do it without rounding.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family =
+        Decoder { windows: Windows::AllButLast(8), ..Decoder::gated(builder, Pairs::Halves)? };
+    family.window_rotation = family.window_rotation.map(Rotation::plain);
+    family.rotation = family.rotation.map(Rotation::unrounded);
+    decoder(builder, &family)
+}

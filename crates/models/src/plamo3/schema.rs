@@ -1,0 +1,23 @@
+//! Metadata keys and tensors.
+
+use crate::plamo2::schema::NETWORK;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "plamo3",
+    note: "Gate and input of feed-forward layers are one matrix.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(FUSED_QKV),
+        All(HEAD_NORMS),
+        All(ATTN_OUTPUT),
+        All(NETWORK),
+    ])],
+    ..Architecture::DEFAULT
+};

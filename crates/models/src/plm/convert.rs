@@ -1,0 +1,57 @@
+//! MiniCPM 3 and PLM: keys and values are compressed, and unpacked by one matrix.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, hparams};
+use crate::minicpm3;
+use crate::minicpm3::convert::{FIELDS, NAMES, ROTATED, VALUE, widths};
+
+pub(crate) struct Plm;
+
+impl Converter for Plm {
+    fn classes(&self) -> &'static [&'static str] {
+        &["PLMForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "plm"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "plm"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["qwen2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        FIELDS
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.vocab_size(config)?;
+        widths(config, keys)?;
+        keys.set_u32("attention.value_length", config.u32(&[VALUE])?);
+        keys.set_u32("rope.dimension_count", config.u32(&[ROTATED])?);
+        Ok(())
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        minicpm3::convert::export(model, exported)
+    }
+}

@@ -1,0 +1,22 @@
+//! Metadata keys and tensors.
+
+use crate::minicpm3::schema::{KEYS, UNPACKED};
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "plm",
+    note: "Feed-forward without a gate, by the square of what is positive.",
+    required: &[SIZES, TRANSFORMER, RMS, KEYS, &["attention.value_length"]],
+    optional: &[HEADS, ROPE, &["vocab_size"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        Required("attn_q.weight", "n_embd, n_head*head_k"),
+        All(UNPACKED),
+        All(FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,212 @@
+//! Pocket TTS: a text model that goes on with frames of sound, which are no tokens. Its checkpoints have no
+//! configuration: shapes tell.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use gguf::{Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_pipeline::{Step, Tensor};
+use gguf_store::Model;
+use serde_json::json;
+
+use crate::convert::assembly::CONFIG_OF_ANOTHER;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, assembly, hparams};
+
+pub(crate) const EMBEDDING: &str = "flow_lm.conditioner.embed.weight";
+
+const BEGIN: &str = "flow_lm.bos_emb";
+
+const VOICE: &str = "flow_lm.bos_before_voice";
+
+const INPUT: &str = "flow_lm.input_linear.weight";
+
+/// Heads are of this width in all models.
+const HEAD: u64 = 64;
+
+const CLASS: &str = "PocketTTSModel";
+
+/// Whether a vector stands in front of a voice.
+const WITH: &str = "has_voice";
+
+const NAMES: Table = &[
+    ("out_norm", "output_norm"),
+    ("transformer.layers.{}.norm1", "blk.{}.attn_norm"),
+    ("transformer.layers.{}.norm2", "blk.{}.ffn_norm"),
+    ("transformer.layers.{}.self_attn.out_proj", "blk.{}.attn_output"),
+    ("transformer.layers.{}.linear1", "blk.{}.ffn_up"),
+    ("transformer.layers.{}.linear2", "blk.{}.ffn_down"),
+];
+
+pub(crate) struct PocketTts;
+
+impl Converter for PocketTts {
+    fn classes(&self) -> &'static [&'static str] {
+        &[CLASS]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "pockettts"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "pockettts"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::TextThenVectors { voice: false }
+    }
+
+    fn tensor_prefix(&self) -> &'static str {
+        "flow_lm."
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        match config.bool(WITH)? {
+            Some(_) => Ok(()),
+            None => {
+                Err(config
+                    .missing(WITH, "checkpoints of such models have no such file: shapes tell"))
+            }
+        }
+    }
+
+    fn variant(&self, config: &Config) -> Option<&'static dyn Converter> {
+        matches!(config.bool(WITH), Ok(Some(true))).then_some(&WithVoice)
+    }
+
+    fn skip_tensor(&self, _: &Config, name: &str) -> bool {
+        let is_of_text = ["flow_lm.transformer.", "flow_lm.out_norm.", EMBEDDING];
+        !is_of_text.iter().any(|start| name.starts_with(start))
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let pattern = "transformer.layers.{}.self_attn.in_proj.weight";
+        let Some(layer) = captures(pattern, name) else { return Ok(None) };
+        let len = u64::from(hparams::width(config)?);
+        let made =
+            ["q", "k", "v"].into_iter().zip(0..).map(|(part, at)| crate::convert::MappedTensor {
+                name: format!("blk.{}.attn_{part}.weight", layer[0]),
+                steps: vec![Step::Pick { groups: 1, start: at * len, len }],
+                slot: None,
+            });
+        Ok(Some(Mapping::Made(made.collect())))
+    }
+
+    // The embedding with the vectors behind it that are looked up like tokens: that in front of a voice, if there
+    // is one, and that which begins sound, as it goes into the model.
+    fn combine_tensor(
+        &self,
+        _: &Config,
+        checkpoint: &Checkpoint,
+        name: &str,
+    ) -> Result<Option<Tensor>, Error> {
+        if name != EMBEDDING {
+            return Ok(None);
+        }
+        let find = |name: &str| checkpoint.entries.iter().find(|entry| entry.name == name);
+        let fault = |what: String| {
+            let path = checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
+            Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
+        };
+        let elements = |entry: Option<&Entry>, name: &str| match entry {
+            Some(entry) => assembly::elements(checkpoint, entry),
+            None => Err(fault(format!(
+                "has no tensor `{name}`, which the embedding of {CLASS} is made of"
+            ))),
+        };
+        let width = match find(EMBEDDING).map(|entry| &entry.shape[..]) {
+            Some([_, width]) if *width > 0 => *width as usize,
+            _ => return Err(fault(format!("has a tensor `{EMBEDDING}` that is no matrix"))),
+        };
+        let mut rows = elements(find(EMBEDDING), EMBEDDING)?;
+        if find(VOICE).is_some() {
+            rows.extend(elements(find(VOICE), VOICE)?);
+        }
+        let (begin, input) = (elements(find(BEGIN), BEGIN)?, elements(find(INPUT), INPUT)?);
+        if begin.is_empty() || input.len() != begin.len() * width {
+            return Err(fault(format!("has tensors `{BEGIN}` and `{INPUT}` that do not fit")));
+        }
+        let dot = |row: &[f32]| row.iter().zip(&begin).map(|(x, y)| x * y).sum::<f32>();
+        rows.extend(input.chunks_exact(begin.len()).map(dot));
+        let shape = Shape::new(&[width as u64, (rows.len() / width) as u64])
+            .unwrap_or_else(|| unreachable!("two dimensions are no more than four"));
+        Ok(Some(Tensor { shape, ..assembly::computed("token_embd.weight".to_owned(), rows) }))
+    }
+
+    fn export_refusal(&self) -> Option<&'static str> {
+        Some("the vector that begins sound is part of the embedding")
+    }
+
+    fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
+        None
+    }
+}
+
+/// With a vector in front of the voice to speak with.
+pub(crate) struct WithVoice;
+
+impl Converter for WithVoice {
+    fn base(&self) -> &'static dyn Converter {
+        &PocketTts
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::TextThenVectors { voice: true }
+    }
+}
+
+/// The configuration of a checkpoint of such a model in `dir`, if it is one without configuration.
+pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Option<Config>, Error> {
+    let has = |name: &str| checkpoint.entries.iter().any(|entry| entry.name == name);
+    if Config::file_in(dir).is_some() || !has(BEGIN) {
+        return Ok(None);
+    }
+    let path = || checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
+    let shape = |name: &str| {
+        let found = checkpoint.entries.iter().find(|entry| entry.name == name);
+        let shape = found.map(|entry| &entry.shape[..]).filter(|shape| !shape.contains(&0));
+        shape.filter(|shape| !shape.is_empty()).ok_or_else(|| {
+            let what = format!(
+                "has no tensor `{name}`, whose shape the configuration of {CLASS} is told by"
+            );
+            Error::input("checkpoint-misfit", &path(), what, CONFIG_OF_ANOTHER)
+        })
+    };
+    let layers = |pattern: &str| {
+        let names = checkpoint.entries.iter().map(|entry| &*entry.name);
+        names.filter_map(|name| captures(pattern, name)).collect::<BTreeSet<_>>().len()
+    };
+    let embedding = shape(EMBEDDING)?;
+    let (rows, width) = (embedding[0], embedding.last().copied().unwrap_or(1));
+    let hears = shape("mimi.encoder_transformer.transformer.layers.0.norm1.weight")?[0];
+    let wide = |stem: &str| Ok::<_, Error>(shape(&format!("{stem}.layers.0.linear1.weight"))?[0]);
+    let root = json!({
+        "architectures": [CLASS],
+        "model_type": "pockettts",
+        "num_hidden_layers": layers("flow_lm.transformer.layers.{}.norm1.weight"),
+        "hidden_size": width,
+        "intermediate_size": wide("flow_lm.transformer")?,
+        // There is none: that of memory.
+        "max_position_embeddings": 4096,
+        "num_attention_heads": width / HEAD,
+        "vocab_size": rows + if has(VOICE) { 2 } else { 1 },
+        "rope_theta": 10000.0,
+        "layer_norm_eps": 1e-5,
+        WITH: has(VOICE),
+        "audio_config": {
+            "num_hidden_layers": layers("mimi.encoder_transformer.transformer.layers.{}.norm1.weight"),
+            "hidden_size": hears,
+            "intermediate_size": wide("mimi.encoder_transformer.transformer")?,
+            "num_attention_heads": hears / HEAD,
+        },
+    });
+    let path = dir.join(path().file_name().unwrap_or_default());
+    Ok(Some(Config::told_by(path, root)))
+}

@@ -1,0 +1,22 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "pockettts",
+    note: "Goes on with vectors of sound: the embedding ends in vectors that stand for no text, and there is no output matrix.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS)],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM_BIAS),
+        All(FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,20 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Optional};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "qwen2",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size", "pooling_type"]],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(TIED_OUTPUT),
+        Optional("output.bias", "n_vocab"),
+    ],
+    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
+    ..Architecture::DEFAULT
+};

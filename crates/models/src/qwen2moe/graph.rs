@@ -1,0 +1,15 @@
+//! Qwen2 and Qwen3, dense and with experts, and many that are the same with other keys and tensors. Those that know
+//! images too count positions in several dimensions, which are the same for text.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, decoder};
+use crate::graph::Builder;
+
+/// The weights of the experts stay what they are among all.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder::gated(builder, Pairs::Halves)?;
+    family.routing.normalize = false;
+    decoder(builder, &family)
+}

@@ -1,0 +1,31 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "qwen2moe",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        &["vocab_size", "expert_feed_forward_length", "expert_shared_feed_forward_length"],
+        &["expert_weights_norm"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(EXPERTS),
+        Required("ffn_gate_inp_shexp.weight", "n_embd"),
+        Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+        Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+        Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+    ])],
+    ..Architecture::DEFAULT
+};

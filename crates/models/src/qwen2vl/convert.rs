@@ -1,0 +1,66 @@
+//! The text models of Qwen 2, 2.5 and 3 VL, whose positions have three dimensions.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, Exported, VocabularyKind, hparams, sliding_window};
+
+pub(crate) struct Qwen2vl;
+
+impl Converter for Qwen2vl {
+    fn classes(&self) -> &'static [&'static str] {
+        &[
+            "Qwen2VLForConditionalGeneration",
+            "Qwen2VLModel",
+            "Qwen2_5_VLForConditionalGeneration",
+            "Qwen2_5OmniModel",
+        ]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "qwen2vl"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "qwen2_vl"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePieceElseBpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["qwen2"]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.decoder(config, hparams::stated_head_dim(config)?)?;
+        sliding_window::qwen(keys, config, |layer, first| layer >= first)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(sections(model, sliding_window::export_of_qwen(model, exported)))
+    }
+}
+
+/// The dimensions that rotate for time, height and width.
+pub(crate) fn sections(model: &Model, exported: Exported) -> Exported {
+    let metadata = model.metadata();
+    let architecture = metadata.architecture().unwrap_or_default();
+    let Some(sections) = metadata.array(&format!("{architecture}.rope.dimension_sections")) else {
+        return exported;
+    };
+    let sections: Vec<Value> =
+        sections.iter().take(3).filter_map(|value| value.to_u64()).map(Value::from).collect();
+    match metadata.get(&format!("{architecture}.rope.scaling.type")) {
+        Some(_) => exported.scaling("mrope_section", sections),
+        None => exported.set("rope_scaling", json!({"type": "default", "mrope_section": sections})),
+    }
+}

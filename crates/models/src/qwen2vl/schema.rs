@@ -1,0 +1,16 @@
+//! Metadata keys and tensors.
+
+use crate::qwen2;
+use crate::schema::architecture::Architecture;
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "qwen2vl",
+    note: "The text model of Qwen 2 and 2.5 VL.",
+    required: &[SIZES, TRANSFORMER, RMS, &["rope.dimension_sections"]],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    defaults: qwen2::schema::SCHEMA.defaults,
+    tensors: qwen2::schema::SCHEMA.tensors,
+    blocks: qwen2::schema::SCHEMA.blocks,
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,5 @@
+//! Architecture `qwen3`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+pub(crate) mod schema;

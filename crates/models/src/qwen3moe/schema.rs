@@ -1,0 +1,27 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "qwen3moe",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        &["vocab_size", "expert_feed_forward_length", "expert_weights_norm"],
+    ],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(HEAD_NORMS),
+        All(FFN_NORM),
+        All(EXPERTS),
+    ])],
+    ..Architecture::DEFAULT
+};

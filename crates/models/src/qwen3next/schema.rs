@@ -1,0 +1,80 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+/// Queries come with gates.
+pub(crate) const FULL: &[Item] = &[
+    Required("attn_q.weight", "n_embd, 2*n_q"),
+    Required("attn_k.weight", "n_embd, n_k"),
+    Required("attn_v.weight", "n_embd, n_v"),
+    All(ATTN_OUTPUT),
+    All(HEAD_NORMS),
+];
+
+/// The gated delta rule: heads of values share heads of keys.
+pub(crate) const LINEAR: &[Item] = &[
+    Required("attn_qkv.weight", "n_embd, 2*n_group*d_state + d_inner"),
+    Required("attn_gate.weight", "n_embd, d_inner"),
+    Required("ssm_conv1d.weight", "d_conv, 2*n_group*d_state + d_inner"),
+    Required("ssm_dt.bias", "dt_rank"),
+    Required("ssm_a", "dt_rank"),
+    Required("ssm_norm.weight", "d_inner/dt_rank"),
+    Required("ssm_out.weight", "d_inner, n_embd"),
+];
+
+const FUSED_RATES: &[Item] = &[All(LINEAR), Required("ssm_ba.weight", "n_embd, 2*dt_rank")];
+
+pub(crate) const NORMS: &[Item] =
+    &[All(ATTN_NORM), Required("post_attention_norm.weight", "n_embd")];
+
+pub(crate) const SHARED_EXPERT: &[Item] = &[
+    All(EXPERTS),
+    Required("ffn_gate_inp_shexp.weight", "n_embd"),
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+];
+
+pub(crate) const LINEAR_KEYS: &[&str] = &["ssm.group_count"];
+
+pub(crate) const OPTIONAL: &[&[&str]] = &[
+    HEADS,
+    ROPE,
+    &[
+        "vocab_size",
+        "attention.recurrent_layers",
+        "full_attention_interval",
+        "nextn_predict_layers",
+        "rope.dimension_sections",
+        "feed_forward_length",
+        "expert_feed_forward_length",
+        "expert_shared_feed_forward_length",
+    ],
+];
+
+pub(crate) const TENSORS: &[Item] = &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "qwen3next",
+    note: "Attention is linear in layers without `attn_q`.",
+    required: &[SIZES, &["attention.head_count"], RMS, EXPERT_KEYS, STATE_SPACE, LINEAR_KEYS],
+    optional: OPTIONAL,
+    tensors: TENSORS,
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_trunk",
+            items: &[All(NORMS), OneOf(&[FULL, FUSED_RATES]), All(SHARED_EXPERT)],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[Maybe(NORMS), Maybe(FULL), Maybe(SHARED_EXPERT), Maybe(NEXT_TOKENS)],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,5 @@
+//! Architecture `qwen3vl`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+pub(crate) mod schema;

@@ -1,0 +1,98 @@
+//! The text models of Qwen 2, 2.5 and 3 VL, whose positions have three dimensions.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::moe::turned;
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::qwen3moe::convert::Qwen3moe;
+use crate::qwen3vl::convert::{deepstack_layers, seeing};
+
+pub(crate) struct Qwen3vlmoe;
+
+impl Converter for Qwen3vlmoe {
+    fn base(&self) -> &'static dyn Converter {
+        &Qwen3moe
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["Qwen3VLMoeForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "qwen3vlmoe"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "qwen3_vl_moe"
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("moe_intermediate_size", 1408);
+        config.default("num_experts", 60);
+        config.default("num_experts_per_tok", 4);
+        config.default("rms_norm_eps", 1e-6);
+        let head_dim = hparams::head_dim(config)?;
+        config.default("head_dim", head_dim);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+        keys.set("n_deepstack_layers", deepstack_layers(config));
+        Ok(())
+    }
+
+    // The matrices of experts are stored with rows and columns exchanged.
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let stem = name.strip_suffix(".weight").unwrap_or(name);
+        match turned(config, stem, [DOWN, GATE_AND_UP], EXPERT_WIDTH)? {
+            None => Qwen3moe.map_tensor(config, name),
+            found => Ok(found),
+        }
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(seeing(model, exported.patterns([DOWN, GATE_AND_UP])))
+    }
+}
+
+const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size"];
+
+const DOWN: &str = "model.layers.{}.mlp.experts.down_proj";
+
+const GATE_AND_UP: &str = "model.layers.{}.mlp.experts.gate_up_proj";
+
+/// Qwen 3 Omni: its text model, whose experts stand one by one in what is published.
+pub(crate) struct Qwen3omni;
+
+impl Converter for Qwen3omni {
+    fn base(&self) -> &'static dyn Converter {
+        &Qwen3vlmoe
+    }
+
+    fn classes(&self) -> &'static [&'static str] {
+        &["Qwen3OmniMoeForConditionalGeneration"]
+    }
+
+    fn model_type(&self) -> &'static str {
+        "qwen3_omni_moe"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::QwenTurns { chatml: false }
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        Qwen3vlmoe.hyper_parameters(config, keys)?;
+        keys.set("n_deepstack_layers", 0u32);
+        Ok(())
+    }
+
+    fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
+        None
+    }
+}

@@ -1,0 +1,5 @@
+//! Architecture `qwen3vlmoe`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+pub(crate) mod schema;

@@ -1,0 +1,211 @@
+//! Qwen 3.8 Flash: layers of Qwen 3.5 with experts on several streams of the residual, which matrices of low
+//! rank mix (hyper-connections, arXiv 2409.19606); an indexer that chooses blocks of tokens by one key each;
+//! embeddings of n-grams in one layer.
+
+use gguf::Finding;
+use gguf_graph::{
+    Among, Bucket, Choose, Compress, Function, Ngrams, Op, Pairs, Rotation, State, ValueId,
+};
+
+use crate::blocks::{
+    Attend, Decoder, attend, embedding, layers, mean_of_parts, network, repeated, said,
+    stream_count, turned,
+};
+use crate::graph::{Builder, Norm};
+use crate::qwen3next::graph::{full, linear};
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder::gated(builder, Pairs::Halves)?;
+    let streams = Streams::of(builder, family.norm)?;
+    let embedded = embedding(builder, &family)?;
+    let mut x = repeated(builder, embedded, 1, streams.count);
+    for layer in 0..layers(builder)? {
+        builder.at("blk.", Some(layer));
+        if builder.has("ple_key.weight") {
+            x = with_ngrams(builder, x, &streams)?;
+        }
+        let mixed = streams.mix(builder, x, "hc_attn")?;
+        let attend = attend(builder, layer, &family)?;
+        let made = attention(builder, mixed.input, layer, attend)?;
+        x = streams.inject(builder, x, made, mixed, "hc_attn")?;
+        let mixed = streams.mix(builder, x, "hc_ffn")?;
+        let made = network(builder, mixed.input, layer, &family)?;
+        x = streams.inject(builder, x, made, mixed, "hc_ffn")?;
+    }
+    builder.at("", None);
+    let x = builder.op(Op::Select { x });
+    let hidden = streams.mix(builder, x, "output_hc")?.input;
+    said(builder, hidden, &family)
+}
+
+fn attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    mut attend: Attend,
+) -> Result<ValueId, Finding> {
+    if !builder.has("attn_q.weight") {
+        return linear(builder, x, &attend, Function::Sigmoid);
+    }
+    attend.among = chosen(builder, x, layer, &attend)?;
+    full(builder, x, &attend)
+}
+
+/// The blocks of tokens that an indexer chooses, if there is one. The key of a block is the mean of those of
+/// its tokens, normed and rotated as its first token.
+fn chosen(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    attend: &Attend,
+) -> Result<Option<Among>, Finding> {
+    const RATIOS: &str = "attention.compress_ratios";
+    if builder.hyper.stated(RATIOS).is_none() || !builder.has("indexer.k_proj.weight") {
+        return Ok(None);
+    }
+    let block = builder.listed(RATIOS, layer)?;
+    if block == 0 {
+        return Ok(None);
+    }
+    let heads = builder.size("attention.indexer.head_count")?;
+    let len = builder.size("attention.indexer.key_length")?;
+    let tokens = builder.size("attention.indexer.top_k")?;
+    let query = builder.product(x, "indexer.q_proj")?;
+    let query = builder.norm_parts(query, "indexer.q_norm", attend.norm, heads);
+    let query = turned(builder, query, heads, &attend.rotation);
+    let key = builder.product(x, "indexer.k_proj")?;
+    let state = builder.state(State::Rows { width: len.saturating_mul(2), rows: block });
+    let (gate, place, overlap) = (None, None, false);
+    let key = builder.op(Op::Compress(Compress { x: key, gate, place, block, overlap, state }));
+    let key = builder.norm(key, "indexer.k_norm", attend.norm);
+    let rotation = attend.rotation.clone().map(|rotation| Rotation { block, ..rotation });
+    let key = turned(builder, key, 1, &rotation);
+    let choose = Choose {
+        query,
+        key,
+        weights: None,
+        heads,
+        together: true,
+        count: (tokens / block).max(1),
+        block: 1,
+        local: 0,
+        state: builder.state(State::Cache { keys: len, values: 0, block }),
+    };
+    Ok(Some(Among { chosen: builder.op(Op::Choose(choose)), groups: 1, block, tail: true }))
+}
+
+/// The streams of the residual, which stand beside each other in a row.
+struct Streams {
+    count: u32,
+    /// Numbers of a stream.
+    width: u32,
+    /// Of each stream for itself.
+    norm: Norm,
+}
+
+/// What a part of a layer reads of the streams.
+#[derive(Clone, Copy)]
+struct Mixed {
+    input: ValueId,
+    /// The streams, normed.
+    normed: ValueId,
+}
+
+impl Streams {
+    fn of(builder: &Builder<'_>, norm: Norm) -> Result<Self, Finding> {
+        Ok(Self { count: stream_count(builder)?, width: builder.size("embedding_length")?, norm })
+    }
+
+    fn mix(&self, builder: &mut Builder<'_>, x: ValueId, name: &str) -> Result<Mixed, Finding> {
+        let normed = builder.norm_parts(x, &format!("{name}_norm"), self.norm, self.count);
+        let low = builder.product(normed, &format!("{name}_down"))?;
+        let low = builder.scale(low, 1.0 / self.count as f32);
+        let low = builder.op(Op::Activate { x: low, function: Function::Silu });
+        let gate = builder.product(low, &format!("{name}_up"))?;
+        let function = Function::Sigmoid.into();
+        let gated = builder.op(Op::Gate { gate, up: normed, function });
+        let input = mean_of_parts(builder, gated, self.count, self.width);
+        Ok(Mixed { input, normed })
+    }
+
+    /// Adds what a part of a layer makes to all streams, to each with a weight.
+    fn inject(
+        &self,
+        builder: &mut Builder<'_>,
+        x: ValueId,
+        made: ValueId,
+        mixed: Mixed,
+        name: &str,
+    ) -> Result<ValueId, Finding> {
+        let weights = builder.product(mixed.normed, &format!("{name}_inject"))?;
+        let weights = builder.scale(weights, 1.0 / self.count as f32);
+        let weights = builder.op(Op::Activate { x: weights, function: Function::Sigmoid });
+        let weights = builder.scale(weights, 2.0);
+        let made = self.spread(builder, made, weights);
+        Ok(builder.add(x, made))
+    }
+
+    /// The same for all streams, for each with a weight.
+    fn spread(&self, builder: &mut Builder<'_>, x: ValueId, weights: ValueId) -> ValueId {
+        let all = repeated(builder, x, 1, self.count);
+        builder.op(Op::Multiply { a: all, b: weights })
+    }
+}
+
+/// The streams with what the last tokens say to each of them, and a convolution of that.
+fn with_ngrams(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    streams: &Streams,
+) -> Result<ValueId, Finding> {
+    let Streams { count, width, norm } = *streams;
+    let tokens = builder.size("ple.ngram_size")?;
+    let embedded = ngrams(builder, tokens)?;
+    let key = builder.product(embedded, "ple_key")?;
+    let key = builder.norm_parts(key, "ple_norm_key", norm, count);
+    let query = builder.norm_parts(x, "ple_norm_query", norm, count);
+    let scores = builder.op(Op::Multiply { a: key, b: query });
+    let scores = builder.op(Op::Sum { x: scores, groups: count });
+    let scores = builder.scale(scores, 1.0 / (width as f32).sqrt());
+    let scores = builder.op(Op::Activate { x: scores, function: Function::SignedRoot });
+    let weights = builder.op(Op::Activate { x: scores, function: Function::Sigmoid });
+    let value = builder.product(embedded, "ple_value")?;
+    let told = streams.spread(builder, value, weights);
+    let normed = builder.norm_parts(told, "ple_norm_conv", norm, count);
+    let kernel = builder.size("ple.conv_kernel")?;
+    let rows = kernel.saturating_sub(1).saturating_mul(tokens);
+    let state = builder.state(State::Rows { width: width.saturating_mul(count), rows });
+    let weight = builder.weight("ple_conv1d.weight")?;
+    let convolved =
+        Op::CausalConvolution { x: normed, weight, bias: None, dilation: tokens, state };
+    let convolved = builder.op(convolved);
+    let convolved = builder.op(Op::Activate { x: convolved, function: Function::Silu });
+    let both = builder.add(told, convolved);
+    Ok(builder.add(x, both))
+}
+
+/// Rows of the table of n-grams of up to so many tokens.
+fn ngrams(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Finding> {
+    let multipliers = builder.numbers("ple.layer_multipliers")?;
+    let heads = builder.size("ple.heads_per_ngram")? as usize;
+    let heads = heads.saturating_mul(tokens.saturating_sub(1) as usize);
+    let starts = builder.numbers("ple.head_offsets")?;
+    let counts = builder.numbers("ple.head_vocab_sizes")?;
+    let buckets = starts.into_iter().zip(counts).take(heads);
+    let buckets: Vec<_> = buckets.map(|(start, count)| Bucket { start, count }).collect();
+    if multipliers.len() < tokens as usize || buckets.len() < heads {
+        let message = "ple lists too few numbers for its n-grams and their heads";
+        return Err(Finding::error("key-value", message)
+            .key("ple.layer_multipliers")
+            .help("convert the model anew"));
+    }
+    let table = builder.weight_outside("per_layer_token_embd.weight")?;
+    let state = builder.state(State::Tokens { count: tokens.saturating_sub(1) });
+    Ok(builder.op(Op::Ngrams(Ngrams {
+        table,
+        multipliers: multipliers.into_iter().take(tokens as usize).collect(),
+        heads: buckets,
+        end: builder.size("ple.eos_token_id")?,
+        state,
+    })))
+}

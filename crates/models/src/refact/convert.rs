@@ -1,0 +1,110 @@
+//! Refact: ALiBi, one head of keys and values.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::moe::halves;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams};
+
+const NAMES: Table = &[
+    ("transformer.wte", "token_embd"),
+    ("lm_head", "output"),
+    ("transformer.ln_f", "output_norm"),
+    ("transformer.h.{}.ln_1", "blk.{}.attn_norm"),
+    ("transformer.h.{}.attn.q", "blk.{}.attn_q"),
+    ("transformer.h.{}.attn.c_proj", "blk.{}.attn_output"),
+    ("transformer.h.{}.ln_2", "blk.{}.ffn_norm"),
+    ("transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down"),
+];
+
+const KEYS_AND_VALUES: &str = "transformer.h.{}.attn.kv.weight";
+
+const GATE_AND_UP: &str = "transformer.h.{}.mlp.gate_up_proj.weight";
+
+pub(crate) struct Refact;
+
+impl Converter for Refact {
+    fn classes(&self) -> &'static [&'static str] {
+        &["GPTRefactForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "refact"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gpt_refact"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["refact"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("block_count", "n_layer"),
+            ("context_length", "n_positions"),
+            ("embedding_length", "n_embd"),
+            ("attention.head_count", "n_head"),
+            ("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
+        ]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("multi_query", true)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("layer_norm_epsilon", 1e-5);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.set("context_length", hparams::context_length(config)?);
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("feed_forward_length", inner_width(config)?);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("attention.head_count_kv", 1u32);
+        keys.set("attention.layer_norm_rms_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.file_type();
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
+            let len = u64::from(hparams::head_dim(config)?);
+            let half = |part: &str, start| MappedTensor {
+                name: format!("blk.{block}.{part}.weight"),
+                steps: vec![Step::Pick { groups: 1, start, len }],
+                slot: None,
+            };
+            return Ok(Some(Mapping::Made(vec![half("attn_k", 0), half("attn_v", len)])));
+        }
+        let found = captures(GATE_AND_UP, name);
+        let Some(&[block]) = found.as_deref() else { return Ok(None) };
+        let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}"));
+        Ok(Some(halves(names, 1, inner_width(config)?)))
+    }
+
+    fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
+        let computed = &["feed_forward_length", "attention.head_count_kv"];
+        let patterns = [KEYS_AND_VALUES, GATE_AND_UP];
+        Some(exported.patterns(patterns).without(computed).set("multi_query", true))
+    }
+}
+
+/// Two thirds of four times the model's, rounded up.
+fn inner_width(config: &Config) -> Result<u32, Error> {
+    const MULTIPLE: u64 = 256;
+    let width = u64::from(hparams::width(config)?) * 8 / 3;
+    Ok(width.next_multiple_of(MULTIPLE).try_into().unwrap_or(u32::MAX))
+}

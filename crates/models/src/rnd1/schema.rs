@@ -1,0 +1,16 @@
+//! Metadata keys and tensors.
+
+use crate::qwen3moe;
+use crate::schema::architecture::Architecture;
+use crate::schema::groups::*;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "rnd1",
+    note: "Unmasks tokens in any order.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, &["expert_feed_forward_length", "attention.causal"]],
+    defaults: qwen3moe::schema::SCHEMA.defaults,
+    tensors: qwen3moe::schema::SCHEMA.tensors,
+    blocks: qwen3moe::schema::SCHEMA.blocks,
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,135 @@
+//! RWKV version 4.
+//!
+//! llama.cpp neither writes nor runs it. Keys are those of the specification. Tensors
+//! are named as in rwkv6 and hold what the checkpoint holds: `time_mix_lerp_*` the share of the
+//! current token (rwkv6 has that of the previous one there), `time_mix_decay` what goes into
+//! `-exp()`, `time_mix_first` the bonus of the current token.
+
+use gguf::{Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Table, captures};
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+
+/// What versions 4 and 6 have.
+pub(crate) const NAMES: Table = &[
+    ("rwkv.embeddings", "token_embd"),
+    ("rwkv.blocks.0.pre_ln", "token_embd_norm"),
+    ("rwkv.ln_out", "output_norm"),
+    ("head", "output"),
+    ("rwkv.blocks.{}.ln1", "blk.{}.attn_norm"),
+    ("rwkv.blocks.{}.ln2", "blk.{}.attn_norm_2"),
+    ("rwkv.blocks.{}.attention.key", "blk.{}.time_mix_key"),
+    ("rwkv.blocks.{}.attention.value", "blk.{}.time_mix_value"),
+    ("rwkv.blocks.{}.attention.receptance", "blk.{}.time_mix_receptance"),
+    ("rwkv.blocks.{}.attention.output", "blk.{}.time_mix_output"),
+    ("rwkv.blocks.{}.feed_forward.key", "blk.{}.channel_mix_key"),
+    ("rwkv.blocks.{}.feed_forward.value", "blk.{}.channel_mix_value"),
+    ("rwkv.blocks.{}.feed_forward.receptance", "blk.{}.channel_mix_receptance"),
+];
+
+/// One number for each channel.
+const VECTORS: [(&str, &str); 7] = [
+    ("rwkv.blocks.{}.attention.time_decay", "time_mix_decay"),
+    ("rwkv.blocks.{}.attention.time_first", "time_mix_first"),
+    ("rwkv.blocks.{}.attention.time_mix_key", "time_mix_lerp_k"),
+    ("rwkv.blocks.{}.attention.time_mix_value", "time_mix_lerp_v"),
+    ("rwkv.blocks.{}.attention.time_mix_receptance", "time_mix_lerp_r"),
+    ("rwkv.blocks.{}.feed_forward.time_mix_key", "channel_mix_lerp_k"),
+    ("rwkv.blocks.{}.feed_forward.time_mix_receptance", "channel_mix_lerp_r"),
+];
+
+pub(crate) struct Rwkv4;
+
+impl Converter for Rwkv4 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["RwkvForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "rwkv"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "rwkv"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Rwkv
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("context_length", "context_length"),
+            ("embedding_length", "hidden_size"),
+            ("embedding_length", "attention_hidden_size"),
+            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            ("rescale_every_n_layers", "rescale_every"),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = width(config)?;
+        let inner = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
+        keys.set("architecture_version", 4u32);
+        keys.set(
+            "context_length",
+            config.require_u32(&["context_length", "ctx_len"], "the longest context, in tokens")?,
+        );
+        keys.set("embedding_length", width);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("feed_forward_length", inner);
+        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        if let Some(layers) = config.u32(&["rescale_every"])? {
+            keys.set("rescale_every_n_layers", layers);
+        }
+        keys.file_type();
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        for (foreign, ours) in VECTORS {
+            if let Some(&[block]) = captures(foreign, name).as_deref() {
+                let width = u64::from(width(config)?);
+                // What mixes with the previous token has two dimensions of 1 in front.
+                let before = if ours.contains("_lerp_") { &[width, 1, 1][..] } else { &[width] };
+                let step = Shape::new(before).zip(Shape::new(&[width]));
+                let step = step.map(|(from, to)| Step::Reshape { from, to });
+                let name = format!("blk.{block}.{ours}.weight");
+                return Ok(Some(Mapping::one(name, Vec::from_iter(step))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.patterns(VECTORS.map(|(name, _)| name)))
+    }
+}
+
+fn width(config: &Config) -> Result<u32, Error> {
+    let width = hparams::width(config)?;
+    match config.u32(&["attention_hidden_size"])? {
+        Some(other) if other != width => {
+            let what = format!("`attention_hidden_size` is {other}, `hidden_size` is {width}");
+            Err(Error::input(
+                "config-unsupported",
+                config.path(),
+                what,
+                "only equal widths can be converted",
+            ))
+        }
+        _ => Ok(width),
+    }
+}

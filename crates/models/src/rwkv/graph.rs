@@ -1,0 +1,101 @@
+//! RWKV 4, 6 and 7.
+
+use gguf::Finding;
+use gguf_graph::{Function, NormKind, Op, State, ValueId, Wkv};
+
+use crate::blocks::{Decoder, finish};
+use crate::graph::{Builder, Norm};
+
+/// RWKV 4: the share of the current token is what the mixes hold.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = norm(builder)?;
+    let width = builder.size("embedding_length")?;
+    let every = builder.hyper.u64("rescale_every_n_layers")?;
+    let mut x = builder.embedding()?;
+    x = builder.norm(x, "token_embd_norm", norm);
+    for layer in 0..builder.hyper.u64("block_count")? {
+        builder.at("blk.", Some(layer));
+        // Rows are halved every so many layers, and so is what the layers after add: only the
+        // epsilon of norms notices.
+        let halved = layer.checked_div(every).unwrap_or(0);
+        let share = 0.5f32.powi(i32::try_from(halved).unwrap_or(i32::MAX));
+        let normed = builder.norm(x, "attn_norm", norm);
+        let mixed = time_mix4(builder, normed, width)?;
+        let mixed = builder.scale(mixed, share);
+        x = builder.add(x, mixed);
+        let normed = builder.norm(x, "attn_norm_2", norm);
+        let mixed = channel_mix(builder, normed, width, mixed_current)?;
+        let mixed = builder.scale(mixed, share);
+        x = builder.add(x, mixed);
+        if (layer + 1).checked_rem(every) == Some(0) {
+            x = builder.scale(x, 0.5);
+        }
+    }
+    builder.at("", None);
+    finish(builder, x, &Decoder::plain(norm))
+}
+
+/// The norm with its epsilon, which files have in one of two spellings, or not at all.
+pub(crate) fn norm(builder: &Builder<'_>) -> Result<Norm, Finding> {
+    let stated = builder.known("attention.layer_norm_epsilon")?;
+    let stated = stated.or(builder.known("attention.layer_norm_rms_epsilon")?);
+    Ok(Norm { kind: NormKind::Variance, epsilon: stated.unwrap_or(1e-5) })
+}
+
+fn time_mix4(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueId, Finding> {
+    let before = shifted(builder, x, width);
+    let part = |builder: &mut Builder<'_>, lerp: &str, matrix: &str| {
+        let mixed = mixed_current(builder, x, before, lerp)?;
+        builder.product(mixed, matrix)
+    };
+    let k = part(builder, "time_mix_lerp_k", "time_mix_key")?;
+    let v = part(builder, "time_mix_lerp_v", "time_mix_value")?;
+    let r = part(builder, "time_mix_lerp_r", "time_mix_receptance")?;
+    let decay = builder.weight("time_mix_decay.weight")?;
+    let first = builder.weight("time_mix_first.weight")?;
+    let state = builder.state(State::Floats { len: width.saturating_mul(3) });
+    let made = builder.op(Op::Wkv(Wkv::V4 { k, v, decay, first, state }));
+    let r = builder.op(Op::Activate { x: r, function: Function::Sigmoid });
+    let gated = builder.op(Op::Multiply { a: made, b: r });
+    builder.product(gated, "time_mix_output")
+}
+
+/// A row mixed with the one before by a weight of this name.
+type Lerp = fn(&mut Builder<'_>, ValueId, ValueId, &str) -> Result<ValueId, Finding>;
+
+/// The weight is the share of the current row.
+pub(crate) fn mixed_current(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    before: ValueId,
+    name: &str,
+) -> Result<ValueId, Finding> {
+    let weight = builder.weight(&format!("{name}.weight"))?;
+    Ok(builder.op(Op::Mix { a: x, b: before, weight }))
+}
+
+/// The feed-forward network, with a gate in versions that have one.
+pub(crate) fn channel_mix(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    width: u32,
+    lerp: Lerp,
+) -> Result<ValueId, Finding> {
+    let before = shifted(builder, x, width);
+    let mixed = lerp(builder, x, before, "channel_mix_lerp_k")?;
+    let key = builder.product(mixed, "channel_mix_key")?;
+    let key = builder.op(Op::Activate { x: key, function: Function::ReluSquared });
+    let value = builder.product(key, "channel_mix_value")?;
+    if !builder.has("channel_mix_receptance.weight") {
+        return Ok(value);
+    }
+    let mixed = lerp(builder, x, before, "channel_mix_lerp_r")?;
+    let gate = builder.product(mixed, "channel_mix_receptance")?;
+    let gate = builder.op(Op::Activate { x: gate, function: Function::Sigmoid });
+    Ok(builder.op(Op::Multiply { a: value, b: gate }))
+}
+
+pub(crate) fn shifted(builder: &mut Builder<'_>, x: ValueId, width: u32) -> ValueId {
+    let state = builder.state(State::Rows { width, rows: 1 });
+    builder.op(Op::Shift { x, state })
+}

@@ -1,0 +1,123 @@
+//! RWKV version 6, and Qwen 2 with its attention replaced by that.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::export::count;
+use crate::convert::hparams::Keys;
+use crate::convert::ssm::reshape;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{
+    Converter, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
+};
+use crate::rwkv6::convert::{CONTEXT, time_mix, with_time_mix};
+
+/// What stands for the attention of Qwen 2, under its names.
+const NAMES_OF_QWEN: Table = &[
+    ("model.layers.{}.self_attn.q_proj", "blk.{}.time_mix_receptance"),
+    ("model.layers.{}.self_attn.k_proj", "blk.{}.time_mix_key"),
+    ("model.layers.{}.self_attn.v_proj", "blk.{}.time_mix_value"),
+    ("model.layers.{}.self_attn.o_proj", "blk.{}.time_mix_output"),
+    ("model.layers.{}.self_attn.gate", "blk.{}.time_mix_gate"),
+];
+
+const TIME_MIX_OF_QWEN: &str = "model.layers.{}.self_attn.";
+
+/// Places in that order of what Qwen's has in the order r, k, v, w, g.
+const PLACES_OF_QWEN: [u32; 5] = [3, 1, 2, 0, 4];
+
+pub(crate) struct Rwkv6Qwen2;
+
+impl Converter for Rwkv6Qwen2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["RWKV6Qwen2ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "rwkv6qwen2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "rwkv6qwen2"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::SentencePieceElseBpe
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["qwen2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES_OF_QWEN, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("time_mix_extra_dim", "lora_rank_tokenshift"),
+            ("time_decay_extra_dim", "lora_rank_decay"),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = hparams::width(config)?;
+        let heads = hparams::head_count(config)?.max(1);
+        let [mix, decay] = ranks_of_qwen(config)?;
+        let epsilon =
+            config.require_f32(&["rms_norm_eps"], "what the norms add before they divide")?;
+        keys.set("context_length", CONTEXT);
+        keys.set("embedding_length", width);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("wkv.head_size", width / heads);
+        keys.set("time_mix_extra_dim", mix);
+        keys.set("time_decay_extra_dim", decay);
+        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.file_type();
+        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        keys.set("token_shift_count", 1u32);
+        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+        keys.set("attention.head_count", 0u32);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let mapping = time_mix(config, TIME_MIX_OF_QWEN, name)?;
+        let Some(Mapping::Made(made)) = &mapping else { return Ok(mapping) };
+        let [MappedTensor { name: ours, .. }] = &made[..] else { return Ok(mapping) };
+        let (rank, width) = (ranks_of_qwen(config)?[0], hparams::width(config)?);
+        let (before, len) = if ours.ends_with("time_mix_w1.weight") {
+            (vec![Step::Transpose], rank)
+        } else if ours.ends_with("time_mix_w2.weight") {
+            let rows = width.saturating_mul(5);
+            (vec![Step::Transpose, reshape(&[rank, width, 5], &[rank, rows])], width)
+        } else {
+            return Ok(mapping);
+        };
+        let part = |(number, index): (u64, u32)| {
+            let len = u64::from(len);
+            let pick = Step::Pick { groups: 1, start: number * len, len };
+            let steps = [&before[..], &[pick]].concat();
+            MappedTensor { name: ours.clone(), steps, slot: Some(ExpertSlot { index, count: 5 }) }
+        };
+        Ok(Some(Mapping::Made((0..).zip(PLACES_OF_QWEN).map(part).collect())))
+    }
+
+    fn row_stacked_suffixes(&self) -> &'static [&'static str] {
+        &["time_mix_w1.weight"]
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let heads = count(model, "embedding_length")?.checked_div(count(model, "wkv.head_size")?);
+        let exported = with_time_mix(exported, TIME_MIX_OF_QWEN);
+        Some(exported.without(&["attention.head_count"]).set_some("num_attention_heads", heads))
+    }
+}
+
+fn ranks_of_qwen(config: &Config) -> Result<[u32; 2], Error> {
+    let usual = if hparams::width(config)? >= 4096 { [64, 128] } else { [32, 64] };
+    let stated = [config.u32(&["lora_rank_tokenshift"])?, config.u32(&["lora_rank_decay"])?];
+    Ok([stated[0].unwrap_or(usual[0]), stated[1].unwrap_or(usual[1])])
+}

@@ -1,0 +1,41 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Optional, Required};
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) const QWEN_NETWORK: &[Item] = &[All(FFN_NORM), All(GATED_FFN)];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "rwkv6qwen2",
+    note: "Qwen 2 with its attention replaced by RWKV 6, with fewer heads of keys and values.",
+    required: &[
+        SIZES,
+        RMS,
+        &["feed_forward_length", "wkv.head_size", "time_mix_extra_dim", "time_decay_extra_dim"],
+    ],
+    optional: &[&["attention.head_count", "attention.head_count_kv", "token_shift_count"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        Required("time_mix_w1.weight", "n_embd, 5*mix_rank"),
+        Required("time_mix_w2.weight", "mix_rank, n_embd, 5"),
+        Required("time_mix_lerp_x.weight", "n_embd"),
+        Required("time_mix_lerp_fused.weight", "n_embd, 1, 1, 5"),
+        Optional("time_mix_first.weight", "wkv_head, n_embd/wkv_head"),
+        Required("time_mix_decay.weight", "n_embd"),
+        Required("time_mix_decay_w1.weight", "n_embd, decay_dim"),
+        Required("time_mix_decay_w2.weight", "decay_dim, n_embd"),
+        Required("time_mix_key.weight", "n_embd, n_head_kv*wkv_head"),
+        Required("time_mix_value.weight", "n_embd, n_head_kv*wkv_head"),
+        Required("time_mix_receptance.weight", "n_embd, n_embd"),
+        Required("time_mix_gate.weight", "n_embd, n_embd"),
+        Optional("time_mix_key.bias", "n_head_kv*wkv_head"),
+        Optional("time_mix_value.bias", "n_head_kv*wkv_head"),
+        Optional("time_mix_receptance.bias", "n_embd"),
+        Required("time_mix_output.weight", "n_embd, n_embd"),
+        All(QWEN_NETWORK),
+    ])],
+    ..Architecture::DEFAULT
+};

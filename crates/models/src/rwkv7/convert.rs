@@ -1,0 +1,231 @@
+//! RWKV version 7, and Qwen 2 with its attention replaced by that.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::ssm::reshape;
+use crate::convert::tensor_names::Table;
+use crate::convert::{
+    Converter, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams, tensor_names,
+};
+use crate::rwkv6::convert::CONTEXT;
+
+/// As `fla` names them; the later of two for one tensor are those of others.
+const NAMES: Table = &[
+    ("model.embeddings", "token_embd"),
+    ("model.embed", "token_embd"),
+    ("model.layers.0.pre_norm", "token_embd_norm"),
+    ("model.pre_ln", "token_embd_norm"),
+    ("model.norm", "output_norm"),
+    ("model.ln_out", "output_norm"),
+    ("lm_head", "output"),
+    ("head", "output"),
+    ("model.layers.{}.attn_norm", "blk.{}.attn_norm"),
+    ("model.layers.{}.ffn_norm", "blk.{}.attn_norm_2"),
+    ("model.layers.{}.attn.r_proj", "blk.{}.time_mix_receptance"),
+    ("model.layers.{}.attn.k_proj", "blk.{}.time_mix_key"),
+    ("model.layers.{}.attn.v_proj", "blk.{}.time_mix_value"),
+    ("model.layers.{}.attn.o_proj", "blk.{}.time_mix_output"),
+    ("model.layers.{}.attn.receptance", "blk.{}.time_mix_receptance"),
+    ("model.layers.{}.attn.key", "blk.{}.time_mix_key"),
+    ("model.layers.{}.attn.value", "blk.{}.time_mix_value"),
+    ("model.layers.{}.attn.output", "blk.{}.time_mix_output"),
+    ("model.layers.{}.attn.g_norm", "blk.{}.time_mix_ln"),
+    ("model.layers.{}.ffn.key", "blk.{}.channel_mix_key"),
+    ("model.layers.{}.ffn.value", "blk.{}.channel_mix_value"),
+];
+
+const CHANNEL_MIX: &str = "model.layers.{}.ffn.x_k";
+
+/// How much of the token before is mixed in, for each of these: parts of one tensor, in its order. The
+/// last belongs to the gate.
+pub(crate) const MIXED: [&str; 6] = ["r", "w", "k", "v", "a", "g"];
+
+/// Decay, learning rate, mix with the values of the first layer, gate: computed by two matrices each, all
+/// but the gate with a bias.
+pub(crate) const RANKED: [&str; 4] = ["w", "a", "v", "g"];
+
+/// Factors of each channel.
+pub(crate) const FACTORS: [&str; 3] = ["k_k", "k_a", "r_k"];
+
+pub(crate) struct Rwkv7;
+
+impl Converter for Rwkv7 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["RWKV7ForCausalLM", "Rwkv7ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "rwkv7"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "rwkv7"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Rwkv
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("wkv.head_size", "head_dim"),
+            ("attention.layer_norm_epsilon", "norm_eps"),
+            ("attention.decay_lora_rank", "decay_low_rank_dim"),
+            ("attention.iclr_lora_rank", "a_low_rank_dim"),
+            ("attention.value_residual_mix_lora_rank", "v_low_rank_dim"),
+            ("attention.gate_lora_rank", "gate_low_rank_dim"),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = hparams::width(config)?;
+        let head = config.require_u32(&["head_size", "head_dim"], "the width of a head")?;
+        let epsilon = config.require_f32(
+            &["layer_norm_epsilon", "norm_eps"],
+            "what the norms add before they divide",
+        )?;
+        let inner = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
+        // Powers of the width, in multiples of 32.
+        let rank = |fields: &[&str], exponent: f64, factor: f64| {
+            let usual = f64::from(width).powf(exponent) * factor / 32.0;
+            let usual = usual.round_ties_even().max(1.0) * 32.0;
+            Ok::<_, Error>(config.u32(fields)?.unwrap_or(usual as u32))
+        };
+        keys.set("context_length", CONTEXT);
+        keys.set("embedding_length", width);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("attention.layer_norm_epsilon", epsilon);
+        keys.set("wkv.head_size", head);
+        for (key, fields, exponent, factor) in [
+            ("decay_lora_rank", ["lora_rank_decay", "decay_low_rank_dim"], 0.5, 1.8),
+            ("iclr_lora_rank", ["lora_rank_iclr", "a_low_rank_dim"], 0.5, 1.8),
+            (
+                "value_residual_mix_lora_rank",
+                ["lora_rank_value_residual_mix", "v_low_rank_dim"],
+                0.5,
+                1.3,
+            ),
+            ("gate_lora_rank", ["lora_rank_gate", "gate_low_rank_dim"], 0.8, 0.6),
+        ] {
+            keys.set(&format!("attention.{key}"), rank(&fields, exponent, factor)?);
+        }
+        keys.set("feed_forward_length", inner);
+        keys.file_type();
+        // Programs ask for it and do not use it.
+        keys.set("attention.head_count", 0u32);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        let name = one_spelling(name);
+        match time_mix(config, &name)? {
+            Some(mapping) => Ok(Some(mapping)),
+            None => {
+                let ours = tensor_names::renamed(&name, &[NAMES]);
+                Ok(ours.map(|ours| Mapping::one(ours, [])))
+            }
+        }
+    }
+
+    fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
+        let matrix = |part: &str, end: &str| format!("model.layers.{{}}.attn.{part}_lora.{end}");
+        let ranked = RANKED.iter().flat_map(|part| {
+            ["lora.0.weight", "lora.2.weight", "lora.2.bias"].map(|end| matrix(part, end))
+        });
+        let mixed = MIXED.iter().map(|part| format!("model.layers.{{}}.attn.x_{part}"));
+        let factors = FACTORS.iter().map(|part| format!("model.layers.{{}}.attn.{part}"));
+        let names: Vec<String> = ranked.chain(mixed).chain(factors).collect();
+        let exported = exported.patterns(names.iter().map(String::as_str));
+        Some(exported.patterns([CHANNEL_MIX]).without(&["attention.head_count"]))
+    }
+}
+
+/// A name as `fla` has it.
+pub(crate) fn one_spelling(name: &str) -> String {
+    const PAIRS: [(&str, &str); 9] = [
+        (".blocks.", ".layers."),
+        ("time_mixer.", ""),
+        (".self_attn.", ".attn."),
+        (".attention.", ".attn."),
+        (".feed_forward.", ".ffn."),
+        (".attention_norm.", ".attn_norm."),
+        (".ln1.", ".attn_norm."),
+        (".ln2.", ".ffn_norm."),
+        (".ln_x.", ".g_norm."),
+    ];
+    PAIRS.iter().fold(name.to_owned(), |name, (from, to)| name.replace(from, to))
+}
+
+/// What becomes of a tensor of the time mix that has no name in a table; its name is in one spelling.
+pub(crate) fn time_mix(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    let width = hparams::width(config)?;
+    let in_layer = name.strip_prefix("model.layers.").and_then(|rest| rest.split_once('.'));
+    let Some((block, part)) = in_layer else { return Ok(None) };
+    let Ok(block) = block.parse::<u32>() else { return Ok(None) };
+    let one = |ours: &str, steps: Vec<Step>| {
+        Ok(Some(Mapping::one(format!("blk.{block}.{ours}.weight"), steps)))
+    };
+    if part == "ffn.x_k" {
+        return one("channel_mix_lerp_k", vec![reshape(&[width], &[width])]);
+    }
+    let Some(part) = part.strip_prefix("attn.") else { return Ok(None) };
+    if let Some(mixed) = part.strip_prefix("x_") {
+        let count = if has_gate(config)? { 6u32 } else { 5 };
+        let name = format!("blk.{block}.time_mix_lerp_fused.weight");
+        if mixed == "x" {
+            let steps = [reshape(&[width, count], &[width, 1, 1, count])];
+            return Ok(Some(Mapping::one(name, steps)));
+        }
+        let Some(index) = (0..count).zip(MIXED).find(|(_, of)| *of == mixed) else {
+            return Ok(None);
+        };
+        let slot = Some(ExpertSlot { index: index.0, count });
+        let steps = vec![reshape(&[width, 1, 1], &[width, 1, 1])];
+        return Ok(Some(Mapping::Made(vec![MappedTensor { name, steps, slot }])));
+    }
+    if FACTORS.contains(&part) {
+        let head = config.u32(&["head_size", "head_dim"])?.unwrap_or(width).max(1);
+        let before = if part == "r_k" { vec![head, width / head] } else { vec![width] };
+        return one(&format!("time_mix_{part}"), vec![reshape(&before, &[width])]);
+    }
+    // Two matrices and a bias: of `fla` as layers, of others turned round.
+    let ranked = match part.split_once("_lora.lora.") {
+        Some((of, "0.weight")) => Some((of, 1, vec![])),
+        Some((of, "2.weight")) => Some((of, 2, vec![])),
+        Some((of, "2.bias")) => Some((of, 0, vec![])),
+        Some(_) => None,
+        None if part.len() == 2 && part.is_ascii() => match part.split_at(1) {
+            (of, "0") => Some((of, 0, vec![reshape(&[width, 1, 1], &[width])])),
+            (of, "1") => Some((of, 1, vec![Step::Transpose])),
+            (of, "2") => Some((of, 2, vec![Step::Transpose])),
+            _ => None,
+        },
+        None => None,
+    };
+    let Some((of, number, steps)) = ranked.filter(|(of, ..)| RANKED.contains(of)) else {
+        return Ok(None);
+    };
+    let made = |of: &str| MappedTensor {
+        name: format!("blk.{block}.time_mix_{of}{number}.weight"),
+        steps: steps.clone(),
+        slot: None,
+    };
+    Ok(Some(match (block, of) {
+        // The first layer has no values of another to mix with: programs want tensors and do not use them.
+        (0, "v") => Mapping::Dropped,
+        (0, "a") => Mapping::Made(vec![made("v"), made("a")]),
+        _ => Mapping::Made(vec![made(of)]),
+    }))
+}
+
+pub(crate) fn has_gate(config: &Config) -> Result<bool, Error> {
+    Ok(config.bool("wkv_has_gate")?.unwrap_or(true))
+}

@@ -1,0 +1,102 @@
+//! SmallThinker: every layer has experts, some layers a window.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::Value;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+
+const NAMES: Table = &[("model.layers.{}.block_sparse_moe.primary_router", "blk.{}.ffn_gate_inp")];
+
+/// Each expert's matrices: foreign name of one, our name of all.
+const EXPERTS: [(&str, &str); 3] = [
+    ("model.layers.{}.block_sparse_moe.experts.{}.down.weight", "ffn_down_exps"),
+    ("model.layers.{}.block_sparse_moe.experts.{}.gate.weight", "ffn_gate_exps"),
+    ("model.layers.{}.block_sparse_moe.experts.{}.up.weight", "ffn_up_exps"),
+];
+
+const COUNT: &[&str] = &["moe_num_primary_experts"];
+
+const WIDTH: &[&str] = &["moe_ffn_hidden_size"];
+
+const LAYOUT: &str = "sliding_window_layout";
+
+const SOFTMAX: u32 = 1;
+
+const SIGMOID: u32 = 2;
+
+pub(crate) struct Smallthinker;
+
+impl Converter for Smallthinker {
+    fn classes(&self) -> &'static [&'static str] {
+        &["SmallThinkerForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "smallthinker"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "smallthinker"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["qwen2"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("expert_count", "moe_num_primary_experts"),
+            ("expert_used_count", "moe_num_active_primary_experts"),
+            ("expert_feed_forward_length", "moe_ffn_hidden_size"),
+            ("attention.sliding_window", "sliding_window_size"),
+        ]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = config.require_u32(WIDTH, "the feed-forward width of an expert")?;
+        keys.stated(config)?;
+        keys.set_u32("expert_count", config.u32(COUNT)?);
+        keys.set_u32("expert_used_count", config.u32(&["moe_num_active_primary_experts"])?);
+        keys.set("expert_feed_forward_length", width);
+        keys.set("feed_forward_length", width);
+        let is_softmax = config.bool("moe_primary_router_apply_softmax")? == Some(true);
+        keys.set("expert_gating_func", if is_softmax { SOFTMAX } else { SIGMOID });
+        let layout = config.find(&[LAYOUT]).and_then(|(_, layers)| layers.as_array());
+        let has_window = layout.is_some_and(|layers| layers.iter().any(|layer| *layer != 0));
+        let window = config.u32(&["sliding_window_size"])?;
+        keys.set_u32("attention.sliding_window", window.filter(|&len| has_window && len > 0));
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        moe::one_of(&EXPERTS, name, || config.require_u32(COUNT, "the number of experts"))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let is_softmax = export::count(model, "expert_gating_func") == Some(SOFTMAX.into());
+        let blocks = export::count(model, "block_count")?.min(1 << 16);
+        // As programs know it: of four layers the first sees all.
+        let windowed = export::count(model, "attention.sliding_window").is_some();
+        let layout =
+            (0..blocks).map(|layer| u64::from(windowed && layer % 4 != 0)).map(Value::from);
+        let exported = exported
+            .patterns(EXPERTS.map(|(name, _)| name))
+            .without(&["feed_forward_length"])
+            .set("moe_primary_router_apply_softmax", is_softmax)
+            .set(LAYOUT, layout.collect::<Vec<_>>());
+        Some(exported)
+    }
+}

@@ -1,0 +1,48 @@
+//! SmallThinker and Arctic: experts are chosen by what goes into the layer.
+
+use gguf::Finding;
+use gguf_graph::{Function, GateFunction, Pairs, ValueId};
+
+use crate::blocks::{Decoder, Windows, attend, decoder, normed, scored_experts};
+use crate::graph::Builder;
+
+/// SmallThinker. Of four layers the first sees all, and does not rotate, where there are windows.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let mut family = Decoder {
+        windows: Windows::AllButFirst(4),
+        layer: before_attention,
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    let has_window = builder.hyper.stated("attention.sliding_window").is_some();
+    if has_window && builder.size("attention.sliding_window")? > 0 {
+        family.rotation = None;
+    }
+    family.routing.function = GateFunction::Plain(Function::Relu);
+    decoder(builder, &family)
+}
+
+fn before_attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let scores = builder.product(x, "ffn_gate_inp")?;
+    let x = attended(builder, x, layer, decoder)?;
+    let input = normed(builder, x, decoder.network_norm, decoder);
+    let routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
+    Ok(builder.add(x, routed))
+}
+
+/// What goes into a layer, with what its attention adds.
+pub(crate) fn attended(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    layer: u64,
+    decoder: &Decoder,
+) -> Result<ValueId, Finding> {
+    let input = normed(builder, x, "attn_norm", decoder);
+    let attend = attend(builder, layer, decoder)?;
+    let attended = (decoder.attention)(builder, input, layer, attend)?;
+    Ok(builder.add(x, attended))
+}

@@ -1,0 +1,17 @@
+//! Metadata keys and tensors.
+
+use crate::mellum;
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "smallthinker",
+    note: "Of four layers the first sees all and does not rotate, if there is a window.",
+    required: mellum::schema::SCHEMA.required,
+    optional: &[HEADS, ROPE, WINDOW, &["expert_feed_forward_length", "expert_gating_func"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(EXPERTS)])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,78 @@
+//! SmolLM3: as llama, but some layers do not rotate.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, Exported, VocabularyKind, hparams, sliding_window};
+
+pub(crate) struct Smollm3;
+
+impl Converter for Smollm3 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["SmolLM3ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "smollm3"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "smollm3"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Llama
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["smaug-bpe", "llama-bpe"]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("attention_bias", false), ("mlp_bias", false)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rope_theta", 2e6);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.decoder(config, hparams::stated_head_dim(config)?)?;
+        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        rotates_as_programs_do(config)?;
+        // Those that do not rotate.
+        sliding_window::qwen(keys, config, |layer, _| layer % 4 == 3)
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(sliding_window::export_of_qwen(model, exported))
+    }
+}
+
+/// Fails unless of four layers the last does not rotate: programs know this of the architecture.
+fn rotates_as_programs_do(config: &Config) -> Result<(), Error> {
+    const STEP: usize = 4;
+    if let Some((field, rotates)) = config.find(&["no_rope_layers"]) {
+        let flags = rotates.as_array().into_iter().flatten().map(|flag| flag.as_u64());
+        let as_usual = |(i, flag)| flag == Some(u64::from((i + 1) % STEP != 0));
+        if !flags.enumerate().all(as_usual) {
+            return Err(hparams::not_computed(config, field, rotates));
+        }
+        return Ok(());
+    }
+    match config.u32(&["no_rope_layer_interval"])? {
+        Some(step) if step as usize != STEP => {
+            Err(hparams::not_computed(config, "no_rope_layer_interval", step))
+        }
+        _ => Ok(()),
+    }
+}

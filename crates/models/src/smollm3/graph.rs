@@ -1,0 +1,20 @@
+//! SmolLM3: as llama, but of four layers the last does not rotate.
+
+use gguf::Finding;
+use gguf_graph::Pairs;
+
+use crate::blocks::{Decoder, attention, decoder};
+use crate::graph::Builder;
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder {
+        attention: |builder, x, layer, mut attend| {
+            if layer % 4 == 3 {
+                attend.rotation = None;
+            }
+            attention(builder, x, &attend)
+        },
+        ..Decoder::gated(builder, Pairs::Neighbours)?
+    };
+    decoder(builder, &family)
+}

@@ -1,0 +1,88 @@
+//! Spark X2.5: windows in some layers, a gate for each head of attention.
+
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, export, hparams, sliding_window};
+
+const NAMES: Table = &[
+    ("model.layers.{}.self_attn.q_k_v_proj", "blk.{}.attn_qkv"),
+    ("model.layers.{}.self_attn.g_proj", "blk.{}.attn_gate"),
+];
+
+const PARAMETERS: &str = "rope_parameters";
+
+/// Kinds of layers: the name in configurations, and the end of our keys.
+const KINDS: [(&str, &str); 2] = [("full_attention", ""), ("sliding_attention", "_swa")];
+
+pub(crate) struct Spark25;
+
+impl Converter for Spark25 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Spark2_5ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "spark2_5"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "spark2_5"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["spark2_5"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("headwise_attn_output_gate", true)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-6);
+        hparams::default_attention(config)
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.vocab_size(config)?;
+        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        let layers = sliding_window::layers(config, 0)?;
+        keys.set("attention.sliding_window_pattern", Array::from(&layers[..]));
+        let head_dim = f64::from(hparams::head_dim(config)?);
+        for (kind, end) in KINDS {
+            let share = config.part(PARAMETERS).part(kind).f64(&["partial_rotary_factor"])?;
+            let rotated = (share.unwrap_or(1.0) * head_dim) as u32;
+            keys.set(&format!("rope.dimension_count{end}"), rotated);
+        }
+        Ok(())
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let number = |key: &str| export::number(model, key);
+        let head_dim = number("attention.key_length").filter(|&dim| dim > 0.0)?;
+        let of_kind = |(kind, end): (&str, &str)| {
+            let rotated = number(&format!("rope.dimension_count{end}"))?;
+            let base = number(&format!("rope.freq_base{end}"))?;
+            let parameters = json!({"rope_type": "default", "rope_theta": base,
+            "partial_rotary_factor": rotated / head_dim});
+            Some((kind.to_owned(), parameters))
+        };
+        let parameters =
+            KINDS.into_iter().map(of_kind).collect::<Option<serde_json::Map<_, _>>>()?;
+        let exported = exported
+            .set(PARAMETERS, Value::from(parameters))
+            .set("headwise_attn_output_gate", true)
+            .set("gate_attn_act_mode", "sigmoid")
+            .set("hidden_act", "gelu");
+        Some(sliding_window::export_of_pattern(model, exported))
+    }
+}

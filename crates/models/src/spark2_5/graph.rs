@@ -1,0 +1,15 @@
+//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
+//! window only, and rotate otherwise, or alone.
+
+use gguf::Finding;
+use gguf_graph::{Function, Pairs};
+
+use crate::blocks::{Decoder, decoder};
+use crate::graph::Builder;
+
+/// Spark X2.5.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family =
+        Decoder { function: Function::GeluTanh, ..Decoder::gated(builder, Pairs::Halves)? };
+    decoder(builder, &family)
+}

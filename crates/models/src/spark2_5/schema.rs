@@ -1,0 +1,23 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "spark2_5",
+    note: "Attention has a gate for each head.",
+    required: &[SIZES, TRANSFORMER, RMS],
+    optional: &[HEADS, ROPE, WINDOW, &["vocab_size", "rope.dimension_count_swa"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM),
+        All(QKV),
+        Required("attn_gate.weight", "n_embd, n_head"),
+        All(ATTN_OUTPUT),
+        All(FFN_NORM),
+        All(GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

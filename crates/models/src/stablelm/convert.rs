@@ -1,0 +1,121 @@
+//! StableLM.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::captures;
+use crate::convert::{Converter, ExpertSlot, Exported, Mapping, export, hparams};
+
+/// The norms of single heads, which only the larger models have: foreign name of one, our name of
+/// all.
+const HEAD_NORMS: [(&str, &str); 2] = [
+    ("model.layers.{}.self_attn.q_layernorm.norms.{}.weight", "attn_q_norm"),
+    ("model.layers.{}.self_attn.k_layernorm.norms.{}.weight", "attn_k_norm"),
+];
+
+/// Heads for which names are made at most: more than any model has.
+const MOST_HEADS: u64 = 1024;
+
+/// The class in `transformers`.
+const CLASS: &str = "StableLmForCausalLM";
+
+pub(crate) struct Stablelm;
+
+impl Converter for Stablelm {
+    fn classes(&self) -> &'static [&'static str] {
+        &[CLASS, "StableLMEpochForCausalLM", "LlavaStableLMEpochForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "stablelm"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "stablelm"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["stablelm2", "gpt-2"]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("attention.layer_norm_epsilon", "layer_norm_eps"),
+            ("use_parallel_residual", "use_parallel_residual"),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let head_dim = hparams::width(config)? / hparams::head_count(config)?;
+        // The class in `transformers` has one residual after the other where nothing is said; the
+        // models' own class, from before, has them in parallel.
+        let parallel = config.class()? != CLASS;
+        keys.set("context_length", hparams::context_length(config)?);
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.set("rope.dimension_count", hparams::rotated_dims(config, head_dim, 0.25)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+        let parallel = config.bool("use_parallel_residual")?.unwrap_or(parallel);
+        keys.set("use_parallel_residual", parallel);
+        let epsilon = config.f32(&["layer_norm_eps", "norm_eps"])?.unwrap_or(1e-5);
+        keys.set("attention.layer_norm_epsilon", epsilon);
+        keys.file_type();
+        keys.unusual_rope(config)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        for (foreign, ours) in HEAD_NORMS {
+            if let Some(&[block, index]) = captures(foreign, name).as_deref() {
+                let count = match ours {
+                    "attn_q_norm" => hparams::head_count(config)?,
+                    _ => hparams::head_count_kv(config)?,
+                };
+                let name = format!("blk.{block}.{ours}.weight");
+                return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
+            }
+        }
+        Ok(None)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let index = model.index();
+        // The second number in a name is that of the head, not of an expert.
+        let head_norms = HEAD_NORMS.iter().flat_map(|(name, ours)| {
+            let norms = index.get(&*format!("blk.0.{ours}.weight"));
+            let heads = norms.and_then(|norms| norms.info.shape.last().copied()).unwrap_or(0);
+            (0..heads.min(MOST_HEADS))
+                .map(|head| name.replace(".norms.{}", &format!(".norms.{head}")))
+        });
+        let head_norms: Vec<String> = head_norms.collect();
+        let exported = exported
+            .first(head_norms.iter().map(String::as_str))
+            .fields(&[
+                ("attention.layer_norm_epsilon", "layer_norm_eps"),
+                ("use_parallel_residual", "use_parallel_residual"),
+            ])
+            .set_some("partial_rotary_factor", export::rotated_share(model))
+            .set("use_qkv_bias", export::has(model, "blk.0.attn_q.bias"))
+            .set("qk_layernorm", index.contains_key("blk.0.attn_q_norm.weight"));
+        Some(exported)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn norms_of_heads_are_parts_of_one_tensor() {
+        let config = Config::of(json!({"num_attention_heads": 32, "num_key_value_heads": 8}));
+        let norm = "model.layers.3.self_attn.k_layernorm.norms.5.weight";
+        let name = "blk.3.attn_k_norm.weight".to_owned();
+        let mapping = Mapping::slot(name, ExpertSlot { index: 5, count: 8 });
+        assert_eq!((&Stablelm as &dyn Converter).mapping(&config, norm).unwrap(), mapping);
+    }
+}

@@ -1,0 +1,7 @@
+//! Architecture `stablelm`.
+
+#[cfg(feature = "convert")]
+pub(crate) mod convert;
+#[cfg(feature = "graph")]
+pub(crate) mod graph;
+pub(crate) mod schema;

@@ -1,0 +1,23 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Maybe};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "stablelm",
+    note: "The 12B model has norms of queries and keys, and none before feed-forward.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS, ROPE, &["use_parallel_residual"]],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(ATTN_NORM_BIAS),
+        All(QKV),
+        All(ATTN_OUTPUT),
+        All(EACH_HEAD_NORMS),
+        Maybe(FFN_NORM_BIAS),
+        All(GATED_FFN),
+    ])],
+    ..Architecture::DEFAULT
+};

@@ -1,0 +1,75 @@
+//! StarCoder (`gpt_bigcode`: GPT-2 with one head of keys and values) and StarCoder 2.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, export, hparams};
+use crate::gpt2;
+
+pub(crate) struct Starcoder;
+
+impl Converter for Starcoder {
+    fn classes(&self) -> &'static [&'static str] {
+        &["GPTBigCodeForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "starcoder"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "gpt_bigcode"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["starcoder", "gpt-2"]
+    }
+
+    fn tensor_prefix(&self) -> &'static str {
+        "transformer."
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[gpt2::convert::NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &gpt2::convert::FIELDS
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        let width = hparams::width(config)?;
+        let heads = hparams::head_count(config)?;
+        keys.set("context_length", config.require_u32(&["n_positions"], "the longest context")?);
+        keys.set("embedding_length", width);
+        keys.set("feed_forward_length", hparams::inner_width(config, width)?);
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("attention.head_count", heads);
+        keys.set("attention.head_count_kv", if is_multi_query(config)? { 1 } else { heads });
+        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.file_type();
+        Ok(())
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        // With keys and values for every head, all three are stored head by head.
+        if name.contains(".attn_qkv.") && !is_multi_query(config)? {
+            return Ok(vec![hparams::sort_heads(config)?]);
+        }
+        Ok(Vec::new())
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let is_multi_query = export::head_count_kv(model) == Some(1);
+        Some(exported.set("multi_query", is_multi_query))
+    }
+}
+
+/// Whether all heads share one head of keys and values, as they do if nothing is said.
+fn is_multi_query(config: &Config) -> Result<bool, Error> {
+    Ok(config.bool("multi_query")?.unwrap_or(true))
+}

@@ -1,0 +1,16 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "starcoder",
+    note: "Also SantaCoder: gpt2, mostly with one head of keys and values.",
+    required: &[SIZES, TRANSFORMER, NORM],
+    optional: &[HEADS],
+    tensors: &[All(EMBEDDING), All(POSITIONS), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
+    blocks: &[layers(GPT_LAYER)],
+    ..Architecture::DEFAULT
+};

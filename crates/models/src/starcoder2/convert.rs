@@ -1,0 +1,62 @@
+//! StarCoder (`gpt_bigcode`: GPT-2 with one head of keys and values) and StarCoder 2.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table};
+use crate::convert::{Converter, Exported, export, sliding_window};
+
+/// Where it differs from llama.
+const NAMES: Table = &[
+    ("model.layers.{}.mlp.c_fc", "blk.{}.ffn_up"),
+    ("model.layers.{}.mlp.c_proj", "blk.{}.ffn_down"),
+];
+
+pub(crate) struct Starcoder2;
+
+impl Converter for Starcoder2 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Starcoder2ForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "starcoder2"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "starcoder2"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["starcoder"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[("attention.layer_norm_epsilon", "norm_epsilon")]
+    }
+
+    fn required_flags(&self) -> &'static [(&'static str, bool)] {
+        &[("use_bias", true)]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rope_theta", 10000.0);
+        config.default("norm_epsilon", 1e-5);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        sliding_window::unexpected(keys, config, config.u32(&["sliding_window"])?)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        Some(exported.set("use_bias", export::may_have(model, "blk.0.attn_q.bias")))
+    }
+}

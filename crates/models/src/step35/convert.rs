@@ -1,0 +1,246 @@
+//! Step 3.5 and 3.7: layers with a window have heads of their own, and rotate as a whole.
+
+use crate::schema::Hyper;
+use gguf::{Array, Error};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use crate::convert::export::count;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of};
+use crate::convert::{Converter, Exported, ExtraTensors, Mapping, export, hparams, moe, mtp};
+
+const NAMES: Table = &[
+    ("model.layers.{}.self_attn.g_proj", "blk.{}.attn_gate"),
+    ("model.layers.{}.moe.gate", "blk.{}.ffn_gate_inp"),
+    ("model.layers.{}.moe.gate_proj", "blk.{}.ffn_gate_exps"),
+    ("model.layers.{}.moe.up_proj", "blk.{}.ffn_up_exps"),
+    ("model.layers.{}.moe.down_proj", "blk.{}.ffn_down_exps"),
+    ("model.layers.{}.share_expert.gate_proj", "blk.{}.ffn_gate_shexp"),
+    ("model.layers.{}.share_expert.up_proj", "blk.{}.ffn_up_shexp"),
+    ("model.layers.{}.share_expert.down_proj", "blk.{}.ffn_down_shexp"),
+    ("model.layers.{}.transformer.shared_head.norm", "blk.{}.nextn.shared_head_norm"),
+    ("model.layers.{}.transformer.shared_head.output", "blk.{}.nextn.shared_head_head"),
+];
+
+const ROUTER_BIAS: &str = "model.layers.{}.moe.router_bias";
+
+const KINDS: &str = "layer_types";
+
+const WINDOWED: &str = "sliding_attention";
+
+const SHARES: &str = "partial_rotary_factors";
+
+const OTHERS: &str = "attention_other_setting";
+
+const BASE: &str = "rope_theta";
+
+const WINDOW_BASE: &str = "local_rope_theta";
+
+const EXPERT_LAYERS: &str = "moe_layers_enum";
+
+const LIMITS: [(&str, &str); 2] =
+    [("swiglu_clamp_exp", "swiglu_limits"), ("swiglu_clamp_shexp", "swiglu_limits_shared")];
+
+/// The share of a head that rotates in layers without a window.
+const SHARE: f64 = 0.5;
+
+pub(crate) struct Step35;
+
+impl Converter for Step35 {
+    fn classes(&self) -> &'static [&'static str] {
+        &["Step3p5ForCausalLM", "Step3p7ForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "step35"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "step3p5"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["deepseek-v3"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES, mtp::NAMES, LLAMA_LIKE]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("expert_count", "moe_num_experts"),
+            ("expert_used_count", "moe_top_k"),
+            ("expert_shared_feed_forward_length", "share_expert_dim"),
+            ("expert_weights_scale", "moe_router_scaling_factor"),
+            ("expert_weights_norm", "norm_expert_weight"),
+            ("moe_every_n_layers", "moe_every_n_layer"),
+            ("nextn_predict_layers", mtp::COUNT),
+        ]
+    }
+
+    fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
+        config.default("rms_norm_eps", 1e-5);
+        // Two bases, of the layers without a window and of those with one.
+        let bases = config.find(&[BASE]).and_then(|(_, bases)| bases.as_array());
+        let bases = bases.map(|bases| [bases.first().cloned(), bases.get(1).cloned()]);
+        if let Some([Some(base), of_window]) = bases {
+            config.set(BASE, base);
+            if let Some(of_window) = of_window {
+                config.set(WINDOW_BASE, of_window);
+            }
+        }
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+        let blocks = hparams::block_count(config)?.saturating_add(further);
+        hparams::possible(config, "layers", blocks)?;
+        keys.set("block_count", blocks);
+        let kinds = config.find(&[KINDS]).and_then(|(_, kinds)| kinds.as_array());
+        let kind = |layer: u32| kinds.and_then(|kinds| kinds.get(layer as usize));
+        let windowed: Vec<bool> =
+            (0..blocks).map(|layer| kind(layer).is_some_and(|kind| kind == WINDOWED)).collect();
+        require_shares(config, &windowed)?;
+        let others = config.part(OTHERS);
+        for (key, field) in [
+            ("attention.head_count", "num_attention_heads"),
+            ("attention.head_count_kv", "num_attention_groups"),
+        ] {
+            let usual = config.require_u32(&[field], "the number of heads")?;
+            let of_window = others.u32(&[field])?.unwrap_or(usual);
+            let heads = windowed.iter().map(|is| if *is { of_window } else { usual });
+            let heads: Vec<i32> = heads.map(|heads| heads.try_into().unwrap_or(i32::MAX)).collect();
+            keys.set(key, Array::from(&heads[..]));
+        }
+        let window = config.require_u32(&["sliding_window"], "the length of the window")?;
+        keys.set("attention.sliding_window", window);
+        keys.set("attention.sliding_window_pattern", Array::from(&windowed[..]));
+        keys.set("attention.value_length", hparams::head_dim(config)?);
+        let require = |field: &str| config.require_u32(&[field], "a size of the experts");
+        keys.set("expert_count", require("moe_num_experts")?);
+        keys.set("expert_used_count", require("moe_top_k")?);
+        keys.set("expert_feed_forward_length", require("moe_intermediate_size")?);
+        keys.set("expert_shared_feed_forward_length", require("share_expert_dim")?);
+        keys.set_f32("expert_weights_scale", config.f32(&["moe_router_scaling_factor"])?);
+        if let Some(norm) = config.bool("norm_expert_weight")? {
+            keys.set("expert_weights_norm", norm);
+        }
+        keys.set("leading_dense_block_count", first_with_experts(config));
+        keys.set("moe_every_n_layers", config.u32(&["moe_every_n_layer"])?.unwrap_or(1));
+        keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
+        for (key, field) in LIMITS {
+            let Some(limits) = config.find(&[field]).and_then(|(_, limits)| limits.as_array())
+            else {
+                continue;
+            };
+            let limits = limits.iter().map(|limit| limit.as_f64().unwrap_or(0.0) as f32);
+            let mut limits: Vec<f32> = limits.collect();
+            limits.resize(blocks as usize, 0.0);
+            keys.set(key, Array::from(&limits[..]));
+        }
+        keys.set_u32("nextn_predict_layers", Some(further).filter(|&further| further > 0));
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
+            return Ok(Some(bias));
+        }
+        let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+        let blocks = hparams::block_count(config)?.saturating_add(further);
+        let is_beyond = block_of(name).is_some_and(|block| block >= blocks);
+        Ok(is_beyond.then_some(Mapping::Dropped))
+    }
+
+    fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        let is_norm = name.ends_with("norm.weight");
+        Ok(if is_norm { vec![Step::Map(Function::PlusOne)] } else { Vec::new() })
+    }
+
+    // Only what rotates in layers without a window has frequencies of its own.
+    fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
+        let head_dim =
+            hparams::possible(config, "dimensions of a head", hparams::head_dim(config)?)?;
+        let rotated = (f64::from(head_dim) * SHARE) as u32;
+        let Some(mut factors) =
+            hparams::llama3_factors_of(config, rotated, hparams::Precision::Double)?
+        else {
+            return Ok(Vec::new());
+        };
+        factors.resize(head_dim as usize / 2, 1.0);
+        Ok(vec![(hparams::ROPE_FREQS.to_owned(), factors)])
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let hyper = Hyper::of(model.metadata()).ok()?;
+        let further = count(model, "nextn_predict_layers").unwrap_or(0);
+        let all = count(model, "block_count")?.min(1 << 16);
+        let blocks = all.checked_sub(further)?;
+        let flags = model.metadata().array("step35.attention.sliding_window_pattern")?;
+        let windowed: Vec<bool> = flags.iter().map(|flag| flag.to_bool() == Some(true)).collect();
+        let heads = |key: &str, of_window: bool| {
+            let mut layers = (0..all).zip(&windowed).filter(|(_, is)| **is == of_window);
+            layers.next().and_then(|(layer, _)| hyper.u64_in(key, layer).ok())
+        };
+        let kind = |is: &bool| if *is { WINDOWED } else { "full_attention" };
+        let share = |is: &bool| if *is { 1.0 } else { SHARE };
+        let dense = count(model, "leading_dense_block_count").unwrap_or(0);
+        let with_experts: Vec<String> = (dense..blocks).map(|layer| layer.to_string()).collect();
+        let of = |of_window: bool| {
+            ["attention.head_count", "attention.head_count_kv"].map(|key| heads(key, of_window))
+        };
+        let (usual, others) = (of(false), of(true));
+        let base = export::number(model, "rope.freq_base");
+        let of_window = export::number(model, "rope.freq_base_swa");
+        let mut exported = exported
+            .first([ROUTER_BIAS])
+            .without(&["block_count", "attention.head_count", "attention.head_count_kv"])
+            .set("num_hidden_layers", blocks)
+            .set(KINDS, windowed.iter().map(kind).collect::<Vec<_>>())
+            .set(SHARES, windowed.iter().map(share).collect::<Vec<_>>())
+            .set("num_attention_heads", usual[0].or(others[0]))
+            .set("num_attention_groups", usual[1].or(others[1]))
+            .set(EXPERT_LAYERS, with_experts.join(","));
+        if let [Some(heads), Some(groups)] = others {
+            let others = json!({"attention_type": WINDOWED, "num_attention_heads": heads,
+            "num_attention_groups": groups});
+            exported = exported.set(OTHERS, others);
+        }
+        if let Some(bases) = base.zip(of_window) {
+            exported = exported.without(&["rope.freq_base"]).set(BASE, vec![bases.0, bases.1]);
+        }
+        for (key, field) in LIMITS {
+            let limits = model.metadata().array(&format!("step35.{key}"));
+            let limits = limits.map(|limits| {
+                limits.iter().map(|limit| limit.to_f64().map(Value::from)).collect::<Vec<_>>()
+            });
+            exported = exported.set_some(field, limits);
+        }
+        Some(exported)
+    }
+}
+
+/// Fails if another share of a head rotates than programs know of the architecture.
+fn require_shares(config: &Config, windowed: &[bool]) -> Result<(), Error> {
+    let Some((_, shares)) = config.find(&[SHARES]) else { return Ok(()) };
+    let mut shares = shares.as_array().into_iter().flatten().map(Value::as_f64).zip(windowed);
+    match shares.find(|(share, is)| *share != Some(if **is { 1.0 } else { SHARE })) {
+        None => Ok(()),
+        Some((share, _)) => {
+            let share = share.map_or("no number".to_owned(), |share| share.to_string());
+            Err(hparams::not_computed(config, SHARES, share))
+        }
+    }
+}
+
+fn first_with_experts(config: &Config) -> u32 {
+    let layers = config.find(&[EXPERT_LAYERS]).and_then(|(_, layers)| layers.as_str());
+    let numbers = layers.into_iter().flat_map(|layers| layers.split(','));
+    numbers.filter_map(|layer| layer.trim().parse().ok()).min().unwrap_or(0)
+}

@@ -1,0 +1,69 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required};
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const SHARED_EXPERT: &[Item] = &[
+    Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_up_shexp.weight", "n_embd, n_ff_shared"),
+    Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
+];
+
+pub(crate) const EXPERTS_BESIDE: &[Item] =
+    &[All(EXPERTS), Optional("exp_probs_b.bias", "n_expert"), All(SHARED_EXPERT)];
+
+const STEP_ATTENTION: &[Item] = &[
+    All(ATTN_NORM),
+    All(QKV),
+    All(ATTN_OUTPUT),
+    Optional("attn_q_norm.weight", "head_k"),
+    Optional("attn_k_norm.weight", "head_k"),
+    Optional("attn_gate.weight", "n_embd, n_head"),
+    All(FFN_NORM),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "step35",
+    note: "Of a head all rotates in layers with a window, half of it in the others.",
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["attention.sliding_window"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        ROUTED_KEYS,
+        &[
+            "expert_shared_feed_forward_length",
+            "moe_every_n_layers",
+            "swiglu_clamp_exp",
+            "swiglu_clamp_shexp",
+            "nextn_predict_layers",
+        ],
+    ],
+    tensors: &[
+        All(EMBEDDING),
+        All(OUTPUT_NORM),
+        All(OUTPUT),
+        Optional("rope_freqs.weight", "n_rot/2"),
+    ],
+    blocks: &[
+        Block {
+            prefix: "blk.",
+            from: "0",
+            to: "n_trunk",
+            items: &[All(STEP_ATTENTION), OneOf(&[GATED_FFN, EXPERTS_BESIDE])],
+        },
+        Block {
+            prefix: "blk.",
+            from: "n_trunk",
+            to: "n_layer",
+            items: &[
+                Maybe(STEP_ATTENTION),
+                Maybe(GATED_FFN),
+                Maybe(EXPERTS_BESIDE),
+                Maybe(NEXT_TOKENS),
+            ],
+        },
+    ],
+    ..Architecture::DEFAULT
+};

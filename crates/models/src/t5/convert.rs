@@ -1,0 +1,176 @@
+//! T5 and its relatives: encoder and decoder, or the encoder alone.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+
+pub(crate) const ENCODER: Table = &[
+    ("encoder.final_layer_norm", "enc.output_norm"),
+    ("encoder.block.{}.layer.0.layer_norm", "enc.blk.{}.attn_norm"),
+    ("encoder.block.{}.layer.0.SelfAttention.q", "enc.blk.{}.attn_q"),
+    ("encoder.block.{}.layer.0.SelfAttention.k", "enc.blk.{}.attn_k"),
+    ("encoder.block.{}.layer.0.SelfAttention.v", "enc.blk.{}.attn_v"),
+    ("encoder.block.{}.layer.0.SelfAttention.o", "enc.blk.{}.attn_o"),
+    ("encoder.block.{}.layer.0.SelfAttention.relative_attention_bias", "enc.blk.{}.attn_rel_b"),
+    ("encoder.block.{}.layer.1.layer_norm", "enc.blk.{}.ffn_norm"),
+    ("encoder.block.{}.layer.1.DenseReluDense.wi", "enc.blk.{}.ffn_up"),
+    ("encoder.block.{}.layer.1.DenseReluDense.wi_0", "enc.blk.{}.ffn_gate"),
+    ("encoder.block.{}.layer.1.DenseReluDense.wi_1", "enc.blk.{}.ffn_up"),
+    ("encoder.block.{}.layer.1.DenseReluDense.wo", "enc.blk.{}.ffn_down"),
+    ("lm_head", "output"),
+];
+
+const DECODER: Table = &[
+    ("decoder.final_layer_norm", "dec.output_norm"),
+    ("decoder.block.{}.layer.0.layer_norm", "dec.blk.{}.attn_norm"),
+    ("decoder.block.{}.layer.0.SelfAttention.q", "dec.blk.{}.attn_q"),
+    ("decoder.block.{}.layer.0.SelfAttention.k", "dec.blk.{}.attn_k"),
+    ("decoder.block.{}.layer.0.SelfAttention.v", "dec.blk.{}.attn_v"),
+    ("decoder.block.{}.layer.0.SelfAttention.o", "dec.blk.{}.attn_o"),
+    ("decoder.block.{}.layer.0.SelfAttention.relative_attention_bias", "dec.blk.{}.attn_rel_b"),
+    ("decoder.block.{}.layer.1.layer_norm", "dec.blk.{}.cross_attn_norm"),
+    ("decoder.block.{}.layer.1.EncDecAttention.q", "dec.blk.{}.cross_attn_q"),
+    ("decoder.block.{}.layer.1.EncDecAttention.k", "dec.blk.{}.cross_attn_k"),
+    ("decoder.block.{}.layer.1.EncDecAttention.v", "dec.blk.{}.cross_attn_v"),
+    ("decoder.block.{}.layer.1.EncDecAttention.o", "dec.blk.{}.cross_attn_o"),
+    (
+        "decoder.block.{}.layer.1.EncDecAttention.relative_attention_bias",
+        "dec.blk.{}.cross_attn_rel_b",
+    ),
+    ("decoder.block.{}.layer.2.layer_norm", "dec.blk.{}.ffn_norm"),
+    ("decoder.block.{}.layer.2.DenseReluDense.wi", "dec.blk.{}.ffn_up"),
+    ("decoder.block.{}.layer.2.DenseReluDense.wi_0", "dec.blk.{}.ffn_gate"),
+    ("decoder.block.{}.layer.2.DenseReluDense.wi_1", "dec.blk.{}.ffn_up"),
+    ("decoder.block.{}.layer.2.DenseReluDense.wo", "dec.blk.{}.ffn_down"),
+];
+
+/// What configurations call the hyper-parameters.
+pub(crate) const FIELDS: &[(&str, &str)] = &[
+    ("context_length", "n_positions"),
+    ("embedding_length", "d_model"),
+    ("feed_forward_length", "d_ff"),
+    ("block_count", "num_layers"),
+    ("decoder_block_count", "num_decoder_layers"),
+    ("attention.head_count", "num_heads"),
+    ("attention.key_length", "d_kv"),
+    ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+    ("attention.relative_buckets_count", "relative_attention_num_buckets"),
+    ("decoder_start_token_id", "decoder_start_token_id"),
+];
+
+/// Names of the embedding, of which a checkpoint has one or several.
+const EMBEDDINGS: [&str; 3] =
+    ["shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"];
+
+/// Positions are relative, so that no context is too long; programs want a number.
+const CONTEXT: u32 = 512;
+
+pub(crate) struct T5;
+
+impl Converter for T5 {
+    fn classes(&self) -> &'static [&'static str] {
+        &[
+            "T5ForConditionalGeneration",
+            "T5WithLMHeadModel",
+            "MT5ForConditionalGeneration",
+            "UMT5ForConditionalGeneration",
+            "UMT5Model",
+            "T5Model",
+            "MT5Model",
+        ]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "t5"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "t5"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::T5
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[ENCODER, DECODER]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        FIELDS
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys_of(config, keys, true)
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        special(config, name)
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        export_of(model, exported, true)
+    }
+}
+
+/// The keys, of both halves or of the encoder alone.
+pub(crate) fn keys_of(config: &Config, keys: &mut Keys, has_decoder: bool) -> Result<(), Error> {
+    let head_dim = config.require_u32(&["d_kv"], "the width of a head")?;
+    let epsilon = hparams::layer_norm_epsilon(config)?;
+    let buckets = config.u32(&["relative_attention_num_buckets"])?.unwrap_or(32);
+    keys.set("context_length", config.u32(&["n_positions"])?.unwrap_or(CONTEXT));
+    keys.set("embedding_length", config.require_u32(&["d_model"], "the width of the model")?);
+    keys.set("feed_forward_length", config.require_u32(&["d_ff"], "the feed-forward width")?);
+    let blocks = hparams::block_count(config)?;
+    keys.set("block_count", blocks);
+    if has_decoder {
+        let decoder = config.u32(&["num_decoder_layers"])?.unwrap_or(blocks);
+        keys.set("decoder_block_count", decoder);
+    }
+    keys.set(
+        "attention.head_count",
+        config.require_u32(&["num_heads", "num_attention_heads"], "the number of heads")?,
+    );
+    keys.set("attention.key_length", head_dim);
+    keys.set("attention.value_length", head_dim);
+    keys.set("attention.layer_norm_epsilon", epsilon);
+    keys.set("attention.relative_buckets_count", buckets);
+    keys.set("attention.layer_norm_rms_epsilon", epsilon);
+    if has_decoder {
+        let start = config.u32(&["decoder_start_token_id"])?;
+        // Without a statement it is the padding, as for every T5.
+        let start = start.or(config.u32(&["pad_token_id"])?).unwrap_or(0);
+        keys.set("decoder_start_token_id", start);
+    }
+    keys.file_type();
+    Ok(())
+}
+
+pub(crate) fn special(_: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    Ok(EMBEDDINGS.contains(&name).then_some(Mapping::Shared("token_embd.weight")))
+}
+
+pub(crate) fn export_of(model: &Model, exported: Exported, has_decoder: bool) -> Option<Exported> {
+    let index = model.index();
+    // In the relatives that are called UMT5 every layer has a bias of its own.
+    let own_bias = index.contains_key("enc.blk.1.attn_rel_b.weight");
+    let exported = match (has_decoder, own_bias) {
+        (true, true) => exported.class("UMT5ForConditionalGeneration", "umt5"),
+        (false, true) => exported.class("UMT5EncoderModel", "umt5"),
+        (_, false) => exported,
+    };
+    let is_gated = index.contains_key("enc.blk.0.ffn_gate.weight");
+    let mut exported = exported
+        .patterns(EMBEDDINGS)
+        .without(&["attention.layer_norm_rms_epsilon"])
+        .set("is_encoder_decoder", has_decoder)
+        .set("feed_forward_proj", if is_gated { "gated-gelu" } else { "relu" });
+    // Both spellings become the same tensor, but only one goes with a gate.
+    let other = if is_gated { ".DenseReluDense.wi." } else { ".DenseReluDense.wi_1." };
+    exported.patterns.retain(|pattern| !pattern.contains(other));
+    Some(exported)
+}

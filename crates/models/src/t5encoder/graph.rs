@@ -1,0 +1,18 @@
+//! T5: encoder and decoder of text, or the encoder alone.
+
+use gguf::Finding;
+use gguf_graph::{Op, OutputKind};
+
+use crate::blocks::pooled;
+use crate::graph::{Builder, Norm};
+use crate::t5::graph::encoder_layers;
+
+/// The encoder alone.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let norm = Norm::mean_square(builder)?;
+    let x = encoder_layers(builder, norm)?;
+    let x = builder.op(Op::Select { x });
+    let hidden = builder.norm(x, "enc.output_norm", norm);
+    builder.output(OutputKind::Hidden, hidden);
+    pooled(builder, hidden)
+}

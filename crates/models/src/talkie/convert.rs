@@ -1,0 +1,131 @@
+//! Talkie: no norms with weights, gains of heads and layers, and a factor of the logits that is a tensor.
+
+use gguf::{Error, Shape};
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::{Function, Step};
+use gguf_store::Model;
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::{Table, captures, filled};
+use crate::convert::{Converter, Exported, Mapping, Values, export, hparams};
+
+const NAMES: Table = &[
+    ("model.embed", "token_embd"),
+    ("model.blocks.{}.attn.attn_query", "blk.{}.attn_q"),
+    ("model.blocks.{}.attn.attn_key", "blk.{}.attn_k"),
+    ("model.blocks.{}.attn.attn_value", "blk.{}.attn_v"),
+    ("model.blocks.{}.attn.attn_resid", "blk.{}.attn_output"),
+    ("model.blocks.{}.mlp.mlp_gate", "blk.{}.ffn_gate"),
+    ("model.blocks.{}.mlp.mlp_linear", "blk.{}.ffn_up"),
+    ("model.blocks.{}.mlp.mlp_resid", "blk.{}.ffn_down"),
+];
+
+/// Names without an end, and ours.
+const PARAMETERS: [(&str, &str); 5] = [
+    ("model.blocks.{}.attn.head_gain.head_g", HEAD_GAIN),
+    ("model.blocks.{}.attn_gain.a_g", "blk.{}.attn_output.scale"),
+    ("model.blocks.{}.mlp_gain.a_g", "blk.{}.ffn_down.scale"),
+    ("model.blocks.{}.embed_skip.a_g", "blk.{}.layer_output_scale.weight"),
+    ("lm_head", "output.weight"),
+];
+
+const HEAD_GAIN: &str = "blk.{}.attn_q_norm.weight";
+
+/// The factor of the logits, which is also the field that holds it.
+const OUTPUT_GAIN: &str = "lm_head_gain.w_g";
+
+/// Norms add what single precision can tell from 1.
+const EPSILON: f32 = f32::EPSILON;
+
+pub(crate) struct Talkie;
+
+impl Converter for Talkie {
+    fn classes(&self) -> &'static [&'static str] {
+        &["TalkieForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "talkie"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "talkie"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["talkie"]
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
+        let gain = values.require(OUTPUT_GAIN, "the factor of the logits")?;
+        config.set(OUTPUT_GAIN, gain);
+        Ok(())
+    }
+
+    fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.set_f32("logit_scale", gain(config)?);
+        Ok(())
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set("attention.layer_norm_rms_epsilon", EPSILON);
+        Ok(())
+    }
+
+    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        if name == OUTPUT_GAIN {
+            return Ok(Some(Mapping::Dropped));
+        }
+        let stem = name.strip_suffix(".weight").unwrap_or(name);
+        for (foreign, ours) in PARAMETERS {
+            let Some(numbers) = captures(foreign, stem) else { continue };
+            let steps = match ours {
+                HEAD_GAIN => {
+                    let heads = u64::from(hparams::head_count(config)?);
+                    let shape = |dims: &[u64]| {
+                        Shape::new(dims)
+                            .unwrap_or_else(|| unreachable!("no more than four dimensions"))
+                    };
+                    vec![Step::Reshape { from: shape(&[heads]), to: shape(&[1, heads]) }]
+                }
+                _ => Vec::new(),
+            };
+            return Ok(Some(Mapping::one(filled(ours, &numbers), steps)));
+        }
+        Ok(None)
+    }
+
+    // Positions are counted backwards: the second half of each head of queries and keys is negative instead.
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        let heads = match () {
+            () if name.ends_with(".attn_q.weight") => hparams::head_count(config)?,
+            () if name.ends_with(".attn_k.weight") => hparams::head_count_kv(config)?,
+            () => return Ok(Vec::new()),
+        };
+        let width = config.require_u32(&["head_dim"], "the width of a head")?;
+        let half = u64::from(width / 2);
+        let function = Function::Times(-1.0);
+        let len = u64::from(width) - half;
+        Ok(vec![Step::MapRows { groups: heads.into(), start: half, len, function }])
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let gain = export::number(model, "logit_scale")? as f32;
+        Some(
+            exported
+                .patterns(PARAMETERS.map(|(name, _)| name))
+                .without(&["attention.layer_norm_rms_epsilon"])
+                .vector(OUTPUT_GAIN.to_owned(), vec![gain])
+                .unwritten(OUTPUT_GAIN, vec![gain].into()),
+        )
+    }
+}
+
+fn gain(config: &Config) -> Result<Option<f32>, Error> {
+    Ok(config.f32s(OUTPUT_GAIN)?.and_then(|gain| gain.first().copied()))
+}

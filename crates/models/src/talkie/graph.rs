@@ -1,0 +1,50 @@
+//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
+
+use gguf::Finding;
+use gguf_graph::{Op, Pairs, ValueId};
+
+use crate::blocks::{
+    Attend, Decoder, attend_to, attention_output, embedding, finish, layer, layers,
+    queries_keys_values, turned,
+};
+use crate::graph::Builder;
+
+/// Norms have no weights, each head of queries has a gain, and each layer adds the embedding again.
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let family = Decoder {
+        attention: talkie_attention,
+        norms_embedding: true,
+        weightless_norms: true,
+        logit_scale: builder.factor("logit_scale")?,
+        ..Decoder::gated(builder, Pairs::Halves)?
+    };
+    let embedded = embedding(builder, &family)?;
+    let mut x = embedded;
+    for number in 0..layers(builder)? {
+        builder.at("blk.", Some(number));
+        x = layer(builder, x, number, &family)?;
+        let weight = builder.weight("layer_output_scale.weight")?;
+        let again = builder.op(Op::MultiplyWeight { x: embedded, weight });
+        x = builder.add(x, again);
+    }
+    builder.at("", None);
+    finish(builder, x, &family)
+}
+
+fn talkie_attention(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    _layer: u64,
+    attend: Attend,
+) -> Result<ValueId, Finding> {
+    let [query, key, value] = queries_keys_values(builder, x, &attend)?;
+    let heads = [attend.heads.heads, attend.heads.heads_kv];
+    let [query, key] = [(query, heads[0]), (key, heads[1])].map(|(x, heads)| {
+        let x = turned(builder, x, heads, &attend.rotation);
+        builder.weightless_norm(x, attend.norm, heads)
+    });
+    let weight = builder.weight("attn_q_norm.weight")?;
+    let query = builder.op(Op::MultiplyWeight { x: query, weight });
+    let attended = attend_to(builder, [query, key, value], &attend);
+    attention_output(builder, x, attended, &attend)
+}

@@ -1,0 +1,24 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::{All, Required};
+use crate::schema::groups::*;
+use crate::schema::layers;
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "talkie",
+    note: "Norms have no weights. Each head of queries has a gain, and each layer adds the embeddings again.",
+    required: &[SIZES, TRANSFORMER, RMS, &["logit_scale"]],
+    optional: &[HEADS, ROPE],
+    tensors: &[All(EMBEDDING), All(OUTPUT)],
+    blocks: &[layers(&[
+        All(QKV),
+        All(ATTN_OUTPUT),
+        Required("attn_output.scale", "1"),
+        Required("attn_q_norm.weight", "1, n_head"),
+        All(GATED_FFN),
+        Required("ffn_down.scale", "1"),
+        Required("layer_output_scale.weight", "1"),
+    ])],
+    ..Architecture::DEFAULT
+};

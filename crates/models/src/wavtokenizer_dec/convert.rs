@@ -1,0 +1,122 @@
+//! WavTokenizer's decoder: codes of sound to the bins of a spectrum, by convolutions.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use crate::convert::export::count;
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+
+const NAMES: Table = &[
+    ("backbone.embedding", "token_embd"),
+    ("backbone.embed", "conv1d"),
+    ("backbone.norm", "token_embd_norm"),
+    ("backbone.final_layer_norm", "output_norm"),
+    ("head.out", "output"),
+    ("backbone.posnet.{}.conv1", "posnet.{}.conv1"),
+    ("backbone.posnet.{}.conv2", "posnet.{}.conv2"),
+    ("backbone.posnet.{}.norm1", "posnet.{}.norm1"),
+    ("backbone.posnet.{}.norm2", "posnet.{}.norm2"),
+    ("backbone.posnet.{}.norm", "posnet.{}.attn_norm"),
+    ("backbone.posnet.{}.q", "posnet.{}.attn_q"),
+    ("backbone.posnet.{}.k", "posnet.{}.attn_k"),
+    ("backbone.posnet.{}.v", "posnet.{}.attn_v"),
+    ("backbone.posnet.{}.proj_out", "posnet.{}.attn_output"),
+    ("backbone.convnext.{}.dwconv", "convnext.{}.dw"),
+    ("backbone.convnext.{}.norm", "convnext.{}.norm"),
+    ("backbone.convnext.{}.pwconv1", "convnext.{}.pw1"),
+    ("backbone.convnext.{}.pwconv2", "convnext.{}.pw2"),
+    ("backbone.convnext.{}.gamma", "convnext.{}.gamma"),
+];
+
+/// Parts of the model: our name, which is that of the field with its numbers.
+const PARTS: [&str; 2] = ["posnet", "convnext"];
+
+/// What training counts for each code.
+const COUNTED: [&str; 3] = ["codebook.cluster_size", "codebook.embed_avg", "codebook.inited"];
+
+pub(crate) struct Wavtokenizer;
+
+impl Converter for Wavtokenizer {
+    fn classes(&self) -> &'static [&'static str] {
+        &["WavTokenizerDec"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "wavtokenizer-dec"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "wavtokenizer_dec"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Codes
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("block_count", "n_layer"),
+            ("attention.head_count", "n_head"),
+            ("features_length", "n_embd_features"),
+            ("feed_forward_length", "n_ff"),
+            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            ("attention.group_norm_epsilon", "group_norm_epsilon"),
+            ("attention.group_norm_groups", "group_norm_groups"),
+        ]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.set("block_count", hparams::block_count(config)?);
+        keys.set("context_length", hparams::context_length(config)?);
+        keys.set("embedding_length", hparams::width(config)?);
+        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.file_type();
+        keys.vocab_size(config)?;
+        let features = config.require_u32(&["n_embd_features"], "the width of a code")?;
+        keys.set("features_length", features);
+        let wide = config.require_u32(&["n_ff"], "the width of the feed-forward layers")?;
+        keys.set("feed_forward_length", wide);
+        const EPSILON: &str = "what group norms add before they divide";
+        let epsilon = config.require_f32(&["group_norm_epsilon"], EPSILON)?;
+        keys.set("attention.group_norm_epsilon", epsilon);
+        let groups = config.require_u32(&["group_norm_groups"], "of the group norms")?;
+        keys.set("attention.group_norm_groups", groups);
+        for part in PARTS {
+            let of_part = config.part(part);
+            let number = |field, meaning| match config.find(&[part]) {
+                Some(_) => of_part.require_u32(&[field], meaning),
+                None => Err(config.missing(part, "its width and number of layers")),
+            };
+            keys.set(&format!("{part}.embedding_length"), number("n_embd", "the width of a part")?);
+            keys.set(&format!("{part}.block_count"), number("n_layer", "the layers of a part")?);
+        }
+        keys.set("attention.causal", false);
+        Ok(())
+    }
+
+    fn skip_tensor(&self, _: &Config, name: &str) -> bool {
+        COUNTED.iter().any(|end| name.ends_with(end))
+    }
+
+    fn keeps_f32(&self, _: &Config, name: &str) -> bool {
+        [".norm1.weight", ".norm2.weight"].iter().any(|end| name.ends_with(end))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let numbers = |part: &str| -> Option<Value> {
+            let number = |key: &str| count(model, &format!("{part}.{key}"));
+            Some(json!({"n_embd": number("embedding_length")?, "n_layer": number("block_count")?}))
+        };
+        let with = |exported: Exported, part: &&str| exported.set_some(part, numbers(part));
+        Some(PARTS.iter().fold(exported, with))
+    }
+}

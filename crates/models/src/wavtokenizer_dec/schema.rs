@@ -1,0 +1,87 @@
+//! Metadata keys and tensors.
+
+use crate::schema::architecture::Item::Required;
+use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::groups::*;
+
+const POSITIONS: &str = "posnet.";
+
+/// Two convolutions, each behind a norm.
+const RESIDUAL: &[Item] = &[
+    Required("norm1.weight", "1, pos_embd"),
+    Required("norm1.bias", "1, pos_embd"),
+    Required("conv1.weight", "3, pos_embd, pos_embd"),
+    Required("conv1.bias", "1, pos_embd"),
+    Required("norm2.weight", "1, pos_embd"),
+    Required("norm2.bias", "1, pos_embd"),
+    Required("conv2.weight", "3, pos_embd, pos_embd"),
+    Required("conv2.bias", "1, pos_embd"),
+];
+
+const ATTENTION: &[Item] = &[
+    Required("attn_norm.weight", "1, pos_embd"),
+    Required("attn_norm.bias", "1, pos_embd"),
+    Required("attn_q.weight", "1, pos_embd, pos_embd"),
+    Required("attn_q.bias", "1, pos_embd"),
+    Required("attn_k.weight", "1, pos_embd, pos_embd"),
+    Required("attn_k.bias", "1, pos_embd"),
+    Required("attn_v.weight", "1, pos_embd, pos_embd"),
+    Required("attn_v.bias", "1, pos_embd"),
+    Required("attn_output.weight", "1, pos_embd, pos_embd"),
+    Required("attn_output.bias", "1, pos_embd"),
+];
+
+const NORM_ALONE: &[Item] =
+    &[Required("attn_norm.weight", "1, pos_embd"), Required("attn_norm.bias", "1, pos_embd")];
+
+const CONVOLUTION: &[Item] = &[
+    Required("dw.weight", "7, 1, convnext_embd"),
+    Required("dw.bias", "1, convnext_embd"),
+    Required("norm.weight", "convnext_embd"),
+    Required("norm.bias", "convnext_embd"),
+    Required("pw1.weight", "convnext_embd, n_ff"),
+    Required("pw1.bias", "n_ff"),
+    Required("pw2.weight", "n_ff, convnext_embd"),
+    Required("pw2.bias", "convnext_embd"),
+    Required("gamma.weight", "convnext_embd"),
+];
+
+pub(crate) static SCHEMA: Architecture = Architecture {
+    name: "wavtokenizer-dec",
+    note: "A decoder: codes of sound to what an inverse Fourier transform makes sound of. Its position net always has \
+           these six layers.",
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        NORM,
+        &[
+            "features_length",
+            "attention.group_norm_epsilon",
+            "attention.group_norm_groups",
+            "posnet.embedding_length",
+            "posnet.block_count",
+            "convnext.embedding_length",
+            "convnext.block_count",
+        ],
+    ],
+    optional: &[&["vocab_size", "attention.causal", "attention.head_count_kv"]],
+    tensors: &[
+        Required("token_embd.weight", "n_features, n_vocab"),
+        Required("conv1d.weight", "7, n_features, pos_embd"),
+        Required("conv1d.bias", "1, pos_embd"),
+        Required("token_embd_norm.weight", "pos_embd"),
+        Required("token_embd_norm.bias", "pos_embd"),
+        Required("output_norm.weight", "convnext_embd"),
+        Required("output_norm.bias", "convnext_embd"),
+        Required("output.weight", "convnext_embd, n_embd"),
+        Required("output.bias", "n_embd"),
+    ],
+    blocks: &[
+        Block { prefix: POSITIONS, from: "0", to: "2", items: RESIDUAL },
+        Block { prefix: POSITIONS, from: "2", to: "3", items: ATTENTION },
+        Block { prefix: POSITIONS, from: "3", to: "5", items: RESIDUAL },
+        Block { prefix: POSITIONS, from: "5", to: "6", items: NORM_ALONE },
+        Block { prefix: "convnext.", from: "0", to: "convnext_layer", items: CONVOLUTION },
+    ],
+    ..Architecture::DEFAULT
+};

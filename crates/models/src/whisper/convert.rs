@@ -1,0 +1,154 @@
+//! Whisper.
+//!
+//! llama.cpp neither writes nor runs it as GGUF. Keys are those of the specification.
+//! Tensors are named as in t5. Convolutions keep their three dimensions.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_store::Model;
+use serde_json::{Value, json};
+
+use crate::convert::hparams::Keys;
+use crate::convert::tensor_names::Table;
+use crate::convert::{Converter, Exported, Mapping};
+
+/// Without the prefix `model.`.
+const NAMES: Table = &[
+    ("encoder.conv1", "enc.conv1"),
+    ("encoder.conv2", "enc.conv2"),
+    ("encoder.embed_positions", "enc.position_embd"),
+    ("encoder.layer_norm", "enc.output_norm"),
+    ("encoder.layers.{}.self_attn_layer_norm", "enc.blk.{}.attn_norm"),
+    ("encoder.layers.{}.self_attn.q_proj", "enc.blk.{}.attn_q"),
+    ("encoder.layers.{}.self_attn.k_proj", "enc.blk.{}.attn_k"),
+    ("encoder.layers.{}.self_attn.v_proj", "enc.blk.{}.attn_v"),
+    ("encoder.layers.{}.self_attn.out_proj", "enc.blk.{}.attn_o"),
+    ("encoder.layers.{}.final_layer_norm", "enc.blk.{}.ffn_norm"),
+    ("encoder.layers.{}.fc1", "enc.blk.{}.ffn_up"),
+    ("encoder.layers.{}.fc2", "enc.blk.{}.ffn_down"),
+    ("decoder.embed_tokens", "token_embd"),
+    ("decoder.embed_positions", "dec.position_embd"),
+    ("decoder.layer_norm", "dec.output_norm"),
+    ("decoder.layers.{}.self_attn_layer_norm", "dec.blk.{}.attn_norm"),
+    ("decoder.layers.{}.self_attn.q_proj", "dec.blk.{}.attn_q"),
+    ("decoder.layers.{}.self_attn.k_proj", "dec.blk.{}.attn_k"),
+    ("decoder.layers.{}.self_attn.v_proj", "dec.blk.{}.attn_v"),
+    ("decoder.layers.{}.self_attn.out_proj", "dec.blk.{}.attn_o"),
+    ("decoder.layers.{}.encoder_attn_layer_norm", "dec.blk.{}.cross_attn_norm"),
+    ("decoder.layers.{}.encoder_attn.q_proj", "dec.blk.{}.cross_attn_q"),
+    ("decoder.layers.{}.encoder_attn.k_proj", "dec.blk.{}.cross_attn_k"),
+    ("decoder.layers.{}.encoder_attn.v_proj", "dec.blk.{}.cross_attn_v"),
+    ("decoder.layers.{}.encoder_attn.out_proj", "dec.blk.{}.cross_attn_o"),
+    ("decoder.layers.{}.final_layer_norm", "dec.blk.{}.ffn_norm"),
+    ("decoder.layers.{}.fc1", "dec.blk.{}.ffn_up"),
+    ("decoder.layers.{}.fc2", "dec.blk.{}.ffn_down"),
+];
+
+/// Hyper-parameters: the key, the field, what it is.
+const ENCODER: [(&str, &str, &str); 6] = [
+    ("encoder.context_length", "max_source_positions", "the positions of the encoder"),
+    ("encoder.embedding_length", "d_model", "the width of the model"),
+    ("encoder.feed_forward_length", "encoder_ffn_dim", "the encoder's feed-forward width"),
+    ("encoder.block_count", "encoder_layers", "the layers of the encoder"),
+    ("encoder.mels_count", "num_mel_bins", "the bins of the spectrogram"),
+    ("encoder.attention.head_count", "encoder_attention_heads", "the heads of the encoder"),
+];
+
+const DECODER: [(&str, &str, &str); 5] = [
+    ("decoder.context_length", "max_target_positions", "the positions of the decoder"),
+    ("decoder.embedding_length", "d_model", "the width of the model"),
+    ("decoder.feed_forward_length", "decoder_ffn_dim", "the decoder's feed-forward width"),
+    ("decoder.block_count", "decoder_layers", "the layers of the decoder"),
+    ("decoder.attention.head_count", "decoder_attention_heads", "the heads of the decoder"),
+];
+
+pub(crate) struct Whisper;
+
+impl Converter for Whisper {
+    fn classes(&self) -> &'static [&'static str] {
+        &["WhisperForConditionalGeneration"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "whisper"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "whisper"
+    }
+
+    fn pre_tokenizers(&self) -> &'static [&'static str] {
+        &["gpt-2"]
+    }
+
+    fn tensor_prefix(&self) -> &'static str {
+        "model."
+    }
+
+    fn tensor_names(&self) -> &'static [Table] {
+        &[NAMES]
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        for (key, field, meaning) in ENCODER.iter().chain(&DECODER) {
+            keys.set(key, config.require_u32(&[field], meaning)?);
+        }
+        keys.file_type();
+        Ok(())
+    }
+
+    fn map_tensor(&self, _config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        // The output matrix is always the embedding.
+        Ok((name == "proj_out.weight").then_some(Mapping::Dropped))
+    }
+
+    fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
+        let metadata = model.metadata();
+        let fields: Vec<_> =
+            ENCODER.iter().chain(&DECODER).map(|(key, field, _)| (*key, *field)).collect();
+        let bins = metadata.u64("whisper.encoder.mels_count")?;
+        let positions = metadata.u64("whisper.encoder.context_length")?;
+        let mut exported = exported
+            .fields(&fields)
+            .files([("preprocessor_config.json", features(bins, positions))]);
+        let tokens = metadata.array("tokenizer.ggml.tokens")?;
+        let id = |wanted: &str| tokens.strings()?.position(|text| text == wanted.as_bytes());
+        let (space, start) = (id("\u{120}"), id("<|startoftranscript|>"));
+        if let Some(start) = start {
+            exported = exported.set("decoder_start_token_id", start);
+        }
+        if let (Some(space), Some(end)) = (space, metadata.u64("tokenizer.ggml.eos_token_id")) {
+            // No text begins with a space or is empty.
+            exported = exported.set("begin_suppress_tokens", json!([space, end]));
+        }
+        Some(exported)
+    }
+}
+
+/// `preprocessor_config.json`: how sound becomes the spectrogram that the encoder hears, the same
+/// in all sizes but for the bins.
+fn features(bins: u64, positions: u64) -> Value {
+    // The second convolution takes two steps of the spectrogram at a time.
+    let steps = positions.saturating_mul(2);
+    let samples = steps.saturating_mul(HOP);
+    json!({
+        "feature_extractor_type": "WhisperFeatureExtractor",
+        "processor_class": "WhisperProcessor",
+        "feature_size": bins,
+        "sampling_rate": RATE,
+        "hop_length": HOP,
+        "n_fft": 400,
+        "chunk_length": samples / RATE,
+        "n_samples": samples,
+        "nb_max_frames": steps,
+        "padding_side": "right",
+        "padding_value": 0.0,
+        "return_attention_mask": false,
+    })
+}
+
+/// Samples of sound in a second.
+const RATE: u64 = 16000;
+
+/// Samples between one step of the spectrogram and the next.
+const HOP: u64 = 160;

@@ -1,0 +1,102 @@
+//! Whisper: an encoder of sound, and a decoder that attends to what the encoder says.
+
+use gguf::Finding;
+use gguf_graph::{Function, Index, Mask, NormKind, Op, OutputKind, StateId, ValueId};
+
+use crate::blocks::{Attend, Heads, attention, cross_attention, feed_forward, store_cross};
+use crate::graph::{Builder, Norm};
+
+/// Of all Whispers; files have no key for it.
+const NORM: Norm = Norm { kind: NormKind::Variance, epsilon: 1e-5 };
+
+pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
+    let decoder = half(builder, "decoder", true)?;
+    let layers = builder.hyper.u64("decoder.block_count")?;
+    let stored = encoder(builder, layers, decoder.heads)?;
+    let embedded = builder.embedding()?;
+    let mut x = positions(builder, embedded, "dec.position_embd.weight", Index::Position)?;
+    for (layer, state) in (0..layers).zip(stored) {
+        builder.at("dec.blk.", Some(layer));
+        x = attended(builder, x, &decoder)?;
+        let normed = builder.norm(x, "cross_attn_norm", NORM);
+        let seen = cross_attention(builder, normed, state, decoder.heads, decoder.scale)?;
+        x = builder.add(x, seen);
+        x = fed(builder, x)?;
+    }
+    builder.at("", None);
+    let x = builder.op(Op::Select { x });
+    let hidden = builder.norm(x, "dec.output_norm", NORM);
+    builder.output(OutputKind::Hidden, hidden);
+    let logits = builder.product(hidden, "token_embd")?;
+    builder.output(OutputKind::Logits, logits);
+    Ok(())
+}
+
+/// The encoder, which puts away keys and values for the layers of the decoder; where it puts them.
+fn encoder(
+    builder: &mut Builder<'_>,
+    decoder_layers: u64,
+    heads: Heads,
+) -> Result<Vec<StateId>, Finding> {
+    let encoder = half(builder, "encoder", false)?;
+    let width = builder.size("encoder.mels_count")?;
+    let features = builder.op(Op::Features { width });
+    let x = convolved(builder, features, "enc.conv1", 1)?;
+    let x = convolved(builder, x, "enc.conv2", 2)?;
+    let mut x = positions(builder, x, "enc.position_embd.weight", Index::Row)?;
+    for layer in 0..builder.hyper.u64("encoder.block_count")? {
+        builder.at("enc.blk.", Some(layer));
+        x = attended(builder, x, &encoder)?;
+        x = fed(builder, x)?;
+    }
+    builder.at("", None);
+    let hidden = builder.norm(x, "enc.output_norm", NORM);
+    builder.output(OutputKind::Hidden, hidden);
+    let stored = store_cross(builder, hidden, decoder_layers, heads)?;
+    builder.end_encoder();
+    Ok(stored)
+}
+
+/// How the layers of the encoder or the decoder attend.
+fn half(builder: &Builder<'_>, half: &str, is_decoder: bool) -> Result<Attend, Finding> {
+    let heads = builder.size(&format!("{half}.attention.head_count"))?;
+    let len = builder.size(&format!("{half}.embedding_length"))?.checked_div(heads).unwrap_or(0);
+    let heads = Heads { heads, heads_kv: heads, key_len: len, value_len: len };
+    let mask = if is_decoder { Mask::Causal } else { Mask::All };
+    Ok(Attend { mask, cached: is_decoder, ..Attend::plain(heads, NORM) })
+}
+
+fn attended(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
+    let normed = builder.norm(x, "attn_norm", NORM);
+    let attended = attention(builder, normed, attend)?;
+    Ok(builder.add(x, attended))
+}
+
+fn fed(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
+    let normed = builder.norm(x, "ffn_norm", NORM);
+    let fed = feed_forward(builder, normed, Function::Gelu, "")?;
+    Ok(builder.add(x, fed))
+}
+
+fn convolved(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    name: &str,
+    stride: u32,
+) -> Result<ValueId, Finding> {
+    let weight = builder.weight(&format!("{name}.weight"))?;
+    let bias = builder.find(&format!("{name}.bias"));
+    let x = builder.op(Op::Convolution { x, weight, bias, stride });
+    Ok(builder.op(Op::Activate { x, function: Function::Gelu }))
+}
+
+fn positions(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    name: &str,
+    index: Index,
+) -> Result<ValueId, Finding> {
+    let table = builder.weight(name)?;
+    let positions = builder.op(Op::Embed { table, index });
+    Ok(builder.add(x, positions))
+}

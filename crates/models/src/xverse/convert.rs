@@ -1,0 +1,42 @@
+//! Xverse: llama with a vocabulary without scores.
+
+use gguf::Error;
+use gguf_checkpoint::config::Config;
+use gguf_pipeline::Step;
+
+use crate::convert::hparams::Keys;
+use crate::convert::{Converter, VocabularyKind, hparams};
+
+pub(crate) struct Xverse;
+
+impl Converter for Xverse {
+    fn classes(&self) -> &'static [&'static str] {
+        &["XverseForCausalLM"]
+    }
+
+    fn architecture(&self) -> &'static str {
+        "xverse"
+    }
+
+    fn model_type(&self) -> &'static str {
+        "xverse"
+    }
+
+    fn vocabulary(&self) -> VocabularyKind {
+        VocabularyKind::Xverse
+    }
+
+    fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        keys.stated(config)?;
+        keys.set("tensor_data_layout", "Meta AI original pth");
+        keys.set(
+            "rope.dimension_count",
+            hparams::width(config)? / hparams::head_count(config)?.max(1),
+        );
+        Ok(())
+    }
+
+    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        hparams::llama_order(config, name)
+    }
+}
