@@ -11,6 +11,7 @@ use crate::convert::{
     Converter, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams, moe,
     sliding_window,
 };
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate"),
@@ -54,12 +55,12 @@ impl Converter for Afmoe {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_shared_count", "num_shared_experts"),
-            ("leading_dense_block_count", "num_dense_layers"),
-            ("expert_weights_norm", "route_norm"),
-            ("expert_weights_scale", "route_scale"),
-            ("expert_group_count", "n_group"),
-            ("expert_group_used_count", "topk_group"),
+            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+            (key::LEADING_DENSE_BLOCK_COUNT, "num_dense_layers"),
+            (key::EXPERT_WEIGHTS_NORM, "route_norm"),
+            (key::EXPERT_WEIGHTS_SCALE, "route_scale"),
+            (key::EXPERT_GROUP_COUNT, "n_group"),
+            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
         ]
     }
 
@@ -75,15 +76,15 @@ impl Converter for Afmoe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.llama_like(config, hparams::stated_head_dim(config)?)?;
-        keys.set_u32("expert_shared_count", config.u32(&["num_shared_experts"])?);
-        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
-        keys.set_u32("leading_dense_block_count", config.u32(&["num_dense_layers"])?);
+        keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["num_shared_experts"])?);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
+        keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["num_dense_layers"])?);
         if let Some(norm) = config.bool("route_norm")? {
-            keys.set("expert_weights_norm", norm);
+            keys.set(key::EXPERT_WEIGHTS_NORM, norm);
         }
-        keys.set_f32("expert_weights_scale", config.f32(&["route_scale"])?);
+        keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["route_scale"])?);
         if let Some(window) = config.u32(&["sliding_window"])? {
-            keys.set("attention.sliding_window", window);
+            keys.set(key::ATTENTION_SLIDING_WINDOW, window);
             sliding_window::unusual_pattern(keys, config, 4)?;
         }
         Ok(())
@@ -106,7 +107,7 @@ impl Converter for Afmoe {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let function = match export::count(model, "expert_gating_func") {
+        let function = match export::count(model, key::EXPERT_GATING_FUNC) {
             Some(2) => Some("sigmoid"),
             Some(1) => Some("softmax"),
             _ => None,

@@ -6,10 +6,11 @@ use gguf_graph::{Gating, Pairs};
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// Arcee's Trinity. Layers without a window do not rotate.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let width = builder.size("embedding_length")? as f32;
+    let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let mut family = Decoder {
         windows: Windows::AllButLast(4),
         rotation: None,

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const GATED_ATTENTION: &[Item] = &[
     All(ATTN_NORM),
@@ -18,8 +19,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "afmoe",
     note: "Arcee Trinity. Embeddings are multiplied by the root of their width. Of four layers the last \
            has no window and does not rotate.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
-    optional: &[HEADS, ROPE, WINDOW, ROUTED_KEYS, &["vocab_size"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
+    optional: &[HEADS, ROPE, WINDOW, ROUTED_KEYS, &[key::VOCAB_SIZE]],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

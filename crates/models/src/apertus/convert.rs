@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, filled};
 use crate::convert::{Converter, Exported, ExtraTensors, Mapping, Values, VocabularyKind, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.attention_layernorm", "blk.{}.attn_norm"),
@@ -86,7 +87,7 @@ impl Converter for Apertus {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         Ok(())
     }
 

@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "apertus",
     note: "The activation has parameters of its own in each layer: the keys `xielu.*`.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["vocab_size"]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT), All(ROPE_FACTORS)],
     blocks: &[layers(&[
         All(ATTN_NORM),

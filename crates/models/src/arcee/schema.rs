@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "arcee",
     note: "Feed-forward layers have no gate: their activation is the square of what is positive.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["vocab_size", "pooling_type"]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::POOLING_TYPE]],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(FFN)])],
     ..Architecture::DEFAULT

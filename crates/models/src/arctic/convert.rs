@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
 use crate::llama;
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.residual_layernorm", "blk.{}.ffn_norm"),
@@ -43,14 +44,14 @@ impl Converter for Arctic {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("expert_count", "num_local_experts")]
+        &[(key::EXPERT_COUNT, "num_local_experts")]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
         keys.set(
-            "rope.dimension_count",
+            key::ROPE_DIMENSION_COUNT,
             hparams::width(config)? / hparams::head_count(config)?.max(1),
         );
         Ok(())

@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "arctic",
     note: "A dense network as wide as the model beside the experts, which read a norm of their own.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
-    optional: &[HEADS, ROPE, &["vocab_size"]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -10,6 +10,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
 use crate::rwkv6::convert::CONTEXT;
 use crate::rwkv7::convert::{FACTORS, MIXED, RANKED, has_gate, one_spelling, time_mix};
+use crate::schema::key;
 
 /// What stands for the attention of Qwen 2.
 const NAMES_OF_QWEN: Table = &[
@@ -53,7 +54,7 @@ impl Converter for Arwkv7 {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("wkv.head_size", "head_size")]
+        &[(key::WKV_HEAD_SIZE, "head_size")]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -62,21 +63,21 @@ impl Converter for Arwkv7 {
             return Err(hparams::not_computed(config, "wkv_version", version));
         }
         let gate = has_gate(config)?;
-        keys.set("context_length", CONTEXT);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("block_count", hparams::block_count(config)?);
+        keys.set(key::CONTEXT_LENGTH, CONTEXT);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         let epsilon =
             config.require_f32(&["rms_norm_eps"], "what the norms add before they divide")?;
-        keys.set("attention.layer_norm_rms_epsilon", epsilon);
-        keys.set("wkv.head_size", config.require_u32(&["head_size"], "the width of a head")?);
-        keys.set("attention.decay_lora_rank", 64u32);
-        keys.set("attention.iclr_lora_rank", 64u32);
-        keys.set("attention.value_residual_mix_lora_rank", 32u32);
-        keys.set("attention.gate_lora_rank", if gate { 128u32 } else { 0 });
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
+        keys.set(key::WKV_HEAD_SIZE, config.require_u32(&["head_size"], "the width of a head")?);
+        keys.set(key::ATTENTION_DECAY_LORA_RANK, 64u32);
+        keys.set(key::ATTENTION_ICLR_LORA_RANK, 64u32);
+        keys.set(key::ATTENTION_VALUE_RESIDUAL_MIX_LORA_RANK, 32u32);
+        keys.set(key::ATTENTION_GATE_LORA_RANK, if gate { 128u32 } else { 0 });
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
         keys.file_type();
-        keys.set("token_shift_count", 1u32);
-        keys.set("attention.head_count", 0u32);
+        keys.set(key::TOKEN_SHIFT_COUNT, 1u32);
+        keys.set(key::ATTENTION_HEAD_COUNT, 0u32);
         Ok(())
     }
 
@@ -86,13 +87,13 @@ impl Converter for Arwkv7 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         const START: &str = "model.layers.{}.self_attn.time_mixer.";
-        let gate = count(model, "attention.gate_lora_rank").is_some_and(|rank| rank > 0);
+        let gate = count(model, key::ATTENTION_GATE_LORA_RANK).is_some_and(|rank| rank > 0);
         let mixed = MIXED.iter().map(|part| format!("{START}x_{part}"));
         let ranked = RANKED.iter().flat_map(|of| (0..3).map(move |i| format!("{START}{of}{i}")));
         let factors = FACTORS.iter().map(|part| format!("{START}{part}"));
         let names: Vec<String> = mixed.chain(ranked).chain(factors).collect();
         let exported: Exported = exported.patterns(names.iter().map(String::as_str));
-        let exported = exported.without(&["attention.head_count"]);
+        let exported = exported.without(&[key::ATTENTION_HEAD_COUNT]);
         Some(exported.set("wkv_version", 7).set("wkv_has_gate", gate))
     }
 }

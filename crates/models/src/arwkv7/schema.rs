@@ -6,6 +6,7 @@ use crate::rwkv6qwen2::schema::QWEN_NETWORK;
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const ARWKV7_LAYER: &[Item] = &[
     All(ATTN_NORM),
@@ -43,15 +44,15 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         SIZES,
         RMS,
         &[
-            "feed_forward_length",
-            "wkv.head_size",
-            "attention.decay_lora_rank",
-            "attention.iclr_lora_rank",
-            "attention.value_residual_mix_lora_rank",
-            "attention.gate_lora_rank",
+            key::FEED_FORWARD_LENGTH,
+            key::WKV_HEAD_SIZE,
+            key::ATTENTION_DECAY_LORA_RANK,
+            key::ATTENTION_ICLR_LORA_RANK,
+            key::ATTENTION_VALUE_RESIDUAL_MIX_LORA_RANK,
+            key::ATTENTION_GATE_LORA_RANK,
         ],
     ],
-    optional: &[&["attention.head_count", "token_shift_count"]],
+    optional: &[&[key::ATTENTION_HEAD_COUNT, key::TOKEN_SHIFT_COUNT]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[
         Block {

@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::captures;
 use crate::convert::{Converter, Exported, MappedTensor, Mapping, VocabularyKind, hparams};
+use crate::schema::key;
 
 const FUSED: &str = "model.layers.{}.self_attn.W_pack.weight";
 
@@ -33,8 +34,8 @@ impl Converter for Baichuan {
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
             // The sizes have different names for it.
-            ("context_length", "max_position_embeddings"),
-            ("context_length", "model_max_length"),
+            (key::CONTEXT_LENGTH, "max_position_embeddings"),
+            (key::CONTEXT_LENGTH, "model_max_length"),
         ]
     }
 
@@ -48,9 +49,9 @@ impl Converter for Baichuan {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("tensor_data_layout", "Meta AI original pth");
+        keys.set(key::TENSOR_DATA_LAYOUT, "Meta AI original pth");
         let head_dim = hparams::width(config)? / hparams::head_count(config)?;
-        keys.set("rope.dimension_count", head_dim);
+        keys.set(key::ROPE_DIMENSION_COUNT, head_dim);
         Ok(())
     }
 

@@ -5,13 +5,14 @@ use gguf_graph::{Pairs, PositionBias};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// Layers of the models that know positions by ALiBi. No key says it.
 const LAYERS_WITH_SLOPES: u64 = 40;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder::gated(builder, Pairs::Neighbours)?;
-    if builder.hyper.u64("block_count")? == LAYERS_WITH_SLOPES {
+    if builder.hyper.u64(key::BLOCK_COUNT)? == LAYERS_WITH_SLOPES {
         family.bias = PositionBias::Slopes { max: 8.0 };
         (family.rotation, family.window_rotation) = (None, None);
     }

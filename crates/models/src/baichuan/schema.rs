@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "baichuan",
     note: "Models of 40 layers have ALiBi with a bias of 8, without a key; others rotate.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["tensor_data_layout"]],
+    optional: &[HEADS, ROPE, &[key::TENSOR_DATA_LAYOUT]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

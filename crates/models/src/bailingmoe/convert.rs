@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams, moe};
+use crate::schema::key;
 
 pub(crate) const NAMES: Table = &[
     ("model.word_embeddings", "token_embd"),
@@ -17,11 +18,11 @@ pub(crate) const NAMES: Table = &[
 ];
 
 pub(crate) const FIELDS: &[(&str, &str)] = &[
-    ("leading_dense_block_count", "first_k_dense_replace"),
-    ("expert_shared_count", "num_shared_experts"),
-    ("expert_weights_norm", "norm_topk_prob"),
-    ("expert_group_count", "n_group"),
-    ("expert_group_used_count", "topk_group"),
+    (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+    (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+    (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
+    (key::EXPERT_GROUP_COUNT, "n_group"),
+    (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
 ];
 
 const FUSED: &str = "model.layers.{}.attention.query_key_value.weight";
@@ -59,13 +60,13 @@ impl Converter for BailingMoe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
-        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
+        keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
         keys.vocab_size(config)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
-        keys.set("expert_weights_scale", 1.0f32);
-        keys.set_u32("expert_shared_count", config.u32(&["num_shared_experts"])?);
-        keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
+        keys.set(key::EXPERT_WEIGHTS_SCALE, 1.0f32);
+        keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["num_shared_experts"])?);
+        keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
         Ok(())
     }
 

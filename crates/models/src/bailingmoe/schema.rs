@@ -4,12 +4,13 @@ use crate::deepseek::schema::FIRST_ATTENTION;
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "bailingmoe",
     note: "Ling and Ring, the first generation.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
-    optional: &[HEADS, ROPE, ROUTED_KEYS, &["vocab_size"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[Block {
         prefix: "blk.",

@@ -10,6 +10,7 @@ use crate::convert::export::{count, has, rotated_share};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{Converter, Exported, Mapping, Values, hparams, moe, mtp};
+use crate::schema::key;
 
 pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.expert_bias";
 
@@ -63,9 +64,9 @@ impl Converter for BailingMoe2 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, "nextn_predict_layers");
-        let blocks = count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
-        let function = (count(model, "expert_gating_func") == Some(2)).then_some("sigmoid");
+        let further = count(model, key::NEXTN_PREDICT_LAYERS);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
+        let function = (count(model, key::EXPERT_GATING_FUNC) == Some(2)).then_some("sigmoid");
         let exported = exported
             .patterns([ROUTER_BIAS])
             .patterns(moe::one_by_one())
@@ -73,7 +74,7 @@ impl Converter for BailingMoe2 {
                 ("expert_weights_scale", "routed_scaling_factor"),
                 ("expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size"),
             ])
-            .without(&["block_count"])
+            .without(&[key::BLOCK_COUNT])
             .set("num_hidden_layers", blocks)
             .set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight"))
             .set_some(mtp::COUNT, further)
@@ -86,20 +87,23 @@ impl Converter for BailingMoe2 {
 fn second_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let further = config.u32(&[mtp::COUNT])?;
     keys.stated(config)?;
-    keys.set("block_count", hparams::block_count(config)?.saturating_add(further.unwrap_or(0)));
+    keys.set(key::BLOCK_COUNT, hparams::block_count(config)?.saturating_add(further.unwrap_or(0)));
     let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
-    keys.set("rope.dimension_count", rotated);
-    keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+    keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+    keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
     keys.vocab_size(config)?;
     let width = config.require_u32(moe::WIDTH, "the width of an expert")?;
     let shared = config.u32(&["num_shared_experts"])?.unwrap_or(0);
     let stated = config.u32(&["moe_shared_expert_intermediate_size"])?;
-    keys.set("expert_feed_forward_length", width);
-    keys.set("expert_shared_feed_forward_length", stated.unwrap_or(width.saturating_mul(shared)));
-    keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
-    keys.set("expert_shared_count", shared);
-    keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
-    keys.set_u32("nextn_predict_layers", further);
+    keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
+    keys.set(
+        key::EXPERT_SHARED_FEED_FORWARD_LENGTH,
+        stated.unwrap_or(width.saturating_mul(shared)),
+    );
+    keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
+    keys.set(key::EXPERT_SHARED_COUNT, shared);
+    keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
+    keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
     Ok(())
 }
 
@@ -148,7 +152,7 @@ impl Converter for Sarvam {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         second_keys(config, keys)?;
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const BAILING_ATTENTION: &[Item] =
     &[All(ATTN_NORM), All(FUSED_QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
@@ -15,13 +16,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         EXPERT_KEYS,
-        &["expert_shared_count", "expert_gating_func"],
+        &[key::EXPERT_SHARED_COUNT, key::EXPERT_GATING_FUNC],
     ],
     optional: &[
         HEADS,
         ROPE,
         ROUTED_KEYS,
-        &["vocab_size", "expert_shared_feed_forward_length", "nextn_predict_layers"],
+        &[key::VOCAB_SIZE, key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::NEXTN_PREDICT_LAYERS],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[

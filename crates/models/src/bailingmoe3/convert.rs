@@ -12,6 +12,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
 use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp};
 use crate::deepseek2::convert::keys_and_values;
+use crate::schema::key;
 use crate::{bailingmoe2, kimi_linear};
 
 const NAMES: Table = &[
@@ -85,20 +86,20 @@ impl Converter for BailingMoe3 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("leading_dense_block_count", "first_k_dense_replace"),
-            ("expert_shared_count", "num_shared_experts"),
-            ("expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size"),
-            ("expert_weights_scale", "routed_scaling_factor"),
-            ("expert_weights_norm", "norm_topk_prob"),
-            ("expert_group_count", "n_group"),
-            ("expert_group_used_count", "topk_group"),
-            ("ssm.conv_kernel", "short_conv_kernel_size"),
-            ("kda.head_dim", "head_dim"),
-            ("kda.safe_gate", "kda_safe_gate"),
-            ("kda.gate_lower_bound", "kda_lower_bound"),
-            ("attention.kv_lora_rank", "kv_lora_rank"),
-            ("attention.value_length_mla", "v_head_dim"),
-            ("rope.dimension_count", "qk_rope_head_dim"),
+            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+            (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "moe_shared_expert_intermediate_size"),
+            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+            (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
+            (key::EXPERT_GROUP_COUNT, "n_group"),
+            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+            (key::SSM_CONV_KERNEL, "short_conv_kernel_size"),
+            (key::KDA_HEAD_DIM, "head_dim"),
+            (key::KDA_SAFE_GATE, "kda_safe_gate"),
+            (key::KDA_GATE_LOWER_BOUND, "kda_lower_bound"),
+            (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+            (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
+            (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
         ]
     }
 
@@ -120,33 +121,36 @@ impl Converter for BailingMoe3 {
         let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
         let blocks = hparams::block_count(config)?.saturating_add(further.unwrap_or(0));
         let blocks = hparams::possible(config, "layers", blocks)?;
-        keys.set("block_count", blocks);
+        keys.set(key::BLOCK_COUNT, blocks);
         let heads = (0..blocks).map(|layer| is_compressed(config, layer).map(i32::from));
         let heads = heads.collect::<Result<Vec<_>, _>>()?;
-        keys.set("attention.head_count_kv", Array::from(&heads[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
         keys.vocab_size(config)?;
-        keys.set("ssm.conv_kernel", number("short_conv_kernel_size")?);
-        keys.set("kda.head_dim", number("head_dim")?);
-        keys.set("kda.safe_gate", true);
+        keys.set(key::SSM_CONV_KERNEL, number("short_conv_kernel_size")?);
+        keys.set(key::KDA_HEAD_DIM, number("head_dim")?);
+        keys.set(key::KDA_SAFE_GATE, true);
         let bound = config.require_f32(&["kda_lower_bound"], "the least value of gates")?;
-        keys.set("kda.gate_lower_bound", bound);
+        keys.set(key::KDA_GATE_LOWER_BOUND, bound);
         let (rank, rotated) = (number("kv_lora_rank")?, number("qk_rope_head_dim")?);
-        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
-        keys.set("attention.kv_lora_rank", rank);
-        keys.set("rope.dimension_count", rotated);
-        keys.set("attention.key_length", rank.saturating_add(rotated));
-        keys.set("attention.key_length_mla", number("qk_nope_head_dim")?.saturating_add(rotated));
-        keys.set("attention.value_length_mla", number("v_head_dim")?);
-        keys.set("expert_feed_forward_length", number("moe_intermediate_size")?);
+        keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
+        keys.set(key::ATTENTION_KV_LORA_RANK, rank);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+        keys.set(key::ATTENTION_KEY_LENGTH, rank.saturating_add(rotated));
+        keys.set(
+            key::ATTENTION_KEY_LENGTH_MLA,
+            number("qk_nope_head_dim")?.saturating_add(rotated),
+        );
+        keys.set(key::ATTENTION_VALUE_LENGTH_MLA, number("v_head_dim")?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, number("moe_intermediate_size")?);
         let width = number("moe_shared_expert_intermediate_size")?;
-        keys.set("expert_shared_feed_forward_length", width);
-        keys.set("expert_shared_count", config.u32(&["num_shared_experts"])?.unwrap_or(1));
+        keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, width);
+        keys.set(key::EXPERT_SHARED_COUNT, config.u32(&["num_shared_experts"])?.unwrap_or(1));
         let dense = config.u32(&["first_k_dense_replace"])?;
         let dense = dense.ok_or_else(|| config.missing("first_k_dense_replace", "dense layers"))?;
-        keys.set("leading_dense_block_count", dense);
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense);
         let scale = config.require_f32(&["routed_scaling_factor"], "the factor of experts")?;
-        keys.set("expert_weights_scale", scale);
-        keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+        keys.set(key::EXPERT_WEIGHTS_SCALE, scale);
+        keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
         for (key, field) in LIMITS {
             let Some((_, limits)) = config.find(&[field]) else { continue };
             let limits = limits.as_array().into_iter().flatten();
@@ -155,7 +159,7 @@ impl Converter for BailingMoe3 {
             limits.resize(blocks as usize, 0.0);
             keys.set(key, Array::from(&limits[..]));
         }
-        keys.set_u32("nextn_predict_layers", further);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
         if config.class()? == SEEING {
             let sections = config.u32s(SECTIONS)?;
             let sections = sections
@@ -166,7 +170,7 @@ impl Converter for BailingMoe3 {
             }
             let mut four = [0; 4];
             four.iter_mut().zip(sections.iter().take(3)).for_each(|(to, from)| *to = *from as i32);
-            keys.set("rope.dimension_sections", Array::from(&four[..]));
+            keys.set(key::ROPE_DIMENSION_SECTIONS, Array::from(&four[..]));
         }
         Ok(())
     }
@@ -216,30 +220,30 @@ impl Converter for BailingMoe3 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let further = count(model, "nextn_predict_layers");
-        let all = count(model, "block_count")?.min(1 << 16);
+        let further = count(model, key::NEXTN_PREDICT_LAYERS);
+        let all = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let blocks = all.checked_sub(further.unwrap_or(0))?;
         let is_compressed = |layer: u64| {
-            hyper.u64_in("attention.head_count_kv", layer).is_ok_and(|heads| heads > 0)
+            hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, layer).is_ok_and(|heads| heads > 0)
         };
         let period = (0..all).find(|layer| is_compressed(*layer)).map_or(1, |first| first + 1);
-        let rotated = count(model, "rope.dimension_count")?;
+        let rotated = count(model, key::ROPE_DIMENSION_COUNT)?;
         let mut exported = exported
             .patterns([DECAY, RATE, UNPACKED, GATE, bailingmoe2::convert::ROUTER_BIAS])
             .patterns(moe::one_by_one())
-            .without(&["block_count", "attention.head_count_kv", "attention.key_length"])
+            .without(&[key::BLOCK_COUNT, key::ATTENTION_HEAD_COUNT_KV, key::ATTENTION_KEY_LENGTH])
             .set("num_hidden_layers", blocks)
-            .set("num_key_value_heads", count(model, "attention.head_count")?)
+            .set("num_key_value_heads", count(model, key::ATTENTION_HEAD_COUNT)?)
             .set(
                 "qk_nope_head_dim",
-                count(model, "attention.key_length_mla")?.checked_sub(rotated)?,
+                count(model, key::ATTENTION_KEY_LENGTH_MLA)?.checked_sub(rotated)?,
             )
-            .set("q_lora_rank", count(model, "attention.q_lora_rank"))
+            .set("q_lora_rank", count(model, key::ATTENTION_Q_LORA_RANK))
             .set("no_kda_lora", true)
             .set(GRANULARITY, BY_HEAD)
             .set(PERIOD, period)
             .set_some(mtp::COUNT, further);
-        if count(model, "expert_gating_func") == Some(2) {
+        if count(model, key::EXPERT_GATING_FUNC) == Some(2) {
             exported = exported.set("score_function", "sigmoid");
         }
         for (key, field) in LIMITS {

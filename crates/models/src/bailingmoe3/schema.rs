@@ -4,6 +4,7 @@ use crate::deepseek2::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 /// Delta attention as in Kimi Linear, with gates and decays that are not compressed.
 const WIDE_DELTA: &[Item] = &[
@@ -45,23 +46,28 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         EXPERT_KEYS,
-        &["attention.kv_lora_rank", "ssm.conv_kernel", "kda.head_dim", "kda.gate_lower_bound"],
+        &[
+            key::ATTENTION_KV_LORA_RANK,
+            key::SSM_CONV_KERNEL,
+            key::KDA_HEAD_DIM,
+            key::KDA_GATE_LOWER_BOUND,
+        ],
     ],
     optional: &[
         HEADS,
         ROPE,
         ROUTED_KEYS,
         &[
-            "vocab_size",
-            "kda.safe_gate",
-            "attention.q_lora_rank",
-            "attention.key_length_mla",
-            "attention.value_length_mla",
-            "expert_shared_feed_forward_length",
-            "swiglu_clamp_exp",
-            "swiglu_clamp_shexp",
-            "nextn_predict_layers",
-            "rope.dimension_sections",
+            key::VOCAB_SIZE,
+            key::KDA_SAFE_GATE,
+            key::ATTENTION_Q_LORA_RANK,
+            key::ATTENTION_KEY_LENGTH_MLA,
+            key::ATTENTION_VALUE_LENGTH_MLA,
+            key::EXPERT_SHARED_FEED_FORWARD_LENGTH,
+            key::SWIGLU_CLAMP_EXP,
+            key::SWIGLU_CLAMP_SHEXP,
+            key::NEXTN_PREDICT_LAYERS,
+            key::ROPE_DIMENSION_SECTIONS,
         ],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

@@ -10,6 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::{module_files, pooling_key};
 use crate::convert::tensor_names::{Name, Table, foreign};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("embeddings.word_embeddings", "token_embd"),
@@ -143,17 +144,17 @@ impl Converter for Roberta {
 pub(crate) fn keys_of(config: &Config, keys: &mut Keys, first: u32) -> Result<(), Error> {
     let positions = hparams::context_length(config)?;
     let context = positions.saturating_sub(first);
-    keys.set("block_count", hparams::block_count(config)?);
-    keys.set("context_length", context);
-    keys.set("embedding_length", hparams::width(config)?);
-    keys.set("feed_forward_length", hparams::feed_forward(config)?);
-    keys.set("attention.head_count", hparams::head_count(config)?);
-    keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+    keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+    keys.set(key::CONTEXT_LENGTH, context);
+    keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+    keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+    keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+    keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
     keys.file_type();
     embedding_keys(keys, config)?;
     let labels = labels(config);
     if !labels.is_empty() {
-        keys.set("classifier.output_labels", Array::from_strings(&labels));
+        keys.set(key::CLASSIFIER_OUTPUT_LABELS, Array::from_strings(&labels));
     }
     Ok(())
 }
@@ -228,7 +229,8 @@ fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
         let padding = metadata.u64("tokenizer.ggml.padding_token_id");
         let first = padding.unwrap_or(1).checked_add(1)?;
         let positions = metadata.u64("bert.context_length")?.checked_add(first)?;
-        exported = exported.without(&["context_length"]).set("max_position_embeddings", positions);
+        exported =
+            exported.without(&[key::CONTEXT_LENGTH]).set("max_position_embeddings", positions);
         if let Some(padding) = padding {
             exported = exported.set("pad_token_id", padding);
         }
@@ -264,7 +266,7 @@ pub(crate) fn is_classifier(config: &Config) -> Result<bool, Error> {
 /// What all encoders for embeddings have: every token sees every other, and the way to make one
 /// vector of all.
 pub(crate) fn embedding_keys(keys: &mut Keys, config: &Config) -> Result<(), Error> {
-    keys.set("attention.causal", false);
+    keys.set(key::ATTENTION_CAUSAL, false);
     pooling_key(keys, config)
 }
 

@@ -10,6 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::{Table, foreign, renamed};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("embeddings.word_embeddings", "token_embd"),
@@ -60,7 +61,7 @@ impl Converter for Distilbert {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.set("attention.layer_norm_epsilon", EPSILON);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, EPSILON);
         let mut config = config.clone();
         config.set("layer_norm_eps", f64::from(EPSILON));
         bert::convert::keys_of(&config, keys, 0)

@@ -8,6 +8,7 @@ use gguf_graph::{
 
 use crate::blocks::{Attend, Heads, Routing, attention, experts, feed_forward, pooled};
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// What differs between them. Which matrices, biases and norms there are, the tensors say.
 pub(crate) struct Encoder {
@@ -43,7 +44,7 @@ pub(crate) fn encoder(builder: &mut Builder<'_>, encoder: &Encoder) -> Result<()
         }
     }
     x = builder.norm(x, "token_embd_norm", norm);
-    for layer in 0..builder.hyper.u64("block_count")? {
+    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));
         x = self::layer(builder, x, layer, encoder, norm)?;
     }
@@ -60,7 +61,7 @@ fn layer(
     encoder: &Encoder,
     norm: Norm,
 ) -> Result<ValueId, Finding> {
-    let causal = builder.hyper.bool("attention.causal")?;
+    let causal = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
     let attend = Attend {
         mask: if causal { Mask::Causal } else { Mask::All },
         rotation: encoder.rotation.clone(),

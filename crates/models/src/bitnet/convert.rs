@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
 use crate::convert::{Converter, Exported, Values, VocabularyKind, hparams, tensor_names};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.inner_attn_ln", "blk.{}.attn_sub_norm"),
@@ -91,8 +92,8 @@ impl Converter for Bitnet {
         let mut of_model = config.clone();
         of_model.set("head_dim", hparams::completed_head_dim(config)?);
         keys.stated(&of_model)?;
-        keys.set_if_absent("rope.scaling.type", "linear");
-        keys.set_if_absent("rope.scaling.factor", 1.0f32);
+        keys.set_if_absent(key::ROPE_SCALING_TYPE, "linear");
+        keys.set_if_absent(key::ROPE_SCALING_FACTOR, 1.0f32);
         Ok(())
     }
 
@@ -102,6 +103,6 @@ impl Converter for Bitnet {
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
-        Some(exported.without(&["rope.scaling.type"]).set("hidden_act", "silu"))
+        Some(exported.without(&[key::ROPE_SCALING_TYPE]).set("hidden_act", "silu"))
     }
 }

@@ -4,6 +4,7 @@ use gguf::Finding;
 
 use crate::blocks::turned;
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 use gguf_graph::Rotation;
 use gguf_graph::{Among, Attention, Blocks, Function, Mask, Memory, Op, PositionBias};
 use gguf_graph::{State, ValueId};
@@ -21,21 +22,21 @@ impl Heads {
     /// Those of the hyper-parameters.
     pub fn of(builder: &Builder<'_>, layer: u64) -> Result<Self, Finding> {
         Ok(Self {
-            heads: builder.size_in("attention.head_count", layer)?,
-            heads_kv: builder.size_in("attention.head_count_kv", layer)?,
-            key_len: builder.size_in("attention.key_length", layer)?,
-            value_len: builder.size_in("attention.value_length", layer)?,
+            heads: builder.size_in(key::ATTENTION_HEAD_COUNT, layer)?,
+            heads_kv: builder.size_in(key::ATTENTION_HEAD_COUNT_KV, layer)?,
+            key_len: builder.size_in(key::ATTENTION_KEY_LENGTH, layer)?,
+            value_len: builder.size_in(key::ATTENTION_VALUE_LENGTH, layer)?,
         })
     }
 
     /// The same in a layer that sees a window or not, which may have heads of another length.
     pub fn within(builder: &Builder<'_>, layer: u64, is_windowed: bool) -> Result<Self, Finding> {
         let of_layer = Self::of(builder, layer)?;
-        if !is_windowed || builder.hyper.stated("attention.key_length_swa").is_none() {
+        if !is_windowed || builder.hyper.stated(key::ATTENTION_KEY_LENGTH_SWA).is_none() {
             return Ok(of_layer);
         }
-        let key_len = builder.size("attention.key_length_swa")?;
-        let value_len = builder.size("attention.value_length_swa")?;
+        let key_len = builder.size(key::ATTENTION_KEY_LENGTH_SWA)?;
+        let value_len = builder.size(key::ATTENTION_VALUE_LENGTH_SWA)?;
         Ok(Self { key_len, value_len, ..of_layer })
     }
 

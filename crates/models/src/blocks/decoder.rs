@@ -7,6 +7,7 @@ use crate::blocks::{
     window_rotation,
 };
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 use gguf_graph::{Function, GateFunction, Gating, Index, Mask, Op, PositionBias};
 use gguf_graph::{OutputKind, ValueId};
 use gguf_graph::{Pairs, Rotation};
@@ -95,8 +96,8 @@ pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<
 
 /// Layers, without those behind the last that guess further tokens.
 pub(crate) fn layers(builder: &Builder<'_>) -> Result<u64, Finding> {
-    let guessing = builder.hyper.u64("nextn_predict_layers")?;
-    Ok(builder.hyper.u64("block_count")?.saturating_sub(guessing))
+    let guessing = builder.hyper.u64(key::NEXTN_PREDICT_LAYERS)?;
+    Ok(builder.hyper.u64(key::BLOCK_COUNT)?.saturating_sub(guessing))
 }
 
 /// Attention, then the feed-forward network, or both beside each other.
@@ -170,16 +171,18 @@ pub(crate) fn attend(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<Attend, Finding> {
-    let cached = builder.hyper.bool("attention.causal")?;
+    let cached = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
     let window = window(builder, layer, decoder.windows)?;
     let heads = Heads::within(builder, layer, window.is_some())?;
-    let stated_scale = builder.known("attention.scale")?.filter(|scale| *scale != 0.0);
+    let stated_scale = builder.known(key::ATTENTION_SCALE)?.filter(|scale| *scale != 0.0);
     let scale = stated_scale.or(decoder.attention_scale);
     // One section of the specification spells two of the keys in another way.
-    let clamp = builder.known("attention.clamp_kqv")?;
-    let clamp = clamp.or(builder.known("attention.clip_kqv")?).filter(|bound| *bound > 0.0);
-    let slopes =
-        [builder.known("attention.max_alibi_bias")?, builder.known("attention.alibi_bias_max")?];
+    let clamp = builder.known(key::ATTENTION_CLAMP_KQV)?;
+    let clamp = clamp.or(builder.known(key::ATTENTION_CLIP_KQV)?).filter(|bound| *bound > 0.0);
+    let slopes = [
+        builder.known(key::ATTENTION_MAX_ALIBI_BIAS)?,
+        builder.known(key::ATTENTION_ALIBI_BIAS_MAX)?,
+    ];
     let slopes = slopes.into_iter().flatten().find(|max| *max > 0.0);
     Ok(Attend {
         heads,
@@ -198,7 +201,7 @@ pub(crate) fn attend(
         turned_first: false,
         sharpening: None,
         bias: slopes.map_or(decoder.bias, |max| PositionBias::Slopes { max }),
-        soft_cap: builder.known("attn_logit_softcapping")?.filter(|cap| *cap > 0.0),
+        soft_cap: builder.known(key::ATTN_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0),
         among: None,
         blocks: None,
         clamp,
@@ -258,7 +261,7 @@ pub(crate) fn bounded_gates(
     function: Function,
 ) -> Result<[GateFunction; 2], Finding> {
     const OF_OTHERS: &str = "swiglu_clamp_shexp";
-    let of_experts = builder.limit("swiglu_clamp_exp", layer)?;
+    let of_experts = builder.limit(key::SWIGLU_CLAMP_EXP, layer)?;
     let is_stated = builder.hyper.stated(OF_OTHERS).is_some();
     let of_others = if is_stated { builder.limit(OF_OTHERS, layer)? } else { of_experts };
     let bounded = |limit| GateFunction::Bounded { function, limit };
@@ -309,7 +312,7 @@ pub(crate) fn said(
     let name = if builder.has("output.weight") { "output" } else { "token_embd" };
     let mut logits = builder.product(hidden, name)?;
     logits = builder.scale(logits, decoder.logit_scale);
-    if let Some(cap) = builder.known("final_logit_softcapping")?.filter(|cap| *cap > 0.0) {
+    if let Some(cap) = builder.known(key::FINAL_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0) {
         logits = builder.op(Op::SoftCap { x: logits, cap });
     }
     if let Some(silent) = decoder.silent {

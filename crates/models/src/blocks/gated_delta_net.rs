@@ -3,6 +3,7 @@
 use gguf::Finding;
 
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 use gguf_graph::{Decay, Function, GateFunction, LinearAttention, NormKind, Op};
 use gguf_graph::{State, ValueId};
 
@@ -16,7 +17,7 @@ pub(crate) fn short_convolution(
     name: &str,
     width: u32,
 ) -> Result<ValueId, Finding> {
-    let kernel = builder.size("ssm.conv_kernel")?;
+    let kernel = builder.size(key::SSM_CONV_KERNEL)?;
     let state = builder.state(State::Rows { width, rows: kernel.saturating_sub(1) });
     let weight = builder.weight(&format!("{name}.weight"))?;
     let bias = builder.find(&format!("{name}.bias"));
@@ -68,7 +69,7 @@ pub(crate) fn delta_attention(
     norm: Norm,
     bound: Option<Bound>,
 ) -> Result<ValueId, Finding> {
-    let len = builder.size("kda.head_dim")?;
+    let len = builder.size(key::KDA_HEAD_DIM)?;
     let width = heads.saturating_mul(len);
     let mut parts = [x; 3];
     for (part, letter) in parts.iter_mut().zip(["q", "k", "v"]) {

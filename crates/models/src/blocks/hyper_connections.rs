@@ -5,6 +5,7 @@ use gguf::Finding;
 
 use crate::blocks::{Decoder, layers, mean_of_parts, normed, repeated, shares_of, stream_count};
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 use gguf_graph::ValueId;
 use gguf_graph::{Function, Index, Op};
 
@@ -24,8 +25,8 @@ impl HyperConnections {
     pub fn of(builder: &Builder<'_>, norm: Norm) -> Result<Self, Finding> {
         Ok(Self {
             count: stream_count(builder)?,
-            iterations: builder.size("hyper_connection.sinkhorn_iterations")?.max(1),
-            epsilon: builder.hyper.f32("hyper_connection.epsilon")?,
+            iterations: builder.size(key::HYPER_CONNECTION_SINKHORN_ITERATIONS)?.max(1),
+            epsilon: builder.hyper.f32(key::HYPER_CONNECTION_EPSILON)?,
             norm,
         })
     }
@@ -106,7 +107,7 @@ impl HyperConnections {
 
     /// One of all streams: their mean.
     pub fn mean(&self, builder: &mut Builder<'_>, streams: ValueId) -> Result<ValueId, Finding> {
-        let width = builder.size("embedding_length")?;
+        let width = builder.size(key::EMBEDDING_LENGTH)?;
         Ok(mean_of_parts(builder, streams, self.count, width))
     }
 

@@ -3,6 +3,7 @@
 use gguf::Finding;
 
 use crate::graph::Builder;
+use crate::schema::key;
 use gguf_graph::ValueId;
 use gguf_graph::{Experts, GateFunction, Gating, Op};
 
@@ -51,10 +52,10 @@ pub(crate) fn experts_by(
     layer: u64,
     routing: Routing,
 ) -> Result<Experts, Finding> {
-    let used = builder.size_in("expert_used_count", layer)?;
+    let used = builder.size_in(key::EXPERT_USED_COUNT, layer)?;
     let gating = gating(builder, routing.gating)?;
-    let normalize = match builder.hyper.stated("expert_weights_norm") {
-        Some(_) => builder.hyper.bool("expert_weights_norm")?,
+    let normalize = match builder.hyper.stated(key::EXPERT_WEIGHTS_NORM) {
+        Some(_) => builder.hyper.bool(key::EXPERT_WEIGHTS_NORM)?,
         None => routing.normalize,
     };
     let selection_bias = builder.find("exp_probs_b.bias");
@@ -65,12 +66,12 @@ pub(crate) fn experts_by(
         chosen: None,
         gating,
         selection_bias: selection_bias.or_else(|| builder.find("exp_probs_b")),
-        groups: builder.size("expert_group_count")?.max(1),
-        groups_used: builder.size("expert_group_used_count")?.max(1),
+        groups: builder.size(key::EXPERT_GROUP_COUNT)?.max(1),
+        groups_used: builder.size(key::EXPERT_GROUP_USED_COUNT)?.max(1),
         // DeepSeek 2 compares groups by their best expert, DeepSeek 3 by their two best.
         group_best: if gating == Gating::Sigmoid { 2 } else { 1 },
         normalize,
-        scale: builder.factor("expert_weights_scale")?,
+        scale: builder.factor(key::EXPERT_WEIGHTS_SCALE)?,
         weigh_input: routing.weigh_input,
         gate: builder.find("ffn_gate_exps.weight"),
         up: match builder.find("ffn_gate_up_exps.weight") {

@@ -3,15 +3,16 @@
 use gguf::Finding;
 
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 use gguf_graph::ValueId;
 use gguf_graph::{Function, Index, Op};
 
 /// Of each token a part for each layer: of a table of tokens, and of the embedding `x`.
 pub(crate) fn inputs_of_layers(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
     let norm = Norm::mean_square(builder)?;
-    let layers = builder.size("block_count")?;
-    let width = builder.size("embedding_length")? as f32;
-    let len = builder.size("embedding_length_per_layer_input")? as f32;
+    let layers = builder.size(key::BLOCK_COUNT)?;
+    let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
+    let len = builder.size(key::EMBEDDING_LENGTH_PER_LAYER_INPUT)? as f32;
     let table = builder.weight("per_layer_token_embd.weight")?;
     let told = builder.op(Op::Embed { table, index: Index::Token });
     let told = builder.scale(told, len.sqrt());
@@ -30,7 +31,7 @@ pub(crate) fn with_input(
     layer: u64,
 ) -> Result<ValueId, Finding> {
     let norm = Norm::mean_square(builder)?;
-    let len = builder.size("embedding_length_per_layer_input")?;
+    let len = builder.size(key::EMBEDDING_LENGTH_PER_LAYER_INPUT)?;
     let start = u32::try_from(layer).unwrap_or(u32::MAX).saturating_mul(len);
     let up = builder.op(Op::Slice { x: inputs, groups: 1, start, len });
     let gate = builder.product(x, "inp_gate")?;

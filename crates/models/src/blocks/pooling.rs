@@ -3,6 +3,7 @@
 use gguf::Finding;
 
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 use gguf_graph::{Function, Op, Pooling};
 use gguf_graph::{OutputKind, ValueId};
 
@@ -16,7 +17,7 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
         DENSE.into_iter().filter(|name| builder.has(&format!("{name}.weight"))).collect();
     // What stands behind the pooling shows that there is one: then it is that which is usual there.
     let usual = (!dense.is_empty()).then_some(Pooling::Mean);
-    if let Some(kind) = kind(builder.hyper.u64("pooling_type")?).or(usual) {
+    if let Some(kind) = kind(builder.hyper.u64(key::POOLING_TYPE)?).or(usual) {
         let mut x = builder.op(Op::Pool { x: hidden, kind });
         for name in dense {
             x = builder.product(x, name)?;
@@ -27,12 +28,12 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
     if !is_classifier {
         return Ok(());
     }
-    let stated = match builder.hyper.stated("classifier.pooling_type") {
-        Some(_) => kind(builder.hyper.u64("classifier.pooling_type")?),
+    let stated = match builder.hyper.stated(key::CLASSIFIER_POOLING_TYPE) {
+        Some(_) => kind(builder.hyper.u64(key::CLASSIFIER_POOLING_TYPE)?),
         None => None,
     };
     // Only the last token sees all, if tokens do not see what follows.
-    let causal = builder.hyper.bool("attention.causal")?;
+    let causal = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
     let kind = stated.unwrap_or(if causal { Pooling::Last } else { Pooling::First });
     let mut x = builder.op(Op::Pool { x: hidden, kind });
     if builder.has("cls.weight") {

@@ -3,6 +3,7 @@
 use gguf::Finding;
 
 use crate::graph::Builder;
+use crate::schema::key;
 use gguf_graph::Op;
 use gguf_graph::ValueId;
 use gguf_graph::{Factors, Pairs, Rotation, Stretch};
@@ -15,8 +16,8 @@ pub(crate) fn rotation(
     builder: &mut Builder<'_>,
     pairs: Pairs,
 ) -> Result<Option<Rotation>, Finding> {
-    let base = builder.hyper.f32("rope.freq_base")?;
-    let count = builder.size("rope.dimension_count")?;
+    let base = builder.hyper.f32(key::ROPE_FREQ_BASE)?;
+    let count = builder.size(key::ROPE_DIMENSION_COUNT)?;
     rotation_of_base(builder, pairs, base, count)
 }
 
@@ -25,9 +26,9 @@ pub(crate) fn window_rotation(
     builder: &mut Builder<'_>,
     pairs: Pairs,
 ) -> Result<Option<Rotation>, Finding> {
-    let base = match builder.known("rope.freq_base_swa")? {
+    let base = match builder.known(key::ROPE_FREQ_BASE_SWA)? {
         Some(base) => base,
-        None => builder.hyper.f32("rope.freq_base")?,
+        None => builder.hyper.f32(key::ROPE_FREQ_BASE)?,
     };
     let own = "rope.dimension_count_swa";
     let is_own = builder.hyper.stated(own).is_some();
@@ -49,22 +50,22 @@ fn rotation_of_base(
     let names = ["rope.scaling.factor", "rope.scale_linear", "rope.scale"];
     let stated = names.into_iter().find(|name| hyper.stated(name).is_some());
     let factor = stated.map_or(Ok(1.0), |name| builder.factor(name))?;
-    let mut magnitude = hyper.f32("rope.scaling.attn_factor")?;
-    let stretch = match hyper.str("rope.scaling.type")? {
+    let mut magnitude = hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
+    let stretch = match hyper.str(key::ROPE_SCALING_TYPE)? {
         "none" => Stretch::None,
         "yarn" => {
-            magnitude *= match builder.stated("rope.scaling.yarn_attn_factor")? {
+            magnitude *= match builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)? {
                 Some(stated) => stated,
                 None => {
-                    let by = hyper.f32("rope.scaling.yarn_log_multiplier")?;
+                    let by = hyper.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
                     sharper(factor, 1.0) / sharper(factor, by)
                 }
             };
             Stretch::Yarn {
                 factor,
-                original: builder.size("rope.scaling.original_context_length")?,
-                beta_fast: hyper.f32("rope.scaling.yarn_beta_fast")?,
-                beta_slow: hyper.f32("rope.scaling.yarn_beta_slow")?,
+                original: builder.size(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH)?,
+                beta_fast: hyper.f32(key::ROPE_SCALING_YARN_BETA_FAST)?,
+                beta_slow: hyper.f32(key::ROPE_SCALING_YARN_BETA_SLOW)?,
                 rounded: true,
             }
         }
@@ -92,7 +93,7 @@ fn factors(builder: &mut Builder<'_>) -> Result<Factors, Finding> {
     let short = of(builder, "rope_factors_short.weight");
     Ok(match (short, long) {
         (Some(short), Some(long)) => {
-            let original = builder.size("rope.scaling.original_context_length")?;
+            let original = builder.size(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH)?;
             Factors::ByContext { short, long, original }
         }
         _ => Factors::None,

@@ -3,6 +3,7 @@
 use gguf::Finding;
 
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// Which layers see a window only, where the model has one and does not say which.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,7 @@ pub(crate) fn window(
     layer: u64,
     usual: Windows,
 ) -> Result<Option<u32>, Finding> {
-    let len = match builder.size("attention.sliding_window") {
+    let len = match builder.size(key::ATTENTION_SLIDING_WINDOW) {
         Err(absent) if absent.code == "key-missing" => 0,
         found => found?,
     };

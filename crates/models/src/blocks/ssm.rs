@@ -4,6 +4,7 @@ use gguf::Finding;
 
 use super::short_convolution;
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 use gguf_graph::{Function, GateFunction, Op, Scan};
 use gguf_graph::{State, ValueId};
 
@@ -21,9 +22,9 @@ impl StateSpace {
     /// Those of the hyper-parameters.
     pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         Ok(Self {
-            inner: builder.size("ssm.inner_size")?,
-            numbers: builder.size("ssm.state_size")?,
-            rank: builder.size("ssm.time_step_rank")?,
+            inner: builder.size(key::SSM_INNER_SIZE)?,
+            numbers: builder.size(key::SSM_STATE_SIZE)?,
+            rank: builder.size(key::SSM_TIME_STEP_RANK)?,
         })
     }
 
@@ -63,7 +64,7 @@ impl StateSpace {
         norm: Norm,
     ) -> Result<ValueId, Finding> {
         let Self { inner, numbers, rank } = self;
-        let groups = builder.size("ssm.group_count")?;
+        let groups = builder.size(key::SSM_GROUP_COUNT)?;
         let shared = groups.saturating_mul(numbers);
         let channels = shared.saturating_mul(2).saturating_add(inner);
         let made = builder.product(x, "ssm_in")?;

@@ -3,12 +3,13 @@
 use gguf::Finding;
 
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 use gguf_graph::ValueId;
 use gguf_graph::{Function, Op};
 
 /// How many streams a residual has.
 pub(crate) fn stream_count(builder: &Builder<'_>) -> Result<u32, Finding> {
-    Ok(builder.size("hyper_connection.count")?.clamp(1, 64))
+    Ok(builder.size(key::HYPER_CONNECTION_COUNT)?.clamp(1, 64))
 }
 
 /// Rows of all, one beside the other.

@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, hparams};
+use crate::schema::key;
 
 /// Without the prefix `transformer.`, which the first uploads do not have.
 const NAMES: Table = &[
@@ -52,11 +53,11 @@ impl Converter for Bloom {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("block_count", "n_layer"),
-            ("context_length", "seq_length"),
-            ("feed_forward_length", "n_inner"),
-            ("attention.head_count", "n_head"),
-            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            (key::BLOCK_COUNT, "n_layer"),
+            (key::CONTEXT_LENGTH, "seq_length"),
+            (key::FEED_FORWARD_LENGTH, "n_inner"),
+            (key::ATTENTION_HEAD_COUNT, "n_head"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
         ]
     }
 
@@ -68,13 +69,13 @@ impl Converter for Bloom {
         let width = hparams::width(config)?;
         let heads = hparams::head_count(config)?;
         // ALiBi knows no longest context; without a statement the width stands in.
-        keys.set("context_length", config.u32(&["seq_length"])?.unwrap_or(width));
-        keys.set("embedding_length", width);
-        keys.set("feed_forward_length", hparams::inner_width(config, width)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.head_count", heads);
-        keys.set("attention.head_count_kv", heads);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::CONTEXT_LENGTH, config.u32(&["seq_length"])?.unwrap_or(width));
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, heads);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, heads);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
         Ok(())
     }
@@ -85,6 +86,6 @@ impl Converter for Bloom {
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
-        Some(exported.without(&["attention.head_count_kv"]))
+        Some(exported.without(&[key::ATTENTION_HEAD_COUNT_KV]))
     }
 }

@@ -3,7 +3,8 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
-use crate::schema::key::Absent;
+use crate::schema::key;
+use crate::schema::key_schema::Absent;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -11,7 +12,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     note: "The bias of ALiBi is 8 without a key.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS],
-    defaults: &[("attention.max_alibi_bias", Absent::Number(8.0))],
+    defaults: &[(key::ATTENTION_MAX_ALIBI_BIAS, Absent::Number(8.0))],
     tensors: &[All(EMBEDDING), All(EMBEDDING_NORM), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(GPT_LAYER)],
     ..Architecture::DEFAULT

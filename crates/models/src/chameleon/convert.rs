@@ -6,6 +6,7 @@ use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, hparams};
+use crate::schema::key;
 
 pub(crate) struct Chameleon;
 
@@ -27,7 +28,7 @@ impl Converter for Chameleon {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("swin_norm", "swin_norm")]
+        &[(key::SWIN_NORM, "swin_norm")]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -37,7 +38,7 @@ impl Converter for Chameleon {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("swin_norm", config.bool("swin_norm")?.unwrap_or(false));
+        keys.set(key::SWIN_NORM, config.bool("swin_norm")?.unwrap_or(false));
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use gguf_graph::{NormKind, Pairs, ValueId};
 
 use crate::blocks::{Decoder, attend, attention, decoder, network};
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// Meta's Chameleon, which may have its norms behind the parts of a layer. Tokens of images are never
 /// said.
@@ -17,7 +18,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         silent: Some(IMAGE_TOKENS),
         ..Decoder::gated(builder, Pairs::Neighbours)?
     };
-    if builder.hyper.stated("swin_norm").is_some() && builder.hyper.bool("swin_norm")? {
+    if builder.hyper.stated(key::SWIN_NORM).is_some() && builder.hyper.bool(key::SWIN_NORM)? {
         family.layer = norms_behind;
     }
     decoder(builder, &family)

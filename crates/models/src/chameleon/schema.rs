@@ -4,6 +4,7 @@ use crate::paddleocr::schema::LAYER;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 const CHAMELEON_NORMS: &[Item] = &[
@@ -17,7 +18,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "chameleon",
     note: "Images are tokens, of which the tokenizer of images is no part.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["swin_norm"]],
+    optional: &[HEADS, ROPE, &[key::SWIN_NORM]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(LAYER), All(CHAMELEON_NORMS)])],
     ..Architecture::DEFAULT

@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+use crate::schema::key;
 
 const OWN: Table = &[
     ("transformer.embedding.word_embeddings", "token_embd"),
@@ -69,18 +70,18 @@ impl Converter for Chatglm {
         let head_dim = config.u32(&["attention_dim"])?.unwrap_or(width / heads);
         let rope = Rope::of(config)?;
         let base = rope.base.unwrap_or(10000.0);
-        keys.set("context_length", context);
-        keys.set("embedding_length", width);
-        keys.set("feed_forward_length", feed_forward);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.head_count", heads);
-        keys.set("attention.head_count_kv", heads_kv.unwrap_or(heads));
-        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        keys.set(key::CONTEXT_LENGTH, context);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::FEED_FORWARD_LENGTH, feed_forward);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, heads);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, heads_kv.unwrap_or(heads));
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
         keys.file_type();
-        keys.set("rope.dimension_count", hparams::rotated_dims(config, head_dim, 0.5)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, 0.5)?);
         keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
         keys.rope(config, &rope)?;
-        keys.set("rope.freq_base", base * config.f32(&["rope_ratio"])?.unwrap_or(1.0));
+        keys.set(key::ROPE_FREQ_BASE, base * config.f32(&["rope_ratio"])?.unwrap_or(1.0));
         Ok(())
     }
 
@@ -94,7 +95,7 @@ impl Converter for Chatglm {
                 .set("attention_bias", index.contains_key("blk.0.attn_q.bias"));
             return Some(exported);
         }
-        let base = export::number(model, "rope.freq_base");
+        let base = export::number(model, key::ROPE_FREQ_BASE);
         let exported = Exported::new("ChatGLMModel", "chatglm", &[OWN])
             .fields(&[
                 ("block_count", "num_layers"),
@@ -103,7 +104,7 @@ impl Converter for Chatglm {
                 ("attention.head_count_kv", "multi_query_group_num"),
                 ("attention.layer_norm_rms_epsilon", "layernorm_epsilon"),
             ])
-            .without(&["rope.freq_base"])
+            .without(&[key::ROPE_FREQ_BASE])
             .set_some("rope_ratio", base.map(|base| export::whole(base / 10000.0)))
             .set("kv_channels", head_dim)
             .set("padded_vocab_size", metadata.array("tokenizer.ggml.tokens")?.len())

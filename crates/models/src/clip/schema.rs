@@ -2,13 +2,14 @@
 
 use crate::schema::architecture::Item::{Maybe, Optional, Required};
 use crate::schema::architecture::{Architecture, Block};
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "clip",
     note: "A file that goes with a language model. There are some dozens of encoders and \
            projectors; listed is the vision tower that most of them share, of which every tensor \
            may be missing or shaped otherwise somewhere. The names of all stand below.",
-    optional: &[&["projector_type", "has_vision_encoder", "has_audio_encoder"]],
+    optional: &[&[key::PROJECTOR_TYPE, key::HAS_VISION_ENCODER, key::HAS_AUDIO_ENCODER]],
     tensors: &[
         Optional("v.class_embd", "v_embd"),
         Optional("v.patch_embd.weight", "v_patch, v_patch, 3, v_embd"),

@@ -8,6 +8,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, hparams};
 use crate::gpt2;
+use crate::schema::key;
 
 pub(crate) struct Codeshell;
 
@@ -46,18 +47,18 @@ impl Converter for Codeshell {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
-        keys.set("context_length", config.require_u32(&["n_positions"], "the longest context")?);
-        keys.set("embedding_length", width);
-        keys.set("feed_forward_length", hparams::inner_width(config, width)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set(key::CONTEXT_LENGTH, config.require_u32(&["n_positions"], "the longest context")?);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         let groups = config.require_u32(&["num_query_groups"], "heads of keys and values")?;
-        keys.set("attention.head_count_kv", groups);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, groups);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
-        keys.set("rope.freq_base", hparams::DEFAULT_BASE);
-        keys.set("rope.scaling.type", "linear");
-        keys.set("rope.scaling.factor", 1.0f32);
+        keys.set(key::ROPE_FREQ_BASE, hparams::DEFAULT_BASE);
+        keys.set(key::ROPE_SCALING_TYPE, "linear");
+        keys.set(key::ROPE_SCALING_FACTOR, 1.0f32);
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use gguf_checkpoint::config::Config;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Mapping, VocabularyKind, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.language_expert_query_key_value", "blk.{}.attn_qkv"),
@@ -50,7 +51,7 @@ impl Converter for Cogvlm {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use crate::convert::export::rotated_share;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, renamed};
 use crate::convert::{Converter, Exported, Mapping, hparams, sliding_window};
+use crate::schema::key;
 
 pub(crate) struct Cohere2;
 
@@ -43,11 +44,11 @@ impl Converter for Cohere2 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_f32("logit_scale", config.f32(&["logit_scale"])?);
-        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
-        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+        keys.set_f32(key::LOGIT_SCALE, config.f32(&["logit_scale"])?);
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
+        keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
         let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
-        keys.set("rope.dimension_count", rotated);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
         keys.else_not_stretched();
         sliding_window::unusual_pattern(keys, config, 4)
     }

@@ -8,6 +8,7 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
 use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp, sliding_window};
+use crate::schema::key;
 
 const TABLES: &[Table] = &[moe::BESIDE_SHARED, mtp::NAMES, LLAMA_LIKE];
 
@@ -42,13 +43,13 @@ impl Converter for Cohere2Moe {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_feed_forward_length", "intermediate_size"),
-            ("feed_forward_length", "prefix_dense_intermediate_size"),
-            ("attention.layer_norm_epsilon", "layer_norm_eps"),
-            ("logit_scale", "logit_scale"),
-            ("expert_shared_count", "num_shared_experts"),
-            ("expert_weights_norm", "norm_topk_prob"),
-            ("leading_dense_block_count", DENSE),
+            (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
+            (key::FEED_FORWARD_LENGTH, "prefix_dense_intermediate_size"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+            (key::LOGIT_SCALE, "logit_scale"),
+            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+            (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
+            (key::LEADING_DENSE_BLOCK_COUNT, DENSE),
         ]
     }
 
@@ -68,26 +69,29 @@ impl Converter for Cohere2Moe {
         let dense = config.u32(&["prefix_dense_intermediate_size", "dense_intermediate_size"])?;
         dense_first.set("intermediate_size", dense.unwrap_or(width));
         keys.stated(&dense_first)?;
-        keys.set("block_count", hparams::block_count(config)?.saturating_add(further.unwrap_or(0)));
-        keys.set_f32("logit_scale", config.f32(&["logit_scale"])?);
-        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        keys.set(
+            key::BLOCK_COUNT,
+            hparams::block_count(config)?.saturating_add(further.unwrap_or(0)),
+        );
+        keys.set_f32(key::LOGIT_SCALE, config.f32(&["logit_scale"])?);
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
         let layers = sliding_window::layers(config, 4)?;
-        keys.set("attention.sliding_window_pattern", Array::from(&layers[..]));
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&layers[..]));
         keys.vocab_size(config)?;
-        keys.set("expert_feed_forward_length", width);
-        keys.set("leading_dense_block_count", dense_layers(config)?);
-        keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense_layers(config)?);
+        keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
         if let Some(shared) = config.u32(&["num_shared_experts"])?.filter(|&shared| shared > 0) {
             if let Some((_, strategy)) =
                 config.find(&[STRATEGY]).filter(|(_, way)| *way != "average")
             {
                 return Err(hparams::not_computed(config, STRATEGY, strategy));
             }
-            keys.set("expert_shared_count", shared);
-            keys.set("expert_shared_feed_forward_length", width.saturating_mul(shared));
+            keys.set(key::EXPERT_SHARED_COUNT, shared);
+            keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, width.saturating_mul(shared));
         }
-        keys.set_u32("nextn_predict_layers", further);
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         keys.else_not_stretched();
         Ok(())
     }
@@ -101,16 +105,16 @@ impl Converter for Cohere2Moe {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, "nextn_predict_layers");
-        let blocks = count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
-        let function = match count(model, "expert_gating_func") {
+        let further = count(model, key::NEXTN_PREDICT_LAYERS);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
+        let function = match count(model, key::EXPERT_GATING_FUNC) {
             Some(2) => Some("sigmoid"),
             Some(1) => Some("softmax"),
             _ => None,
         };
         let exported = exported
             .patterns(moe::one_by_one())
-            .without(&["block_count"])
+            .without(&[key::BLOCK_COUNT])
             .set("num_hidden_layers", blocks)
             .set_some("expert_selection_fn", function)
             .set_some(mtp::COUNT, further);

@@ -6,13 +6,14 @@ use gguf_graph::{Gating, Pairs};
 use crate::blocks::{Decoder, Windows, attention, decoder, network, rotation};
 use crate::command_r::graph::usual;
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// With experts, and those that all tokens share count half. Dense layers rotate, whatever they see.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         windows: Windows::AllButFirst(4),
         attention: |builder, x, layer, mut attend| {
-            if layer < builder.hyper.u64("leading_dense_block_count")? {
+            if layer < builder.hyper.u64(key::LEADING_DENSE_BLOCK_COUNT)? {
                 attend.rotation = rotation(builder, Pairs::Neighbours)?;
             }
             attention(builder, x, &attend)
@@ -25,7 +26,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         rotation: None,
         ..usual(builder)?
     };
-    if builder.hyper.stated("attention.layer_norm_rms_epsilon").is_some() {
+    if builder.hyper.stated(key::ATTENTION_LAYER_NORM_RMS_EPSILON).is_some() {
         family.norm = Norm::mean_square(builder)?;
     }
     family.routing.gating = Gating::Sigmoid;

@@ -4,6 +4,7 @@ use crate::granite_swa::schema::WINDOW_KEYS;
 use crate::schema::architecture::Item::{All, Maybe, Required, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const COHERE_ATTENTION: &[Item] = &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT)];
 
@@ -22,7 +23,7 @@ const COHERE_EXPERTS: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "cohere2moe",
     note: "Attention and feed-forward read the same input. Layers without a window do not rotate.",
-    required: &[SIZES, TRANSFORMER, EXPERT_KEYS, WINDOW_KEYS, &["logit_scale"]],
+    required: &[SIZES, TRANSFORMER, EXPERT_KEYS, WINDOW_KEYS, &[key::LOGIT_SCALE]],
     optional: &[
         NORM,
         RMS,
@@ -30,7 +31,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         ROPE,
         WINDOW,
         ROUTED_KEYS,
-        &["vocab_size", "expert_shared_feed_forward_length", "nextn_predict_layers"],
+        &[key::VOCAB_SIZE, key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::NEXTN_PREDICT_LAYERS],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[

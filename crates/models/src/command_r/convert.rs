@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::export::has;
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Exported, Mapping, hparams};
+use crate::schema::key;
 
 pub(crate) struct Cohere;
 
@@ -48,7 +49,7 @@ impl Converter for Cohere {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_f32("logit_scale", config.f32(&["logit_scale"])?);
+        keys.set_f32(key::LOGIT_SCALE, config.f32(&["logit_scale"])?);
         keys.else_not_stretched();
         Ok(())
     }

@@ -5,6 +5,7 @@ use gguf_graph::{Function, Pairs};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = usual(builder)?;
@@ -15,7 +16,7 @@ pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     Ok(Decoder {
         function: Function::Silu,
         parallel: true,
-        logit_scale: builder.factor("logit_scale")?,
+        logit_scale: builder.factor(key::LOGIT_SCALE)?,
         ..Decoder::rotated(builder, Pairs::Neighbours)?
     })
 }

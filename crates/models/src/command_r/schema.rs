@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -10,7 +11,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     note: "Attention and feed-forward share one norm; models of 64 layers and more have norms of \
            queries and keys.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE, &["vocab_size", "logit_scale"]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::LOGIT_SCALE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[
         All(ATTN_NORM),

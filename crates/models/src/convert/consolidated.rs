@@ -9,6 +9,7 @@ use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Mapping, VocabularyKind, hparams, moe};
 use crate::deepseek2;
 use crate::deepseek2::convert::Deepseek2;
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("tok_embeddings", "token_embd"),
@@ -117,9 +118,9 @@ impl Converter for ExpertsOfDeepseek {
         stretched(config, keys)?;
         if config.find(&[YARN]).is_some() {
             let original = config.part(YARN).require_u32(&[ORIGINAL], "in `yarn`")?;
-            keys.set("attention.temperature_length", original);
+            keys.set(key::ATTENTION_TEMPERATURE_LENGTH, original);
             // A tenth of what the key says elsewhere: programs know this of the architecture.
-            keys.set("rope.scaling.yarn_log_multiplier", 0.1f32);
+            keys.set(key::ROPE_SCALING_YARN_LOG_MULTIPLIER, 0.1f32);
         }
         Ok(())
     }
@@ -189,7 +190,7 @@ const SHARPENING: &str = "llama_4_scaling";
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let head_dim = hparams::head_dim(config)?;
     keys.decoder(config, Some(head_dim))?;
-    keys.set("rope.dimension_count", head_dim);
+    keys.set(key::ROPE_DIMENSION_COUNT, head_dim);
     stretched(config, keys)
 }
 
@@ -204,16 +205,16 @@ fn stretched(config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let number = |field| yarn.require_f32(&[field], "how positions are stretched (`yarn`)");
         let original = yarn.require_u32(&[ORIGINAL], "in `yarn`")?;
         let applies = yarn.bool("apply_scale")?.unwrap_or(true);
-        keys.set("rope.scaling.type", "yarn");
-        keys.set("rope.scaling.factor", number("factor")?);
-        keys.set("rope.scaling.yarn_beta_fast", number("beta")?);
-        keys.set("rope.scaling.yarn_beta_slow", number("alpha")?);
-        keys.set("rope.scaling.yarn_log_multiplier", if applies { 0.0f32 } else { 1.0 });
-        keys.set("rope.scaling.original_context_length", original);
+        keys.set(key::ROPE_SCALING_TYPE, "yarn");
+        keys.set(key::ROPE_SCALING_FACTOR, number("factor")?);
+        keys.set(key::ROPE_SCALING_YARN_BETA_FAST, number("beta")?);
+        keys.set(key::ROPE_SCALING_YARN_BETA_SLOW, number("alpha")?);
+        keys.set(key::ROPE_SCALING_YARN_LOG_MULTIPLIER, if applies { 0.0f32 } else { 1.0 });
+        keys.set(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH, original);
     }
     if config.find(&[SHARPENING]).is_some() {
         let beta = config.part(SHARPENING).require_f32(&["beta"], "in `llama_4_scaling`")?;
-        keys.set("attention.temperature_scale", beta);
+        keys.set(key::ATTENTION_TEMPERATURE_SCALE, beta);
     }
     Ok(())
 }

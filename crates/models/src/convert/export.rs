@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::convert::assembly;
 use crate::convert::tensor_names::{Table, foreign};
+use crate::schema::key;
 
 /// What the exporter must know of a family beside its conversion.
 #[derive(Clone)]
@@ -199,7 +200,7 @@ pub fn may_have(model: &Model, tensor: &str) -> bool {
 
 /// The share of a head's dimensions that rotate.
 pub fn rotated_share(model: &Model) -> Option<f64> {
-    let rotated = number(model, "rope.dimension_count")?;
+    let rotated = number(model, key::ROPE_DIMENSION_COUNT)?;
     let head_dim = head_dim(model).filter(|&dim| dim != 0)? as f64;
     // Programs round down what they compute from it.
     let leads_back = |share| (rotated..rotated + 1e-6).contains(&(share * head_dim));

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::schema::Hyper;
+use crate::schema::key;
 use gguf::{Array, Error, Finding, Metadata, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
@@ -100,13 +101,13 @@ impl<'m> Keys<'m> {
     pub fn llama_like(&mut self, config: &Config, head_dim: Option<u32>) -> Result<(), Error> {
         self.decoder(config, head_dim)?;
         self.vocab_size(config)?;
-        self.set("rope.dimension_count", self::head_dim(config)?);
+        self.set(key::ROPE_DIMENSION_COUNT, self::head_dim(config)?);
         Ok(())
     }
 
     /// The number of tokens.
     pub fn vocab_size(&mut self, config: &Config) -> Result<(), Error> {
-        self.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+        self.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
         Ok(())
     }
 
@@ -127,30 +128,30 @@ impl<'m> Keys<'m> {
             width => width,
         };
         let heads = head_count(config)?;
-        self.set("block_count", blocks);
-        self.set("context_length", context);
-        self.set("embedding_length", width);
-        self.set_u32("feed_forward_length", feed_forward);
-        self.set("attention.head_count", heads);
-        self.set_u32("attention.head_count_kv", head_count_kv);
+        self.set(key::BLOCK_COUNT, blocks);
+        self.set(key::CONTEXT_LENGTH, context);
+        self.set(key::EMBEDDING_LENGTH, width);
+        self.set_u32(key::FEED_FORWARD_LENGTH, feed_forward);
+        self.set(key::ATTENTION_HEAD_COUNT, heads);
+        self.set_u32(key::ATTENTION_HEAD_COUNT_KV, head_count_kv);
         if config.bool("is_causal")? == Some(false) {
-            self.set("attention.causal", false);
+            self.set(key::ATTENTION_CAUSAL, false);
         }
         self.rope(config, rope)?;
         if let Some(sections) = rope.sections()? {
-            self.set("rope.dimension_sections", Array::from(&sections[..]));
+            self.set(key::ROPE_DIMENSION_SECTIONS, Array::from(&sections[..]));
         }
-        self.set_f32("rope.freq_base", rope_base);
-        self.set_f32("rope.freq_base_swa", rope.window_base(config)?);
-        self.set_f32("attention.layer_norm_rms_epsilon", config.f32(RMS_EPSILON)?);
-        self.set_f32("attention.layer_norm_epsilon", config.f32(EPSILON)?);
-        self.set_u32("expert_count", config.u32(EXPERT_COUNT)?);
-        self.set_u32("expert_used_count", config.u32(EXPERT_USED)?);
-        self.set_u32("expert_group_count", config.u32(&["n_group"])?);
-        self.set_u32("expert_group_used_count", config.u32(&["topk_group"])?);
-        self.set_u32("expert_gating_func", gating_function(config)?);
-        self.set_u32("attention.key_length", head_dim);
-        self.set_u32("attention.value_length", head_dim);
+        self.set_f32(key::ROPE_FREQ_BASE, rope_base);
+        self.set_f32(key::ROPE_FREQ_BASE_SWA, rope.window_base(config)?);
+        self.set_f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON, config.f32(RMS_EPSILON)?);
+        self.set_f32(key::ATTENTION_LAYER_NORM_EPSILON, config.f32(EPSILON)?);
+        self.set_u32(key::EXPERT_COUNT, config.u32(EXPERT_COUNT)?);
+        self.set_u32(key::EXPERT_USED_COUNT, config.u32(EXPERT_USED)?);
+        self.set_u32(key::EXPERT_GROUP_COUNT, config.u32(&["n_group"])?);
+        self.set_u32(key::EXPERT_GROUP_USED_COUNT, config.u32(&["topk_group"])?);
+        self.set_u32(key::EXPERT_GATING_FUNC, gating_function(config)?);
+        self.set_u32(key::ATTENTION_KEY_LENGTH, head_dim);
+        self.set_u32(key::ATTENTION_VALUE_LENGTH, head_dim);
         self.file_type();
         Ok(())
     }
@@ -175,14 +176,14 @@ impl<'m> Keys<'m> {
     pub fn unusual_rope(&mut self, config: &Config) -> Result<(), Error> {
         let rope = Rope::of(config)?;
         self.rope(config, &rope)?;
-        self.set_f32("rope.freq_base", rope.base.filter(|&base| base != DEFAULT_BASE));
+        self.set_f32(key::ROPE_FREQ_BASE, rope.base.filter(|&base| base != DEFAULT_BASE));
         Ok(())
     }
 
     /// That positions are not stretched, unless they are: of some families llama.cpp's converter
     /// writes so.
     pub fn else_not_stretched(&mut self) {
-        self.set_if_absent("rope.scaling.type", "none");
+        self.set_if_absent(key::ROPE_SCALING_TYPE, "none");
     }
 
     /// How rotary embedding is scaled.
@@ -190,14 +191,14 @@ impl<'m> Keys<'m> {
         let factor = rope.number("factor")?;
         match (rope.kind.as_deref(), factor) {
             (Some("linear"), Some(factor)) => {
-                self.set("rope.scaling.type", "linear");
-                self.set("rope.scaling.factor", factor);
+                self.set(key::ROPE_SCALING_TYPE, "linear");
+                self.set(key::ROPE_SCALING_FACTOR, factor);
             }
             (Some("yarn"), Some(factor)) => {
-                self.set("rope.scaling.type", "yarn");
-                self.set("rope.scaling.factor", factor);
+                self.set(key::ROPE_SCALING_TYPE, "yarn");
+                self.set(key::ROPE_SCALING_FACTOR, factor);
                 let original = rope.original_context()? as u32;
-                self.set("rope.scaling.original_context_length", original);
+                self.set(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH, original);
                 for (key, fields) in [
                     ("yarn_ext_factor", &["extrapolation_factor"][..]),
                     ("yarn_attn_factor", &["attention_factor", "attn_factor"]),
@@ -208,7 +209,7 @@ impl<'m> Keys<'m> {
                     self.set_f32(&format!("rope.scaling.{key}"), value.transpose()?);
                 }
             }
-            (Some("su" | "longrope"), _) => self.set("rope.scaling.type", "longrope"),
+            (Some("su" | "longrope"), _) => self.set(key::ROPE_SCALING_TYPE, "longrope"),
             // `llama3` and `proportional` are written as factors per frequency; the rest has no
             // key, and programs take the frequencies as they are.
             (None | Some("default" | "llama3" | "proportional" | "dynamic"), _) => {}

@@ -6,6 +6,7 @@ use gguf_pipeline::{Step, Tensor};
 
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{ExpertSlot, MappedTensor, Mapping, hparams};
+use crate::schema::key;
 
 /// The router, and the expert that is always asked, as DeepSeek's classes and those after them name
 /// them.
@@ -24,12 +25,12 @@ pub const WIDTH: &[&str] = &["moe_intermediate_size"];
 
 /// Keys of these classes, and the fields they come from.
 pub const ROUTED_FIELDS: &[(&str, &str)] = &[
-    ("expert_count", "n_routed_experts"),
-    ("expert_shared_count", "n_shared_experts"),
-    ("expert_group_count", "n_group"),
-    ("expert_group_used_count", "topk_group"),
-    ("expert_weights_scale", "routed_scaling_factor"),
-    ("leading_dense_block_count", "first_k_dense_replace"),
+    (key::EXPERT_COUNT, "n_routed_experts"),
+    (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+    (key::EXPERT_GROUP_COUNT, "n_group"),
+    (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+    (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+    (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
 ];
 
 /// Each expert's matrices as most families name them: foreign name of one, our name of all.

@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::export;
 use crate::convert::export::Exported;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 /// The field that counts them.
 pub const COUNT: &str = "num_nextn_predict_layers";
@@ -63,8 +64,8 @@ pub fn export(
     patterns: &[&str],
     field: &str,
 ) -> Option<Exported> {
-    let further = export::count(model, "nextn_predict_layers").unwrap_or(0);
-    let blocks = export::count(model, "block_count")?.checked_sub(further)?;
+    let further = export::count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
+    let blocks = export::count(model, key::BLOCK_COUNT)?.checked_sub(further)?;
     let names = tables.iter().copied().flatten().map(|(name, _)| format!("{name}.weight"));
     let in_layers = names.chain(patterns.iter().map(|name| (*name).to_owned()));
     let in_layers: Vec<String> = in_layers
@@ -74,7 +75,7 @@ pub fn export(
         exported
             .patterns(BESIDE.iter().map(|(name, _)| *name))
             .patterns(in_layers.iter().map(String::as_str))
-            .without(&["block_count"])
+            .without(&[key::BLOCK_COUNT])
             .set("num_hidden_layers", blocks)
             .set(field, further),
     )

@@ -12,10 +12,11 @@ use serde_json::{Map, Value, json};
 use crate::convert::Mapping;
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 /// How one vector is made of all, if the files beside the configuration say so.
 pub fn pooling_key(keys: &mut Keys, config: &Config) -> Result<(), Error> {
-    keys.set_u32("pooling_type", pooling(config)?);
+    keys.set_u32(key::POOLING_TYPE, pooling(config)?);
     Ok(())
 }
 
@@ -23,12 +24,12 @@ pub fn pooling_key(keys: &mut Keys, config: &Config) -> Result<(), Error> {
 pub fn classifier_pooling_key(keys: &mut Keys, config: &Config) {
     let stated = config.find(&["classifier_pooling"]).and_then(|(_, kind)| kind.as_str());
     let kind = KINDS.iter().find(|(_, mode, _)| stated == Some(mode));
-    keys.set_u32("classifier.pooling_type", kind.map(|(_, _, number)| *number));
+    keys.set_u32(key::CLASSIFIER_POOLING_TYPE, kind.map(|(_, _, number)| *number));
 }
 
 /// The field that leads to that key.
 pub fn classifier_pooling(model: &Model) -> Option<&'static str> {
-    let stated = count(model, "classifier.pooling_type")?;
+    let stated = count(model, key::CLASSIFIER_POOLING_TYPE)?;
     KINDS.iter().find(|(_, _, number)| u64::from(*number) == stated).map(|(_, mode, _)| *mode)
 }
 

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Exported, Mapping, export};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("transformer.wte", "token_embd"),
@@ -54,28 +55,28 @@ impl Converter for Dbrx {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("block_count", "n_layers"),
-            ("context_length", "max_seq_len"),
-            ("embedding_length", "d_model"),
-            ("attention.head_count", "n_heads"),
+            (key::BLOCK_COUNT, "n_layers"),
+            (key::CONTEXT_LENGTH, "max_seq_len"),
+            (key::EMBEDDING_LENGTH, "d_model"),
+            (key::ATTENTION_HEAD_COUNT, "n_heads"),
         ]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let [attention, network] = parts(config);
         let number = |config: &Config, field: &str| config.require_u32(&[field], "a size");
-        keys.set("block_count", number(config, "n_layers")?);
-        keys.set("context_length", number(config, "max_seq_len")?);
-        keys.set("embedding_length", number(config, "d_model")?);
-        keys.set("feed_forward_length", number(&network, "ffn_hidden_size")?);
-        keys.set("attention.head_count", number(config, "n_heads")?);
-        keys.set("attention.head_count_kv", number(&attention, "kv_n_heads")?);
-        keys.set_f32("rope.freq_base", attention.f32(&["rope_theta"])?);
-        keys.set_f32("attention.clamp_kqv", attention.f32(&["clip_qkv"])?);
-        keys.set("expert_count", number(&network, "moe_num_experts")?);
-        keys.set("expert_used_count", number(&network, "moe_top_k")?);
+        keys.set(key::BLOCK_COUNT, number(config, "n_layers")?);
+        keys.set(key::CONTEXT_LENGTH, number(config, "max_seq_len")?);
+        keys.set(key::EMBEDDING_LENGTH, number(config, "d_model")?);
+        keys.set(key::FEED_FORWARD_LENGTH, number(&network, "ffn_hidden_size")?);
+        keys.set(key::ATTENTION_HEAD_COUNT, number(config, "n_heads")?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, number(&attention, "kv_n_heads")?);
+        keys.set_f32(key::ROPE_FREQ_BASE, attention.f32(&["rope_theta"])?);
+        keys.set_f32(key::ATTENTION_CLAMP_KQV, attention.f32(&["clip_qkv"])?);
+        keys.set(key::EXPERT_COUNT, number(&network, "moe_num_experts")?);
+        keys.set(key::EXPERT_USED_COUNT, number(&network, "moe_top_k")?);
         // That of the class, which no field states.
-        keys.set("attention.layer_norm_epsilon", 1e-5f32);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
         keys.file_type();
         Ok(())
     }

@@ -3,12 +3,13 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "dbrx",
-    required: &[SIZES, TRANSFORMER, NORM, EXPERT_KEYS, &["attention.clamp_kqv"]],
-    optional: &[HEADS, &["rope.dimension_count", "rope.freq_base"]],
+    required: &[SIZES, TRANSFORMER, NORM, EXPERT_KEYS, &[key::ATTENTION_CLAMP_KQV]],
+    optional: &[HEADS, &[key::ROPE_DIMENSION_COUNT, key::ROPE_FREQ_BASE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

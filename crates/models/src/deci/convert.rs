@@ -11,6 +11,7 @@ use crate::convert::export::count;
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams};
+use crate::schema::key;
 
 const LINEAR: Table = &[("model.layers.{}.self_attn.linear_attn", "blk.{}.attn_output")];
 
@@ -50,7 +51,7 @@ impl Converter for Deci {
             None => {
                 keys.stated(config)?;
                 if let Some(heads) = listed_heads(config) {
-                    keys.set("attention.head_count_kv", Array::from(&heads[..]));
+                    keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
                 }
             }
             Some(layers) => {
@@ -59,23 +60,26 @@ impl Converter for Deci {
                         layers.iter().map(|layer| of(layer).try_into().unwrap_or(i32::MAX));
                     numbers.collect::<Vec<i32>>()
                 };
-                keys.set_f32("rope.freq_base", Rope::of(config)?.base);
-                keys.set("attention.head_count_kv", Array::from(&list(|layer| layer.heads_kv)[..]));
-                keys.set("attention.head_count", Array::from(&list(|layer| layer.heads)[..]));
-                keys.set("feed_forward_length", Array::from(&list(|layer| layer.width)[..]));
-                keys.set("block_count", hparams::block_count(config)?);
-                keys.set("context_length", hparams::context_length(config)?);
-                keys.set("embedding_length", hparams::width(config)?);
+                keys.set_f32(key::ROPE_FREQ_BASE, Rope::of(config)?.base);
+                keys.set(
+                    key::ATTENTION_HEAD_COUNT_KV,
+                    Array::from(&list(|layer| layer.heads_kv)[..]),
+                );
+                keys.set(key::ATTENTION_HEAD_COUNT, Array::from(&list(|layer| layer.heads)[..]));
+                keys.set(key::FEED_FORWARD_LENGTH, Array::from(&list(|layer| layer.width)[..]));
+                keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+                keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+                keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
                 let epsilon = config.require_f32(&["rms_norm_eps"], "what the norms add")?;
-                keys.set("attention.layer_norm_rms_epsilon", epsilon);
+                keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
                 let head_dim = hparams::width(config)? / hparams::head_count(config)?.max(1);
-                keys.set("attention.key_length", head_dim);
-                keys.set("attention.value_length", head_dim);
+                keys.set(key::ATTENTION_KEY_LENGTH, head_dim);
+                keys.set(key::ATTENTION_VALUE_LENGTH, head_dim);
                 keys.file_type();
             }
         }
         keys.vocab_size(config)?;
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         Ok(())
     }
 
@@ -113,18 +117,18 @@ impl Converter for Deci {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let blocks = count(model, "block_count")?.min(1 << 16);
+        let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let list = |key: &str| {
             let of_layer = |layer| hyper.u64_in(key, layer).unwrap_or(0);
             (0..blocks).map(of_layer).collect::<Vec<u64>>()
         };
         let heads_kv = list("attention.head_count_kv");
         if model.metadata().array("deci.attention.head_count").is_none() {
-            return Some(exported.without(&["attention.head_count_kv"]).set(HEADS, heads_kv));
+            return Some(exported.without(&[key::ATTENTION_HEAD_COUNT_KV]).set(HEADS, heads_kv));
         }
         let (all_heads, widths) = (list("attention.head_count"), list("feed_forward_length"));
         let heads = all_heads.iter().copied().max().filter(|&heads| heads > 0)?;
-        let width = count(model, "embedding_length")? as f64;
+        let width = count(model, key::EMBEDDING_LENGTH)? as f64;
         let kinds = all_heads.iter().zip(&heads_kv).zip(&widths).map(|((own, kv), ff)| {
             let in_group = (*kv > 0).then(|| heads / kv);
             let leads_back = |share: f64| {
@@ -141,10 +145,10 @@ impl Converter for Deci {
         Some(
             exported
                 .without(&[
-                    "attention.head_count",
-                    "attention.head_count_kv",
-                    "feed_forward_length",
-                    "attention.key_length",
+                    key::ATTENTION_HEAD_COUNT,
+                    key::ATTENTION_HEAD_COUNT_KV,
+                    key::FEED_FORWARD_LENGTH,
+                    key::ATTENTION_KEY_LENGTH,
                 ])
                 .set("num_attention_heads", heads)
                 .set(KINDS, kinds.collect::<Vec<_>>()),

@@ -6,6 +6,7 @@ use gguf_graph::{Pairs, ValueId};
 
 use crate::blocks::{Decoder, attend, decoder, network, normed};
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder { layer, ..Decoder::gated(builder, Pairs::Neighbours)? };
@@ -18,9 +19,9 @@ fn layer(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    if builder.size_in("attention.head_count", layer)? > 0 {
+    if builder.size_in(key::ATTENTION_HEAD_COUNT, layer)? > 0 {
         let input = normed(builder, x, "attn_norm", decoder);
-        let attended = if builder.size_in("attention.head_count_kv", layer)? > 0 {
+        let attended = if builder.size_in(key::ATTENTION_HEAD_COUNT_KV, layer)? > 0 {
             let attend = attend(builder, layer, decoder)?;
             (decoder.attention)(builder, input, layer, attend)?
         } else {
@@ -28,7 +29,7 @@ fn layer(
         };
         x = builder.add(x, attended);
     }
-    if builder.size_in("feed_forward_length", layer)? > 0 {
+    if builder.size_in(key::FEED_FORWARD_LENGTH, layer)? > 0 {
         let input = normed(builder, x, decoder.network_norm, decoder);
         let fed = network(builder, input, layer, decoder)?;
         x = builder.add(x, fed);

@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams, moe};
+use crate::schema::key;
 
 pub(crate) const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size", "intermediate_size"];
 
@@ -41,9 +42,9 @@ impl Converter for Deepseek {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "n_routed_experts"),
-            ("expert_shared_count", "n_shared_experts"),
-            ("leading_dense_block_count", "first_k_dense_replace"),
+            (key::EXPERT_COUNT, "n_routed_experts"),
+            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
         ]
     }
 
@@ -54,13 +55,13 @@ impl Converter for Deepseek {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         keys.else_not_stretched();
-        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
+        keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
         keys.vocab_size(config)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
-        keys.set("expert_weights_scale", 1.0f32);
-        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
+        keys.set(key::EXPERT_WEIGHTS_SCALE, 1.0f32);
+        keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?);
         Ok(())
     }
 
@@ -75,7 +76,7 @@ impl Converter for Deepseek {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = exported.patterns(moe::one_by_one()).set("norm_topk_prob", false);
-        Some(match export::count(model, "expert_gating_func") {
+        Some(match export::count(model, key::EXPERT_GATING_FUNC) {
             Some(_) => exported.set("scoring_func", "softmax"),
             None => exported,
         })

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) const FIRST_ATTENTION: &[Item] =
     &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM)];
@@ -10,8 +11,8 @@ pub(crate) const FIRST_ATTENTION: &[Item] =
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "deepseek",
     note: "The first generation, with attention as in llama.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
-    optional: &[HEADS, ROPE, ROUTED_KEYS, &["vocab_size"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
         Block {

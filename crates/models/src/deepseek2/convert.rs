@@ -11,6 +11,7 @@ use crate::convert::{
     Converter, Exported, MappedTensor, Mapping, VocabularyKind, export, hparams, moe, mtp,
 };
 use crate::deepseek::convert::EXPERT_WIDTH;
+use crate::schema::key;
 
 const DEEPSEEK2_CLASS: &str = "DeepseekV2ForCausalLM";
 
@@ -112,22 +113,22 @@ impl Converter for Deepseek2 {
 
 /// Whether the model is GLM 4.7 Flash: others have no layers that guess further tokens.
 fn is_glm(model: &Model) -> bool {
-    export::count(model, "nextn_predict_layers").is_some()
+    export::count(model, key::NEXTN_PREDICT_LAYERS).is_some()
 }
 
 const COMPRESSED_FIELDS: &[(&str, &str)] = &[
-    ("expert_count", "n_routed_experts"),
-    ("expert_shared_count", "n_shared_experts"),
-    ("expert_group_count", "n_group"),
-    ("expert_group_used_count", "topk_group"),
-    ("expert_weights_scale", "routed_scaling_factor"),
-    ("leading_dense_block_count", "first_k_dense_replace"),
-    ("attention.kv_lora_rank", "kv_lora_rank"),
-    ("attention.value_length_mla", "v_head_dim"),
-    ("rope.dimension_count", "qk_rope_head_dim"),
-    ("attention.indexer.head_count", "index_n_heads"),
-    ("attention.indexer.key_length", "index_head_dim"),
-    ("attention.indexer.top_k", "index_topk"),
+    (key::EXPERT_COUNT, "n_routed_experts"),
+    (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+    (key::EXPERT_GROUP_COUNT, "n_group"),
+    (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+    (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+    (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+    (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+    (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
+    (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
+    (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
+    (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
+    (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
 ];
 
 /// GLM 4.7 Flash, whose layers that guess further tokens come along.
@@ -181,8 +182,8 @@ impl Converter for Glm4MoeLite {
 pub(crate) fn further_keys(config: &Config, keys: &mut Keys, only_some: bool) -> Result<(), Error> {
     let further = config.u32(&[mtp::COUNT])?;
     let blocks = hparams::block_count(config)?.saturating_add(further.unwrap_or(0));
-    keys.set("block_count", blocks);
-    keys.set_u32("nextn_predict_layers", further.filter(|&further| further > 0 || !only_some));
+    keys.set(key::BLOCK_COUNT, blocks);
+    keys.set_u32(key::NEXTN_PREDICT_LAYERS, further.filter(|&further| further > 0 || !only_some));
     Ok(())
 }
 
@@ -195,12 +196,12 @@ pub(crate) fn special_with_further(config: &Config, name: &str) -> Result<Option
 }
 
 pub(crate) fn export_with_further(model: &Model, exported: Exported) -> Option<Exported> {
-    let further = export::count(model, "nextn_predict_layers");
-    let blocks = export::count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
+    let further = export::count(model, key::NEXTN_PREDICT_LAYERS);
+    let blocks = export::count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
     let (class, model_type) = (exported.class, exported.model_type);
     let exported = export(model, exported)?
         .class(class, model_type)
-        .without(&["block_count"])
+        .without(&[key::BLOCK_COUNT])
         .set("num_hidden_layers", blocks)
         .set_some(mtp::COUNT, further);
     Some(exported)
@@ -276,24 +277,24 @@ pub(crate) fn keys_of_width(
         None if has_experts => 0,
         None => hparams::block_count(config)?,
     };
-    keys.set("leading_dense_block_count", dense);
-    keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
-    keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
-    keys.set("attention.kv_lora_rank", widths.rank);
-    keys.set("attention.key_length", widths.rank.saturating_add(widths.rotated));
-    keys.set("attention.value_length", widths.rank);
-    keys.set("attention.key_length_mla", widths.fixed.saturating_add(widths.rotated));
-    keys.set("attention.value_length_mla", widths.value);
-    keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
-    keys.set("expert_shared_count", config.u32(&["n_shared_experts"])?.unwrap_or(0));
-    keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+    keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense);
+    keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
+    keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
+    keys.set(key::ATTENTION_KV_LORA_RANK, widths.rank);
+    keys.set(key::ATTENTION_KEY_LENGTH, widths.rank.saturating_add(widths.rotated));
+    keys.set(key::ATTENTION_VALUE_LENGTH, widths.rank);
+    keys.set(key::ATTENTION_KEY_LENGTH_MLA, widths.fixed.saturating_add(widths.rotated));
+    keys.set(key::ATTENTION_VALUE_LENGTH_MLA, widths.value);
+    keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
+    keys.set(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?.unwrap_or(0));
+    keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
     if config.bool("norm_topk_prob")? == Some(true) {
-        keys.set("expert_weights_norm", true);
+        keys.set(key::EXPERT_WEIGHTS_NORM, true);
     }
-    keys.set("rope.dimension_count", widths.rotated);
+    keys.set(key::ROPE_DIMENSION_COUNT, widths.rotated);
     // A tenth of what the key says elsewhere: programs know this of the architecture.
     let scale = Rope::of(config)?.f64("mscale_all_dim")?;
-    keys.set_f32("rope.scaling.yarn_log_multiplier", scale.map(|scale| (0.1 * scale) as f32));
+    keys.set_f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER, scale.map(|scale| (0.1 * scale) as f32));
     Ok(())
 }
 
@@ -336,7 +337,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .patterns([moe::ROUTER_BIAS, KEYS_AND_VALUES])
         .patterns(moe::one_by_one())
         // One head that all share, as wide as what is compressed.
-        .without(&["attention.head_count_kv", "attention.key_length"])
+        .without(&[key::ATTENTION_HEAD_COUNT_KV, key::ATTENTION_KEY_LENGTH])
         .set("num_key_value_heads", number("attention.head_count")?)
         .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rotated)?)
         // Without one, queries are not compressed; the class has a default.

@@ -8,6 +8,7 @@ use crate::blocks::{
     Attend, Decoder, Heads, attend_to, attention_output, decoder, sharper, turned,
 };
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// Tokens of GLM 4.7 Flash.
 const GLM_VOCABULARY: u64 = 154_880;
@@ -34,8 +35,8 @@ pub(crate) fn scale(builder: &Builder<'_>) -> Result<f32, Finding> {
 /// Whether a model without a key for its gate has that of DeepSeek 3: if it has the bias of its
 /// choice, or is GLM 4.7 Flash. (llama.cpp looks for the latter only.)
 fn has_sigmoid(builder: &Builder<'_>) -> Result<bool, Finding> {
-    let first = builder.hyper.u64("leading_dense_block_count")?;
-    let layers = builder.hyper.u64("block_count")?;
+    let first = builder.hyper.u64(key::LEADING_DENSE_BLOCK_COUNT)?;
+    let layers = builder.hyper.u64(key::BLOCK_COUNT)?;
     let is_glm =
         matches!(layers, 47 | 48) && builder.extent("token_embd.weight", 1) == GLM_VOCABULARY;
     Ok(is_glm || builder.has(&format!("blk.{first}.exp_probs_b.bias")))
@@ -46,12 +47,12 @@ fn has_sigmoid(builder: &Builder<'_>) -> Result<bool, Finding> {
 pub(crate) fn sharpen(builder: &Builder<'_>, rotation: &mut Rotation) -> Result<f32, Finding> {
     let Stretch::Yarn { factor, .. } = rotation.stretch else { return Ok(1.0) };
     // The key holds a tenth, for this architecture only.
-    let by = 10.0 * builder.hyper.f32("rope.scaling.yarn_log_multiplier")?;
+    let by = 10.0 * builder.hyper.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
     if by == 0.0 {
         return Ok(1.0);
     }
-    if builder.stated("rope.scaling.yarn_attn_factor")?.is_none() {
-        rotation.magnitude = builder.hyper.f32("rope.scaling.attn_factor")?;
+    if builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.is_none() {
+        rotation.magnitude = builder.hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
     }
     Ok(sharper(factor, by).powi(2))
 }
@@ -78,9 +79,9 @@ impl Widths {
             builder.size(name)
         };
         Ok(Self {
-            rank: builder.size("attention.kv_lora_rank")?,
+            rank: builder.size(key::ATTENTION_KV_LORA_RANK)?,
             key: either(builder, "attention.key_length")?,
-            rotated: builder.size("rope.dimension_count")?,
+            rotated: builder.size(key::ROPE_DIMENSION_COUNT)?,
             value: either(builder, "attention.value_length")?,
         })
     }
@@ -88,10 +89,10 @@ impl Widths {
     /// Those of layers with a window, in models that have others there.
     pub fn of_window(builder: &Builder<'_>) -> Result<Self, Finding> {
         Ok(Self {
-            rank: builder.size("attention.kv_lora_rank_swa")?,
-            key: builder.size("attention.key_length_mla_swa")?,
-            rotated: builder.size("rope.dimension_count")?,
-            value: builder.size("attention.value_length_mla_swa")?,
+            rank: builder.size(key::ATTENTION_KV_LORA_RANK_SWA)?,
+            key: builder.size(key::ATTENTION_KEY_LENGTH_MLA_SWA)?,
+            rotated: builder.size(key::ROPE_DIMENSION_COUNT)?,
+            value: builder.size(key::ATTENTION_VALUE_LENGTH_MLA_SWA)?,
         })
     }
 
@@ -231,10 +232,10 @@ fn rotate(
 
 /// Queries sharpened with the position, in models that do so.
 fn temper(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
-    let scale = builder.known("attention.temperature_scale")?.unwrap_or(0.0);
+    let scale = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(0.0);
     if scale == 0.0 {
         return Ok(x);
     }
-    let length = builder.size("attention.temperature_length")?;
+    let length = builder.size(key::ATTENTION_TEMPERATURE_LENGTH)?;
     Ok(builder.op(Op::ScaleByPosition { x, offset: 0, length, scale }))
 }

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) const ATTENTION: &[Item] = &[
     All(ATTN_NORM),
@@ -57,25 +58,25 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         EXPERT_KEYS,
-        &["attention.kv_lora_rank", "expert_feed_forward_length", "expert_shared_count"],
+        &[key::ATTENTION_KV_LORA_RANK, key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_SHARED_COUNT],
     ],
     optional: &[
         HEADS,
         ROPE,
         &[
-            "vocab_size",
-            "leading_dense_block_count",
-            "attention.q_lora_rank",
-            "attention.key_length_mla",
-            "attention.value_length_mla",
-            "expert_weights_scale",
-            "expert_weights_norm",
-            "expert_gating_func",
-            "expert_group_count",
-            "expert_group_used_count",
-            "nextn_predict_layers",
-            "attention.temperature_scale",
-            "attention.temperature_length",
+            key::VOCAB_SIZE,
+            key::LEADING_DENSE_BLOCK_COUNT,
+            key::ATTENTION_Q_LORA_RANK,
+            key::ATTENTION_KEY_LENGTH_MLA,
+            key::ATTENTION_VALUE_LENGTH_MLA,
+            key::EXPERT_WEIGHTS_SCALE,
+            key::EXPERT_WEIGHTS_NORM,
+            key::EXPERT_GATING_FUNC,
+            key::EXPERT_GROUP_COUNT,
+            key::EXPERT_GROUP_USED_COUNT,
+            key::NEXTN_PREDICT_LAYERS,
+            key::ATTENTION_TEMPERATURE_SCALE,
+            key::ATTENTION_TEMPERATURE_LENGTH,
         ],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

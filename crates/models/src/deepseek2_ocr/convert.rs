@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+use crate::schema::key;
 
 const WINDOW: &[&str] = &["sliding_window_size", "sliding_window"];
 
@@ -56,19 +57,19 @@ impl Converter for Deepseek2Ocr {
             None if has_experts => 0,
             None => hparams::block_count(config)?,
         };
-        keys.set("leading_dense_block_count", dense);
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense);
         keys.vocab_size(config)?;
-        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
+        keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
         let width = config.u32(&["moe_intermediate_size", "intermediate_size"])?;
-        keys.set_u32("expert_feed_forward_length", width);
-        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
-        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, width);
+        keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?);
+        keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
         if config.bool("norm_topk_prob")? == Some(true) {
-            keys.set("expert_weights_norm", true);
+            keys.set(key::EXPERT_WEIGHTS_NORM, true);
         }
-        keys.set_u32("rope.dimension_count", config.u32(&["qk_rope_head_dim"])?);
+        keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&["qk_rope_head_dim"])?);
         let windows = config.u32(&WINDOW[..1])?.or(config.u32(&WINDOW[1..])?);
-        keys.set_u32("attention.sliding_window", windows.filter(|&window| window > 0));
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, windows.filter(|&window| window > 0));
         Ok(())
     }
 
@@ -81,7 +82,7 @@ impl Converter for Deepseek2Ocr {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let function = match export::count(model, "expert_gating_func") {
+        let function = match export::count(model, key::EXPERT_GATING_FUNC) {
             Some(1) => Some("softmax"),
             Some(2) => Some("sigmoid"),
             _ => None,

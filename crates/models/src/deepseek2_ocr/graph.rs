@@ -6,6 +6,7 @@ use gguf_graph::{Factors, Mask, Pairs, Rotation, Stretch};
 
 use crate::blocks::{Decoder, Heads, attention, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// DeepSeek's OCR: heads rotate whole, whatever the key says. The window of those that have one spares
 /// what is read first, which no mask here tells: all is looked at.
@@ -14,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         pairs: Pairs::Halves,
         start: 0,
         count: Heads::of(builder, 0)?.key_len,
-        base: builder.hyper.f32("rope.freq_base")?,
+        base: builder.hyper.f32(key::ROPE_FREQ_BASE)?,
         stretch: Stretch::None,
         magnitude: 1.0,
         factors: Factors::None,

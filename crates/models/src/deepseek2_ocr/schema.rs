@@ -3,14 +3,15 @@
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const OCR_ATTENTION: &[Item] = &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "deepseek2-ocr",
     note: "As deepseek2, with attention as in llama.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
-    optional: &[HEADS, ROPE, ROUTED_KEYS, &["vocab_size", "attention.sliding_window"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &[key::VOCAB_SIZE, key::ATTENTION_SLIDING_WINDOW]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
         Block {

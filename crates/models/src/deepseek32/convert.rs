@@ -12,6 +12,7 @@ use crate::deepseek2::convert::{
     ATTENTION, Deepseek2, complete_with_gate, export_with_further, further_keys,
     special_with_further,
 };
+use crate::schema::key;
 
 /// DeepSeek 3.2: an indexer chooses the tokens that are attended to.
 pub(crate) struct Deepseek32;
@@ -65,8 +66,8 @@ pub(crate) const INDEXER: Table = &[
 
 pub(crate) fn indexer_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let number = |field| config.require_u32(&[field], "the indexer's size");
-    keys.set("attention.indexer.head_count", number("index_n_heads")?);
-    keys.set("attention.indexer.key_length", number("index_head_dim")?);
-    keys.set("attention.indexer.top_k", number("index_topk")?);
+    keys.set(key::ATTENTION_INDEXER_HEAD_COUNT, number("index_n_heads")?);
+    keys.set(key::ATTENTION_INDEXER_KEY_LENGTH, number("index_head_dim")?);
+    keys.set(key::ATTENTION_INDEXER_TOP_K, number("index_topk")?);
     Ok(())
 }

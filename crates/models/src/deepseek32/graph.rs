@@ -7,6 +7,7 @@ use crate::blocks::{Attend, Decoder, embedding, finish, layer_of, layers, turned
 use crate::deepseek2;
 use crate::deepseek2::graph::Widths;
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// DeepSeek 3.2: halves of the indexer's heads rotate together, of the others neighbours.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -68,8 +69,8 @@ impl Indexer {
         compressed: ValueId,
         attend: &Attend,
     ) -> Result<Among, Finding> {
-        let heads = builder.size("attention.indexer.head_count")?;
-        let len = builder.size("attention.indexer.key_length")?;
+        let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
+        let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
         let query = builder.product(compressed, "indexer.attn_q_b")?;
         let key = builder.product(x, "indexer.attn_k")?;
         let norm = Norm { kind: NormKind::Variance, epsilon: self.epsilon };
@@ -80,7 +81,7 @@ impl Indexer {
         let [query, key] =
             [(query, heads), (key, 1)].map(|(x, heads)| turned(builder, x, heads, &rotation));
         let weights = Some(builder.product(x, "indexer.proj")?);
-        let count = builder.size("attention.indexer.top_k")?;
+        let count = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
         let state = builder.state(State::cache(len, 0));
         let (together, block, local) = (false, 1, 0);
         let choose = Choose { query, key, weights, heads, together, count, block, local, state };

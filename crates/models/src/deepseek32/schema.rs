@@ -5,6 +5,7 @@ use crate::deepseek2::schema::{ATTENTION, EXPERT_FFN};
 use crate::schema::architecture::Item::{All, Maybe, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) const INDEXER: &[Item] = &[
     Required("indexer.attn_q_b.weight", "q_rank, index_heads*index_dim"),
@@ -15,10 +16,10 @@ pub(crate) const INDEXER: &[Item] = &[
 ];
 
 pub(crate) const INDEXER_KEYS: &[&str] = &[
-    "attention.indexer.head_count",
-    "attention.indexer.key_length",
-    "attention.indexer.top_k",
-    "attention.q_lora_rank",
+    key::ATTENTION_INDEXER_HEAD_COUNT,
+    key::ATTENTION_INDEXER_KEY_LENGTH,
+    key::ATTENTION_INDEXER_TOP_K,
+    key::ATTENTION_Q_LORA_RANK,
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -29,7 +30,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         EXPERT_KEYS,
-        &["attention.kv_lora_rank", "expert_feed_forward_length", "expert_shared_count"],
+        &[key::ATTENTION_KV_LORA_RANK, key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_SHARED_COUNT],
         INDEXER_KEYS,
     ],
     optional: deepseek2::schema::SCHEMA.optional,

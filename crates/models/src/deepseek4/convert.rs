@@ -11,6 +11,7 @@ use crate::convert::draft::signed;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Exported, Mapping, draft, hparams, moe};
+use crate::schema::key;
 use crate::{deepseek32, hy_v4};
 
 pub(crate) const NAMES: Table = &[
@@ -137,15 +138,15 @@ impl Converter for Deepseek4 {
             OUTPUT[1],
             STREAMS[0],
             STREAMS[1],
-            ("expert_count", "n_routed_experts"),
-            ("expert_weights_scale", "routed_scaling_factor"),
-            ("expert_weights_norm", NORMALIZED),
-            ("attention.indexer.head_count", "index_n_heads"),
-            ("attention.indexer.key_length", "index_head_dim"),
-            ("attention.indexer.top_k", "index_topk"),
-            ("attention.compress_rope_freq_base", COMPRESSED_BASE),
-            ("hyper_connection.epsilon", "hc_eps"),
-            ("hash_layer_count", HASHED),
+            (key::EXPERT_COUNT, "n_routed_experts"),
+            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+            (key::EXPERT_WEIGHTS_NORM, NORMALIZED),
+            (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
+            (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
+            (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
+            (key::ATTENTION_COMPRESS_ROPE_FREQ_BASE, COMPRESSED_BASE),
+            (key::HYPER_CONNECTION_EPSILON, "hc_eps"),
+            (key::HASH_LAYER_COUNT, HASHED),
         ]
     }
 
@@ -158,7 +159,7 @@ impl Converter for Deepseek4 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys_with(config, keys, &ratios(config)?, hashed(config)?)?;
         let streams = config.require_u32(&[STREAMS[0].1], "streams of the residual")?;
-        keys.set("embedding_length_out", hparams::width(config)?.saturating_mul(streams));
+        keys.set(key::EMBEDDING_LENGTH_OUT, hparams::width(config)?.saturating_mul(streams));
         Ok(())
     }
 
@@ -185,7 +186,7 @@ impl Converter for Deepseek4 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = export(model, exported)?;
-        let ratios = draft::numbers(model, "attention.compress_ratios")?;
+        let ratios = draft::numbers(model, key::ATTENTION_COMPRESS_RATIOS)?;
         Some(exported.set(RATIOS, ratios))
     }
 }
@@ -316,21 +317,21 @@ pub(crate) fn keys_with(
     };
     set(keys, &FIRST)?;
     let scale = config.require_f32(&["routed_scaling_factor"], "the factor of experts")?;
-    keys.set("expert_weights_scale", scale);
-    keys.set("expert_weights_norm", config.bool(NORMALIZED)?.unwrap_or(true));
+    keys.set(key::EXPERT_WEIGHTS_SCALE, scale);
+    keys.set(key::EXPERT_WEIGHTS_NORM, config.bool(NORMALIZED)?.unwrap_or(true));
     let limit = config.require_f32(&[LIMIT], "the bound of experts' activation")?;
     let limits = vec![limit; hparams::block_count(config)? as usize];
-    keys.set("swiglu_clamp_exp", Array::from(&limits[..]));
-    keys.set("swiglu_clamp_shexp", Array::from(&limits[..]));
+    keys.set(key::SWIGLU_CLAMP_EXP, Array::from(&limits[..]));
+    keys.set(key::SWIGLU_CLAMP_SHEXP, Array::from(&limits[..]));
     deepseek32::convert::indexer_keys(config, keys)?;
     set(keys, &OUTPUT)?;
-    keys.set("attention.compress_ratios", Array::from(ratios));
+    keys.set(key::ATTENTION_COMPRESS_RATIOS, Array::from(ratios));
     let base = config.require_f32(&[COMPRESSED_BASE], "the base frequency of compressed tokens")?;
-    keys.set("attention.compress_rope_freq_base", base);
+    keys.set(key::ATTENTION_COMPRESS_ROPE_FREQ_BASE, base);
     set(keys, &STREAMS)?;
     let epsilon = config.require_f32(&["hc_eps"], "what mixing streams adds")?;
-    keys.set("hyper_connection.epsilon", epsilon);
-    keys.set("hash_layer_count", hashed);
+    keys.set(key::HYPER_CONNECTION_EPSILON, epsilon);
+    keys.set(key::HASH_LAYER_COUNT, hashed);
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::blocks::{
 };
 use crate::deepseek2;
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder::gated(builder, Pairs::Neighbours)?;
@@ -36,7 +37,7 @@ fn attention(
     let mut attend = attend(builder, layer, decoder)?;
     let Heads { heads, key_len, .. } = attend.heads;
     attend.heads = Heads { heads_kv: 1, value_len: key_len, ..attend.heads };
-    let block = builder.listed("attention.compress_ratios", layer)?;
+    let block = builder.listed(key::ATTENTION_COMPRESS_RATIOS, layer)?;
     attend.rotation = rotation(builder, block, decoder)?;
     let rotation = of_heads(&attend.rotation, key_len);
     let compressed = deepseek2::graph::compressed_queries(builder, x, &attend)?;
@@ -68,7 +69,7 @@ fn rotation(
     if block == 0 {
         return Ok(Some(rotation.plain()));
     }
-    let base = builder.hyper.f32("attention.compress_rope_freq_base")?;
+    let base = builder.hyper.f32(key::ATTENTION_COMPRESS_ROPE_FREQ_BASE)?;
     Ok(Some(Rotation { base, magnitude: 1.0, ..rotation }))
 }
 
@@ -131,9 +132,9 @@ fn choose(
     block: u32,
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
-    let heads = builder.size("attention.indexer.head_count")?;
-    let len = builder.size("attention.indexer.key_length")?;
-    let count = builder.size("attention.indexer.top_k")?;
+    let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
+    let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
+    let count = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
     let query = builder.product(compressed, "indexer.attn_q_b")?;
     let query = turned(builder, query, heads, &of_heads(&attend.rotation, len));
     let key = compress(builder, x, "indexer_compressor", len, block, attend)?;

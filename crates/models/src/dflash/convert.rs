@@ -16,6 +16,7 @@ use crate::convert::{
     Converter, Draft, Exported, Mapping, Values, draft, export, hparams, sliding_window, target,
     tensor_names,
 };
+use crate::schema::key;
 
 /// Names without `model.`, which these checkpoints lack or have.
 pub(crate) const NAMES: Table = &[
@@ -107,7 +108,7 @@ impl Converter for Dflash {
 
     fn trailing_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         if let Some(token) = own(config).u32(&[MASK])? {
-            keys.set_whole("tokenizer.ggml.mask_token_id", token);
+            keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         }
         Ok(())
     }
@@ -256,9 +257,9 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
     let own = own(config);
     if let Some(rotated) = hparams::stated_rotated_dims(config)? {
-        keys.set("rope.dimension_count", rotated);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
     }
-    keys.set_f32("attention.value_scale", own.f32(&["attention_value_scale"])?);
+    keys.set_f32(key::ATTENTION_VALUE_SCALE, own.f32(&["attention_value_scale"])?);
     let block = own.u32(&[BLOCK])?.or(config.u32(&[BLOCK])?).unwrap_or(16);
     keys.set(BLOCK, block);
     if own.find(&[SECOND[0].1]).is_some() {
@@ -267,10 +268,10 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
         }
     }
     let either = |field: &str| Ok::<_, Error>(own.f32(&[field])?.or(config.f32(&[field])?));
-    keys.set_f32("logit_scale", either("output_multiplier")?);
+    keys.set_f32(key::LOGIT_SCALE, either("output_multiplier")?);
     let cap = either("final_logit_softcapping")?.filter(|&cap| cap > 0.0);
-    keys.set_f32("final_logit_softcapping", cap);
-    keys.set_f32("embedding_scale", either("input_embedding_scale")?);
+    keys.set_f32(key::FINAL_LOGIT_SOFTCAPPING, cap);
+    keys.set_f32(key::EMBEDDING_SCALE, either("input_embedding_scale")?);
     let read = match own.u32s(READ)? {
         Some(read) => Some(read),
         None => config.u32s(READ)?,
@@ -278,7 +279,7 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if let Some(read) = read.filter(|read| !read.is_empty()) {
         let behind: Vec<i32> =
             read.into_iter().map(|layer| draft::signed(layer.saturating_add(1))).collect();
-        keys.set("target_layers", Array::from(&behind[..]));
+        keys.set(key::TARGET_LAYERS, Array::from(&behind[..]));
     }
     window(config, &own, keys)?;
     let is_causal = match config.bool("is_causal")? {
@@ -286,12 +287,12 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
         None => own.bool("causal")?,
     };
     if let Some(is_causal) = is_causal {
-        keys.set("attention.causal", is_causal);
+        keys.set(key::ATTENTION_CAUSAL, is_causal);
     }
     if turns_by_sections(&config.part(target::FIELD)) {
         // A draft counts tokens only.
         let half = draft::signed(hparams::head_dim(config)? / 2);
-        keys.set("rope.dimension_sections", Array::from(&[half, 0, 0, 0][..]));
+        keys.set(key::ROPE_DIMENSION_SECTIONS, Array::from(&[half, 0, 0, 0][..]));
     }
     Ok(())
 }
@@ -310,8 +311,8 @@ fn window(config: &Config, own: &Config, keys: &mut Keys) -> Result<(), Error> {
         }
         false => kinds(config),
     };
-    keys.set("attention.sliding_window", length);
-    keys.set("attention.sliding_window_pattern", Array::from(&flags[..]));
+    keys.set(key::ATTENTION_SLIDING_WINDOW, length);
+    keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&flags[..]));
     Ok(())
 }
 
@@ -369,7 +370,7 @@ fn export(model: &Model, mut exported: Exported) -> Option<Exported> {
         }
     }
     let mut own = json!({BLOCK: count(model, BLOCK)});
-    if let Some(read) = draft::numbers(model, "target_layers") {
+    if let Some(read) = draft::numbers(model, key::TARGET_LAYERS) {
         own[READ] = read.iter().map(|layer| layer - 1).collect();
     }
     for (key, field) in SECOND {
@@ -392,10 +393,10 @@ fn export(model: &Model, mut exported: Exported) -> Option<Exported> {
     }
     let mut exported = exported
         .patterns(PARAMETERS.map(|(name, _)| name))
-        .without(&["attention.sliding_window"])
+        .without(&[key::ATTENTION_SLIDING_WINDOW])
         .set_some("is_causal", metadata.bool("dflash.attention.causal"))
         .set_some("partial_rotary_factor", export::rotated_share(model));
-    if let Some(length) = count(model, "attention.sliding_window") {
+    if let Some(length) = count(model, key::ATTENTION_SLIDING_WINDOW) {
         exported = exported.set("sliding_window", length).set("use_sliding_window", true);
         exported = sliding_window::export_of_pattern(model, exported);
     }

@@ -13,6 +13,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, renamed};
 use crate::convert::{Converter, Draft, Exported, Mapping, draft, hparams};
 use crate::deepseek4::convert::{Deepseek4, HASHED, NAMES, PARAMETERS, export, keys_with, special};
+use crate::schema::key;
 use crate::{deepseek4, hy_v4};
 
 /// What a draft has beside layers, behind the number of the layer that it stands in.
@@ -68,12 +69,12 @@ impl Converter for Dspark {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let ratios = vec![0; hparams::block_count(config)? as usize];
         keys_with(config, keys, &ratios, 0)?;
-        keys.set("block_size", config.require_u32(&["dspark_block_size"], "tokens of a guess")?);
+        keys.set(key::BLOCK_SIZE, config.require_u32(&["dspark_block_size"], "tokens of a guess")?);
         let read =
             config.u32s(READ)?.ok_or_else(|| config.missing(READ, "layers that are read"))?;
         let behind: Vec<i32> =
             read.into_iter().map(|layer| signed(layer.saturating_add(1))).collect();
-        keys.set("target_layers", Array::from(&behind[..]));
+        keys.set(key::TARGET_LAYERS, Array::from(&behind[..]));
         Ok(())
     }
 
@@ -81,7 +82,7 @@ impl Converter for Dspark {
         let token = config.u32(&[MASK])?;
         let token =
             token.ok_or_else(|| config.missing(MASK, "the token that stands for a guess"))?;
-        keys.set_whole("tokenizer.ggml.mask_token_id", token);
+        keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         Ok(())
     }
 
@@ -110,7 +111,7 @@ impl Converter for Dspark {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        number(model, "hyper_connection.count")?;
+        number(model, key::HYPER_CONNECTION_COUNT)?;
         let mut exported = export(model, exported)?;
         exported.patterns.retain(|pattern| pattern.starts_with("layers."));
         for pattern in &mut exported.patterns {
@@ -120,13 +121,13 @@ impl Converter for Dspark {
         let heads = PARAMETERS.iter().filter(|(name, _)| !name.contains("{}"));
         let heads = heads.map(|(name, _)| format!("{FURTHER}0.{name}"));
         let names: Vec<String> = beside.chain(heads).collect();
-        let read = draft::numbers(model, "target_layers")?;
+        let read = draft::numbers(model, key::TARGET_LAYERS)?;
         let read: Vec<i64> = read.into_iter().map(|layer| layer - 1).collect();
         Some(
             exported
                 .patterns(names.iter().map(String::as_str))
                 .set(READ, read)
-                .set_some("dspark_block_size", count(model, "block_size"))
+                .set_some("dspark_block_size", count(model, key::BLOCK_SIZE))
                 .set_some(MASK, model.metadata().u64("tokenizer.ggml.mask_token_id")),
         )
     }

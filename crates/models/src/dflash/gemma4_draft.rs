@@ -11,6 +11,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Exported, ExtraTensors, Mapping, hparams};
 use crate::gemma4::convert::PARAMETERS_OF_ROPE;
+use crate::schema::key;
 use crate::{dflash, gemma2, gemma4};
 
 const LAYER_SCALE: &str = "layers.{}.layer_scalar";
@@ -92,7 +93,7 @@ impl Converter for Dspark {
             Some(token) => token,
             None => return Err(config.missing(MASK, "the token that stands for a guess")),
         };
-        keys.set_whole("tokenizer.ggml.mask_token_id", token);
+        keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         Ok(())
     }
 
@@ -119,14 +120,14 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     dflash::convert::keys(config, keys)?;
     let width = wide_head(config)?;
     let heads = config.require_u32(&["num_global_key_value_heads"], "heads of keys")?;
-    keys.set("attention.head_count_kv", heads);
-    keys.set("attention.key_length", width);
-    keys.set("attention.value_length", width);
-    keys.set("rope.dimension_count", width);
-    keys.set("embedding_scale", f64::from(hparams::width(config)?).sqrt() as f32);
-    keys.set("attention.scale", 1.0f32);
-    keys.set("hidden_activation", "gelu_pytorch_tanh");
-    keys.set("sample_from_anchor", config.bool("sample_from_anchor")?.unwrap_or(true));
+    keys.set(key::ATTENTION_HEAD_COUNT_KV, heads);
+    keys.set(key::ATTENTION_KEY_LENGTH, width);
+    keys.set(key::ATTENTION_VALUE_LENGTH, width);
+    keys.set(key::ROPE_DIMENSION_COUNT, width);
+    keys.set(key::EMBEDDING_SCALE, f64::from(hparams::width(config)?).sqrt() as f32);
+    keys.set(key::ATTENTION_SCALE, 1.0f32);
+    keys.set(key::HIDDEN_ACTIVATION, "gelu_pytorch_tanh");
+    keys.set(key::SAMPLE_FROM_ANCHOR, config.bool("sample_from_anchor")?.unwrap_or(true));
     keys.set(
         dflash::convert::CONFIDENCE,
         config.bool(dflash::convert::CONFIDENCE)?.unwrap_or(false),

@@ -9,6 +9,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
 use crate::convert::{Converter, Draft, Exported, Mapping, draft};
 use crate::dflash;
 use crate::muse_glimmer::convert::{KINDS, windowed};
+use crate::schema::key;
 
 /// Its draft, which reads as DFlash does.
 pub(crate) struct Assistant;
@@ -37,7 +38,7 @@ impl Converter for Assistant {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.set(
-            "block_size",
+            key::BLOCK_SIZE,
             config.require_u32(&["block_size"], "tokens that are guessed at once")?,
         );
         const READ: &str = "target_layer_ids";
@@ -46,18 +47,18 @@ impl Converter for Assistant {
             read.ok_or_else(|| config.missing(READ, "layers of the target that are read"))?;
         let behind: Vec<i32> =
             read.into_iter().map(|layer| draft::signed(layer.saturating_add(1))).collect();
-        keys.set("target_layers", Array::from(&behind[..]));
+        keys.set(key::TARGET_LAYERS, Array::from(&behind[..]));
         let window = config.u32(&["sliding_window"])?.filter(|&window| window > 0);
         if let Some(window) = window.filter(|_| config.find(&[KINDS]).is_some()) {
-            keys.set("attention.sliding_window", window);
-            keys.set("attention.sliding_window_pattern", Array::from(&windowed(config)?[..]));
+            keys.set(key::ATTENTION_SLIDING_WINDOW, window);
+            keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&windowed(config)?[..]));
         }
         Ok(())
     }
 
     fn trailing_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         if let Some(token) = config.u32(&["mask_token_id"])? {
-            keys.set_whole("tokenizer.ggml.mask_token_id", token);
+            keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+use crate::schema::key;
 
 pub(crate) struct Dots1;
 
@@ -50,11 +51,11 @@ impl Converter for Dots1 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
-        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
-        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
-        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
-        keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
+        keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
+        keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?);
+        keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
+        keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
         Ok(())
     }
 
@@ -73,7 +74,7 @@ pub(crate) fn export_of_routed(model: &Model, exported: Exported) -> Exported {
     let architecture = metadata.architecture().unwrap_or_default();
     let norm = metadata.bool(&format!("{architecture}.expert_weights_norm"));
     let exported = exported.patterns([moe::ROUTER_BIAS]).patterns(moe::one_by_one());
-    match export::count(model, "expert_gating_func") {
+    match export::count(model, key::EXPERT_GATING_FUNC) {
         Some(2) => exported.set("scoring_func", "sigmoid"),
         Some(1) => exported.set("scoring_func", "softmax"),
         _ => exported,

@@ -3,13 +3,14 @@
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) const ATTENTION: &[Item] =
     &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "dots1",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_shared_count"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
     optional: &[HEADS, ROPE, WINDOW, ROUTED_KEYS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[

@@ -15,6 +15,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, moe, mtp};
 use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
 use crate::deepseek32::convert::INDEXER;
+use crate::schema::key;
 use crate::{deepseek2, deepseek32};
 
 const NAMES: Table = &[
@@ -74,21 +75,21 @@ impl Converter for Dots3Note {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "n_routed_experts"),
-            ("expert_shared_count", "n_shared_experts"),
-            ("expert_weights_scale", "routed_scaling_factor"),
-            ("leading_dense_block_count", "first_k_dense_replace"),
-            ("attention.kv_lora_rank", "kv_lora_rank"),
-            ("attention.kv_lora_rank_swa", "swa_kv_lora_rank"),
-            ("attention.value_length_mla", "v_head_dim"),
-            ("attention.value_length_mla_swa", "swa_v_head_dim"),
-            ("attention.key_length_mla_swa", "swa_head_dim"),
-            ("rope.dimension_count", "qk_rope_head_dim"),
-            ("attention.sliding_window", "sliding_window_size"),
-            ("attention.indexer.head_count", "index_n_heads"),
-            ("attention.indexer.key_length", "index_head_dim"),
-            ("attention.indexer.top_k", "index_topk"),
-            ("rope.freq_base_swa", "swa_rope_theta"),
+            (key::EXPERT_COUNT, "n_routed_experts"),
+            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+            (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+            (key::ATTENTION_KV_LORA_RANK_SWA, "swa_kv_lora_rank"),
+            (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
+            (key::ATTENTION_VALUE_LENGTH_MLA_SWA, "swa_v_head_dim"),
+            (key::ATTENTION_KEY_LENGTH_MLA_SWA, "swa_head_dim"),
+            (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
+            (key::ATTENTION_SLIDING_WINDOW, "sliding_window_size"),
+            (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
+            (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
+            (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
+            (key::ROPE_FREQ_BASE_SWA, "swa_rope_theta"),
         ]
     }
 
@@ -126,16 +127,16 @@ impl Converter for Dots3Note {
         }
         deepseek2::convert::keys_of_width(config, keys, None)?;
         let blocks = blocks(config)?;
-        keys.set("block_count", blocks);
+        keys.set(key::BLOCK_COUNT, blocks);
         let windowed = (0..blocks).map(|layer| is_windowed(config, layer));
         let windowed = windowed.collect::<Result<Vec<bool>, _>>()?;
         let (usual, of_window) = (hparams::head_count(config)?, number(HEADS)?);
         let signed = |heads: u32| i32::try_from(heads).unwrap_or(i32::MAX);
         let heads = windowed.iter().map(|is| signed(if *is { of_window } else { usual }));
-        keys.set("attention.head_count", Array::from(&heads.collect::<Vec<i32>>()[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT, Array::from(&heads.collect::<Vec<i32>>()[..]));
         let trunk = &windowed[..hparams::block_count(config)? as usize];
-        keys.set("attention.sliding_window", number("sliding_window_size")?);
-        keys.set("attention.sliding_window_pattern", Array::from(trunk));
+        keys.set(key::ATTENTION_SLIDING_WINDOW, number("sliding_window_size")?);
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(trunk));
         let (rank, rotated) = (number("swa_kv_lora_rank")?, number("swa_qk_rope_head_dim")?);
         if rotated != number("qk_rope_head_dim")? {
             return Err(hparams::not_computed(config, "swa_qk_rope_head_dim", rotated));
@@ -144,17 +145,17 @@ impl Converter for Dots3Note {
         if queries != number("q_lora_rank")? {
             return Err(hparams::not_computed(config, "swa_q_lora_rank", queries));
         }
-        keys.set("attention.kv_lora_rank_swa", rank);
-        keys.set("attention.key_length_swa", rank.saturating_add(rotated));
-        keys.set("attention.value_length_swa", rank);
+        keys.set(key::ATTENTION_KV_LORA_RANK_SWA, rank);
+        keys.set(key::ATTENTION_KEY_LENGTH_SWA, rank.saturating_add(rotated));
+        keys.set(key::ATTENTION_VALUE_LENGTH_SWA, rank);
         let width = number("swa_qk_nope_head_dim")?.saturating_add(rotated);
-        keys.set("attention.key_length_mla_swa", width);
-        keys.set("attention.value_length_mla_swa", number("swa_v_head_dim")?);
+        keys.set(key::ATTENTION_KEY_LENGTH_MLA_SWA, width);
+        keys.set(key::ATTENTION_VALUE_LENGTH_MLA_SWA, number("swa_v_head_dim")?);
         let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
-        keys.set_u32("nextn_predict_layers", further);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
         deepseek32::convert::indexer_keys(config, keys)?;
         let indexed: Vec<bool> = trunk.iter().map(|is| !is).collect();
-        keys.set("attention.indexer.types", Array::from(&indexed[..]));
+        keys.set(key::ATTENTION_INDEXER_TYPES, Array::from(&indexed[..]));
         Ok(())
     }
 
@@ -202,31 +203,31 @@ impl Converter for Dots3Note {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let further = count(model, "nextn_predict_layers").unwrap_or(0);
-        let all = count(model, "block_count")?.min(1 << 16);
+        let further = count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
+        let all = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let blocks = all.checked_sub(further)?;
         let windowed = model.metadata().array("dots3note.attention.sliding_window_pattern")?;
         let windowed: Vec<bool> = windowed.iter().map(|is| is.to_bool() == Some(true)).collect();
         let heads = |of_window: bool| {
             let mut layers = (0..).zip(&windowed).filter(|(_, is)| **is == of_window);
             let (layer, _) = layers.next()?;
-            hyper.u64_in("attention.head_count", layer).ok()
+            hyper.u64_in(key::ATTENTION_HEAD_COUNT, layer).ok()
         };
         let (usual, of_window) = (heads(false).or(heads(true)), heads(true).or(heads(false)));
-        let rotated = count(model, "rope.dimension_count")?;
+        let rotated = count(model, key::ROPE_DIMENSION_COUNT)?;
         let fixed = |key: &str| count(model, key)?.checked_sub(rotated);
-        let queries = count(model, "attention.q_lora_rank")?;
+        let queries = count(model, key::ATTENTION_Q_LORA_RANK)?;
         let kind = |is: &bool| if *is { WINDOWED } else { "full_attention" };
         let norm = model.metadata().bool("dots3note.expert_weights_norm") == Some(true);
-        let function = (count(model, "expert_gating_func") == Some(2)).then_some("sigmoid");
+        let function = (count(model, key::EXPERT_GATING_FUNC) == Some(2)).then_some("sigmoid");
         let mut exported = exported
             .patterns([moe::ROUTER_BIAS, KEYS_AND_VALUES])
             .patterns(moe::one_by_one())
             .without(&[
-                "block_count",
-                "attention.head_count",
-                "attention.head_count_kv",
-                "attention.key_length",
+                key::BLOCK_COUNT,
+                key::ATTENTION_HEAD_COUNT,
+                key::ATTENTION_HEAD_COUNT_KV,
+                key::ATTENTION_KEY_LENGTH,
             ])
             .set("num_hidden_layers", blocks)
             .set("num_attention_heads", usual)

@@ -5,6 +5,7 @@ use crate::deepseek32::schema::{INDEXER, INDEXER_KEYS};
 use crate::schema::architecture::Item::{All, Maybe, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const DOTS3_WINDOWED: &[Item] = &[
     Required("attn_q_b.weight", "q_rank, n_head*mla_k_swa"),
@@ -47,12 +48,12 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         EXPERT_KEYS,
         INDEXER_KEYS,
         &[
-            "attention.kv_lora_rank",
-            "attention.kv_lora_rank_swa",
-            "attention.key_length_mla_swa",
-            "attention.value_length_mla_swa",
-            "attention.sliding_window",
-            "attention.sliding_window_pattern",
+            key::ATTENTION_KV_LORA_RANK,
+            key::ATTENTION_KV_LORA_RANK_SWA,
+            key::ATTENTION_KEY_LENGTH_MLA_SWA,
+            key::ATTENTION_VALUE_LENGTH_MLA_SWA,
+            key::ATTENTION_SLIDING_WINDOW,
+            key::ATTENTION_SLIDING_WINDOW_PATTERN,
         ],
     ],
     optional: &[
@@ -60,14 +61,14 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         ROPE,
         ROUTED_KEYS,
         &[
-            "vocab_size",
-            "rope.freq_base_swa",
-            "attention.key_length_mla",
-            "attention.value_length_mla",
-            "attention.key_length_swa",
-            "attention.value_length_swa",
-            "attention.indexer.types",
-            "nextn_predict_layers",
+            key::VOCAB_SIZE,
+            key::ROPE_FREQ_BASE_SWA,
+            key::ATTENTION_KEY_LENGTH_MLA,
+            key::ATTENTION_VALUE_LENGTH_MLA,
+            key::ATTENTION_KEY_LENGTH_SWA,
+            key::ATTENTION_VALUE_LENGTH_SWA,
+            key::ATTENTION_INDEXER_TYPES,
+            key::NEXTN_PREDICT_LAYERS,
         ],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

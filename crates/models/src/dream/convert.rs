@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::pooling_key;
 use crate::convert::{Converter, Exported, VocabularyKind};
+use crate::schema::key;
 
 pub(crate) struct Dream;
 
@@ -34,7 +35,7 @@ impl Converter for Dream {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         pooling_key(keys, config)?;
-        keys.set("attention.causal", false);
+        keys.set(key::ATTENTION_CAUSAL, false);
         mask(config, keys)
     }
 

@@ -3,12 +3,13 @@
 use crate::qwen2;
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "dream",
     note: "Unmasks tokens in any order.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["vocab_size", "pooling_type", "attention.causal"]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::POOLING_TYPE, key::ATTENTION_CAUSAL]],
     defaults: qwen2::schema::SCHEMA.defaults,
     tensors: qwen2::schema::SCHEMA.tensors,
     blocks: qwen2::schema::SCHEMA.blocks,

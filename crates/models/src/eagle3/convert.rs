@@ -12,6 +12,7 @@ use crate::convert::{
     Converter, Draft, Exported, ExtraTensors, Mapping, Values, VocabularyKind, draft, export,
     hparams, target,
 };
+use crate::schema::key;
 
 /// What the only layer is called, and what stands around it. `fc` takes what is read of the other model.
 const NAMES: Table = &[
@@ -73,7 +74,7 @@ impl Converter for Eagle3 {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("norm_before_residual", NORMS[0]), ("norm_before_fc", NORMS[1])]
+        &[(key::NORM_BEFORE_RESIDUAL, NORMS[0]), (key::NORM_BEFORE_FC, NORMS[1])]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -110,12 +111,12 @@ impl Converter for Eagle3 {
                 vec![2, draft::signed(blocks / 2), last]
             }
         };
-        keys.set("target_layers", Array::from(&read[..]));
+        keys.set(key::TARGET_LAYERS, Array::from(&read[..]));
         let width = match config.u32(&[WIDTH_READ])? {
             Some(width) => width,
             None => target.require_u32(&["hidden_size"], "the width of the target")?,
         };
-        keys.set("target_hidden_size", width);
+        keys.set(key::TARGET_HIDDEN_SIZE, width);
         for name in NORMS {
             keys.set(name, config.bool(name)?.unwrap_or(false));
         }
@@ -143,9 +144,9 @@ impl Converter for Eagle3 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let read = draft::numbers(model, "target_layers")?;
-        let width = export::count(model, "target_hidden_size")?;
-        let tokens = export::count(model, "vocab_size")?;
+        let read = draft::numbers(model, key::TARGET_LAYERS)?;
+        let width = export::count(model, key::TARGET_HIDDEN_SIZE)?;
+        let tokens = export::count(model, key::VOCAB_SIZE)?;
         let exported = exported.set(READ, read).set(WIDTH_READ, width).set("num_hidden_layers", 1);
         let exported = exported.unwritten(target::FIELD, serde_json::json!({"vocab_size": tokens}));
         let guessed = draft::list_shape(model).unwrap_or(tokens);

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// Embedding and output, which may be those of the target; some drafts guess among fewer tokens, which a
@@ -19,8 +20,8 @@ pub(crate) const ENDS: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "eagle3",
     note: "A draft of one layer, which reads what three layers of its target compute.",
-    required: &[SIZES, TRANSFORMER, RMS, &["target_layers", "target_hidden_size"]],
-    optional: &[HEADS, ROPE, &["vocab_size", "norm_before_residual", "norm_before_fc"]],
+    required: &[SIZES, TRANSFORMER, RMS, &[key::TARGET_LAYERS, key::TARGET_HIDDEN_SIZE]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::NORM_BEFORE_RESIDUAL, key::NORM_BEFORE_FC]],
     tensors: &[All(ENDS), Optional("enc.output_norm.weight", "target_embd*n_target")],
     blocks: &[layers(&[
         All(ATTN_NORM),

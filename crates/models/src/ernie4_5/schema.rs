@@ -3,12 +3,13 @@
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "ernie4_5",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["rope.dimension_sections"]],
+    optional: &[HEADS, ROPE, &[key::ROPE_DIMENSION_SECTIONS]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(ERNIE_LAYER)],
     ..Architecture::DEFAULT

@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, moe};
 use crate::ernie4_5;
+use crate::schema::key;
 
 pub(crate) struct Ernie45Moe;
 
@@ -35,11 +36,11 @@ impl Converter for Ernie45Moe {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "moe_num_experts"),
-            ("expert_used_count", "moe_k"),
-            ("expert_shared_count", "moe_num_shared_experts"),
-            ("interleave_moe_layer_step", "moe_layer_interval"),
-            ("leading_dense_block_count", "moe_layer_start_index"),
+            (key::EXPERT_COUNT, "moe_num_experts"),
+            (key::EXPERT_USED_COUNT, "moe_k"),
+            (key::EXPERT_SHARED_COUNT, "moe_num_shared_experts"),
+            (key::INTERLEAVE_MOE_LAYER_STEP, "moe_layer_interval"),
+            (key::LEADING_DENSE_BLOCK_COUNT, "moe_layer_start_index"),
         ]
     }
 
@@ -49,16 +50,16 @@ impl Converter for Ernie45Moe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_u32("expert_count", config.u32(&["moe_num_experts"])?);
-        keys.set_u32("expert_used_count", config.u32(&["moe_k"])?);
-        keys.set_u32("interleave_moe_layer_step", config.u32(&["moe_layer_interval"])?);
-        keys.set_u32("leading_dense_block_count", config.u32(&["moe_layer_start_index"])?);
+        keys.set_u32(key::EXPERT_COUNT, config.u32(&["moe_num_experts"])?);
+        keys.set_u32(key::EXPERT_USED_COUNT, config.u32(&["moe_k"])?);
+        keys.set_u32(key::INTERLEAVE_MOE_LAYER_STEP, config.u32(&["moe_layer_interval"])?);
+        keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["moe_layer_start_index"])?);
         let width = config.u32(moe::WIDTH)?;
-        keys.set_u32("expert_feed_forward_length", width);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, width);
         if let Some(shared) = config.u32(&["moe_num_shared_experts"])? {
-            keys.set("expert_shared_count", shared);
+            keys.set(key::EXPERT_SHARED_COUNT, shared);
             let width = width.filter(|_| shared > 0).map(|width| width.saturating_mul(shared));
-            keys.set_u32("expert_shared_feed_forward_length", width);
+            keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, width);
         }
         Ok(())
     }

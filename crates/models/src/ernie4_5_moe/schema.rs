@@ -4,11 +4,12 @@ use crate::ernie4_5::schema::{ERNIE_ATTENTION, ERNIE_LAYER};
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "ernie4_5-moe",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["interleave_moe_layer_step"]],
-    optional: &[HEADS, ROPE, ROUTED_KEYS, &["expert_shared_feed_forward_length"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::INTERLEAVE_MOE_LAYER_STEP]],
+    optional: &[HEADS, ROPE, ROUTED_KEYS, &[key::EXPERT_SHARED_FEED_FORWARD_LENGTH]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
         Block { prefix: "blk.", from: "0", to: "n_dense", items: ERNIE_LAYER },

@@ -9,6 +9,7 @@ use crate::convert::sentence_transformers::{
     classifier_pooling, classifier_pooling_key, module_files, pooling_key,
 };
 use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+use crate::schema::key;
 
 pub(crate) struct Eurobert;
 
@@ -46,7 +47,7 @@ impl Converter for Eurobert {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("attention.causal", false);
+        keys.set(key::ATTENTION_CAUSAL, false);
         keys.else_not_stretched();
         pooling_key(keys, config)?;
         classifier_pooling_key(keys, config);

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -12,7 +13,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
-        &["attention.causal", "pooling_type", "classifier.pooling_type", "vocab_size"],
+        &[key::ATTENTION_CAUSAL, key::POOLING_TYPE, key::CLASSIFIER_POOLING_TYPE, key::VOCAB_SIZE],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],

@@ -6,6 +6,7 @@ use gguf_checkpoint::config::Config;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, ExtraTensors, hparams};
+use crate::schema::key;
 
 const FIRST_NAMES: Table = &[
     ("transformer.wte", "token_embd"),
@@ -62,7 +63,7 @@ impl Converter for Exaone {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         let head_dim = hparams::width(config)? / hparams::head_count(config)?.max(1);
-        keys.set("rope.dimension_count", hparams::rotated_dims(config, head_dim, 1.0)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, 1.0)?);
         // Programs want the epsilon under this name.
         keys.set(RMS, hparams::layer_norm_epsilon(config)?);
         Ok(())

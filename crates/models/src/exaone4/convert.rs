@@ -11,6 +11,7 @@ use crate::convert::{
     Converter, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
 };
 use crate::olmo2::convert::NORMS;
+use crate::schema::key;
 
 pub(crate) struct Exaone4;
 
@@ -67,8 +68,8 @@ pub(crate) fn further_keys(
     further: Option<u32>,
 ) -> Result<(), Error> {
     let blocks = hparams::block_count(config)?;
-    keys.set("block_count", blocks.saturating_add(further.unwrap_or(0)));
-    keys.set_u32("nextn_predict_layers", further);
+    keys.set(key::BLOCK_COUNT, blocks.saturating_add(further.unwrap_or(0)));
+    keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
     Ok(())
 }
 
@@ -109,9 +110,9 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
     keys.vocab_size(config)?;
     if let Some(window) = config.u32(&["sliding_window"])? {
-        keys.set("attention.sliding_window", window);
+        keys.set(key::ATTENTION_SLIDING_WINDOW, window);
         keys.set(
-            "attention.sliding_window_pattern",
+            key::ATTENTION_SLIDING_WINDOW_PATTERN,
             Array::from(&sliding_window::layers(config, 4)?[..]),
         );
     }
@@ -120,7 +121,7 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let exported = sliding_window::export_of_pattern(model, exported);
-    if count(model, "nextn_predict_layers").is_none() {
+    if count(model, key::NEXTN_PREDICT_LAYERS).is_none() {
         return Some(exported);
     }
     mtp::export(model, exported.class(SEEING, "exaone4_5"), Exaone4.tensor_names(), &[], mtp::COUNT)

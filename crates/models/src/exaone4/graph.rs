@@ -5,6 +5,7 @@ use gguf_graph::Pairs;
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = usual(builder)?;
@@ -14,8 +15,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     let mut family =
         Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, Pairs::Halves)? };
-    let has_window = builder.hyper.stated("attention.sliding_window").is_some();
-    if has_window && builder.size("attention.sliding_window")? > 0 {
+    let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
+    if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
         family.rotation = None;
     }
     Ok(family)

@@ -3,12 +3,13 @@
 use crate::schema::architecture::Item::{All, Maybe, Optional};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "exaone4",
     note: "Norms follow attention and feed-forward. Where there are windows, only their layers rotate.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, &["vocab_size", "nextn_predict_layers"]],
+    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE, key::NEXTN_PREDICT_LAYERS]],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

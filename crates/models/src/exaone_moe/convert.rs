@@ -12,6 +12,7 @@ use crate::convert::{
 use crate::dots1::convert::export_of_routed;
 use crate::exaone4;
 use crate::exaone4::convert::{ROUTER_BIAS, further_keys, further_special, routed};
+use crate::schema::key;
 
 const EXPERT_TABLES: &[Table] = &[moe::BESIDE_SHARED, mtp::NAMES, LLAMA_LIKE];
 
@@ -43,11 +44,11 @@ impl Converter for ExaoneMoe {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_shared_count", "num_shared_experts"),
-            ("expert_group_count", "n_group"),
-            ("expert_group_used_count", "topk_group"),
-            ("expert_weights_scale", "routed_scaling_factor"),
-            ("leading_dense_block_count", "first_k_dense_replace"),
+            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+            (key::EXPERT_GROUP_COUNT, "n_group"),
+            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
         ]
     }
 
@@ -60,14 +61,14 @@ impl Converter for ExaoneMoe {
         let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
         let number = |field: &str| config.require_u32(&[field], "the size of the experts");
         let (width, shared) = (number(moe::WIDTH[0])?, number("num_shared_experts")?);
-        keys.set("expert_feed_forward_length", width);
-        keys.set("expert_shared_count", shared);
-        keys.set("expert_shared_feed_forward_length", width.saturating_mul(shared));
-        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
+        keys.set(key::EXPERT_SHARED_COUNT, shared);
+        keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, width.saturating_mul(shared));
+        keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
         if let Some(norm) = config.bool("norm_topk_prob")? {
-            keys.set("expert_weights_norm", norm);
+            keys.set(key::EXPERT_WEIGHTS_NORM, norm);
         }
-        keys.set("leading_dense_block_count", config.u32(DENSE)?.unwrap_or(0));
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, config.u32(DENSE)?.unwrap_or(0));
         further_keys(config, keys, Some(further))?;
         keys.else_not_stretched();
         Ok(())

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) const ATTENTION: &[Item] =
     &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
@@ -18,13 +19,13 @@ const EXPERTS_BESIDE_SHARED: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "exaone-moe",
     note: "K-Exaone. Layers without a window do not rotate.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_feed_forward_length"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_FEED_FORWARD_LENGTH]],
     optional: &[
         HEADS,
         ROPE,
         WINDOW,
         ROUTED_KEYS,
-        &["vocab_size", "nextn_predict_layers", "expert_shared_feed_forward_length"],
+        &[key::VOCAB_SIZE, key::NEXTN_PREDICT_LAYERS, key::EXPERT_SHARED_FEED_FORWARD_LENGTH],
     ],
     tensors: &[
         All(EMBEDDING),

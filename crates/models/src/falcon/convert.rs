@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, export, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("transformer.word_embeddings", "token_embd"),
@@ -55,9 +56,9 @@ impl Converter for Falcon {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("feed_forward_length", "ffn_hidden_size"),
-            ("attention.head_count_kv", "num_kv_heads"),
-            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            (key::FEED_FORWARD_LENGTH, "ffn_hidden_size"),
+            (key::ATTENTION_HEAD_COUNT_KV, "num_kv_heads"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
         ]
     }
 
@@ -68,14 +69,14 @@ impl Converter for Falcon {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
         let feed_forward = config.u32(&["ffn_hidden_size"])?;
-        keys.set("context_length", config.u32(&["max_position_embeddings"])?.unwrap_or(CONTEXT));
-        keys.set("tensor_data_layout", "jploski"); // see `tensor`
-        keys.set("embedding_length", width);
-        keys.set("feed_forward_length", feed_forward.unwrap_or(width.saturating_mul(4)));
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.head_count_kv", head_count_kv(config)?);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::CONTEXT_LENGTH, config.u32(&["max_position_embeddings"])?.unwrap_or(CONTEXT));
+        keys.set(key::TENSOR_DATA_LAYOUT, "jploski"); // see `tensor`
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::FEED_FORWARD_LENGTH, feed_forward.unwrap_or(width.saturating_mul(4)));
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, head_count_kv(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.unusual_rope(config)?;
         keys.file_type();
         Ok(())
@@ -95,7 +96,7 @@ impl Converter for Falcon {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let has_two_norms = export::has(model, "blk.0.attn_norm_2.weight");
-        let heads = export::count(model, "attention.head_count");
+        let heads = export::count(model, key::ATTENTION_HEAD_COUNT);
         let head_count_kv = export::head_count_kv(model);
         let is_multi_query = head_count_kv == Some(1);
         let is_second = has_two_norms || (!is_multi_query && head_count_kv != heads);

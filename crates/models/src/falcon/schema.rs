@@ -3,14 +3,15 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "falcon",
     note: "The 40B models have a second norm. `tensor_data_layout` is `jploski`: all queries, \
            then all keys, then all values.",
-    required: &[SIZES, TRANSFORMER, NORM, &["attention.head_count_kv"]],
-    optional: &[HEADS, ROPE, &["tensor_data_layout", "attention.use_norm"]],
+    required: &[SIZES, TRANSFORMER, NORM, &[key::ATTENTION_HEAD_COUNT_KV]],
+    optional: &[HEADS, ROPE, &[key::TENSOR_DATA_LAYOUT, key::ATTENTION_USE_NORM]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),

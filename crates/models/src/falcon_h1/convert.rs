@@ -11,6 +11,7 @@ use crate::convert::hparams::{Keys, Rope};
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Exported, Mapping, export, hparams, ssm};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.final_layernorm", "output_norm"),
@@ -52,11 +53,11 @@ impl Converter for FalconH1 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("ssm.conv_kernel", "mamba_d_conv"),
-            ("ssm.inner_size", "mamba_d_ssm"),
-            ("ssm.state_size", "mamba_d_state"),
-            ("ssm.group_count", "mamba_n_groups"),
-            ("ssm.time_step_rank", "mamba_n_heads"),
+            (key::SSM_CONV_KERNEL, "mamba_d_conv"),
+            (key::SSM_INNER_SIZE, "mamba_d_ssm"),
+            (key::SSM_STATE_SIZE, "mamba_d_state"),
+            (key::SSM_GROUP_COUNT, "mamba_n_groups"),
+            (key::SSM_TIME_STEP_RANK, "mamba_n_heads"),
         ]
     }
 
@@ -92,26 +93,26 @@ impl Converter for FalconH1 {
         }
         let sizes = sizes(config)?;
         let (heads, groups) = sizes.heads.unwrap_or_default();
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("ssm.conv_kernel", sizes.kernel);
-        keys.set("ssm.inner_size", sizes.inner);
-        keys.set("ssm.state_size", sizes.state);
-        keys.set("ssm.time_step_rank", heads);
-        keys.set("ssm.group_count", groups);
-        keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::SSM_CONV_KERNEL, sizes.kernel);
+        keys.set(key::SSM_INNER_SIZE, sizes.inner);
+        keys.set(key::SSM_STATE_SIZE, sizes.state);
+        keys.set(key::SSM_TIME_STEP_RANK, heads);
+        keys.set(key::SSM_GROUP_COUNT, groups);
+        keys.set_f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON, config.f32(&["rms_norm_eps"])?);
         keys.file_type();
         keys.vocab_size(config)?;
-        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
         let head_dim = hparams::head_dim(config)?;
-        keys.set("attention.key_length", head_dim);
-        keys.set("attention.value_length", head_dim);
+        keys.set(key::ATTENTION_KEY_LENGTH, head_dim);
+        keys.set(key::ATTENTION_VALUE_LENGTH, head_dim);
         let rope = Rope::of(config)?;
         keys.rope(config, &rope)?;
-        keys.set_f32("rope.freq_base", rope.base);
+        keys.set_f32(key::ROPE_FREQ_BASE, rope.base);
         Ok(())
     }
 
@@ -132,7 +133,7 @@ impl Converter for FalconH1 {
 
     // The factors stay in the weights.
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let width = export::ratio(model, "ssm.inner_size", "ssm.time_step_rank");
+        let width = export::ratio(model, key::SSM_INNER_SIZE, "ssm.time_step_rank");
         Some(
             exported
                 .first(ssm::parameters())

@@ -6,6 +6,7 @@ use gguf_pipeline::{Function, Step};
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Mapping, VocabularyKind, hparams, sliding_window};
+use crate::schema::key;
 
 pub(crate) struct Gemma;
 
@@ -76,29 +77,29 @@ pub(crate) fn keys_of(config: &Config, keys: &mut Keys, generation: u32) -> Resu
     if generation == 3 {
         keys.stated(config)?;
         if let Some(cap) = config.f32(&["final_logit_softcapping"])?.filter(|&cap| cap != 0.0) {
-            keys.set("final_logit_softcapping", cap);
+            keys.set(key::FINAL_LOGIT_SOFTCAPPING, cap);
         }
         if config.u32(&["sliding_window_pattern"])? != Some(1) {
-            keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+            keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
             sliding_window::unusual_pattern(keys, config, 6)?;
         }
         return Ok(());
     }
-    keys.set("context_length", hparams::context_length(config)?);
-    keys.set("embedding_length", hparams::width(config)?);
-    keys.set("block_count", hparams::block_count(config)?);
-    keys.set("feed_forward_length", hparams::feed_forward(config)?);
-    keys.set("attention.head_count", hparams::head_count(config)?);
-    keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
-    keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
-    keys.set("attention.key_length", head_dim);
-    keys.set("attention.value_length", head_dim);
+    keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+    keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+    keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+    keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+    keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+    keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
+    keys.set_f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON, config.f32(&["rms_norm_eps"])?);
+    keys.set(key::ATTENTION_KEY_LENGTH, head_dim);
+    keys.set(key::ATTENTION_VALUE_LENGTH, head_dim);
     keys.file_type();
     if generation == 2 {
         for cap in ["attn_logit_softcapping", "final_logit_softcapping"] {
             keys.set_f32(cap, config.f32(&[cap])?);
         }
-        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
         sliding_window::unusual_pattern(keys, config, 2)?;
     }
     keys.unusual_rope(config)

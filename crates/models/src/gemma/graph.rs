@@ -5,6 +5,7 @@ use gguf_graph::{Function, Pairs};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = usual(builder, 0)?;
@@ -14,9 +15,9 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 /// What all have. Models of `special` layers scale attention by another number than the length of a
 /// head, without a key that says it.
 pub(crate) fn usual(builder: &mut Builder<'_>, special: u64) -> Result<Decoder, Finding> {
-    let width = builder.size("embedding_length")?;
-    let attention_scale = if builder.hyper.u64("block_count")? == special {
-        let heads = builder.size("attention.head_count")?.max(1);
+    let width = builder.size(key::EMBEDDING_LENGTH)?;
+    let attention_scale = if builder.hyper.u64(key::BLOCK_COUNT)? == special {
+        let heads = builder.size(key::ATTENTION_HEAD_COUNT)?.max(1);
         Some(1.0 / ((width / heads) as f32).sqrt())
     } else {
         None

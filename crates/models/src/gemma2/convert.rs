@@ -12,6 +12,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, sliding_window};
 use crate::gemma;
 use crate::gemma::convert::{complete, keys_of};
+use crate::schema::key;
 
 /// Since the second generation, norms stand before and after attention and feed-forward.
 pub(crate) const NORMS: Table = &[
@@ -73,7 +74,9 @@ pub(crate) fn export_of(model: &Model, exported: Exported, generation: u32) -> O
     // What attention is scaled by has no key: programs tell the models of 27B, where it is not
     // the width of a head, by their number of layers.
     let scalar = match (generation, number("block_count")) {
-        (2, Some(46)) | (3, Some(62)) => ratio(model, "embedding_length", "attention.head_count"),
+        (2, Some(46)) | (3, Some(62)) => {
+            ratio(model, key::EMBEDDING_LENGTH, "attention.head_count")
+        }
         _ => export::head_dim(model).map(Value::from),
     };
     let exported = exported.set_some("query_pre_attn_scalar", scalar).fields(&[

@@ -3,19 +3,20 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
-use crate::schema::key::Absent;
+use crate::schema::key;
+use crate::schema::key_schema::Absent;
 use crate::schema::layers;
 
-pub(crate) const SOFT_CAPS: &[&str] = &["attn_logit_softcapping", "final_logit_softcapping"];
+pub(crate) const SOFT_CAPS: &[&str] = &[key::ATTN_LOGIT_SOFTCAPPING, key::FINAL_LOGIT_SOFTCAPPING];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma2",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
     defaults: &[
-        ("attn_logit_softcapping", Absent::Number(50.0)),
-        ("final_logit_softcapping", Absent::Number(30.0)),
-        ("attention.sliding_window", Absent::Size("4096")),
+        (key::ATTN_LOGIT_SOFTCAPPING, Absent::Number(50.0)),
+        (key::FINAL_LOGIT_SOFTCAPPING, Absent::Number(30.0)),
+        (key::ATTENTION_SLIDING_WINDOW, Absent::Size("4096")),
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[

@@ -4,7 +4,8 @@ use crate::gemma2::schema::SOFT_CAPS;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key::Absent;
+use crate::schema::key;
+use crate::schema::key_schema::Absent;
 use crate::schema::layers;
 
 pub(crate) const GEMMA3_LAYER: &[Item] = &[
@@ -21,7 +22,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma3",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
-    defaults: &[("rope.freq_base_swa", Absent::Number(10000.0))],
+    defaults: &[(key::ROPE_FREQ_BASE_SWA, Absent::Number(10000.0))],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

@@ -14,6 +14,7 @@ use crate::convert::{
 };
 use crate::gemma2::convert::NORMS;
 use crate::gemma4::convert::PER_LAYER;
+use crate::schema::key;
 
 const STREAMS: Table = &[
     ("model.layers.{}.altup.correction_coefs", "blk.{}.altup_correct_coef"),
@@ -65,12 +66,12 @@ impl Converter for Gemma3n {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("altup.active_idx", "altup_active_idx"),
-            ("altup.num_inputs", "altup_num_inputs"),
-            ("attention.shared_kv_layers", "num_kv_shared_layers"),
-            ("embedding_length_per_layer_input", "hidden_size_per_layer_input"),
-            ("final_logit_softcapping", "final_logit_softcapping"),
-            ("rope.freq_base_swa", "rope_local_base_freq"),
+            (key::ALTUP_ACTIVE_IDX, "altup_active_idx"),
+            (key::ALTUP_NUM_INPUTS, "altup_num_inputs"),
+            (key::ATTENTION_SHARED_KV_LAYERS, "num_kv_shared_layers"),
+            (key::EMBEDDING_LENGTH_PER_LAYER_INPUT, "hidden_size_per_layer_input"),
+            (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
+            (key::ROPE_FREQ_BASE_SWA, "rope_local_base_freq"),
         ]
     }
 
@@ -99,27 +100,27 @@ impl Converter for Gemma3n {
         if let Some(widths) = widths {
             let widths: Vec<i32> =
                 widths.iter().filter_map(|width| width.as_i64()?.try_into().ok()).collect();
-            keys.set("feed_forward_length", Array::from(&widths[..]));
+            keys.set(key::FEED_FORWARD_LENGTH, Array::from(&widths[..]));
         }
         let cap = config.f32(&["final_logit_softcapping"])?;
-        keys.set_f32("final_logit_softcapping", cap.filter(|&cap| cap != 0.0));
-        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        keys.set_f32(key::FINAL_LOGIT_SOFTCAPPING, cap.filter(|&cap| cap != 0.0));
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
         // Some may be 0.
         let number = |field: &str| config.u32(&[field]).map(Option::unwrap_or_default);
         let streams = number("altup_num_inputs")?;
         if streams != COUNT {
             return Err(hparams::not_computed(config, "altup_num_inputs", streams));
         }
-        keys.set("altup.active_idx", number("altup_active_idx")?);
-        keys.set("altup.num_inputs", streams);
-        keys.set("embedding_length_per_layer_input", number("hidden_size_per_layer_input")?);
-        keys.set("attention.shared_kv_layers", number("num_kv_shared_layers")?);
+        keys.set(key::ALTUP_ACTIVE_IDX, number("altup_active_idx")?);
+        keys.set(key::ALTUP_NUM_INPUTS, streams);
+        keys.set(key::EMBEDDING_LENGTH_PER_LAYER_INPUT, number("hidden_size_per_layer_input")?);
+        keys.set(key::ATTENTION_SHARED_KV_LAYERS, number("num_kv_shared_layers")?);
         let shares = config.find(&[SPARSITY]).and_then(|(_, shares)| shares.as_array());
         let shares = shares.into_iter().flatten().filter_map(Value::as_f64);
         let bounds: Vec<f32> = shares.map(|share| bound_of(share as f32)).collect();
-        keys.set("activation_sparsity_scale", Array::from(&bounds[..]));
+        keys.set(key::ACTIVATION_SPARSITY_SCALE, Array::from(&bounds[..]));
         let windowed = sliding_window::layers(config, 5)?;
-        keys.set("attention.sliding_window_pattern", Array::from(&windowed[..]));
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&windowed[..]));
         Ok(())
     }
 
@@ -171,9 +172,9 @@ impl Converter for Gemma3n {
             .patterns([SCALE])
             .set_some(SPARSITY, shares);
         if let Some(widths) = widths {
-            exported = exported.without(&["feed_forward_length"]).set(WIDTHS, widths);
+            exported = exported.without(&[key::FEED_FORWARD_LENGTH]).set(WIDTHS, widths);
         }
-        count(model, "block_count")?;
+        count(model, key::BLOCK_COUNT)?;
         Some(sliding_window::export_of_pattern(model, exported))
     }
 }

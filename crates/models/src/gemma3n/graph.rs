@@ -10,12 +10,13 @@ use crate::blocks::{
     shared_attention, with_input,
 };
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// Added to mean squares and variances that nothing is added to, so that zeros stay zeros.
 const TINY: f32 = 1e-30;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let width = builder.size("embedding_length")? as f32;
+    let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let mut family = Decoder {
         embedding_scale: width.sqrt(),
         attention_scale: Some(1.0),
@@ -24,8 +25,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     family.window_rotation = family.window_rotation.map(Rotation::plain);
     let x = embedding(builder, &family)?;
     let inputs = inputs_of_layers(builder, x)?;
-    let count = builder.size("altup.num_inputs")?.max(1);
-    let active = builder.size("altup.active_idx")?.min(count - 1) as usize;
+    let count = builder.size(key::ALTUP_NUM_INPUTS)?.max(1);
+    let active = builder.size(key::ALTUP_ACTIVE_IDX)?.min(count - 1) as usize;
     let mut streams = vec![x];
     let others = vec![x; count as usize - 1];
     for made in products(builder, &others, "altup_proj.weight")? {
@@ -66,7 +67,7 @@ fn products(
     let weight = builder.weight(name)?;
     let x = joined(builder, *first, others);
     let made = builder.op(Op::HeadProduct { x, weight });
-    let len = builder.size("embedding_length")?;
+    let len = builder.size(key::EMBEDDING_LENGTH)?;
     let starts = (0..streams.len() as u32).map(|stream| stream.saturating_mul(len));
     Ok(starts.map(|start| builder.op(Op::Slice { x: made, groups: 1, start, len })).collect())
 }
@@ -74,7 +75,7 @@ fn products(
 /// `x` with the root mean square of `like`, which has as many numbers.
 fn as_large(builder: &mut Builder<'_>, x: ValueId, like: ValueId) -> Result<ValueId, Finding> {
     let norm = Norm { kind: NormKind::MeanSquare, epsilon: TINY };
-    let width = builder.size("embedding_length")?;
+    let width = builder.size(key::EMBEDDING_LENGTH)?;
     let size = divisor(builder, like, norm, width);
     let x = builder.weightless_norm(x, norm, 1);
     Ok(builder.op(Op::Multiply { a: x, b: size }))
@@ -94,7 +95,7 @@ fn modalities(
     x: ValueId,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let width = builder.size("embedding_length")? as f32;
+    let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let x = normed(builder, x, "altup_router_norm", decoder);
     let x = builder.scale(x, 1.0 / width);
     let x = builder.product(x, "altup_router")?;
@@ -173,7 +174,7 @@ fn layer(
 /// A feed-forward network, of whose gates in some layers only what is far above the mean counts.
 fn network(builder: &mut Builder<'_>, x: ValueId, layer: u64) -> Result<ValueId, Finding> {
     let mut gate = builder.product(x, "ffn_gate")?;
-    let deviations = builder.number_in("activation_sparsity_scale", layer)?;
+    let deviations = builder.number_in(key::ACTIVATION_SPARSITY_SCALE, layer)?;
     // Minus infinity stands for all.
     if deviations.is_finite() {
         let norm = Norm { kind: NormKind::Variance, epsilon: TINY };

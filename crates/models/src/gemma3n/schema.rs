@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -14,14 +15,14 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         RMS,
         WINDOW,
         &[
-            "altup.active_idx",
-            "altup.num_inputs",
-            "embedding_length_per_layer_input",
-            "attention.shared_kv_layers",
-            "activation_sparsity_scale",
+            key::ALTUP_ACTIVE_IDX,
+            key::ALTUP_NUM_INPUTS,
+            key::EMBEDDING_LENGTH_PER_LAYER_INPUT,
+            key::ATTENTION_SHARED_KV_LAYERS,
+            key::ACTIVATION_SPARSITY_SCALE,
         ],
     ],
-    optional: &[HEADS, ROPE, &["final_logit_softcapping"]],
+    optional: &[HEADS, ROPE, &[key::FINAL_LOGIT_SOFTCAPPING]],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

@@ -12,6 +12,7 @@ use crate::convert::{
     Converter, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, sliding_window,
 };
 use crate::gemma2::convert::NORMS;
+use crate::schema::key;
 
 /// What comes with embeddings for each layer.
 pub(crate) const PER_LAYER: Table = &[
@@ -82,11 +83,11 @@ impl Converter for Gemma4 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("embedding_length_per_layer_input", "hidden_size_per_layer_input"),
-            ("attention.shared_kv_layers", SHARED),
-            ("final_logit_softcapping", "final_logit_softcapping"),
-            ("attention.key_length_swa", "head_dim"),
-            ("expert_used_count", "top_k_experts"),
+            (key::EMBEDDING_LENGTH_PER_LAYER_INPUT, "hidden_size_per_layer_input"),
+            (key::ATTENTION_SHARED_KV_LAYERS, SHARED),
+            (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
+            (key::ATTENTION_KEY_LENGTH_SWA, "head_dim"),
+            (key::EXPERT_USED_COUNT, "top_k_experts"),
         ]
     }
 
@@ -154,35 +155,35 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let narrow = config.require_u32(&["head_dim"], "the width of a head")?;
     keys.stated(config)?;
     let cap = config.f32(&["final_logit_softcapping"])?;
-    keys.set_f32("final_logit_softcapping", cap.filter(|&cap| cap != 0.0));
-    keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+    keys.set_f32(key::FINAL_LOGIT_SOFTCAPPING, cap.filter(|&cap| cap != 0.0));
+    keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
     let shared = config.u32(&[SHARED])?.unwrap_or(0);
-    keys.set("attention.shared_kv_layers", shared);
+    keys.set(key::ATTENTION_SHARED_KV_LAYERS, shared);
     let per_layer = config.u32(&["hidden_size_per_layer_input"])?.unwrap_or(0);
-    keys.set("embedding_length_per_layer_input", per_layer);
+    keys.set(key::EMBEDDING_LENGTH_PER_LAYER_INPUT, per_layer);
     let layers = sliding_window::layers(config, 6)?;
-    keys.set("attention.sliding_window_pattern", Array::from(&layers[..]));
+    keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&layers[..]));
     for (end, width) in [("", wide), ("_swa", narrow)] {
         keys.set(&format!("attention.key_length{end}"), width);
         keys.set(&format!("attention.value_length{end}"), width);
     }
-    keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+    keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
     if config.bool(DOUBLED)? == Some(true) {
         let width = signed(hparams::feed_forward(config)?);
         let first = layers.len().saturating_sub(shared as usize);
         let of_layer = |layer| if layer < first { width } else { width.saturating_mul(2) };
         let widths: Vec<i32> = (0..layers.len()).map(of_layer).collect();
-        keys.set("feed_forward_length", Array::from(&widths[..]));
+        keys.set(key::FEED_FORWARD_LENGTH, Array::from(&widths[..]));
     }
     if let Some(heads) = config.u32(&[WIDE_HEADS])? {
         let windowed = signed(hparams::head_count_kv(config)?);
         let of_layer = |is: &bool| if *is { windowed } else { signed(heads) };
         let heads: Vec<i32> = layers.iter().map(of_layer).collect();
-        keys.set("attention.head_count_kv", Array::from(&heads[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
     }
-    keys.set("rope.dimension_count", wide);
+    keys.set(key::ROPE_DIMENSION_COUNT, wide);
     let share = config.f64(&["partial_rotary_factor"])?.unwrap_or(1.0);
-    keys.set("rope.dimension_count_swa", (share * f64::from(narrow)) as u32);
+    keys.set(key::ROPE_DIMENSION_COUNT_SWA, (share * f64::from(narrow)) as u32);
     if config.class()? == UNIFIED {
         let generation = config.file("generation_config.json")?.unwrap_or_default();
         let tokens = generation["suppress_tokens"].as_array();
@@ -211,7 +212,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
         let list = metadata.array(&format!("{}.{key}", metadata.architecture()?))?;
         Some(list.iter().map(|value| value.to_u64().unwrap_or(0)).collect::<Vec<_>>())
     };
-    let wide = count(model, "attention.key_length").filter(|&wide| wide > 0)?;
+    let wide = count(model, key::ATTENTION_KEY_LENGTH).filter(|&wide| wide > 0)?;
     let base = |end: &str| number(model, &format!("rope.freq_base{end}"));
     // What rotates is in a tensor, which the exporter has no look at: as in all models so far.
     let parameters = json!({
@@ -221,11 +222,11 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     });
     let mut exported = exported
         .patterns(PARAMETERS.map(|(name, _)| name))
-        .without(&["attention.key_length", "rope.freq_base"])
+        .without(&[key::ATTENTION_KEY_LENGTH, key::ROPE_FREQ_BASE])
         .set(WIDE, wide)
         .set(PARAMETERS_OF_ROPE, parameters);
     if let Some(widths) = list("feed_forward_length") {
-        exported = exported.without(&["feed_forward_length"]);
+        exported = exported.without(&[key::FEED_FORWARD_LENGTH]);
         exported = exported.set("intermediate_size", widths.first().copied());
         exported = exported.set(DOUBLED, true);
     }
@@ -240,7 +241,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
                 .map(|(heads, _)| Value::from(*heads))
         };
         exported = exported
-            .without(&["attention.head_count_kv"])
+            .without(&[key::ATTENTION_HEAD_COUNT_KV])
             .set_some("num_key_value_heads", of_kind(true))
             .set_some(WIDE_HEADS, of_kind(false));
     }

@@ -9,9 +9,10 @@ use crate::blocks::{
     scored_experts, shared_attention, with_input,
 };
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let width = builder.size("embedding_length")? as f32;
+    let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let mut family = Decoder {
         function: Function::GeluTanh,
         embedding_scale: width.sqrt(),
@@ -72,7 +73,7 @@ fn network(
         return Ok(dense);
     }
     let dense = normed(builder, dense, "post_ffw_norm_1", decoder);
-    let width = builder.size("embedding_length")? as f32;
+    let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let scores = builder.weightless_norm(x, decoder.norm, 1);
     let scores = builder.scale(scores, 1.0 / width.sqrt());
     let weight = builder.weight("ffn_gate_inp.scale")?;

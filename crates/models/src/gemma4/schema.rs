@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// Heads of layers with a window, and of those without.
@@ -32,18 +33,18 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         WINDOW,
-        &["attention.key_length_swa", "attention.value_length_swa"],
+        &[key::ATTENTION_KEY_LENGTH_SWA, key::ATTENTION_VALUE_LENGTH_SWA],
     ],
     optional: &[
         HEADS,
         ROPE,
         EXPERT_KEYS,
         &[
-            "rope.dimension_count_swa",
-            "final_logit_softcapping",
-            "attention.shared_kv_layers",
-            "embedding_length_per_layer_input",
-            "expert_feed_forward_length",
+            key::ROPE_DIMENSION_COUNT_SWA,
+            key::FINAL_LOGIT_SOFTCAPPING,
+            key::ATTENTION_SHARED_KV_LAYERS,
+            key::EMBEDDING_LENGTH_PER_LAYER_INPUT,
+            key::EXPERT_FEED_FORWARD_LENGTH,
         ],
     ],
     tensors: &[

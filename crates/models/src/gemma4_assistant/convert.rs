@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, export, hparams};
+use crate::schema::key;
 use crate::{gemma2, gemma4};
 
 const ASSISTANT_NAMES: Table =
@@ -39,8 +40,8 @@ impl Converter for Assistant {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         gemma4::convert::keys(config, keys)?;
         let width = config.require_u32(&["backbone_hidden_size"], "the width of the target")?;
-        keys.set("embedding_length_out", width);
-        keys.set("nextn_predict_layers", hparams::block_count(config)?);
+        keys.set(key::EMBEDDING_LENGTH_OUT, width);
+        keys.set(key::NEXTN_PREDICT_LAYERS, hparams::block_count(config)?);
         Ok(())
     }
 
@@ -49,7 +50,7 @@ impl Converter for Assistant {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let width = export::count(model, "embedding_length_out")?;
+        let width = export::count(model, key::EMBEDDING_LENGTH_OUT)?;
         Some(gemma4::convert::export(model, exported)?.set("backbone_hidden_size", width))
     }
 }

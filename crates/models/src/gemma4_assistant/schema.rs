@@ -4,6 +4,7 @@ use crate::gemma4;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required, Unless, When};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -15,10 +16,10 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         RMS,
         WINDOW,
         &[
-            "attention.key_length_swa",
-            "attention.value_length_swa",
-            "embedding_length_out",
-            "nextn_predict_layers",
+            key::ATTENTION_KEY_LENGTH_SWA,
+            key::ATTENTION_VALUE_LENGTH_SWA,
+            key::EMBEDDING_LENGTH_OUT,
+            key::NEXTN_PREDICT_LAYERS,
         ],
     ],
     optional: gemma4::schema::SCHEMA.optional,

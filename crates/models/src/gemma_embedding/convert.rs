@@ -13,6 +13,7 @@ use crate::convert::{Converter, Exported, Mapping, VocabularyKind, sentence_tran
 use crate::gemma;
 use crate::gemma::convert::{complete, keys_of, special};
 use crate::gemma2::convert::{NORMS, export_of};
+use crate::schema::key;
 
 /// The third generation as an encoder, with the matrices that `sentence-transformers` has behind it.
 pub(crate) struct GemmaEmbedding;
@@ -51,7 +52,7 @@ impl Converter for GemmaEmbedding {
         dense_keys(keys, config)?;
         pooling_key(keys, config)?;
         if config.bool("use_bidirectional_attention")? != Some(true) {
-            keys.set("attention.causal", true);
+            keys.set(key::ATTENTION_CAUSAL, true);
         }
         Ok(())
     }

@@ -5,21 +5,29 @@ use crate::gemma3::schema::GEMMA3_LAYER;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
-use crate::schema::key::Absent;
+use crate::schema::key;
+use crate::schema::key_schema::Absent;
 use crate::schema::layers;
 
 /// The layers after pooling, by the folders of their modules.
 const DENSE_KEYS: &[&str] =
-    &["dense_2_feat_in", "dense_2_feat_out", "dense_3_feat_in", "dense_3_feat_out"];
+    &[key::DENSE_2_FEAT_IN, key::DENSE_2_FEAT_OUT, key::DENSE_3_FEAT_IN, key::DENSE_3_FEAT_OUT];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma-embedding",
     note: "Gemma 3 as an encoder: tokens see those on both sides, half a window away at most.",
-    required: &[SIZES, TRANSFORMER, RMS, &["attention.sliding_window"]],
-    optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS, DENSE_KEYS, &["attention.causal", "pooling_type"]],
+    required: &[SIZES, TRANSFORMER, RMS, &[key::ATTENTION_SLIDING_WINDOW]],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        SOFT_CAPS,
+        DENSE_KEYS,
+        &[key::ATTENTION_CAUSAL, key::POOLING_TYPE],
+    ],
     defaults: &[
-        ("rope.freq_base_swa", Absent::Number(10000.0)),
-        ("attention.causal", Absent::Flag(false)),
+        (key::ROPE_FREQ_BASE_SWA, Absent::Number(10000.0)),
+        (key::ATTENTION_CAUSAL, Absent::Flag(false)),
     ],
     tensors: &[
         All(EMBEDDING),

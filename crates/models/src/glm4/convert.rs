@@ -10,6 +10,7 @@ use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, VocabularyKind, hparams, mtp};
 use crate::qwen2vl::convert::sections;
+use crate::schema::key;
 
 /// Norms stand before and after attention and feed-forward; gate and what it gates are one matrix.
 const NAMES: Table = &[
@@ -57,9 +58,9 @@ impl Converter for Glm4 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
-        keys.set("rope.dimension_count", rotated);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
         if let Some(further) = config.u32(&[mtp::COUNT])?.filter(|_| is_reading(config)) {
-            keys.set("block_count", hparams::block_count(config)?.saturating_add(further));
+            keys.set(key::BLOCK_COUNT, hparams::block_count(config)?.saturating_add(further));
             keys.set(FURTHER_KEY, further);
         }
         Ok(())
@@ -85,8 +86,8 @@ impl Converter for Glm4 {
         let further = count(model, FURTHER_KEY);
         let exported = match (further, model.metadata().get("glm4.rope.dimension_sections")) {
             (Some(further), _) => {
-                let blocks = count(model, "block_count")?.checked_sub(further)?;
-                let exported = exported.class(READING, "glm_ocr").without(&["block_count"]);
+                let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further)?;
+                let exported = exported.class(READING, "glm_ocr").without(&[key::BLOCK_COUNT]);
                 exported.set("num_hidden_layers", blocks).set(mtp::COUNT, further)
             }
             (None, Some(_)) => exported.class(SEEING, "glm4v"),

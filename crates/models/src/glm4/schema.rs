@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Maybe};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const LAYER: &[Item] = &[
     All(ATTN_NORM),
@@ -16,7 +17,11 @@ const LAYER: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "glm4",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["rope.dimension_sections", "nextn_predict_layers", "vocab_size"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        &[key::ROPE_DIMENSION_SECTIONS, key::NEXTN_PREDICT_LAYERS, key::VOCAB_SIZE],
+    ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
         Block { prefix: "blk.", from: "0", to: "n_trunk", items: LAYER },

@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, moe, mtp};
 use crate::dots1::convert::export_of_routed;
+use crate::schema::key;
 
 const NAMES: Table = &[("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm")];
 
@@ -55,18 +56,21 @@ impl Converter for Glm4Moe {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let further = config.u32(&[mtp::COUNT])?;
         keys.stated(config)?;
-        keys.set("block_count", hparams::block_count(config)?.saturating_add(further.unwrap_or(0)));
+        keys.set(
+            key::BLOCK_COUNT,
+            hparams::block_count(config)?.saturating_add(further.unwrap_or(0)),
+        );
         let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
-        keys.set("rope.dimension_count", rotated);
-        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
-        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
-        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
-        keys.set("expert_gating_func", SIGMOID);
-        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
+        keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?);
+        keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
+        keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
+        keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
         if let Some(norm) = config.bool("norm_topk_prob")? {
-            keys.set("expert_weights_norm", norm);
+            keys.set(key::EXPERT_WEIGHTS_NORM, norm);
         }
-        keys.set_u32("nextn_predict_layers", further);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
         Ok(())
     }
 
@@ -75,10 +79,10 @@ impl Converter for Glm4Moe {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, "nextn_predict_layers");
-        let blocks = count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
+        let further = count(model, key::NEXTN_PREDICT_LAYERS);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
         let exported = export_of_routed(model, exported)
-            .without(&["block_count"])
+            .without(&[key::BLOCK_COUNT])
             .set("num_hidden_layers", blocks)
             .set_some(mtp::COUNT, further)
             .set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight"))

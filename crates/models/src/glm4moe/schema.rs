@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Maybe, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const MOE_ATTENTION: &[Item] = &[
     All(ATTN_NORM),
@@ -20,7 +21,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         HEADS,
         ROPE,
         ROUTED_KEYS,
-        &["rope.dimension_sections", "nextn_predict_layers", "vocab_size"],
+        &[key::ROPE_DIMENSION_SECTIONS, key::NEXTN_PREDICT_LAYERS, key::VOCAB_SIZE],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[

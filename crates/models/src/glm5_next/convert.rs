@@ -16,6 +16,7 @@ use crate::deepseek4::convert::MIXES;
 use crate::deepseek32::convert::INDEXER;
 use crate::glm_dsa::convert::INDEXER_KINDS;
 use crate::kimi_linear::convert::{DECAY, RATE};
+use crate::schema::key;
 use crate::{deepseek32, hy_v4, kimi_linear};
 
 /// Names without an end, and ours.
@@ -81,25 +82,25 @@ impl Converter for Glm5Next {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "n_routed_experts"),
-            ("expert_shared_count", "n_shared_experts"),
-            ("expert_group_count", "n_group"),
-            ("expert_group_used_count", "topk_group"),
-            ("expert_weights_scale", "routed_scaling_factor"),
-            ("expert_weights_norm", "norm_topk_prob"),
-            ("leading_dense_block_count", "first_k_dense_replace"),
-            ("attention.q_lora_rank", "q_lora_rank"),
-            ("attention.kv_lora_rank", "kv_lora_rank"),
-            ("attention.key_length_mla", "qk_nope_head_dim"),
-            ("attention.value_length_mla", "v_head_dim"),
-            ("attention.indexer.head_count", "index_n_heads"),
-            ("attention.indexer.key_length", "index_head_dim"),
-            ("attention.indexer.top_k", "index_topk"),
-            ("attention.indexer.kpool", "index_kpool"),
-            ("attention.indexer.kpool_select_tail", TAIL),
-            ("hyper_connection.count", STREAM_COUNT),
-            ("hyper_connection.sinkhorn_iterations", "hc_sinkhorn_iters"),
-            ("hyper_connection.epsilon", "hc_eps"),
+            (key::EXPERT_COUNT, "n_routed_experts"),
+            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+            (key::EXPERT_GROUP_COUNT, "n_group"),
+            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+            (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
+            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+            (key::ATTENTION_Q_LORA_RANK, "q_lora_rank"),
+            (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+            (key::ATTENTION_KEY_LENGTH_MLA, "qk_nope_head_dim"),
+            (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
+            (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
+            (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
+            (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
+            (key::ATTENTION_INDEXER_KPOOL, "index_kpool"),
+            (key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL, TAIL),
+            (key::HYPER_CONNECTION_COUNT, STREAM_COUNT),
+            (key::HYPER_CONNECTION_SINKHORN_ITERATIONS, "hc_sinkhorn_iters"),
+            (key::HYPER_CONNECTION_EPSILON, "hc_eps"),
         ]
     }
 
@@ -119,53 +120,53 @@ impl Converter for Glm5Next {
         let further = further(config)?;
         let blocks = hparams::block_count(config)?.saturating_add(further);
         let blocks = hparams::possible(config, "layers", blocks)?;
-        keys.set("block_count", blocks);
+        keys.set(key::BLOCK_COUNT, blocks);
         let kinds = config.find(&[KINDS]).and_then(|(_, kinds)| kinds.as_array());
         let kinds = kinds.ok_or_else(|| config.missing(KINDS, "what each layer is"))?;
         let mut heads: Vec<i32> =
             kinds.iter().map(|kind| i32::from(*kind != LINEAR_KIND)).collect();
         heads.resize(blocks as usize, 1);
-        keys.set("attention.head_count_kv", Array::from(&heads[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
         keys.vocab_size(config)?;
-        keys.set("attention.layer_norm_epsilon", EPSILON);
-        keys.set_u32("nextn_predict_layers", Some(further).filter(|&further| further > 0));
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, EPSILON);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, Some(further).filter(|&further| further > 0));
         let linear = config.part(LINEAR);
         let of_linear = |field: &str| linear.require_u32(&[field], "a size of linear attention");
-        keys.set("ssm.conv_kernel", of_linear("short_conv_kernel_size")?);
-        keys.set("kda.head_dim", of_linear("head_dim")?);
-        keys.set_f32("kda.gate_lower_bound", linear.f32(&["gate_lower_bound"])?);
+        keys.set(key::SSM_CONV_KERNEL, of_linear("short_conv_kernel_size")?);
+        keys.set(key::KDA_HEAD_DIM, of_linear("head_dim")?);
+        keys.set_f32(key::KDA_GATE_LOWER_BOUND, linear.f32(&["gate_lower_bound"])?);
         let rank = number("kv_lora_rank")?;
-        keys.set("attention.q_lora_rank", number("q_lora_rank")?);
-        keys.set("attention.kv_lora_rank", rank);
-        keys.set("rope.dimension_count", 0u32);
-        keys.set("attention.key_length", rank);
-        keys.set("attention.value_length", rank);
-        keys.set("attention.key_length_mla", number("qk_nope_head_dim")?);
-        keys.set("attention.value_length_mla", number("v_head_dim")?);
+        keys.set(key::ATTENTION_Q_LORA_RANK, number("q_lora_rank")?);
+        keys.set(key::ATTENTION_KV_LORA_RANK, rank);
+        keys.set(key::ROPE_DIMENSION_COUNT, 0u32);
+        keys.set(key::ATTENTION_KEY_LENGTH, rank);
+        keys.set(key::ATTENTION_VALUE_LENGTH, rank);
+        keys.set(key::ATTENTION_KEY_LENGTH_MLA, number("qk_nope_head_dim")?);
+        keys.set(key::ATTENTION_VALUE_LENGTH_MLA, number("v_head_dim")?);
         deepseek32::convert::indexer_keys(config, keys)?;
-        keys.set("attention.indexer.kpool", number("index_kpool")?);
-        keys.set("attention.indexer.kpool_select_tail", config.bool(TAIL)?.unwrap_or(true));
+        keys.set(key::ATTENTION_INDEXER_KPOOL, number("index_kpool")?);
+        keys.set(key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL, config.bool(TAIL)?.unwrap_or(true));
         if let Some((_, kinds)) = config.find(&[INDEXER_KINDS]) {
             let kinds = kinds.as_array().into_iter().flatten();
             let is_full: Vec<bool> = kinds.map(|kind| kind == "full").collect();
-            keys.set("attention.indexer.types", Array::from(&is_full[..]));
+            keys.set(key::ATTENTION_INDEXER_TYPES, Array::from(&is_full[..]));
         }
-        keys.set("hyper_connection.count", number(STREAM_COUNT)?);
-        keys.set("hyper_connection.sinkhorn_iterations", number("hc_sinkhorn_iters")?);
+        keys.set(key::HYPER_CONNECTION_COUNT, number(STREAM_COUNT)?);
+        keys.set(key::HYPER_CONNECTION_SINKHORN_ITERATIONS, number("hc_sinkhorn_iters")?);
         let epsilon = config.require_f32(&["hc_eps"], "what mixing streams adds")?;
-        keys.set("hyper_connection.epsilon", epsilon);
+        keys.set(key::HYPER_CONNECTION_EPSILON, epsilon);
         let dense = config.u32(&["first_k_dense_replace"])?;
         let dense = dense.ok_or_else(|| config.missing("first_k_dense_replace", "dense layers"))?;
-        keys.set("leading_dense_block_count", dense);
-        keys.set("expert_feed_forward_length", number("moe_intermediate_size")?);
-        keys.set("expert_shared_count", number("n_shared_experts")?);
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, number("moe_intermediate_size")?);
+        keys.set(key::EXPERT_SHARED_COUNT, number("n_shared_experts")?);
         let scale = config.require_f32(&["routed_scaling_factor"], "the factor of experts")?;
-        keys.set("expert_weights_scale", scale);
-        keys.set("expert_weights_norm", config.bool("norm_topk_prob")?.unwrap_or(false));
+        keys.set(key::EXPERT_WEIGHTS_SCALE, scale);
+        keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
         if let Some(limit) = config.f32(&[LIMIT])? {
             let limits = vec![limit; blocks as usize];
-            keys.set("swiglu_clamp_exp", Array::from(&limits[..]));
-            keys.set("swiglu_clamp_shexp", Array::from(&limits[..]));
+            keys.set(key::SWIGLU_CLAMP_EXP, Array::from(&limits[..]));
+            keys.set(key::SWIGLU_CLAMP_SHEXP, Array::from(&limits[..]));
         }
         Ok(())
     }
@@ -212,33 +213,33 @@ impl Converter for Glm5Next {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let metadata = model.metadata();
         let list = |key: &str| metadata.array(&format!("glm5-next.{key}"));
-        let further = count(model, "nextn_predict_layers");
-        let blocks = count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
+        let further = count(model, key::NEXTN_PREDICT_LAYERS);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
         let heads = list("attention.head_count_kv")?;
         let kind = |heads: gguf::Value| match heads.to_u64() {
             Some(0) => LINEAR_KIND,
             _ => "indexed_attention",
         };
         let kinds = heads.iter().take(blocks as usize).map(kind).collect::<Vec<_>>();
-        let heads = count(model, "attention.head_count")?;
-        let mut linear = json!({"num_heads": heads, "head_dim": count(model, "kda.head_dim"),
-        "short_conv_kernel_size": count(model, "ssm.conv_kernel")});
-        if let Some(bound) = number(model, "kda.gate_lower_bound") {
+        let heads = count(model, key::ATTENTION_HEAD_COUNT)?;
+        let mut linear = json!({"num_heads": heads, "head_dim": count(model, key::KDA_HEAD_DIM),
+        "short_conv_kernel_size": count(model, key::SSM_CONV_KERNEL)});
+        if let Some(bound) = number(model, key::KDA_GATE_LOWER_BOUND) {
             linear["gate_lower_bound"] = bound.into();
         }
         let full = |full: gguf::Value| if full.to_bool() == Some(true) { "full" } else { "shared" };
         let limits = list("swiglu_clamp_exp");
-        let function = (count(model, "expert_gating_func") == Some(2)).then_some("sigmoid");
+        let function = (count(model, key::EXPERT_GATING_FUNC) == Some(2)).then_some("sigmoid");
         let exported = exported
             .patterns(PARAMETERS.map(|(name, _)| name))
             .patterns(MIXES.map(|(name, _)| name))
             .patterns([DECAY, RATE, KEYS_AND_VALUES, moe::ROUTER_BIAS])
             .patterns(moe::one_by_one())
             .without(&[
-                "block_count",
-                "attention.head_count_kv",
-                "attention.key_length",
-                "attention.layer_norm_epsilon",
+                key::BLOCK_COUNT,
+                key::ATTENTION_HEAD_COUNT_KV,
+                key::ATTENTION_KEY_LENGTH,
+                key::ATTENTION_LAYER_NORM_EPSILON,
             ])
             .set("num_hidden_layers", blocks)
             .set("num_key_value_heads", heads)

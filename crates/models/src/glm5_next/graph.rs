@@ -11,6 +11,7 @@ use crate::blocks::{
 use crate::deepseek2;
 use crate::deepseek2::graph::Widths;
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
@@ -45,7 +46,7 @@ fn mixer(
 ) -> Result<ValueId, Finding> {
     let mut attend = attend(builder, layer, decoder)?;
     if !builder.has("attn_kv_a_mqa.weight") {
-        let bound = builder.known("kda.gate_lower_bound")?;
+        let bound = builder.known(key::KDA_GATE_LOWER_BOUND)?;
         let bound = bound.map(|least| Bound { least, sign: -1.0 });
         return delta_attention(builder, x, attend.heads.heads, attend.norm, bound);
     }
@@ -67,11 +68,11 @@ fn has_indexer(builder: &Builder<'_>, layer: u64) -> Result<bool, Finding> {
 /// The blocks of tokens whose keys together fit the compressed queries of a layer best. Queries have no rotation,
 /// and what weights of heads are scaled by makes no block better than another.
 fn choose(builder: &mut Builder<'_>, x: ValueId, compressed: ValueId) -> Result<Among, Finding> {
-    let heads = builder.size("attention.indexer.head_count")?;
-    let len = builder.size("attention.indexer.key_length")?;
-    let block = builder.size("attention.indexer.kpool")?.max(1);
-    let count = builder.size("attention.indexer.top_k")? / block;
-    let tail = builder.hyper.bool("attention.indexer.kpool_select_tail")?;
+    let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
+    let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
+    let block = builder.size(key::ATTENTION_INDEXER_KPOOL)?.max(1);
+    let count = builder.size(key::ATTENTION_INDEXER_TOP_K)? / block;
+    let tail = builder.hyper.bool(key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL)?;
     let query = builder.product(compressed, "indexer.attn_q_b")?;
     let key = builder.product(x, "indexer.attn_k")?;
     let norm = Norm::variance(builder)?;

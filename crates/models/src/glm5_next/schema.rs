@@ -5,6 +5,7 @@ use crate::deepseek32::schema::{INDEXER, INDEXER_KEYS};
 use crate::schema::architecture::Item::{All, Maybe, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const KPOOL_INDEXER: &[Item] = &[
     All(INDEXER),
@@ -59,15 +60,15 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         EXPERT_KEYS,
         INDEXER_KEYS,
         &[
-            "attention.kv_lora_rank",
-            "attention.key_length_mla",
-            "attention.value_length_mla",
-            "attention.indexer.kpool",
-            "ssm.conv_kernel",
-            "kda.head_dim",
-            "hyper_connection.count",
-            "hyper_connection.sinkhorn_iterations",
-            "hyper_connection.epsilon",
+            key::ATTENTION_KV_LORA_RANK,
+            key::ATTENTION_KEY_LENGTH_MLA,
+            key::ATTENTION_VALUE_LENGTH_MLA,
+            key::ATTENTION_INDEXER_KPOOL,
+            key::SSM_CONV_KERNEL,
+            key::KDA_HEAD_DIM,
+            key::HYPER_CONNECTION_COUNT,
+            key::HYPER_CONNECTION_SINKHORN_ITERATIONS,
+            key::HYPER_CONNECTION_EPSILON,
         ],
     ],
     optional: &[
@@ -76,13 +77,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         NORM,
         ROUTED_KEYS,
         &[
-            "vocab_size",
-            "kda.gate_lower_bound",
-            "attention.indexer.kpool_select_tail",
-            "attention.indexer.types",
-            "swiglu_clamp_exp",
-            "swiglu_clamp_shexp",
-            "nextn_predict_layers",
+            key::VOCAB_SIZE,
+            key::KDA_GATE_LOWER_BOUND,
+            key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL,
+            key::ATTENTION_INDEXER_TYPES,
+            key::SWIGLU_CLAMP_EXP,
+            key::SWIGLU_CLAMP_SHEXP,
+            key::NEXTN_PREDICT_LAYERS,
         ],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

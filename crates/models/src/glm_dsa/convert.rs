@@ -9,6 +9,7 @@ use crate::convert::{Converter, Exported, VocabularyKind, hparams};
 use crate::deepseek2;
 use crate::deepseek2::convert::{ROTATED, complete_third, export_with_further, further_keys};
 use crate::deepseek32::convert::{Deepseek32, indexer_keys};
+use crate::schema::key;
 
 /// GLM 5, with the same indexer in some layers or all.
 pub(crate) struct GlmDsa;
@@ -45,13 +46,13 @@ impl Converter for GlmDsa {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         deepseek2::convert::keys(config, keys)?;
         let rotated = config.require_u32(&[ROTATED], "dimensions that rotate")?;
-        keys.set("rope.dimension_count", hparams::rotated_dims(config, rotated, 1.0)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, rotated, 1.0)?);
         further_keys(config, keys, false)?;
         indexer_keys(config, keys)?;
         if let Some((_, kinds)) = config.find(&[INDEXER_KINDS]) {
             let kinds = kinds.as_array().into_iter().flatten();
             let is_full: Vec<bool> = kinds.map(|kind| kind == "full").collect();
-            keys.set("attention.indexer.types", Array::from(&is_full[..]));
+            keys.set(key::ATTENTION_INDEXER_TYPES, Array::from(&is_full[..]));
         }
         Ok(())
     }

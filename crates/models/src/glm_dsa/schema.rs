@@ -7,6 +7,7 @@ use crate::deepseek32::schema::INDEXER;
 use crate::schema::architecture::Item::{All, Maybe};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "glm-dsa",
@@ -17,11 +18,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         ROPE,
         ROUTED_KEYS,
         &[
-            "vocab_size",
-            "attention.key_length_mla",
-            "attention.value_length_mla",
-            "nextn_predict_layers",
-            "attention.indexer.types",
+            key::VOCAB_SIZE,
+            key::ATTENTION_KEY_LENGTH_MLA,
+            key::ATTENTION_VALUE_LENGTH_MLA,
+            key::NEXTN_PREDICT_LAYERS,
+            key::ATTENTION_INDEXER_TYPES,
         ],
     ],
     tensors: deepseek2::schema::SCHEMA.tensors,

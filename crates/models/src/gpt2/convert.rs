@@ -7,6 +7,7 @@ use gguf_pipeline::Step;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, ExpertSlot, Mapping, hparams};
+use crate::schema::key;
 
 /// Without the prefix `transformer.`, which the first uploads do not have.
 pub(crate) const NAMES: Table = &[
@@ -59,15 +60,15 @@ impl Converter for Gpt2 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
-        keys.set("block_count", hparams::block_count(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(
-            "context_length",
+            key::CONTEXT_LENGTH,
             config.require_u32(&["n_ctx", "n_positions"], "the longest context, in tokens")?,
         );
-        keys.set("embedding_length", width);
-        keys.set("feed_forward_length", hparams::inner_width(config, width)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
         Ok(())
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams, sliding_window};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
@@ -52,7 +53,7 @@ impl Converter for GptOss {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("expert_count", "num_local_experts")]
+        &[(key::EXPERT_COUNT, "num_local_experts")]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -71,8 +72,8 @@ impl Converter for GptOss {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.decoder(config, hparams::stated_head_dim(config)?)?;
-        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
-        keys.set("expert_feed_forward_length", hparams::feed_forward(config)?);
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
         sliding_window::unusual_pattern(keys, config, 2)
     }
 
@@ -129,7 +130,7 @@ impl Converter for GptOss {
         let exported = exported
             .patterns(WHOLE.map(|(name, _)| name))
             .patterns([DOWN, GATE_AND_UP, GATE_AND_UP_BIAS])
-            .without(&["expert_feed_forward_length"])
+            .without(&[key::EXPERT_FEED_FORWARD_LENGTH])
             // Programs know this of the architecture; `transformers` takes the other.
             .scaling("truncate", false);
         Some(sliding_window::export_of_pattern(model, exported))

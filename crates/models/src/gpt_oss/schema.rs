@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -13,7 +14,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         EXPERT_KEYS,
-        &["attention.sliding_window", "expert_feed_forward_length"],
+        &[key::ATTENTION_SLIDING_WINDOW, key::EXPERT_FEED_FORWARD_LENGTH],
     ],
     optional: &[HEADS, ROPE, WINDOW],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],

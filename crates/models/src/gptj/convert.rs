@@ -12,6 +12,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, hparams};
 use crate::gpt2::convert::FIELDS;
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("transformer.wte", "token_embd"),
@@ -60,13 +61,13 @@ impl Converter for Gptj {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
         let rotated = config.require_u32(&["rotary_dim"], "the rotated dimensions of a head")?;
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", width);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("feed_forward_length", hparams::inner_width(config, width)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
-        keys.set("rope.dimension_count", rotated);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
         keys.file_type();
         Ok(())
     }

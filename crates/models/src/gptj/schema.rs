@@ -3,14 +3,15 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gptj",
     note: "llama.cpp neither writes nor runs it: keys as in the specification, tensors \
            named as in phi2, which has the same layout but for biases.",
-    required: &[SIZES, TRANSFORMER, NORM, &["rope.dimension_count"]],
-    optional: &[ROPE, &["vocab_size"]],
+    required: &[SIZES, TRANSFORMER, NORM, &[key::ROPE_DIMENSION_COUNT]],
+    optional: &[ROPE, &[key::VOCAB_SIZE]],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM_BIAS),

@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, export, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("gpt_neox.embed_in", "token_embd"),
@@ -51,9 +52,9 @@ impl Converter for Gptneox {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("attention.layer_norm_epsilon", "layer_norm_eps"),
-            ("rope.freq_base", "rotary_emb_base"),
-            ("use_parallel_residual", "use_parallel_residual"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+            (key::ROPE_FREQ_BASE, "rotary_emb_base"),
+            (key::USE_PARALLEL_RESIDUAL, "use_parallel_residual"),
         ]
     }
 
@@ -64,15 +65,15 @@ impl Converter for Gptneox {
     // As llama.cpp's converter has it, without a file type.
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let head_dim = hparams::head_dim(config)?;
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("rope.dimension_count", hparams::rotated_dims(config, head_dim, ROTARY_SHARE)?);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, ROTARY_SHARE)?);
         keys.unusual_rope(config)?;
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("use_parallel_residual", config.bool("use_parallel_residual")?.unwrap_or(true));
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::USE_PARALLEL_RESIDUAL, config.bool("use_parallel_residual")?.unwrap_or(true));
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         Ok(())
     }
 

@@ -5,9 +5,10 @@ use gguf_graph::Pairs;
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let parallel = builder.hyper.bool("use_parallel_residual")?;
+    let parallel = builder.hyper.bool(key::USE_PARALLEL_RESIDUAL)?;
     let family = Decoder { parallel, ..Decoder::rotated(builder, Pairs::Halves)? };
     decoder(builder, &family)
 }

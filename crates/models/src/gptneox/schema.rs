@@ -3,12 +3,13 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gptneox",
     note: "llama.cpp's converter forgets `rope.freq_base`.",
-    required: &[SIZES, TRANSFORMER, NORM, &["use_parallel_residual", "rope.dimension_count"]],
+    required: &[SIZES, TRANSFORMER, NORM, &[key::USE_PARALLEL_RESIDUAL, key::ROPE_DIMENSION_COUNT]],
     optional: &[ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(GPT_LAYER)],

@@ -6,6 +6,7 @@ use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, ExtraTensors, VocabularyKind, hparams};
+use crate::schema::key;
 
 /// By how much parts of the model scale: key and field.
 pub(crate) const SCALES: [(&str, &str); 4] = [
@@ -71,13 +72,13 @@ pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
 /// The keys of all Granites.
 pub(crate) fn granite_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.decoder(config, None)?;
-    keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
+    keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
     let head_dim = hparams::width(config)? / hparams::head_count(config)?;
-    keys.set("rope.dimension_count", head_dim);
+    keys.set(key::ROPE_DIMENSION_COUNT, head_dim);
     for (key, field) in SCALES {
         keys.set_f32(key, config.f32(&[field])?.filter(|&scale| scale != 0.0));
     }
     let shared = config.u32(&["shared_intermediate_size"])?.filter(|&width| width != 0);
-    keys.set_u32("expert_shared_feed_forward_length", shared);
+    keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
     Ok(())
 }

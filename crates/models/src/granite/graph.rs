@@ -5,6 +5,7 @@ use gguf_graph::Pairs;
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = usual(builder)?;
@@ -14,9 +15,9 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 /// As llama, with scales.
 pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     let mut family = Decoder {
-        embedding_scale: builder.factor("embedding_scale")?,
-        residual_scale: builder.factor("residual_scale")?,
-        logit_scale: 1.0 / builder.factor("logit_scale")?,
+        embedding_scale: builder.factor(key::EMBEDDING_SCALE)?,
+        residual_scale: builder.factor(key::RESIDUAL_SCALE)?,
+        logit_scale: 1.0 / builder.factor(key::LOGIT_SCALE)?,
         ..Decoder::gated(builder, Pairs::Neighbours)?
     };
     // The models that are not to rotate say so by this key.

@@ -10,6 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{Converter, Exported, Mapping, hparams, sliding_window};
 use crate::granite::convert::{Granite, granite_keys};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.router", "blk.{}.ffn_gate_inp"),
@@ -69,19 +70,19 @@ impl Converter for GraniteSwa {
         let mut first = config.clone();
         first.set(SHARED, Value::Null);
         granite_keys(&first, keys)?;
-        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
         let layers = match config.find(&["layer_types"]) {
             Some(_) => sliding_window::layers(config, 0)?,
             None => (0..hparams::block_count(config)?).map(|layer| layer % 4 != 0).collect(),
         };
-        keys.set("attention.sliding_window_pattern", Array::from(&layers[..]));
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&layers[..]));
         if let Some((_, rotated)) = config.find(&[ROTATED]) {
             let rotated = rotated.as_array().into_iter().flatten();
             let rotated: Vec<bool> = rotated.map(|flag| *flag != 0).collect();
-            keys.set("attention.rope_pattern", Array::from(&rotated[..]));
+            keys.set(key::ATTENTION_ROPE_PATTERN, Array::from(&rotated[..]));
         }
         let shared = config.u32(&[SHARED])?.filter(|&width| width != 0);
-        keys.set_u32("expert_shared_feed_forward_length", shared);
+        keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
         Ok(())
     }
 
@@ -102,7 +103,7 @@ impl Converter for GraniteSwa {
         let exported = exported
             .patterns(PARAMETERS.map(|(name, _)| name))
             .fields(&[("expert_count", "num_local_experts")])
-            .set_some(SHARED, count(model, "expert_shared_feed_forward_length"))
+            .set_some(SHARED, count(model, key::EXPERT_SHARED_FEED_FORWARD_LENGTH))
             .set_some(ROTATED, rotated.map(|flags| flags.iter().map(flag).collect::<Vec<_>>()));
         Some(sliding_window::export_of_pattern(model, exported))
     }

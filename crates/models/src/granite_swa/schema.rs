@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -15,13 +16,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         WINDOW,
         EXPERT_KEYS,
         &[
-            "vocab_size",
-            "attention.scale",
-            "attention.rope_pattern",
-            "embedding_scale",
-            "residual_scale",
-            "logit_scale",
-            "expert_shared_feed_forward_length",
+            key::VOCAB_SIZE,
+            key::ATTENTION_SCALE,
+            key::ATTENTION_ROPE_PATTERN,
+            key::EMBEDDING_SCALE,
+            key::RESIDUAL_SCALE,
+            key::LOGIT_SCALE,
+            key::EXPERT_SHARED_FEED_FORWARD_LENGTH,
         ],
     ],
     tensors: LLAMA_TENSORS,
@@ -37,7 +38,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ..Architecture::DEFAULT
 };
 
-pub(crate) const WINDOW_KEYS: &[&str] = &["attention.sliding_window"];
+pub(crate) const WINDOW_KEYS: &[&str] = &[key::ATTENTION_SLIDING_WINDOW];
 
 const FUSED_EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),

@@ -15,6 +15,7 @@ use crate::granite::convert::{SCALES, granite_keys};
 use crate::granite::granite_hybrid::GraniteWithoutStates;
 use crate::granitemoe::convert::{EXPERT_NAMES, GraniteMoe};
 use crate::granitemoe::granite_hybrid::GraniteMoeWithoutStates;
+use crate::schema::key;
 
 const GRANITE: &str = "GraniteMoeHybridForCausalLM";
 
@@ -105,21 +106,21 @@ impl Converter for GraniteHybrid {
         granite_keys(config, keys)?;
         let sizes = sizes(config)?;
         let (heads, groups) = sizes.heads.unwrap_or_default();
-        keys.set("ssm.conv_kernel", sizes.kernel);
-        keys.set("ssm.state_size", sizes.state);
-        keys.set("ssm.group_count", groups);
-        keys.set("ssm.inner_size", sizes.inner);
-        keys.set("ssm.time_step_rank", heads);
-        keys.set_u32("rope.dimension_count", config.u32(&["attn_rotary_emb"])?);
+        keys.set(key::SSM_CONV_KERNEL, sizes.kernel);
+        keys.set(key::SSM_STATE_SIZE, sizes.state);
+        keys.set(key::SSM_GROUP_COUNT, groups);
+        keys.set(key::SSM_INNER_SIZE, sizes.inner);
+        keys.set(key::SSM_TIME_STEP_RANK, heads);
+        keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&["attn_rotary_emb"])?);
         let layers = has_attention(config);
         let heads = i32::try_from(hparams::head_count_kv(config)?).unwrap_or(i32::MAX);
         let of_layer = |has: &bool| if *has { heads } else { 0 };
         let heads: Vec<i32> = layers.iter().map(of_layer).collect();
-        keys.set("attention.head_count_kv", Array::from(&heads[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
         let rotates = config.class()? == BAMBA || !layers.contains(&false);
         keys.set(FINETUNED, rotates);
         if !rotates {
-            keys.set("context_length", CONTEXT);
+            keys.set(key::CONTEXT_LENGTH, CONTEXT);
         }
         Ok(())
     }
@@ -133,17 +134,20 @@ impl Converter for GraniteHybrid {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let blocks = count(model, "block_count")?.min(1 << 16);
+        let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let heads: Vec<u64> = (0..blocks)
-            .map(|layer| hyper.u64_in("attention.head_count_kv", layer).unwrap_or(0))
+            .map(|layer| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, layer).unwrap_or(0))
             .collect();
         let kind = |heads: &u64| if *heads > 0 { "attention" } else { "mamba" };
         let is_bamba = hyper.stated(FINETUNED).and_then(|value| value.to_bool()) == Some(true);
         let exported = exported
             .first(ssm::parameters())
-            .without(&["attention.head_count_kv"])
+            .without(&[key::ATTENTION_HEAD_COUNT_KV])
             .set("num_key_value_heads", heads.iter().copied().max().unwrap_or(0))
-            .set_some("mamba_expand", export::ratio(model, "ssm.inner_size", "embedding_length"));
+            .set_some(
+                "mamba_expand",
+                export::ratio(model, key::SSM_INNER_SIZE, "embedding_length"),
+            );
         if !is_bamba {
             let kinds: Vec<_> = heads.iter().map(kind).collect();
             let exported = GraniteMoe.export(model, exported.without_names(NAMES))?;
@@ -151,7 +155,7 @@ impl Converter for GraniteHybrid {
         }
         let attended = (0..blocks).zip(&heads).filter(|(_, heads)| **heads > 0);
         let layers: Vec<u64> = attended.map(|(layer, _)| layer).collect();
-        let rotated = count(model, "rope.dimension_count");
+        let rotated = count(model, key::ROPE_DIMENSION_COUNT);
         Some(
             exported
                 .class(BAMBA, "bamba")
@@ -166,10 +170,10 @@ const FIELDS: &[(&str, &str)] = &[
     SCALES[1],
     SCALES[2],
     SCALES[3],
-    ("ssm.conv_kernel", "mamba_d_conv"),
-    ("ssm.state_size", "mamba_d_state"),
-    ("ssm.group_count", "mamba_n_groups"),
-    ("ssm.time_step_rank", "mamba_n_heads"),
+    (key::SSM_CONV_KERNEL, "mamba_d_conv"),
+    (key::SSM_STATE_SIZE, "mamba_d_state"),
+    (key::SSM_GROUP_COUNT, "mamba_n_groups"),
+    (key::SSM_TIME_STEP_RANK, "mamba_n_heads"),
 ];
 
 /// The layers with attention as older configurations have them: listed, or by a period.

@@ -4,6 +4,7 @@ use crate::jamba::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// One of the second generation.
@@ -23,18 +24,18 @@ pub(crate) const SECOND_WITHOUT_NORM: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granitehybrid",
     note: "Granite 4 and Bamba. Layers without heads of keys and values have a state space. Positions rotate if `rope.scaling.finetuned` is true.",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &["ssm.group_count"]],
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
     optional: &[
         HEADS,
         ROPE,
         EXPERT_KEYS,
         &[
-            "vocab_size",
-            "attention.scale",
-            "embedding_scale",
-            "residual_scale",
-            "logit_scale",
-            "expert_shared_feed_forward_length",
+            key::VOCAB_SIZE,
+            key::ATTENTION_SCALE,
+            key::EMBEDDING_SCALE,
+            key::RESIDUAL_SCALE,
+            key::LOGIT_SCALE,
+            key::EXPERT_SHARED_FEED_FORWARD_LENGTH,
         ],
     ],
     tensors: LLAMA_TENSORS,

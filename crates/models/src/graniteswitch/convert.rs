@@ -10,6 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams};
 use crate::granite::convert::{Granite, granite_keys};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.o_proj.base_layer", "blk.{}.attn_output"),
@@ -40,9 +41,9 @@ const ADAPTED: [(&str, &str, &str, Part); 7] = [
 
 /// Fields that keys hold as they are.
 const FIELDS: &[(&str, &str)] = &[
-    ("adapters.count", ADAPTERS),
-    ("adapters.lora_rank", RANK),
-    ("expert_shared_feed_forward_length", SHARED),
+    (key::ADAPTERS_COUNT, ADAPTERS),
+    (key::ADAPTERS_LORA_RANK, RANK),
+    (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, SHARED),
 ];
 
 /// Lists of tokens: those that switch adapters on, and those that stand in for them.
@@ -100,7 +101,7 @@ impl Converter for GraniteSwitch {
         // The last is the switch, which has no weights.
         layers.set(LAYERS, hparams::block_count(config)?.saturating_sub(1));
         granite_keys(&layers, keys)?;
-        keys.set("expert_used_count", 0u32);
+        keys.set(key::EXPERT_USED_COUNT, 0u32);
         for (key, field) in [("adapters.count", ADAPTERS), ("adapters.lora_rank", RANK)] {
             keys.set(key, config.require_u32(&[field], OF_ADAPTERS)?);
         }
@@ -111,7 +112,7 @@ impl Converter for GraniteSwitch {
             let tokens: Vec<i32> = tokens.into_iter().map(|token| token as i32).collect();
             keys.set(key, Array::from(&tokens[..]));
         }
-        keys.set("adapters.router_gain", config.f32(&[GAIN])?.unwrap_or(15.0));
+        keys.set(key::ADAPTERS_ROUTER_GAIN, config.f32(&[GAIN])?.unwrap_or(15.0));
         Ok(())
     }
 
@@ -165,9 +166,9 @@ impl Converter for GraniteSwitch {
             .patterns([FUSED, GATES])
             .patterns(adapters.iter().map(String::as_str))
             .fields(FIELDS)
-            .without(&["block_count", "expert_used_count"])
-            .set(LAYERS, count(model, "block_count")?.checked_add(1)?)
-            .set(GAIN, whole(number(model, "adapters.router_gain").unwrap_or(15.0)));
+            .without(&[key::BLOCK_COUNT, key::EXPERT_USED_COUNT])
+            .set(LAYERS, count(model, key::BLOCK_COUNT)?.checked_add(1)?)
+            .set(GAIN, whole(number(model, key::ADAPTERS_ROUTER_GAIN).unwrap_or(15.0)));
         exported.patterns.retain(|name| !name.contains(".mlp."));
         for (key, field) in LISTS {
             let tokens = model.metadata().array(&format!("graniteswitch.{key}"))?;

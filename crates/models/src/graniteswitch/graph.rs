@@ -10,6 +10,7 @@ use crate::blocks::{
 };
 use crate::granite::graph::usual;
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = usual(builder)?;
@@ -47,7 +48,7 @@ impl Switch {
     fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         let switching = tokens(builder, "adapters.token_ids_activate")?;
         let replacing = tokens(builder, "adapters.token_ids_substitute")?;
-        let adapters = builder.hyper.u64("adapters.count")?;
+        let adapters = builder.hyper.u64(key::ADAPTERS_COUNT)?;
         if [&switching, &replacing].iter().any(|all| all.len() as u64 != adapters) {
             let message = format!(
                 "{} tokens switch {adapters} adapters on, and {} stand in for them",
@@ -58,7 +59,7 @@ impl Switch {
                 .key("graniteswitch.adapters.count")
                 .help("convert the model anew"));
         }
-        let gain = builder.stated("adapters.router_gain")?.unwrap_or(GAIN);
+        let gain = builder.stated(key::ADAPTERS_ROUTER_GAIN)?.unwrap_or(GAIN);
         let adapters = (1u32..).map(|number| number as f32).zip(replacing);
         Ok(Self { tokens: switching.into_iter().zip(adapters).collect(), gain })
     }

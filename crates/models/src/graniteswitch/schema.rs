@@ -4,6 +4,7 @@ use crate::granite::schema::SCALES;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// Both matrices of adapters that add to queries and so on, of which the first adds nothing.
@@ -32,11 +33,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         &[
-            "logit_scale",
-            "adapters.count",
-            "adapters.lora_rank",
-            "adapters.token_ids_activate",
-            "adapters.token_ids_substitute",
+            key::LOGIT_SCALE,
+            key::ADAPTERS_COUNT,
+            key::ADAPTERS_LORA_RANK,
+            key::ADAPTERS_TOKEN_IDS_ACTIVATE,
+            key::ADAPTERS_TOKEN_IDS_SUBSTITUTE,
         ],
     ],
     optional: &[
@@ -44,7 +45,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         ROPE,
         EXPERT_KEYS,
         SCALES,
-        &["vocab_size", "expert_shared_feed_forward_length", "adapters.router_gain"],
+        &[key::VOCAB_SIZE, key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::ADAPTERS_ROUTER_GAIN],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

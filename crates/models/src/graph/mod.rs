@@ -6,6 +6,7 @@ use crate::schema::Hyper;
 use gguf::{Finding, Metadata, TensorInfo, Value};
 
 use crate::registry;
+use crate::schema::key;
 use gguf_graph::{Graph, Limits};
 use gguf_graph::{Index, NormKind, Op};
 use gguf_graph::{
@@ -294,7 +295,7 @@ pub(crate) struct Norm {
 impl Norm {
     /// The root mean square norm, with its hyper-parameter.
     pub fn mean_square(builder: &Builder<'_>) -> Result<Self, Finding> {
-        let epsilon = builder.hyper.f32("attention.layer_norm_rms_epsilon")?;
+        let epsilon = builder.hyper.f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON)?;
         Ok(Self { kind: NormKind::MeanSquare, epsilon })
     }
 
@@ -303,7 +304,7 @@ impl Norm {
         let name = "attention.layer_norm_epsilon";
         let epsilon = match builder.stated(name)? {
             Some(epsilon) => epsilon,
-            None => match builder.stated("attention.layer_norm_rms_epsilon")? {
+            None => match builder.stated(key::ATTENTION_LAYER_NORM_RMS_EPSILON)? {
                 Some(epsilon) => epsilon,
                 None => builder.hyper.f32(name)?,
             },

@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, ExpertSlot, Exported, Mapping, VocabularyKind, hparams};
 use crate::llama::convert::{experts_of_mixtral, patterns_of_mixtral};
+use crate::schema::key;
 
 /// The first generation.
 const FIRST: Table = &[
@@ -42,14 +43,14 @@ const SECOND: Table = &[
 
 /// Keys, and the fields that state them beside those of most decoders.
 const FIELDS: &[(&str, &str)] = &[
-    ("expert_count", "num_local_experts"),
-    ("attn_logit_softcapping", "attn_logit_softcapping"),
-    ("router_logit_softcapping", "router_logit_softcapping"),
-    ("final_logit_softcapping", "final_logit_softcapping"),
-    ("attention.temperature_length", "attn_temperature_len"),
-    ("attention.output_scale", "attn_output_multiplier"),
-    ("embedding_scale", "embedding_multiplier_scale"),
-    ("logit_scale", "output_multiplier_scale"),
+    (key::EXPERT_COUNT, "num_local_experts"),
+    (key::ATTN_LOGIT_SOFTCAPPING, "attn_logit_softcapping"),
+    (key::ROUTER_LOGIT_SOFTCAPPING, "router_logit_softcapping"),
+    (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
+    (key::ATTENTION_TEMPERATURE_LENGTH, "attn_temperature_len"),
+    (key::ATTENTION_OUTPUT_SCALE, "attn_output_multiplier"),
+    (key::EMBEDDING_SCALE, "embedding_multiplier_scale"),
+    (key::LOGIT_SCALE, "output_multiplier_scale"),
 ];
 
 /// How positions are stretched, at the top of the configuration.
@@ -104,11 +105,11 @@ impl Converter for Grok {
             keys.set(field, config.f32(&[field])?.unwrap_or(BOUND));
         }
         let bound = config.f32(&["final_logit_softcapping"])?;
-        keys.set_f32("final_logit_softcapping", bound.filter(|&bound| bound != 0.0));
-        keys.set_u32("expert_feed_forward_length", config.u32(&["moe_intermediate_size"])?);
+        keys.set_f32(key::FINAL_LOGIT_SOFTCAPPING, bound.filter(|&bound| bound != 0.0));
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(&["moe_intermediate_size"])?);
         let kind = config.find(&[KIND]).and_then(|(_, kind)| kind.as_str());
         if matches!(kind, Some("yarn" | "original")) {
-            keys.set("rope.scaling.type", "yarn");
+            keys.set(key::ROPE_SCALING_TYPE, "yarn");
             for (key, field) in STRETCHED {
                 match key.ends_with("context_length") {
                     true => keys.set(key, config.require_u32(&[field], "how positions stretch")?),
@@ -117,13 +118,13 @@ impl Converter for Grok {
             }
         }
         let length = config.u32(&["attn_temperature_len"])?.filter(|&length| length > 0);
-        keys.set_u32("attention.temperature_length", length);
+        keys.set_u32(key::ATTENTION_TEMPERATURE_LENGTH, length);
         let usual = || Ok(f64::from(hparams::head_dim(config)?).powf(-0.5) as f32);
         let scale = config.f32(&["attn_output_multiplier"])?;
-        keys.set("attention.output_scale", scale.map_or_else(usual, Ok::<_, Error>)?);
+        keys.set(key::ATTENTION_OUTPUT_SCALE, scale.map_or_else(usual, Ok::<_, Error>)?);
         let require = |field: &str| config.require_f32(&[field], "by how much it scales");
-        keys.set("embedding_scale", require("embedding_multiplier_scale")?);
-        keys.set("logit_scale", require("output_multiplier_scale")?);
+        keys.set(key::EMBEDDING_SCALE, require("embedding_multiplier_scale")?);
+        keys.set(key::LOGIT_SCALE, require("output_multiplier_scale")?);
         Ok(())
     }
 
@@ -144,9 +145,9 @@ impl Converter for Grok {
                 .class("GrokForCausalLM", "grok-2")
                 .patterns(patterns_of_mixtral()),
         };
-        if number(model, "rope.scaling.factor").is_none() {
+        if number(model, key::ROPE_SCALING_FACTOR).is_none() {
             return Some(exported);
         }
-        Some(exported.fields(&STRETCHED).without(&["rope.scaling.type"]).set(KIND, "yarn"))
+        Some(exported.fields(&STRETCHED).without(&[key::ROPE_SCALING_TYPE]).set(KIND, "yarn"))
     }
 }

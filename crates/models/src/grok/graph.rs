@@ -5,6 +5,7 @@ use gguf_graph::{Function, GateFunction, Pairs, Stretch, ValueId};
 
 use crate::blocks::{Decoder, attention, decoder, experts, feed_forward, sharper};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// Numbers of the first model, whose files have no keys for them.
 const EMBEDDING_SCALE: f32 = 78.383_67;
@@ -19,9 +20,9 @@ const ATTENTION_CAP: f32 = 30.0;
 /// sum to 1, and does not bound the scores). Contexts of more than 1024 tokens, where the second model
 /// sharpens attention, are attended to as shorter ones are, as llama.cpp does.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let embedding_scale = builder.stated("embedding_scale")?.unwrap_or(EMBEDDING_SCALE);
-    let logit_scale = builder.stated("logit_scale")?.unwrap_or(LOGIT_SCALE);
-    let attention_scale = builder.stated("attention.output_scale")?.unwrap_or(ATTENTION_SCALE);
+    let embedding_scale = builder.stated(key::EMBEDDING_SCALE)?.unwrap_or(EMBEDDING_SCALE);
+    let logit_scale = builder.stated(key::LOGIT_SCALE)?.unwrap_or(LOGIT_SCALE);
+    let attention_scale = builder.stated(key::ATTENTION_OUTPUT_SCALE)?.unwrap_or(ATTENTION_SCALE);
     let mut family = Decoder {
         function: Function::GeluTanh,
         embedding_scale,
@@ -35,7 +36,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         ..Decoder::gated(builder, Pairs::Halves)?
     };
     // What the model states for YaRN multiplies what is usual there.
-    let factor = builder.stated("rope.scaling.yarn_attn_factor")?.unwrap_or(1.0);
+    let factor = builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.unwrap_or(1.0);
     for rotation in [&mut family.rotation, &mut family.window_rotation].into_iter().flatten() {
         if let Stretch::Yarn { factor: by, .. } = rotation.stretch {
             rotation.magnitude = factor * sharper(by, 1.0);
@@ -43,7 +44,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     }
     family.routing.normalize = false;
     family.routing.function = GateFunction::Plain(Function::GeluTanh);
-    let cap = builder.stated("router_logit_softcapping")?;
+    let cap = builder.stated(key::ROUTER_LOGIT_SOFTCAPPING)?;
     family.routing.soft_cap = cap.filter(|cap| *cap > 0.0);
     decoder(builder, &family)
 }

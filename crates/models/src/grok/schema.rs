@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -13,14 +14,14 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         HEADS,
         ROPE,
         &[
-            "attn_logit_softcapping",
-            "router_logit_softcapping",
-            "final_logit_softcapping",
-            "expert_feed_forward_length",
-            "attention.temperature_length",
-            "attention.output_scale",
-            "embedding_scale",
-            "logit_scale",
+            key::ATTN_LOGIT_SOFTCAPPING,
+            key::ROUTER_LOGIT_SOFTCAPPING,
+            key::FINAL_LOGIT_SOFTCAPPING,
+            key::EXPERT_FEED_FORWARD_LENGTH,
+            key::ATTENTION_TEMPERATURE_LENGTH,
+            key::ATTENTION_OUTPUT_SCALE,
+            key::EMBEDDING_SCALE,
+            key::LOGIT_SCALE,
         ],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

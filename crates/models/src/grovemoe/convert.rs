@@ -8,6 +8,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, ExpertSlot, Exported, Mapping, hparams, moe};
 use crate::qwen2moe::convert::EXPERT_NAMES;
+use crate::schema::key;
 
 /// The shared expert of each group: foreign name of one, our name of all.
 const SHARED: [(&str, &str); 3] = [
@@ -48,11 +49,11 @@ impl Converter for GroveMoe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
         let width = hparams::stated_head_dim(config)?.filter(|&width| width > 0);
-        keys.set("expert_chunk_feed_forward_length", width.unwrap_or(WIDTH));
-        keys.set("experts_per_group", IN_A_GROUP);
-        keys.set("expert_group_scale", SHARE);
+        keys.set(key::EXPERT_CHUNK_FEED_FORWARD_LENGTH, width.unwrap_or(WIDTH));
+        keys.set(key::EXPERTS_PER_GROUP, IN_A_GROUP);
+        keys.set(key::EXPERT_GROUP_SCALE, SHARE);
         Ok(())
     }
 

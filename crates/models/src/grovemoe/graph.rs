@@ -5,6 +5,7 @@ use gguf_graph::{Experts, Op, Pairs, ValueId};
 
 use crate::blocks::{Decoder, decoder, experts_by};
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder { network, ..Decoder::gated(builder, Pairs::Halves)? };
@@ -24,7 +25,7 @@ fn network(
     let share = builder.extent("ffn_gate_exps.weight", 2) / count;
     let small = Experts {
         share: u32::try_from(share).unwrap_or(0),
-        scale: large.scale * builder.factor("expert_group_scale")?,
+        scale: large.scale * builder.factor(key::EXPERT_GROUP_SCALE)?,
         gate: Some(builder.weight("ffn_gate_chexps.weight")?),
         up: builder.weight("ffn_up_chexps.weight")?,
         down: builder.weight("ffn_down_chexps.weight")?,

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -13,10 +14,10 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         HEADS,
         ROPE,
         &[
-            "expert_feed_forward_length",
-            "expert_chunk_feed_forward_length",
-            "experts_per_group",
-            "expert_group_scale",
+            key::EXPERT_FEED_FORWARD_LENGTH,
+            key::EXPERT_CHUNK_FEED_FORWARD_LENGTH,
+            key::EXPERTS_PER_GROUP,
+            key::EXPERT_GROUP_SCALE,
         ],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

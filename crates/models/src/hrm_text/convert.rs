@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[("model.embed_tokens", "token_embd"), ("lm_head", "output")];
 
@@ -47,11 +48,11 @@ impl Converter for HrmText {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("hrm.h_cycles", "H_cycles"),
-            ("hrm.l_cycles", "L_cycles"),
-            ("hrm.layers_per_stack", OF_STACK),
-            ("hrm.prefix_lm", "prefix_lm"),
-            ("embedding_scale", "embedding_scale"),
+            (key::HRM_H_CYCLES, "H_cycles"),
+            (key::HRM_L_CYCLES, "L_cycles"),
+            (key::HRM_LAYERS_PER_STACK, OF_STACK),
+            (key::HRM_PREFIX_LM, "prefix_lm"),
+            (key::EMBEDDING_SCALE, "embedding_scale"),
         ]
     }
 
@@ -63,16 +64,16 @@ impl Converter for HrmText {
         stated.default("num_hidden_layers", layers);
         keys.stated(&stated)?;
         keys.set(
-            "block_count",
+            key::BLOCK_COUNT,
             layers.saturating_mul(long).saturating_mul(short.saturating_add(1)),
         );
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         let scale = config.require_f32(&["embedding_scale"], "by how much embeddings scale")?;
-        keys.set("embedding_scale", scale);
-        keys.set("hrm.layers_per_stack", layers);
-        keys.set("hrm.h_cycles", long);
-        keys.set("hrm.l_cycles", short);
-        keys.set("hrm.prefix_lm", config.bool("prefix_lm")?.unwrap_or(false));
+        keys.set(key::EMBEDDING_SCALE, scale);
+        keys.set(key::HRM_LAYERS_PER_STACK, layers);
+        keys.set(key::HRM_H_CYCLES, long);
+        keys.set(key::HRM_L_CYCLES, short);
+        keys.set(key::HRM_PREFIX_LM, config.bool("prefix_lm")?.unwrap_or(false));
         Ok(())
     }
 

@@ -6,17 +6,18 @@ use gguf_graph::{Op, Pairs, ValueId};
 use crate::blocks::{Decoder, embedding, finish, layer};
 use crate::graph::Builder;
 use crate::nanbeige::graph::MOST_LOOPS;
+use crate::schema::key;
 
 /// HRM: a fast and a slow stack of layers are run through in turn; the fast one reads what the slow one
 /// said, the slow one what the fast one said at last. Norms have no weights, attention has gates.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let embedding_scale = builder.factor("embedding_scale")?;
+    let embedding_scale = builder.factor(key::EMBEDDING_SCALE)?;
     let family = Decoder {
         weightless_norms: true,
         embedding_scale,
         ..Decoder::gated(builder, Pairs::Halves)?
     };
-    let per_stack = builder.hyper.u64("hrm.layers_per_stack")?;
+    let per_stack = builder.hyper.u64(key::HRM_LAYERS_PER_STACK)?;
     let [slow, fast] = ["hrm.h_cycles", "hrm.l_cycles"].map(|key| builder.hyper.u64(key));
     let (slow, fast) = (slow?.clamp(1, MOST_LOOPS), fast?.clamp(1, MOST_LOOPS));
     let mut high = embedding(builder, &family)?;

@@ -3,12 +3,18 @@
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hrm_text",
     note: "Two stacks of layers, of which `block_count` tells how often each is run through altogether. Norms have no weights.",
-    required: &[SIZES, TRANSFORMER, RMS, &["hrm.layers_per_stack", "hrm.h_cycles", "hrm.l_cycles"]],
-    optional: &[HEADS, ROPE, &["embedding_scale", "hrm.prefix_lm"]],
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        &[key::HRM_LAYERS_PER_STACK, key::HRM_H_CYCLES, key::HRM_L_CYCLES],
+    ],
+    optional: &[HEADS, ROPE, &[key::EMBEDDING_SCALE, key::HRM_PREFIX_LM]],
     tensors: &[All(EMBEDDING), All(TIED_OUTPUT), Required("hrm.z_l_init", "n_embd")],
     blocks: &[Block {
         prefix: "blk.",

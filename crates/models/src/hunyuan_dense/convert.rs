@@ -9,6 +9,7 @@ use crate::convert::export::{head_dim, number, shortest};
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::schema::key;
 
 pub(crate) const NORMS: Table = &[
     ("model.layers.{}.self_attn.query_layernorm", "blk.{}.attn_q_norm"),
@@ -87,11 +88,11 @@ pub(crate) fn stretched(config: &Config, keys: &mut Keys, usual: f64) -> Result<
         let alpha = rope.f64("alpha")?.unwrap_or(usual);
         let base = f64::from(rope.base.unwrap_or(hparams::DEFAULT_BASE));
         let dims = f64::from(hparams::head_dim(config)?);
-        keys.set("rope.freq_base", (base * alpha.powf(dims / (dims - 2.0))) as f32);
-        keys.set("rope.scaling.type", "none");
-        keys.set("rope.scaling.factor", 1.0f32);
-        keys.set("rope.scaling.original_context_length", CONTEXT);
-        keys.set("context_length", CONTEXT);
+        keys.set(key::ROPE_FREQ_BASE, (base * alpha.powf(dims / (dims - 2.0))) as f32);
+        keys.set(key::ROPE_SCALING_TYPE, "none");
+        keys.set(key::ROPE_SCALING_FACTOR, 1.0f32);
+        keys.set(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH, CONTEXT);
+        keys.set(key::CONTEXT_LENGTH, CONTEXT);
     }
     Ok(())
 }
@@ -99,15 +100,20 @@ pub(crate) fn stretched(config: &Config, keys: &mut Keys, usual: f64) -> Result<
 /// The factor of the base is what leads to the base that was stretched.
 pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let exported = exported.set("use_qk_norm", true);
-    if number(model, "rope.scaling.original_context_length").is_none() {
+    if number(model, key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH).is_none() {
         return Some(exported);
     }
-    let stretched = number(model, "rope.freq_base")?;
+    let stretched = number(model, key::ROPE_FREQ_BASE)?;
     let dims = head_dim(model)? as f64;
     let power = dims / (dims - 2.0);
     let base = f64::from(hparams::DEFAULT_BASE);
     let leads_back = |alpha: f64| (base * alpha.powf(power)) as f32 == stretched as f32;
     let alpha = shortest((stretched / base).powf(1.0 / power), leads_back);
     let scaling = json!({"rope_type": "dynamic", "alpha": alpha, "factor": 1.0});
-    Some(exported.without(&["rope.freq_base"]).set("rope_theta", base).set("rope_scaling", scaling))
+    Some(
+        exported
+            .without(&[key::ROPE_FREQ_BASE])
+            .set("rope_theta", base)
+            .set("rope_scaling", scaling),
+    )
 }

@@ -10,6 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, moe};
 use crate::hunyuan_dense::convert::{NORMS, export, stretched};
+use crate::schema::key;
 
 const ROUTED: Table = &[
     ("model.layers.{}.mlp.gate.wg", "blk.{}.ffn_gate_inp"),
@@ -59,7 +60,7 @@ impl Converter for HunyuanMoe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("expert_shared_feed_forward_length", hparams::feed_forward(config)?);
+        keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
         for (key, field) in OF_LAYERS {
             keys.set(key, of_all_layers(config, field)?);
         }
@@ -75,11 +76,11 @@ impl Converter for HunyuanMoe {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let blocks = count(model, "block_count")?.min(1 << 16) as usize;
+        let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16) as usize;
         let mut exported = export(model, exported)?.patterns(moe::one_by_one()).without(&[
-            "expert_feed_forward_length",
-            "expert_used_count",
-            "expert_shared_count",
+            key::EXPERT_FEED_FORWARD_LENGTH,
+            key::EXPERT_USED_COUNT,
+            key::EXPERT_SHARED_COUNT,
         ]);
         for (key, field) in OF_LAYERS {
             exported = exported.set_some(field, count(model, key).map(|of| vec![of; blocks]));

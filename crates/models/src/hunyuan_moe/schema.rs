@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -12,7 +13,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
-        &["expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_shared_count"],
+        &[
+            key::EXPERT_FEED_FORWARD_LENGTH,
+            key::EXPERT_SHARED_FEED_FORWARD_LENGTH,
+            key::EXPERT_SHARED_COUNT,
+        ],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

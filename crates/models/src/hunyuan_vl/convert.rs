@@ -10,6 +10,7 @@ use crate::convert::hparams::{Keys, Rope};
 use crate::convert::{Converter, Exported, hparams};
 use crate::hunyuan_dense;
 use crate::hunyuan_dense::convert::{HunyuanDense, export};
+use crate::schema::key;
 
 /// Hunyuan that sees: positions have four dimensions.
 pub(crate) struct HunyuanVl;
@@ -45,10 +46,10 @@ impl Converter for HunyuanVl {
         plain.set("rope_theta", rope.base.unwrap_or(hparams::DEFAULT_BASE));
         hunyuan_dense::convert::keys(&plain, keys)?;
         let context = hparams::context_length(config)?;
-        keys.set("rope.scaling.type", "none");
-        keys.set("rope.scaling.factor", rope.f64("factor")?.unwrap_or(1.0) as f32);
-        keys.set_f32("rope.scaling.alpha", rope.f64("alpha")?.map(|alpha| alpha as f32));
-        keys.set("rope.scaling.original_context_length", context);
+        keys.set(key::ROPE_SCALING_TYPE, "none");
+        keys.set(key::ROPE_SCALING_FACTOR, rope.f64("factor")?.unwrap_or(1.0) as f32);
+        keys.set_f32(key::ROPE_SCALING_ALPHA, rope.f64("alpha")?.map(|alpha| alpha as f32));
+        keys.set(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH, context);
         Ok(())
     }
 
@@ -57,8 +58,8 @@ impl Converter for HunyuanVl {
             return export(model, exported);
         };
         let sections: Vec<_> = sections.iter().filter_map(|number| number.to_u64()).collect();
-        let scaling = json!({"type": "xdrope", "alpha": number(model, "rope.scaling.alpha"),
-        "factor": number(model, "rope.scaling.factor"), SECTIONS[0]: sections});
+        let scaling = json!({"type": "xdrope", "alpha": number(model, key::ROPE_SCALING_ALPHA),
+        "factor": number(model, key::ROPE_SCALING_FACTOR), SECTIONS[0]: sections});
         Some(exported.set("use_qk_norm", true).set("rope_scaling", scaling))
     }
 }

@@ -6,12 +6,13 @@ use gguf_graph::Pairs;
 use crate::blocks::decoder;
 use crate::graph::Builder;
 use crate::maincoder::graph::usual;
+use crate::schema::key;
 
 /// The models that see images too state how positions are stretched as a factor of the base.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = usual(builder, Pairs::Halves)?;
-    let alpha = builder.stated("rope.scaling.alpha")?.filter(|alpha| *alpha > 0.0);
-    let len = builder.size("attention.key_length")? as f32;
+    let alpha = builder.stated(key::ROPE_SCALING_ALPHA)?.filter(|alpha| *alpha > 0.0);
+    let len = builder.size(key::ATTENTION_KEY_LENGTH)? as f32;
     for rotation in [&mut family.rotation, &mut family.window_rotation].into_iter().flatten() {
         if let Some(alpha) = alpha {
             rotation.base *= alpha.powf(len / (len - 2.0));

@@ -4,13 +4,14 @@ use crate::paddleocr::schema::LAYER;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hunyuan_vl",
     note: "As hunyuan-dense; positions have four dimensions.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["rope.dimension_sections", "rope.scaling.alpha"]],
+    optional: &[HEADS, ROPE, &[key::ROPE_DIMENSION_SECTIONS, key::ROPE_SCALING_ALPHA]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(LAYER), All(HEAD_NORMS)])],
     ..Architecture::DEFAULT

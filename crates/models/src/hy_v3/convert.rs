@@ -8,6 +8,7 @@ use crate::convert::export::{count, has};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
 use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.mlp.router.gate", "blk.{}.ffn_gate_inp"),
@@ -45,7 +46,10 @@ impl Converter for HyV3 {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("expert_weights_norm", "route_norm"), ("expert_weights_scale", "router_scaling_factor")]
+        &[
+            (key::EXPERT_WEIGHTS_NORM, "route_norm"),
+            (key::EXPERT_WEIGHTS_SCALE, "router_scaling_factor"),
+        ]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -56,15 +60,18 @@ impl Converter for HyV3 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
         keys.stated(config)?;
-        keys.set("block_count", hparams::block_count(config)?.saturating_add(further.unwrap_or(0)));
+        keys.set(
+            key::BLOCK_COUNT,
+            hparams::block_count(config)?.saturating_add(further.unwrap_or(0)),
+        );
         let width = config.require_u32(moe::WIDTH, "the feed-forward width of an expert")?;
         let shared = config.u32(&["num_shared_experts"])?.unwrap_or(1);
-        keys.set("expert_feed_forward_length", width);
-        keys.set("expert_shared_feed_forward_length", width.saturating_mul(shared));
-        keys.set("expert_weights_norm", config.bool("route_norm")?.unwrap_or(true));
-        keys.set("expert_weights_scale", config.f32(&["router_scaling_factor"])?.unwrap_or(1.0));
-        keys.set("expert_gating_func", SIGMOID);
-        keys.set_u32("nextn_predict_layers", further);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
+        keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, width.saturating_mul(shared));
+        keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("route_norm")?.unwrap_or(true));
+        keys.set(key::EXPERT_WEIGHTS_SCALE, config.f32(&["router_scaling_factor"])?.unwrap_or(1.0));
+        keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
         Ok(())
     }
 
@@ -82,14 +89,14 @@ impl Converter for HyV3 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, "nextn_predict_layers");
-        let blocks = count(model, "block_count")?.checked_sub(further.unwrap_or(0))?;
-        let width = count(model, "expert_feed_forward_length").filter(|&width| width > 0)?;
-        let shared = count(model, "expert_shared_feed_forward_length")? / width;
+        let further = count(model, key::NEXTN_PREDICT_LAYERS);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
+        let width = count(model, key::EXPERT_FEED_FORWARD_LENGTH).filter(|&width| width > 0)?;
+        let shared = count(model, key::EXPERT_SHARED_FEED_FORWARD_LENGTH)? / width;
         let exported = exported
             .patterns([ROUTER_BIAS])
             .patterns(moe::one_by_one())
-            .without(&["block_count"])
+            .without(&[key::BLOCK_COUNT])
             .set("num_hidden_layers", blocks)
             .set("num_shared_experts", shared)
             .set("qk_norm", has(model, "blk.0.attn_q_norm.weight"))

@@ -4,16 +4,17 @@ use crate::exaone_moe::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hy_v3",
     note: "Hunyuan 3. Layers have a feed-forward network or experts.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["expert_feed_forward_length"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_FEED_FORWARD_LENGTH]],
     optional: &[
         HEADS,
         ROPE,
         ROUTED_KEYS,
-        &["vocab_size", "nextn_predict_layers", "expert_shared_feed_forward_length"],
+        &[key::VOCAB_SIZE, key::NEXTN_PREDICT_LAYERS, key::EXPERT_SHARED_FEED_FORWARD_LENGTH],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[

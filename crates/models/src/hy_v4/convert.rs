@@ -12,6 +12,7 @@ use crate::convert::{Converter, Exported, Mapping, hparams, moe};
 use crate::deepseek2::convert::ATTENTION;
 use crate::deepseek32::convert::INDEXER;
 use crate::glm_dsa::convert::INDEXER_KINDS;
+use crate::schema::key;
 use crate::{deepseek2, deepseek32};
 
 const NAMES: Table = &[("model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate")];
@@ -103,13 +104,13 @@ impl Converter for HyV4 {
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     deepseek2::convert::keys(config, keys)?;
-    keys.set("expert_gating_func", SIGMOID);
+    keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
     let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)? as usize;
     if let Some(limit) = config.f32(&[LIMIT])?.filter(|&limit| limit > 0.0) {
-        keys.set("swiglu_clamp_exp", Array::from(&vec![limit; blocks][..]));
+        keys.set(key::SWIGLU_CLAMP_EXP, Array::from(&vec![limit; blocks][..]));
     }
     keys.set(
-        "hyper_connection.count",
+        key::HYPER_CONNECTION_COUNT,
         config.require_u32(&[STREAM_COUNT], "streams of the residual")?,
     );
     for (key, field) in STREAMS {
@@ -118,7 +119,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if let Some(mut full) = with_indexer(config) {
         deepseek32::convert::indexer_keys(config, keys)?;
         full.truncate(blocks);
-        keys.set("attention.indexer.types", Array::from(&full[..]));
+        keys.set(key::ATTENTION_INDEXER_TYPES, Array::from(&full[..]));
     }
     Ok(())
 }
@@ -155,7 +156,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let mut exported = deepseek2::convert::export(model, exported)?
         .class(class, model_type)
         .patterns(PARAMETERS.map(|(name, _)| name))
-        .set(STREAM_COUNT, count(model, "hyper_connection.count")?);
+        .set(STREAM_COUNT, count(model, key::HYPER_CONNECTION_COUNT)?);
     for (key, field) in STREAMS {
         exported = exported.set(field, number(model, key)?);
     }

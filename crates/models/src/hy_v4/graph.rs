@@ -12,6 +12,7 @@ use crate::deepseek2;
 use crate::deepseek2::graph::Widths;
 use crate::deepseek32::graph::Indexer;
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder::gated(builder, Pairs::Neighbours)?;
@@ -49,8 +50,8 @@ fn attention(
     let mut attend = attend(builder, layer, decoder)?;
     let compressed = deepseek2::graph::compressed_queries(builder, x, &attend)?;
     if builder.has("indexer.attn_q_b.weight") {
-        let len = builder.size("attention.indexer.key_length")?;
-        let rotated = builder.size("rope.dimension_count")?;
+        let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
+        let rotated = builder.size(key::ROPE_DIMENSION_COUNT)?;
         let (pairs, start) = (Pairs::Neighbours, len.saturating_sub(rotated));
         let indexer = Indexer { pairs, start, epsilon: attend.norm.epsilon };
         *among = Some(indexer.choose(builder, x, compressed, &attend)?);
@@ -67,7 +68,7 @@ fn network(
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
     let mut routing = decoder.routing;
-    if let Some(limit) = builder.limit("swiglu_clamp_exp", layer)? {
+    if let Some(limit) = builder.limit(key::SWIGLU_CLAMP_EXP, layer)? {
         routing.function = GateFunction::Bounded { function: Function::Silu, limit };
     }
     network_by(builder, x, layer, routing, decoder.function)
@@ -84,8 +85,8 @@ impl Streams {
     fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         Ok(Self {
             count: stream_count(builder)?,
-            epsilon: builder.hyper.f32("hyper_connection.epsilon")?,
-            magnitude: builder.hyper.f32("hyper_connection.magnitude")?,
+            epsilon: builder.hyper.f32(key::HYPER_CONNECTION_EPSILON)?,
+            magnitude: builder.hyper.f32(key::HYPER_CONNECTION_MAGNITUDE)?,
         })
     }
 

@@ -5,6 +5,7 @@ use crate::deepseek32::schema::{INDEXER, INDEXER_KEYS};
 use crate::schema::architecture::Item::{All, Maybe, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 /// What mixes the streams of the residual in front of a layer's part: twice as many numbers as there are streams.
 const STREAMS: &[Item] = &[
@@ -33,12 +34,12 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         RMS,
         EXPERT_KEYS,
         &[
-            "attention.kv_lora_rank",
-            "expert_feed_forward_length",
-            "expert_shared_count",
-            "hyper_connection.count",
-            "hyper_connection.epsilon",
-            "hyper_connection.magnitude",
+            key::ATTENTION_KV_LORA_RANK,
+            key::EXPERT_FEED_FORWARD_LENGTH,
+            key::EXPERT_SHARED_COUNT,
+            key::HYPER_CONNECTION_COUNT,
+            key::HYPER_CONNECTION_EPSILON,
+            key::HYPER_CONNECTION_MAGNITUDE,
         ],
     ],
     optional: &[
@@ -47,11 +48,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         ROUTED_KEYS,
         INDEXER_KEYS,
         &[
-            "vocab_size",
-            "attention.key_length_mla",
-            "attention.value_length_mla",
-            "attention.indexer.types",
-            "swiglu_clamp_exp",
+            key::VOCAB_SIZE,
+            key::ATTENTION_KEY_LENGTH_MLA,
+            key::ATTENTION_VALUE_LENGTH_MLA,
+            key::ATTENTION_INDEXER_TYPES,
+            key::SWIGLU_CLAMP_EXP,
         ],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT), All(STREAMS_OF_OUTPUT)],

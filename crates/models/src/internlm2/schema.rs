@@ -3,12 +3,13 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "internlm2",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["vocab_size"]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

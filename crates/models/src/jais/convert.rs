@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, Mapping, Values, export, hparams};
 use crate::gpt2;
+use crate::schema::key;
 
 /// The first generation: as GPT-2 with gates, and with positions by ALiBi.
 const FIRST_NAMES: Table = &[("h.{}.mlp.c_fc2", "blk.{}.ffn_gate")];
@@ -70,17 +71,17 @@ impl Converter for Jais {
     }
 
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.set("attention.max_alibi_bias", config.f32(&[MAX_BIAS])?.unwrap_or(USUAL_BIAS));
+        keys.set(key::ATTENTION_MAX_ALIBI_BIAS, config.f32(&[MAX_BIAS])?.unwrap_or(USUAL_BIAS));
         Ok(())
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
         Ok(())
     }
@@ -128,7 +129,7 @@ impl Converter for Jais {
             .set("position_embedding_type", "alibi")
             .set("embeddings_scale", 1.0)
             .set("width_scale", 1.0);
-        let bias = export::number(model, "attention.max_alibi_bias")?;
+        let bias = export::number(model, key::ATTENTION_MAX_ALIBI_BIAS)?;
         Some(exported.unwritten(MAX_BIAS, bias.into()))
     }
 }

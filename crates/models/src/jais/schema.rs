@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jais",
     note: "As GPT-2 with gates, and with ALiBi for positions.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, &["attention.max_alibi_bias"]],
+    optional: &[HEADS, &[key::ATTENTION_MAX_ALIBI_BIAS]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(&[
         All(GPT_LAYER),

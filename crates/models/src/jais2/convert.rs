@@ -6,6 +6,7 @@ use gguf_checkpoint::config::Config;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, hparams};
+use crate::schema::key;
 
 pub(crate) struct Jais2;
 
@@ -31,7 +32,7 @@ impl Converter for Jais2 {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("attention.layer_norm_epsilon", "layer_norm_eps")]
+        &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")]
     }
 
     fn required_flags(&self) -> &'static [(&'static str, bool)] {
@@ -47,7 +48,7 @@ impl Converter for Jais2 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         Ok(())
     }
 }

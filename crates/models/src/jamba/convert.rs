@@ -12,6 +12,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
     Converter, ExpertSlot, Exported, Mapping, VocabularyKind, export, hparams, ssm,
 };
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.final_layernorm", "output_norm"),
@@ -54,9 +55,9 @@ impl Converter for Jamba {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("ssm.conv_kernel", "mamba_d_conv"),
-            ("ssm.state_size", "mamba_d_state"),
-            ("ssm.time_step_rank", "mamba_dt_rank"),
+            (key::SSM_CONV_KERNEL, "mamba_d_conv"),
+            (key::SSM_STATE_SIZE, "mamba_d_state"),
+            (key::SSM_TIME_STEP_RANK, "mamba_dt_rank"),
         ]
     }
 
@@ -92,22 +93,22 @@ impl Converter for Jamba {
         let heads = i32::try_from(hparams::head_count_kv(config)?).unwrap_or(i32::MAX);
         let of_layer = |layer| Ok(if is_one(config, layer, "attn")? { heads } else { 0 });
         let heads = (0..blocks).map(of_layer).collect::<Result<Vec<i32>, Error>>()?;
-        keys.set("block_count", blocks);
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.head_count_kv", Array::from(&heads[..]));
-        keys.set("ssm.conv_kernel", sizes.kernel);
-        keys.set("ssm.inner_size", sizes.inner);
-        keys.set("ssm.state_size", sizes.state);
-        keys.set_u32("ssm.time_step_rank", config.u32(&["mamba_dt_rank"])?);
+        keys.set(key::BLOCK_COUNT, blocks);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
+        keys.set(key::SSM_CONV_KERNEL, sizes.kernel);
+        keys.set(key::SSM_INNER_SIZE, sizes.inner);
+        keys.set(key::SSM_STATE_SIZE, sizes.state);
+        keys.set_u32(key::SSM_TIME_STEP_RANK, config.u32(&["mamba_dt_rank"])?);
         keys.set_f32(
-            "attention.layer_norm_rms_epsilon",
+            key::ATTENTION_LAYER_NORM_RMS_EPSILON,
             config.f32(&["layer_norm_epsilon", "rms_norm_eps"])?,
         );
-        keys.set("expert_count", hparams::expert_count(config)?);
-        keys.set_u32("expert_used_count", config.u32(&["num_experts_per_tok"])?);
+        keys.set(key::EXPERT_COUNT, hparams::expert_count(config)?);
+        keys.set_u32(key::EXPERT_USED_COUNT, config.u32(&["num_experts_per_tok"])?);
         keys.file_type();
         Ok(())
     }
@@ -132,8 +133,8 @@ impl Converter for Jamba {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let blocks = count(model, "block_count")?.min(1 << 16);
-        let heads = |layer: &u64| hyper.u64_in("attention.head_count_kv", *layer).unwrap_or(0);
+        let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
+        let heads = |layer: &u64| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0);
         let is_routed = |layer: &u64| has(model, &format!("blk.{layer}.ffn_gate_inp.weight"));
         // The first layer of a kind, and the second behind it.
         let steps = |layers: Vec<u64>| match layers[..] {
@@ -146,13 +147,16 @@ impl Converter for Jamba {
         let exported = exported
             .patterns(EXPERTS.map(|(name, _)| name))
             .patterns(ssm::parameters())
-            .without(&["attention.head_count_kv"])
+            .without(&[key::ATTENTION_HEAD_COUNT_KV])
             .set("num_key_value_heads", (0..blocks).map(|layer| heads(&layer)).max())
             .set("attn_layer_offset", attention.0)
             .set("attn_layer_period", attention.1)
             .set("expert_layer_offset", routed.0)
             .set("expert_layer_period", routed.1)
-            .set_some("mamba_expand", export::ratio(model, "ssm.inner_size", "embedding_length"));
+            .set_some(
+                "mamba_expand",
+                export::ratio(model, key::SSM_INNER_SIZE, "embedding_length"),
+            );
         Some(exported)
     }
 }

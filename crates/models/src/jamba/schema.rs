@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, OneOf, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) const ATTENTION: &[Item] =
@@ -35,7 +36,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jamba",
     note: "Layers without heads of keys and values have a state space.",
     required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, EXPERT_KEYS],
-    optional: &[HEADS, &["vocab_size"]],
+    optional: &[HEADS, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -10,6 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::{Table, renamed};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("embeddings.word_embeddings", "token_embd"),
@@ -60,7 +61,7 @@ impl Converter for JinaBert {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("attention.layer_norm_epsilon", "layer_norm_eps")]
+        &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -4,13 +4,14 @@ use crate::bert::schema::{ATTENTION, FEED_FORWARD, TYPES};
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jina-bert-v3",
     note: "Rotary positions, feed-forward without a gate.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE, &["attention.causal", "pooling_type", "vocab_size"]],
+    optional: &[HEADS, ROPE, &[key::ATTENTION_CAUSAL, key::POOLING_TYPE, key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
     blocks: &[layers(&[All(ATTENTION), All(FEED_FORWARD)])],
     ..Architecture::DEFAULT

@@ -14,6 +14,7 @@ use crate::convert::{Converter, Exported, Mapping, Values, VocabularyKind, hpara
 use crate::deepseek2::convert::ATTENTION;
 use crate::kimi_linear;
 use crate::kimi_linear::convert::DECAY;
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.routed_expert_down_proj", "blk.{}.ffn_routed_down"),
@@ -111,33 +112,39 @@ impl Converter for KimiK3 {
         shared.set("num_key_value_heads", 1);
         keys.stated(&shared)?;
         keys.vocab_size(config)?;
-        keys.set("attention.head_count_kv", Array::from(&kimi_linear::convert::heads(config)?[..]));
+        keys.set(
+            key::ATTENTION_HEAD_COUNT_KV,
+            Array::from(&kimi_linear::convert::heads(config)?[..]),
+        );
         let linear = kimi_linear::convert::linear(config);
         let of_linear = |field: &str| linear.require_u32(&[field], "a size of linear attention");
-        keys.set("ssm.conv_kernel", of_linear("short_conv_kernel_size")?);
-        keys.set("kda.head_dim", of_linear("head_dim")?);
-        keys.set_f32("kda.gate_lower_bound", linear.f32(&["gate_lower_bound"])?);
+        keys.set(key::SSM_CONV_KERNEL, of_linear("short_conv_kernel_size")?);
+        keys.set(key::KDA_HEAD_DIM, of_linear("head_dim")?);
+        keys.set_f32(key::KDA_GATE_LOWER_BOUND, linear.f32(&["gate_lower_bound"])?);
         let (rank, rotated) = (number("kv_lora_rank")?, number("qk_rope_head_dim")?);
-        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
-        keys.set("attention.kv_lora_rank", rank);
-        keys.set("rope.dimension_count", rotated);
-        keys.set("attention.key_length", rank.saturating_add(rotated));
-        keys.set("attention.value_length", rank);
-        keys.set("attention.key_length_mla", number("qk_nope_head_dim")?.saturating_add(rotated));
-        keys.set("attention.value_length_mla", number("v_head_dim")?);
-        keys.set("expert_feed_forward_length", number("moe_intermediate_size")?);
-        keys.set("expert_shared_count", number("num_shared_experts")?);
+        keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
+        keys.set(key::ATTENTION_KV_LORA_RANK, rank);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+        keys.set(key::ATTENTION_KEY_LENGTH, rank.saturating_add(rotated));
+        keys.set(key::ATTENTION_VALUE_LENGTH, rank);
+        keys.set(
+            key::ATTENTION_KEY_LENGTH_MLA,
+            number("qk_nope_head_dim")?.saturating_add(rotated),
+        );
+        keys.set(key::ATTENTION_VALUE_LENGTH_MLA, number("v_head_dim")?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, number("moe_intermediate_size")?);
+        keys.set(key::EXPERT_SHARED_COUNT, number("num_shared_experts")?);
         let dense = config.u32(&["first_k_dense_replace"])?;
         let dense = dense.ok_or_else(|| config.missing("first_k_dense_replace", "dense layers"))?;
-        keys.set("leading_dense_block_count", dense);
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense);
         let scale = config.require_f32(&["routed_scaling_factor"], "the factor of experts")?;
-        keys.set("expert_weights_scale", scale);
-        keys.set("expert_weights_norm", config.bool("moe_renormalize")?.unwrap_or(false));
-        keys.set("expert_gating_func", SIGMOID);
-        keys.set_u32("expert_latent_length", config.u32(&["routed_expert_hidden_size"])?);
-        keys.set("activation.situ_beta", factor("activation_situ_beta")?);
-        keys.set("activation.situ_linear_beta", factor("activation_situ_linear_beta")?);
-        keys.set("attn_res.block_size", number("attn_res_block_size")?);
+        keys.set(key::EXPERT_WEIGHTS_SCALE, scale);
+        keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("moe_renormalize")?.unwrap_or(false));
+        keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
+        keys.set_u32(key::EXPERT_LATENT_LENGTH, config.u32(&["routed_expert_hidden_size"])?);
+        keys.set(key::ACTIVATION_SITU_BETA, factor("activation_situ_beta")?);
+        keys.set(key::ACTIVATION_SITU_LINEAR_BETA, factor("activation_situ_linear_beta")?);
+        keys.set(key::ATTN_RES_BLOCK_SIZE, number("attn_res_block_size")?);
         Ok(())
     }
 
@@ -189,12 +196,12 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
         .set("mla_use_nope", true)
         .set("hidden_act", "situ")
         .set("moe_router_activation_func", "sigmoid")
-        .set("moe_renormalize", hyper.bool("expert_weights_norm").unwrap_or(false))
-        .set("activation_situ_beta", number(model, "activation.situ_beta")?)
-        .set("activation_situ_linear_beta", number(model, "activation.situ_linear_beta")?)
-        .set("attn_res_block_size", count(model, "attn_res.block_size")?)
-        .set_some("routed_expert_hidden_size", count(model, "expert_latent_length"));
-    if let Some(bound) = number(model, "kda.gate_lower_bound") {
+        .set("moe_renormalize", hyper.bool(key::EXPERT_WEIGHTS_NORM).unwrap_or(false))
+        .set("activation_situ_beta", number(model, key::ACTIVATION_SITU_BETA)?)
+        .set("activation_situ_linear_beta", number(model, key::ACTIVATION_SITU_LINEAR_BETA)?)
+        .set("attn_res_block_size", count(model, key::ATTN_RES_BLOCK_SIZE)?)
+        .set_some("routed_expert_hidden_size", count(model, key::EXPERT_LATENT_LENGTH));
+    if let Some(bound) = number(model, key::KDA_GATE_LOWER_BOUND) {
         let linear = exported.config.get_mut(kimi_linear::convert::LINEAR)?;
         linear["gate_lower_bound"] = bound.into();
     }

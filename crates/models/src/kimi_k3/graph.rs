@@ -9,19 +9,20 @@ use crate::blocks::{
 };
 use crate::graph::{Builder, Norm};
 use crate::kimi_linear::graph::{compressed, mixer};
+use crate::schema::key;
 
 /// Kimi K3: parts of layers read a mix of what earlier ones gave, and experts may read less than the width.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = compressed(builder)?;
     (family.rotation, family.window_rotation) = (None, None);
-    let beta = builder.hyper.f32("activation.situ_beta")?;
-    let linear = builder.known("activation.situ_linear_beta")?.filter(|beta| *beta > 0.0);
+    let beta = builder.hyper.f32(key::ACTIVATION_SITU_BETA)?;
+    let linear = builder.known(key::ACTIVATION_SITU_LINEAR_BETA)?.filter(|beta| *beta > 0.0);
     let situ = GateFunction::Situ { beta, linear };
     family.routing.function = situ;
     family.routing.normalize = false;
-    let bound = builder.known("kda.gate_lower_bound")?;
+    let bound = builder.known(key::KDA_GATE_LOWER_BOUND)?;
     let bound = bound.map(|least| Bound { least, sign: -1.0 });
-    let every = builder.hyper.u64("attn_res.block_size")?;
+    let every = builder.hyper.u64(key::ATTN_RES_BLOCK_SIZE)?;
     let mut kept = Vec::new();
     let mut x = builder.embedding()?;
     for layer in 0..layers(builder)? {

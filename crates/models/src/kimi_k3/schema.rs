@@ -4,6 +4,7 @@ use crate::deepseek2::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const K3_DELTA: &[Item] = &[
     All(ATTN_NORM),
@@ -54,12 +55,12 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         RMS,
         EXPERT_KEYS,
         &[
-            "attention.kv_lora_rank",
-            "ssm.conv_kernel",
-            "kda.head_dim",
-            "activation.situ_beta",
-            "activation.situ_linear_beta",
-            "attn_res.block_size",
+            key::ATTENTION_KV_LORA_RANK,
+            key::SSM_CONV_KERNEL,
+            key::KDA_HEAD_DIM,
+            key::ACTIVATION_SITU_BETA,
+            key::ACTIVATION_SITU_LINEAR_BETA,
+            key::ATTN_RES_BLOCK_SIZE,
         ],
     ],
     optional: &[
@@ -67,12 +68,12 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         ROPE,
         ROUTED_KEYS,
         &[
-            "vocab_size",
-            "kda.gate_lower_bound",
-            "attention.q_lora_rank",
-            "attention.key_length_mla",
-            "attention.value_length_mla",
-            "expert_latent_length",
+            key::VOCAB_SIZE,
+            key::KDA_GATE_LOWER_BOUND,
+            key::ATTENTION_Q_LORA_RANK,
+            key::ATTENTION_KEY_LENGTH_MLA,
+            key::ATTENTION_VALUE_LENGTH_MLA,
+            key::EXPERT_LATENT_LENGTH,
         ],
     ],
     tensors: &[

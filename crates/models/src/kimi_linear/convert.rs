@@ -13,6 +13,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Exported, Mapping, hparams, moe};
 use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
+use crate::schema::key;
 
 pub(crate) const NAMES: Table = &[
     ("model.layers.{}.self_attn.q_conv1d", "blk.{}.ssm_conv1d_q"),
@@ -74,14 +75,14 @@ impl Converter for KimiLinear {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_used_count", "num_experts_per_token"),
-            ("expert_shared_count", "num_shared_experts"),
-            ("expert_weights_scale", "routed_scaling_factor"),
-            ("leading_dense_block_count", "first_k_dense_replace"),
-            ("expert_group_used_count", "topk_group"),
-            ("attention.kv_lora_rank", "kv_lora_rank"),
-            ("attention.value_length_mla", "v_head_dim"),
-            ("rope.dimension_count", "qk_rope_head_dim"),
+            (key::EXPERT_USED_COUNT, "num_experts_per_token"),
+            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+            (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+            (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
+            (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
         ]
     }
 
@@ -97,21 +98,24 @@ impl Converter for KimiLinear {
         shared.set("num_key_value_heads", 1);
         keys.stated(&shared)?;
         keys.vocab_size(config)?;
-        keys.set("attention.head_count_kv", Array::from(&heads(config)?[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads(config)?[..]));
         let linear = linear(config);
-        keys.set_u32("ssm.conv_kernel", linear.u32(&["short_conv_kernel_size"])?);
-        keys.set_u32("kda.head_dim", linear.u32(&["head_dim"])?);
-        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
+        keys.set_u32(key::SSM_CONV_KERNEL, linear.u32(&["short_conv_kernel_size"])?);
+        keys.set_u32(key::KDA_HEAD_DIM, linear.u32(&["head_dim"])?);
+        keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
         let (rank, rotated) = (number("kv_lora_rank")?, number("qk_rope_head_dim")?);
-        keys.set("attention.kv_lora_rank", rank);
-        keys.set("rope.dimension_count", rotated);
-        keys.set("attention.key_length", rank.saturating_add(rotated));
-        keys.set("attention.key_length_mla", number("qk_nope_head_dim")?.saturating_add(rotated));
-        keys.set("attention.value_length_mla", number("v_head_dim")?);
-        keys.set("expert_feed_forward_length", number("moe_intermediate_size")?);
-        keys.set("expert_shared_count", number("num_shared_experts")?);
-        keys.set_u32("leading_dense_block_count", config.u32(&["first_k_dense_replace"])?);
-        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
+        keys.set(key::ATTENTION_KV_LORA_RANK, rank);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+        keys.set(key::ATTENTION_KEY_LENGTH, rank.saturating_add(rotated));
+        keys.set(
+            key::ATTENTION_KEY_LENGTH_MLA,
+            number("qk_nope_head_dim")?.saturating_add(rotated),
+        );
+        keys.set(key::ATTENTION_VALUE_LENGTH_MLA, number("v_head_dim")?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, number("moe_intermediate_size")?);
+        keys.set(key::EXPERT_SHARED_COUNT, number("num_shared_experts")?);
+        keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
+        keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
         Ok(())
     }
 
@@ -194,7 +198,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let hyper = Hyper::of(model.metadata()).ok()?;
     let number = |key| count(model, key);
     let blocks = number("block_count")?.min(1 << 16);
-    let is_full = |layer: &u64| hyper.u64_in("attention.head_count_kv", *layer).unwrap_or(0) > 0;
+    let is_full = |layer: &u64| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0) > 0;
     let (full, linear): (Vec<u64>, Vec<u64>) = (0..blocks).partition(is_full);
     let from_one = |layers: Vec<u64>| layers.into_iter().map(|layer| layer + 1).collect::<Vec<_>>();
     let heads = number("attention.head_count")?;
@@ -209,7 +213,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let exported = exported
         .patterns([DECAY, RATE, ROUTER_BIAS, KEYS_AND_VALUES])
         .patterns(EXPERTS.map(|(name, _)| name))
-        .without(&["attention.head_count_kv", "attention.key_length"])
+        .without(&[key::ATTENTION_HEAD_COUNT_KV, key::ATTENTION_KEY_LENGTH])
         .set("num_key_value_heads", heads)
         .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rotated)?)
         .set("q_lora_rank", number("attention.q_lora_rank").map_or(Value::Null, Value::from))

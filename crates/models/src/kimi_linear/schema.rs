@@ -4,6 +4,7 @@ use crate::deepseek2::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 /// Delta attention, whose queries, keys and values pass convolutions of their own.
 const DELTA: &[Item] = &[
@@ -34,17 +35,17 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         EXPERT_KEYS,
-        &["attention.kv_lora_rank", "ssm.conv_kernel", "kda.head_dim"],
+        &[key::ATTENTION_KV_LORA_RANK, key::SSM_CONV_KERNEL, key::KDA_HEAD_DIM],
     ],
     optional: &[
         HEADS,
         ROPE,
         ROUTED_KEYS,
         &[
-            "vocab_size",
-            "attention.q_lora_rank",
-            "attention.key_length_mla",
-            "attention.value_length_mla",
+            key::VOCAB_SIZE,
+            key::ATTENTION_Q_LORA_RANK,
+            key::ATTENTION_KEY_LENGTH_MLA,
+            key::ATTENTION_VALUE_LENGTH_MLA,
         ],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],

@@ -11,6 +11,7 @@ use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams, moe};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.g_proj", "blk.{}.attn_gate"),
@@ -57,8 +58,8 @@ impl Converter for Laguna {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_shared_feed_forward_length", "shared_expert_intermediate_size"),
-            ("expert_weights_scale", "moe_routed_scaling_factor"),
+            (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "shared_expert_intermediate_size"),
+            (key::EXPERT_WEIGHTS_SCALE, "moe_routed_scaling_factor"),
         ]
     }
 
@@ -81,28 +82,28 @@ impl Converter for Laguna {
                 vec![heads; hparams::block_count(config)? as usize]
             }
         };
-        keys.set("attention.head_count", Array::from(&heads[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT, Array::from(&heads[..]));
         let window = config.u32(&["sliding_window"])?.filter(|&window| window > 0);
-        keys.set_u32("attention.sliding_window", window);
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, window);
         let require = |field: &str| config.require_u32(&[field], "a size of the experts");
-        keys.set("expert_feed_forward_length", require("moe_intermediate_size")?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, require("moe_intermediate_size")?);
         let shared = require("shared_expert_intermediate_size")?;
-        keys.set("expert_shared_feed_forward_length", shared);
-        keys.set("expert_weights_norm", true);
+        keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
+        keys.set(key::EXPERT_WEIGHTS_NORM, true);
         let scale = config.require_f32(&["moe_routed_scaling_factor"], "the weight of experts")?;
-        keys.set("expert_weights_scale", scale);
-        keys.set("expert_gating_func", SIGMOID);
+        keys.set(key::EXPERT_WEIGHTS_SCALE, scale);
+        keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
         let kinds = config.find(&[KINDS]).and_then(|(_, kinds)| kinds.as_array());
         let dense = kinds.into_iter().flatten().take_while(|kind| *kind == "dense").count();
-        keys.set("leading_dense_block_count", dense as u32);
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense as u32);
         let head_dim = f64::from(hparams::head_dim(config)?);
         let rotated = |kind: &str| {
             let share = config.part(ROPE).part(kind).f64(&["partial_rotary_factor"])?;
             Ok::<_, Error>((head_dim * share.unwrap_or(1.0)) as u32)
         };
-        keys.set("rope.dimension_count", rotated("full_attention")?);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated("full_attention")?);
         if config.json()[ROPE]["sliding_attention"].is_object() {
-            keys.set("rope.dimension_count_swa", rotated("sliding_attention")?);
+            keys.set(key::ROPE_DIMENSION_COUNT_SWA, rotated("sliding_attention")?);
         }
         Ok(())
     }
@@ -121,10 +122,10 @@ impl Converter for Laguna {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let blocks = count(model, "block_count")?.min(1 << 16);
-        let of_layer = |layer| hyper.u64_in("attention.head_count", layer).unwrap_or(0);
+        let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
+        let of_layer = |layer| hyper.u64_in(key::ATTENTION_HEAD_COUNT, layer).unwrap_or(0);
         let heads: Vec<u64> = (0..blocks).map(of_layer).collect();
-        let dense = count(model, "leading_dense_block_count").unwrap_or(0);
+        let dense = count(model, key::LEADING_DENSE_BLOCK_COUNT).unwrap_or(0);
         let kind = |layer| if layer < dense { "dense" } else { "sparse" };
         let head_dim = export::head_dim(model)? as f64;
         let rope = |end: &str| {
@@ -154,7 +155,7 @@ impl Converter for Laguna {
             exported
                 .first([ROUTER_BIAS])
                 .patterns(moe::one_by_one())
-                .without(&["attention.head_count", "rope.freq_base", "rope.scaling.type"])
+                .without(&[key::ATTENTION_HEAD_COUNT, key::ROPE_FREQ_BASE, key::ROPE_SCALING_TYPE])
                 .set("num_attention_heads", heads.iter().copied().max())
                 .set(HEADS, heads)
                 .set(KINDS, (0..blocks).map(kind).collect::<Vec<_>>())

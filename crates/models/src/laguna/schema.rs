@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 use crate::step35::schema::EXPERTS_BESIDE;
 
@@ -14,14 +15,14 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         EXPERT_KEYS,
-        &["leading_dense_block_count", "expert_feed_forward_length"],
+        &[key::LEADING_DENSE_BLOCK_COUNT, key::EXPERT_FEED_FORWARD_LENGTH],
     ],
     optional: &[
         HEADS,
         ROPE,
         WINDOW,
         ROUTED_KEYS,
-        &["vocab_size", "expert_shared_feed_forward_length", "rope.dimension_count_swa"],
+        &[key::VOCAB_SIZE, key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::ROPE_DIMENSION_COUNT_SWA],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

@@ -13,6 +13,7 @@ use crate::convert::{
     Converter, Exported, Mapping, VocabularyKind, export, hparams, sentence_transformers,
     tensor_names,
 };
+use crate::schema::key;
 
 pub(crate) const NAMES: Table = &[
     ("model.embed_tokens", "token_embd"),
@@ -86,7 +87,7 @@ impl Converter for Lfm2 {
             ));
         }
         if config.class()? == BIDIRECTIONAL {
-            keys.set("attention.causal", false);
+            keys.set(key::ATTENTION_CAUSAL, false);
         }
         sentence_transformers::pooling_key(keys, config)
     }
@@ -130,9 +131,9 @@ impl Converter for Lfm25Tokenizer {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         dense_keys(config, keys)?;
         let window = config.require_u32(&["sliding_window"], "the tokens that attention sees")?;
-        keys.set("attention.sliding_window", window);
+        keys.set(key::ATTENTION_SLIDING_WINDOW, window);
         let width = config.require_u32(&["output_size"], "the width of a frame of the spectrum")?;
-        keys.set("embedding_length_out", width);
+        keys.set(key::EMBEDDING_LENGTH_OUT, width);
         Ok(())
     }
 
@@ -196,9 +197,9 @@ fn dense_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let mut config = config.clone();
     config.set("intermediate_size", feed_forward(&config)?);
     keys.stated(&config)?;
-    keys.set("attention.head_count_kv", Array::from(&heads(&config)?[..]));
+    keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads(&config)?[..]));
     keys.vocab_size(&config)?;
-    keys.set_u32("shortconv.l_cache", config.u32(&[KERNEL])?);
+    keys.set_u32(key::SHORTCONV_L_CACHE, config.u32(&[KERNEL])?);
     Ok(())
 }
 
@@ -240,12 +241,12 @@ pub(crate) fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
 /// The kind of each layer, and the heads of those with attention.
 pub(crate) fn layers_of(model: &Model, exported: Exported) -> Exported {
     let Ok(hyper) = Hyper::of(model.metadata()) else { return exported };
-    let blocks = export::count(model, "block_count").unwrap_or(0).min(1 << 16);
-    let of_layer = |layer| hyper.u64_in("attention.head_count_kv", layer).unwrap_or(0);
+    let blocks = export::count(model, key::BLOCK_COUNT).unwrap_or(0).min(1 << 16);
+    let of_layer = |layer| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, layer).unwrap_or(0);
     let heads: Vec<u64> = (0..blocks).map(of_layer).collect();
     let kind = |heads: &u64| if *heads > 0 { "full_attention" } else { "conv" };
     exported
-        .without(&["attention.head_count_kv"])
+        .without(&[key::ATTENTION_HEAD_COUNT_KV])
         .set("num_key_value_heads", heads.iter().copied().max().unwrap_or(0))
         .set("layer_types", heads.iter().map(kind).collect::<Vec<_>>())
 }

@@ -5,6 +5,7 @@ use gguf_graph::{Gating, Op, Pairs, State, ValueId};
 
 use crate::blocks::{Attend, Decoder, attention, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// The last norm has the name of one behind the embedding.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -31,8 +32,8 @@ fn mixer(
     if !builder.has("shortconv.conv.weight") {
         return attention(builder, x, &attend);
     }
-    let width = builder.size("embedding_length")?;
-    let rows = builder.size("shortconv.l_cache")?.saturating_sub(1);
+    let width = builder.size(key::EMBEDDING_LENGTH)?;
+    let rows = builder.size(key::SHORTCONV_L_CACHE)?.saturating_sub(1);
     let made = builder.product(x, "shortconv.in_proj")?;
     let [b, c, x] = builder.split(made, [width; 3]);
     let x = builder.op(Op::Multiply { a: b, b: x });

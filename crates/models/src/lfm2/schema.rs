@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// Layers with heads of keys and values have attention, the others a convolution.
@@ -23,7 +24,7 @@ pub(crate) const MIXER: &[Item] = &[
 pub(crate) const TENSORS: &[Item] =
     &[All(EMBEDDING), Required("token_embd_norm.weight", "n_embd"), All(TIED_OUTPUT)];
 
-pub(crate) const OWN: &[&str] = &["shortconv.l_cache"];
+pub(crate) const OWN: &[&str] = &[key::SHORTCONV_L_CACHE];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "lfm2",
@@ -34,11 +35,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         HEADS,
         ROPE,
         &[
-            "vocab_size",
-            "attention.causal",
-            "pooling_type",
-            "attention.sliding_window",
-            "embedding_length_out",
+            key::VOCAB_SIZE,
+            key::ATTENTION_CAUSAL,
+            key::POOLING_TYPE,
+            key::ATTENTION_SLIDING_WINDOW,
+            key::EMBEDDING_LENGTH_OUT,
         ],
     ],
     tensors: &[

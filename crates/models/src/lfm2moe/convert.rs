@@ -10,6 +10,7 @@ use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, Mapping, hparams, moe};
 use crate::lfm2;
 use crate::lfm2::convert::{KERNEL, NAMES, heads, layers_of};
+use crate::schema::key;
 
 /// Each expert's matrices: foreign name of one, our name of all.
 const EXPERTS: [(&str, &str); 3] = [
@@ -48,9 +49,9 @@ impl Converter for Lfm2Moe {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("attention.layer_norm_rms_epsilon", "norm_eps"),
-            ("shortconv.l_cache", KERNEL),
-            ("leading_dense_block_count", "num_dense_layers"),
+            (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "norm_eps"),
+            (key::SHORTCONV_L_CACHE, KERNEL),
+            (key::LEADING_DENSE_BLOCK_COUNT, "num_dense_layers"),
         ]
     }
 
@@ -64,12 +65,12 @@ impl Converter for Lfm2Moe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("attention.head_count_kv", Array::from(&heads(config)?[..]));
-        keys.set_u32("expert_feed_forward_length", config.u32(&["moe_intermediate_size"])?);
-        keys.set_u32("leading_dense_block_count", config.u32(&["num_dense_layers"])?);
-        keys.set("expert_gating_func", SIGMOID);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads(config)?[..]));
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(&["moe_intermediate_size"])?);
+        keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["num_dense_layers"])?);
+        keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
         keys.vocab_size(config)?;
-        keys.set_u32("shortconv.l_cache", config.u32(&[KERNEL])?);
+        keys.set_u32(key::SHORTCONV_L_CACHE, config.u32(&[KERNEL])?);
         Ok(())
     }
 

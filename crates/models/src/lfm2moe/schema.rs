@@ -4,15 +4,16 @@ use crate::lfm2::schema::{MIXER, OWN, TENSORS};
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "lfm2moe",
     note: "As lfm2, with experts.",
-    required: &[SIZES, TRANSFORMER, RMS, OWN, EXPERT_KEYS, &["expert_gating_func"]],
+    required: &[SIZES, TRANSFORMER, RMS, OWN, EXPERT_KEYS, &[key::EXPERT_GATING_FUNC]],
     optional: &[
         HEADS,
         ROPE,
-        &["vocab_size", "expert_feed_forward_length", "leading_dense_block_count"],
+        &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH, key::LEADING_DENSE_BLOCK_COUNT],
     ],
     tensors: TENSORS,
     blocks: &[

@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::{module_files, pooling_key};
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.transformer.wte", "token_embd"),
@@ -56,12 +57,12 @@ impl Converter for Llada {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("block_count", "n_layers"),
-            ("context_length", "max_sequence_length"),
-            ("embedding_length", "d_model"),
-            ("feed_forward_length", "mlp_hidden_size"),
-            ("attention.head_count", "n_heads"),
-            ("attention.head_count_kv", "n_kv_heads"),
+            (key::BLOCK_COUNT, "n_layers"),
+            (key::CONTEXT_LENGTH, "max_sequence_length"),
+            (key::EMBEDDING_LENGTH, "d_model"),
+            (key::FEED_FORWARD_LENGTH, "mlp_hidden_size"),
+            (key::ATTENTION_HEAD_COUNT, "n_heads"),
+            (key::ATTENTION_HEAD_COUNT_KV, "n_kv_heads"),
         ]
     }
 
@@ -69,25 +70,25 @@ impl Converter for Llada {
         let context = config.require_u32(&["max_sequence_length"], "the longest context")?;
         let heads = hparams::head_count(config)?;
         let width = config.require_u32(WIDTH, "the width of the model")?;
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("context_length", context);
-        keys.set("attention.head_count", heads);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::CONTEXT_LENGTH, context);
+        keys.set(key::ATTENTION_HEAD_COUNT, heads);
         keys.set_u32(
-            "attention.head_count_kv",
+            key::ATTENTION_HEAD_COUNT_KV,
             config.u32(&["num_key_value_heads", "n_kv_heads"])?,
         );
         keys.unusual_rope(config)?;
-        keys.set_f32("rope.freq_base", hparams::Rope::of(config)?.base);
-        keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
+        keys.set_f32(key::ROPE_FREQ_BASE, hparams::Rope::of(config)?.base);
+        keys.set_f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON, config.f32(&["rms_norm_eps"])?);
         keys.file_type();
         pooling_key(keys, config)?;
         keys.vocab_size(config)?;
         let head_dim = hparams::stated_head_dim(config)?.unwrap_or(width / heads.max(1));
-        keys.set("rope.dimension_count", head_dim);
-        keys.set("embedding_length", width);
+        keys.set(key::ROPE_DIMENSION_COUNT, head_dim);
+        keys.set(key::EMBEDDING_LENGTH, width);
         let inner = config.require_u32(&["mlp_hidden_size"], "the feed-forward width")?;
-        keys.set("feed_forward_length", inner);
-        keys.set("attention.causal", false);
+        keys.set(key::FEED_FORWARD_LENGTH, inner);
+        keys.set(key::ATTENTION_CAUSAL, false);
         keys.before_vocabulary("diffusion.shift_logits", false);
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, moe};
 use crate::dream::convert::{MASK, masked};
 use crate::qwen2moe::convert::EXPERT_NAMES;
+use crate::schema::key;
 
 pub(crate) struct LladaMoe;
 
@@ -34,15 +35,15 @@ impl Converter for LladaMoe {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("expert_feed_forward_length", LLADA_WIDTH)]
+        &[(key::EXPERT_FEED_FORWARD_LENGTH, LLADA_WIDTH)]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(&[LLADA_WIDTH])?);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(&[LLADA_WIDTH])?);
         let id = config.u32(&["mask_token_id"])?.unwrap_or(LLADA_MASK);
         keys.before_vocabulary(MASK, id);
-        keys.set("attention.causal", false);
+        keys.set(key::ATTENTION_CAUSAL, false);
         keys.before_vocabulary("diffusion.shift_logits", false);
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, moe, sliding_window,
 };
+use crate::schema::key;
 use crate::{eagle3, llama};
 
 const MIXTRAL: &str = "MixtralForCausalLM";
@@ -76,7 +77,7 @@ impl Converter for Llama {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("expert_count", "num_local_experts")]
+        &[(key::EXPERT_COUNT, "num_local_experts")]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,6 +8,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::moe::turned;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, ExtraTensors, Mapping, export, hparams};
+use crate::schema::key;
 
 const FEED_FORWARD: Table = &[
     ("model.layers.{}.feed_forward.router", "blk.{}.ffn_gate_inp"),
@@ -52,10 +53,10 @@ impl Converter for Llama4 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "num_local_experts"),
-            ("expert_feed_forward_length", "intermediate_size"),
-            ("feed_forward_length", "intermediate_size_mlp"),
-            ("interleave_moe_layer_step", "interleave_moe_layer_step"),
+            (key::EXPERT_COUNT, "num_local_experts"),
+            (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
+            (key::FEED_FORWARD_LENGTH, "intermediate_size_mlp"),
+            (key::INTERLEAVE_MOE_LAYER_STEP, "interleave_moe_layer_step"),
         ]
     }
 
@@ -76,14 +77,14 @@ impl Converter for Llama4 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.decoder(config, hparams::stated_head_dim(config)?)?;
-        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         let step = config.u32(&["interleave_moe_layer_step"])?;
-        keys.set_u32("interleave_moe_layer_step", step);
-        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+        keys.set_u32(key::INTERLEAVE_MOE_LAYER_STEP, step);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
         let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
         if kinds.is_some_and(|kinds| kinds.iter().all(|kind| kind == "full_attention")) {
-            keys.set("attention.sliding_window", 0u32);
+            keys.set(key::ATTENTION_SLIDING_WINDOW, 0u32);
         }
         Ok(())
     }
@@ -101,7 +102,7 @@ impl Converter for Llama4 {
         let count = |key| export::count(model, key);
         let exported = exported
             .patterns([DOWN, GATE_AND_UP])
-            .without(&["attention.sliding_window"])
+            .without(&[key::ATTENTION_SLIDING_WINDOW])
             // Programs tell so which of the two sizes normalizes queries and keys.
             .set("use_qk_norm", count("expert_count") != Some(128));
         if count("attention.sliding_window") == Some(0) {

@@ -5,6 +5,7 @@ use gguf_graph::{Gating, Mask, NormKind, Op, Pairs, ValueId};
 
 use crate::blocks::{Attend, Decoder, attend_to, decoder, queries_keys_values};
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// Positions of a chunk, and between two steps of the sharpening: those of all models so far.
 const LENGTH: u32 = 8192;
@@ -41,7 +42,7 @@ fn attention(
         key = rotated(builder, key, heads_kv, &attend)?;
     } else {
         let length = stated_or(builder, "attention.temperature_length", LENGTH)?;
-        let scale = builder.known("attention.temperature_scale")?.unwrap_or(SHARPENING);
+        let scale = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(SHARPENING);
         query = builder.op(Op::ScaleByPosition { x: query, offset: 1, length, scale });
     }
     let attended = attend_to(builder, [query, key, value], &attend);
@@ -58,7 +59,7 @@ fn rotated(
     if let Some(rotation) = attend.rotation.clone() {
         x = builder.op(Op::Rotate { x, heads, rotation });
     }
-    if builder.hyper.u64("expert_count")? == EXPERTS_WITHOUT_NORM {
+    if builder.hyper.u64(key::EXPERT_COUNT)? == EXPERTS_WITHOUT_NORM {
         return Ok(x);
     }
     let Norm { epsilon, .. } = attend.norm;

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -14,9 +15,9 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         RMS,
         EXPERT_KEYS,
-        &["expert_feed_forward_length", "interleave_moe_layer_step"],
+        &[key::EXPERT_FEED_FORWARD_LENGTH, key::INTERLEAVE_MOE_LAYER_STEP],
     ],
-    optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

@@ -6,6 +6,7 @@ use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, ExtraTensors, VocabularyKind, hparams};
+use crate::schema::key;
 
 /// Llama without a mask, as an encoder.
 pub(crate) struct LlamaEmbed;
@@ -34,7 +35,7 @@ impl Converter for LlamaEmbed {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         Ok(())
     }
 

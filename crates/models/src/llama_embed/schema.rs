@@ -2,13 +2,14 @@
 
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "llama-embed",
     note: "Llama without a mask, as an encoder.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, EXPERT_KEYS, &["vocab_size", "pooling_type"]],
+    optional: &[HEADS, ROPE, EXPERT_KEYS, &[key::VOCAB_SIZE, key::POOLING_TYPE]],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],
     ..Architecture::DEFAULT

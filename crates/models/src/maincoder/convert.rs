@@ -5,6 +5,7 @@ use gguf_checkpoint::config::Config;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, hparams};
+use crate::schema::key;
 
 pub(crate) struct Maincoder;
 
@@ -27,7 +28,7 @@ impl Converter for Maincoder {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_u32("rope.dimension_count", hparams::stated_head_dim(config)?);
+        keys.set_u32(key::ROPE_DIMENSION_COUNT, hparams::stated_head_dim(config)?);
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Name, Table, captures};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams};
+use crate::schema::key;
 
 /// A generation of Mamba.
 pub(crate) enum Generation {
@@ -98,23 +99,23 @@ struct Sizes {
 impl Generation {
     pub(crate) fn keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let sizes = self.sizes(config)?;
-        keys.set("context_length", CONTEXT);
-        keys.set("embedding_length", sizes.width);
-        keys.set("feed_forward_length", 0u32); // programs want it, and the next
-        keys.set("attention.head_count", 0u32);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("ssm.conv_kernel", sizes.kernel);
-        keys.set("ssm.inner_size", sizes.inner);
-        keys.set("ssm.state_size", sizes.state);
-        keys.set("ssm.time_step_rank", sizes.rank);
+        keys.set(key::CONTEXT_LENGTH, CONTEXT);
+        keys.set(key::EMBEDDING_LENGTH, sizes.width);
+        keys.set(key::FEED_FORWARD_LENGTH, 0u32); // programs want it, and the next
+        keys.set(key::ATTENTION_HEAD_COUNT, 0u32);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::SSM_CONV_KERNEL, sizes.kernel);
+        keys.set(key::SSM_INNER_SIZE, sizes.inner);
+        keys.set(key::SSM_STATE_SIZE, sizes.state);
+        keys.set(key::SSM_TIME_STEP_RANK, sizes.rank);
         if let Self::Second = self {
-            keys.set("ssm.group_count", sizes.groups);
+            keys.set(key::SSM_GROUP_COUNT, sizes.groups);
         }
         let epsilon = config.f32(&["layer_norm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
-        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
         if let Self::First = self {
             let is_falcon = config.find(&["model_type"]).is_some_and(|(_, t)| t == "falcon_mamba");
-            keys.set("ssm.dt_b_c_rms", is_falcon);
+            keys.set(key::SSM_DT_B_C_RMS, is_falcon);
         }
         keys.file_type();
         Ok(())
@@ -166,7 +167,7 @@ impl Generation {
                     .fields(&[("ssm.time_step_rank", "time_step_rank")])
             }
             Self::Second => {
-                let head_dim = export::ratio(model, "ssm.inner_size", "ssm.time_step_rank");
+                let head_dim = export::ratio(model, key::SSM_INNER_SIZE, "ssm.time_step_rank");
                 exported
                     .first(parameters)
                     .fields(&[("ssm.time_step_rank", "num_heads"), ("ssm.group_count", "n_groups")])
@@ -180,8 +181,8 @@ impl Generation {
                 ("ssm.state_size", "state_size"),
                 ("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
             ])
-            .without(&["context_length", "feed_forward_length", "attention.head_count"])
-            .set_some("expand", export::ratio(model, "ssm.inner_size", "embedding_length"))
+            .without(&[key::CONTEXT_LENGTH, key::FEED_FORWARD_LENGTH, key::ATTENTION_HEAD_COUNT])
+            .set_some("expand", export::ratio(model, key::SSM_INNER_SIZE, "embedding_length"))
             .set("use_bias", export::has(model, "blk.0.ssm_in.bias"))
             .set("use_conv_bias", export::may_have(model, "blk.0.ssm_conv1d.bias"));
         Some(exported)

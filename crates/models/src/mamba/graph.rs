@@ -5,13 +5,14 @@ use gguf_graph::{NormKind, ValueId};
 
 use crate::blocks::{Decoder, StateSpace, finish};
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// Epsilon of the norms inside of FalconMamba's layers, for which files have no key: that of all of
 /// its models.
 const INNER_EPSILON: f32 = 1e-6;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let has_norms = builder.hyper.bool("ssm.dt_b_c_rms")?;
+    let has_norms = builder.hyper.bool(key::SSM_DT_B_C_RMS)?;
     let norm = Norm { kind: NormKind::MeanSquare, epsilon: INNER_EPSILON };
     let inner_norm = has_norms.then_some(norm);
     layers(builder, |builder, x, space, _| space.first(builder, x, inner_norm))
@@ -25,7 +26,7 @@ pub(crate) fn layers<'m>(
     let space = StateSpace::of(builder)?;
     let norm = Norm::mean_square(builder)?;
     let mut x = builder.embedding()?;
-    for layer in 0..builder.hyper.u64("block_count")? {
+    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
         let mixed = mixer(builder, normed, space, norm)?;

@@ -3,15 +3,17 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// The converter writes both, as 0.
-pub(crate) const ZEROS: &[&str] = &["feed_forward_length", "attention.head_count", "vocab_size"];
+pub(crate) const ZEROS: &[&str] =
+    &[key::FEED_FORWARD_LENGTH, key::ATTENTION_HEAD_COUNT, key::VOCAB_SIZE];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mamba",
     required: &[SIZES, RMS, STATE_SPACE],
-    optional: &[ZEROS, &["ssm.dt_b_c_rms"]],
+    optional: &[ZEROS, &[key::SSM_DT_B_C_RMS]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -4,11 +4,12 @@ use crate::mamba::schema::ZEROS;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mamba2",
-    required: &[SIZES, RMS, STATE_SPACE, &["ssm.group_count"]],
+    required: &[SIZES, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
     optional: &[ZEROS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

@@ -9,6 +9,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
 use crate::mellum::convert::{Mellum, export, window_keys};
 use crate::qwen2moe::convert::EXPERT_NAMES;
+use crate::schema::key;
 
 /// The reference bounds gates and what they gate by this.
 const BOUND: f32 = 7.0;
@@ -48,11 +49,11 @@ impl Converter for Maple {
         keys.stated(config)?;
         keys.vocab_size(config)?;
         let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
-        keys.set("rope.dimension_count", rotated);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
         window_keys(config, keys)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
         let bounds = vec![BOUND; hparams::block_count(config)? as usize];
-        keys.set("swiglu_clamp_exp", Array::from(&bounds[..]));
+        keys.set(key::SWIGLU_CLAMP_EXP, Array::from(&bounds[..]));
         Ok(())
     }
 

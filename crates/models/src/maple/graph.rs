@@ -6,6 +6,7 @@ use gguf_graph::{Function, GateFunction, Pairs};
 
 use crate::blocks::{Decoder, decoder, experts};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// Layers without a window do not rotate. What goes into gates of experts is bounded.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -13,7 +14,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         rotation: None,
         network: |builder, x, layer, decoder| {
             let mut routing = decoder.routing;
-            if let Some(limit) = builder.limit("swiglu_clamp_exp", layer)? {
+            if let Some(limit) = builder.limit(key::SWIGLU_CLAMP_EXP, layer)? {
                 routing.function = GateFunction::Bounded { function: Function::Silu, limit };
             }
             experts(builder, x, layer, routing)

@@ -3,6 +3,7 @@
 use crate::mellum;
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "maple",
@@ -12,7 +13,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         HEADS,
         ROPE,
         WINDOW,
-        &["vocab_size", "expert_feed_forward_length", "swiglu_clamp_exp"],
+        &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH, key::SWIGLU_CLAMP_EXP],
     ],
     tensors: mellum::schema::SCHEMA.tensors,
     blocks: mellum::schema::SCHEMA.blocks,

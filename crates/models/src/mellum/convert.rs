@@ -8,6 +8,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, hparams, moe, sliding_window};
 use crate::qwen2moe::convert::EXPERT_NAMES;
+use crate::schema::key;
 
 pub(crate) struct Mellum;
 
@@ -44,7 +45,7 @@ impl Converter for Mellum {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
         if config.bool("use_sliding_window")? != Some(false) {
             window_keys(config, keys)?;
         }
@@ -62,9 +63,9 @@ impl Converter for Mellum {
 
 pub(crate) fn window_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if let Some(window) = config.u32(&["sliding_window"])? {
-        keys.set("attention.sliding_window", window);
+        keys.set(key::ATTENTION_SLIDING_WINDOW, window);
         let layers = sliding_window::layers(config, 0)?;
-        keys.set("attention.sliding_window_pattern", Array::from(&layers[..]));
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&layers[..]));
     }
     Ok(())
 }

@@ -3,12 +3,13 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mellum",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
-    optional: &[HEADS, ROPE, WINDOW, &["vocab_size", "expert_feed_forward_length"]],
+    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

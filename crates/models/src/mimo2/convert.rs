@@ -11,6 +11,7 @@ use crate::convert::export::{count, has, rotated_share};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv"),
@@ -57,13 +58,13 @@ impl Converter for Mimo2 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "n_routed_experts"),
-            ("expert_group_count", "n_group"),
-            ("expert_group_used_count", "topk_group"),
-            ("attention.value_length", "v_head_dim"),
-            ("attention.value_scale", "attention_value_scale"),
-            ("attention.layer_norm_rms_epsilon", "layernorm_epsilon"),
-            ("rope.freq_base_swa", "swa_rope_theta"),
+            (key::EXPERT_COUNT, "n_routed_experts"),
+            (key::EXPERT_GROUP_COUNT, "n_group"),
+            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+            (key::ATTENTION_VALUE_LENGTH, "v_head_dim"),
+            (key::ATTENTION_VALUE_SCALE, "attention_value_scale"),
+            (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "layernorm_epsilon"),
+            (key::ROPE_FREQ_BASE_SWA, "swa_rope_theta"),
         ]
     }
 
@@ -85,28 +86,28 @@ impl Converter for Mimo2 {
         keys.stated(config)?;
         let further =
             hparams::possible(config, "further layers", config.u32(&[mtp::COUNT])?.unwrap_or(0))?;
-        keys.set("block_count", hparams::block_count(config)?.saturating_add(further));
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?.saturating_add(further));
         let mut windowed = pattern(config)?;
         windowed.resize(windowed.len() + further as usize, 1);
         let usual = hparams::head_count_kv(config)?;
         let of_window = config.u32(&["swa_num_key_value_heads"])?.unwrap_or(usual);
         let heads = windowed.iter().map(|is| if *is == 1 { of_window } else { usual });
         let heads: Vec<i32> = heads.map(|heads| heads.try_into().unwrap_or(i32::MAX)).collect();
-        keys.set("attention.head_count_kv", Array::from(&heads[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
         let window = config.require_u32(&["sliding_window"], "the length of the window")?;
-        keys.set("attention.sliding_window", window);
-        keys.set("attention.sliding_window_pattern", Array::from(&windowed[..]));
+        keys.set(key::ATTENTION_SLIDING_WINDOW, window);
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&windowed[..]));
         let value = config.require_u32(&["v_head_dim"], "the width of a value")?;
-        keys.set("attention.value_length", value);
-        keys.set("expert_count", hparams::expert_count(config)?);
+        keys.set(key::ATTENTION_VALUE_LENGTH, value);
+        keys.set(key::EXPERT_COUNT, hparams::expert_count(config)?);
         let width = config.require_u32(moe::WIDTH, "the width of an expert")?;
-        keys.set("expert_feed_forward_length", width);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
         let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
-        keys.set("rope.dimension_count", rotated);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
         let epsilon = config.f32(&["layernorm_epsilon"])?.unwrap_or(1e-5);
-        keys.set("attention.layer_norm_rms_epsilon", epsilon);
-        keys.set_f32("attention.value_scale", config.f32(&["attention_value_scale"])?);
-        keys.set_u32("nextn_predict_layers", Some(further).filter(|&further| further > 0));
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
+        keys.set_f32(key::ATTENTION_VALUE_SCALE, config.f32(&["attention_value_scale"])?);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, Some(further).filter(|&further| further > 0));
         Ok(())
     }
 
@@ -134,8 +135,8 @@ impl Converter for Mimo2 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, "nextn_predict_layers").unwrap_or(0);
-        let blocks = count(model, "block_count")?.checked_sub(further)?;
+        let further = count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further)?;
         let metadata = model.metadata();
         let list = |key: &str| {
             let list = metadata.array(&format!("mimo2.attention.{key}"))?;
@@ -157,9 +158,9 @@ impl Converter for Mimo2 {
             .map(|rest| format!("{FURTHER}{rest}"))
             .collect();
         let own = [
-            ("swa_num_attention_heads", count(model, "attention.head_count")),
-            ("swa_head_dim", count(model, "attention.key_length")),
-            ("swa_v_head_dim", count(model, "attention.value_length")),
+            ("swa_num_attention_heads", count(model, key::ATTENTION_HEAD_COUNT)),
+            ("swa_head_dim", count(model, key::ATTENTION_KEY_LENGTH)),
+            ("swa_v_head_dim", count(model, key::ATTENTION_VALUE_LENGTH)),
             ("swa_num_key_value_heads", of(1)),
             ("num_key_value_heads", of(0).or(of(1))),
         ];
@@ -167,14 +168,14 @@ impl Converter for Mimo2 {
             .first(names.iter().map(String::as_str))
             .patterns([SINKS, moe::ROUTER_BIAS])
             .patterns(moe::one_by_one())
-            .without(&["block_count", "attention.head_count_kv"])
+            .without(&[key::BLOCK_COUNT, key::ATTENTION_HEAD_COUNT_KV])
             .set("num_hidden_layers", blocks)
             .set(PATTERN, windowed.get(..blocks as usize).unwrap_or_default())
             .set(mtp::COUNT, further)
             .set("topk_method", "noaux_tc")
             .set("add_swa_attention_sink_bias", has(model, "blk.1.attn_sinks.weight"))
             .set_some("partial_rotary_factor", rotated_share(model));
-        let exported = match count(model, "expert_gating_func") {
+        let exported = match count(model, key::EXPERT_GATING_FUNC) {
             Some(2) => exported.set("scoring_func", "sigmoid"),
             _ => exported,
         };

@@ -6,13 +6,14 @@ use gguf_graph::{Gating, Pairs};
 
 use crate::blocks::{Decoder, attention, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// What attention gives may have a factor.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         attention: |builder, x, _, attend| {
             let attended = attention(builder, x, &attend)?;
-            let scale = builder.factor("attention.value_scale")?;
+            let scale = builder.factor(key::ATTENTION_VALUE_SCALE)?;
             Ok(builder.scale(attended, scale))
         },
         ..Decoder::gated(builder, Pairs::Halves)?

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const MIMO_ATTENTION: &[Item] = &[
     All(ATTN_NORM),
@@ -17,13 +18,13 @@ const MIMO_EXPERTS: &[Item] = &[All(EXPERTS), Optional("exp_probs_b.bias", "n_ex
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mimo2",
     note: "Values are narrower than keys.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["attention.sliding_window"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::ATTENTION_SLIDING_WINDOW]],
     optional: &[
         HEADS,
         ROPE,
         WINDOW,
         ROUTED_KEYS,
-        &["attention.value_scale", "nextn_predict_layers"],
+        &[key::ATTENTION_VALUE_SCALE, key::NEXTN_PREDICT_LAYERS],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[

@@ -7,6 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, export, hparams};
+use crate::schema::key;
 
 pub(crate) struct Minicpm;
 
@@ -32,10 +33,10 @@ impl Converter for Minicpm {
         let embedding = config.require_f64(&["scale_emb"], "the scale of embeddings")?;
         let depth = config.require_f64(&["scale_depth"], "the scale of residuals")?;
         let base = config.require_f64(&["dim_model_base"], "the width that scales go by")?;
-        keys.set("embedding_scale", embedding as f32);
+        keys.set(key::EMBEDDING_SCALE, embedding as f32);
         let blocks = f64::from(hparams::block_count(config)?);
-        keys.set("residual_scale", (depth / blocks.sqrt()) as f32);
-        keys.set("logit_scale", (f64::from(hparams::width(config)?) / base) as f32);
+        keys.set(key::RESIDUAL_SCALE, (depth / blocks.sqrt()) as f32);
+        keys.set(key::LOGIT_SCALE, (f64::from(hparams::width(config)?) / base) as f32);
         Ok(())
     }
 
@@ -62,7 +63,7 @@ impl Converter for Minicpm {
             .set("scale_emb", export::whole(number("embedding_scale").unwrap_or(12.0)))
             .set("scale_depth", depth.unwrap_or(1.4))
             .set("dim_model_base", export::whole(base.unwrap_or(256.0)));
-        let context = export::count(model, "context_length");
+        let context = export::count(model, key::CONTEXT_LENGTH);
         if let (Some(context), true) = (context, export::has(model, "rope_factors_long.weight")) {
             // No key has it, so programs take the longest context for the original one.
             exported = exported.scaling("original_max_position_embeddings", context);

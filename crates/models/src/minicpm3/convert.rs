@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, export, hparams};
+use crate::schema::key;
 
 pub(crate) const NAMES: Table = &[
     ("model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"),
@@ -18,9 +19,9 @@ pub(crate) const NAMES: Table = &[
 ];
 
 pub(crate) const FIELDS: &[(&str, &str)] = &[
-    ("attention.q_lora_rank", "q_lora_rank"),
-    ("attention.kv_lora_rank", "kv_lora_rank"),
-    ("rope.dimension_count", "qk_rope_head_dim"),
+    (key::ATTENTION_Q_LORA_RANK, "q_lora_rank"),
+    (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+    (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
 ];
 
 const FIXED: &str = "qk_nope_head_dim";
@@ -64,21 +65,21 @@ impl Converter for Minicpm3 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.file_type();
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
-        keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
+        keys.set_f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON, config.f32(&["rms_norm_eps"])?);
         keys.vocab_size(config)?;
-        keys.set_u32("attention.q_lora_rank", config.u32(&["q_lora_rank"])?);
+        keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
         widths(config, keys)?;
-        keys.set_u32("rope.dimension_count", config.u32(&[ROTATED])?);
+        keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&[ROTATED])?);
         // Where there is no key, programs take the width of the model divided among the heads.
         let usual = hparams::width(config)? / hparams::head_count(config)?.max(1);
         let value = config.u32(&[VALUE])?.filter(|&value| value != usual);
-        keys.set_u32("attention.value_length", value);
+        keys.set_u32(key::ATTENTION_VALUE_LENGTH, value);
         Ok(())
     }
 
@@ -97,8 +98,8 @@ impl Converter for Minicpm3 {
 /// What keys and values are compressed to, and the width of a key.
 pub(crate) fn widths(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let width = |field: &str| config.require_u32(&[field], "a width of compressed attention");
-    keys.set("attention.kv_lora_rank", width("kv_lora_rank")?);
-    keys.set("attention.key_length", width(FIXED)?.saturating_add(width(ROTATED)?));
+    keys.set(key::ATTENTION_KV_LORA_RANK, width("kv_lora_rank")?);
+    keys.set(key::ATTENTION_KEY_LENGTH, width(FIXED)?.saturating_add(width(ROTATED)?));
     Ok(())
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let count = |key| export::count(model, key);
     let fixed = count("attention.key_length")?.checked_sub(count("rope.dimension_count")?)?;
     let exported = exported
-        .without(&["attention.key_length"])
+        .without(&[key::ATTENTION_KEY_LENGTH])
         .set(FIXED, fixed)
         .set_some(VALUE, count("attention.value_length"));
     Some(exported)

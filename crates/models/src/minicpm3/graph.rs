@@ -7,11 +7,12 @@ use gguf_graph::Pairs;
 use crate::blocks::{Decoder, decoder};
 use crate::deepseek2::graph::{attention, scale};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// MiniCPM 3: scales that no key tells.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let layers = builder.hyper.u64("block_count")? as f32;
-    let width = builder.size("embedding_length")? as f32;
+    let layers = builder.hyper.u64(key::BLOCK_COUNT)? as f32;
+    let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let family = Decoder {
         attention,
         attention_scale: Some(scale(builder)?),

@@ -3,11 +3,12 @@
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// Keys of these.
 pub(crate) const KEYS: &[&str] =
-    &["attention.kv_lora_rank", "attention.key_length", "rope.dimension_count"];
+    &[key::ATTENTION_KV_LORA_RANK, key::ATTENTION_KEY_LENGTH, key::ROPE_DIMENSION_COUNT];
 
 pub(crate) const UNPACKED: &[Item] = &[
     Required("attn_kv_a_mqa.weight", "n_embd, kv_rank + n_rot"),
@@ -19,8 +20,8 @@ pub(crate) const UNPACKED: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minicpm3",
-    required: &[SIZES, TRANSFORMER, RMS, KEYS, &["attention.q_lora_rank"]],
-    optional: &[HEADS, ROPE, &["vocab_size"]],
+    required: &[SIZES, TRANSFORMER, RMS, KEYS, &[key::ATTENTION_Q_LORA_RANK]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT), All(LONG_ROPE)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -10,6 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, Values, VocabularyKind, hparams};
 use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv"),
@@ -66,9 +67,9 @@ impl Converter for Minimax01 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "num_local_experts"),
-            ("rope.dimension_count", "rotary_dim"),
-            ("residual_scale", ALPHAS[0]),
+            (key::EXPERT_COUNT, "num_local_experts"),
+            (key::ROPE_DIMENSION_COUNT, "rotary_dim"),
+            (key::RESIDUAL_SCALE, ALPHAS[0]),
         ]
     }
 
@@ -112,9 +113,9 @@ impl Converter for Minimax01 {
                 }
             }
         }
-        keys.set("residual_scale", alpha as f32);
+        keys.set(key::RESIDUAL_SCALE, alpha as f32);
         let rotated = config.require_u32(&["rotary_dim"], "how much of a head rotates")?;
-        keys.set("rope.dimension_count", rotated);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
         Ok(())
     }
 
@@ -130,9 +131,9 @@ impl Converter for Minimax01 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let blocks = count(model, "block_count")?.min(1 << 16);
+        let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let kinds = (0..blocks).map(|layer| u32::from(is_full(layer)));
-        let alpha = number(model, "residual_scale")?;
+        let alpha = number(model, key::RESIDUAL_SCALE)?;
         let mut exported =
             exported.patterns(patterns_of_mixtral()).set(KINDS, kinds.collect::<Vec<_>>());
         for field in ALPHAS {

@@ -6,10 +6,11 @@ use gguf_graph::{Decay, Function, GateFunction, LinearAttention, Op, Pairs, Stat
 
 use crate::blocks::{Decoder, attend, attention, finish, layers, network};
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder::gated(builder, Pairs::Halves)?;
-    let scale = builder.factor("residual_scale")?;
+    let scale = builder.factor(key::RESIDUAL_SCALE)?;
     let mut x = builder.embedding()?;
     let count = layers(builder)?;
     for layer in 0..count {
@@ -47,7 +48,7 @@ fn lightning(
 ) -> Result<ValueId, Finding> {
     let made = builder.product(x, "attn_qkv")?;
     let made = builder.op(Op::Activate { x: made, function: Function::Silu });
-    let len = builder.size("attention.key_length")?;
+    let len = builder.size(key::ATTENTION_KEY_LENGTH)?;
     let mut start = 0u32;
     let [query, key, value] = [(); 3].map(|()| {
         let part = builder.op(Op::Slice { x: made, groups: heads, start, len });

@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minimax-01",
     note: "MiniMax Text 01 and M1. Of eight layers the last attends as usual, the others linearly, with a gate.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["residual_scale"]],
-    optional: &[HEADS, ROPE, &["full_attention_interval", "attention.recurrent_layers"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::RESIDUAL_SCALE]],
+    optional: &[HEADS, ROPE, &[key::FULL_ATTENTION_INTERVAL, key::ATTENTION_RECURRENT_LAYERS]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, hparams, moe};
 use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
+use crate::schema::key;
 
 pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.block_sparse_moe.e_score_correction_bias";
 
@@ -36,7 +37,7 @@ impl Converter for MinimaxM2 {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("expert_count", "num_local_experts"), ("rope.dimension_count", "rotary_dim")]
+        &[(key::EXPERT_COUNT, "num_local_experts"), (key::ROPE_DIMENSION_COUNT, "rotary_dim")]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -59,8 +60,8 @@ impl Converter for MinimaxM2 {
         let exported = exported
             .patterns(patterns_of_mixtral())
             .patterns([ROUTER_BIAS])
-            .without(&["expert_feed_forward_length"]);
-        Some(match count(model, "expert_gating_func") {
+            .without(&[key::EXPERT_FEED_FORWARD_LENGTH]);
+        Some(match count(model, key::EXPERT_GATING_FUNC) {
             Some(2) => exported.set("scoring_func", "sigmoid"),
             _ => exported,
         })
@@ -69,11 +70,11 @@ impl Converter for MinimaxM2 {
 
 pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
-    keys.set("expert_feed_forward_length", hparams::feed_forward(config)?);
+    keys.set(key::EXPERT_FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
     let rotated = match config.u32(&["rotary_dim"])? {
         Some(rotated) => rotated,
         None => hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?,
     };
-    keys.set("rope.dimension_count", rotated);
+    keys.set(key::ROPE_DIMENSION_COUNT, rotated);
     Ok(())
 }

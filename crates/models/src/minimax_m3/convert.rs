@@ -13,6 +13,7 @@ use crate::convert::{Converter, Exported};
 use crate::llama::convert::{EXPERT_NAMES, patterns_of_mixtral};
 use crate::minimax_m2;
 use crate::minimax_m2::convert::{MinimaxM2, ROUTER_BIAS};
+use crate::schema::key;
 
 const M3_NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
@@ -65,30 +66,30 @@ impl Converter for MinimaxM3 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "num_local_experts"),
-            ("rope.dimension_count", "rotary_dim"),
-            ("feed_forward_length", DENSE_WIDTH),
-            ("expert_feed_forward_length", "intermediate_size"),
-            ("expert_shared_count", "n_shared_experts"),
-            ("expert_weights_scale", "routed_scaling_factor"),
+            (key::EXPERT_COUNT, "num_local_experts"),
+            (key::ROPE_DIMENSION_COUNT, "rotary_dim"),
+            (key::FEED_FORWARD_LENGTH, DENSE_WIDTH),
+            (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
+            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
         ]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         minimax_m2::convert::keys(config, keys)?;
-        keys.set_u32("feed_forward_length", config.u32(&[DENSE_WIDTH])?);
+        keys.set_u32(key::FEED_FORWARD_LENGTH, config.u32(&[DENSE_WIDTH])?);
         let width = config.require_u32(&["intermediate_size"], "the width of an expert")?;
-        keys.set("expert_feed_forward_length", width);
-        keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
-        keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
-        keys.set("expert_weights_norm", true);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
+        keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?);
+        keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
+        keys.set(key::EXPERT_WEIGHTS_NORM, true);
         let of_indexer = config.part(OF_INDEXER);
         for (key, field) in INDEXER {
             keys.set(key, of_indexer.require_u32(&[field], "the indexer's size")?);
         }
         let layers = config.find(&[WITH_EXPERTS]).and_then(|(_, layers)| layers.as_array());
         let dense = layers.into_iter().flatten().take_while(|has| has.as_u64() == Some(0)).count();
-        keys.set("leading_dense_block_count", dense as u32);
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense as u32);
         Ok(())
     }
 
@@ -102,8 +103,8 @@ impl Converter for MinimaxM3 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let blocks = count(model, "block_count")?.min(1 << 16);
-        let dense = count(model, "leading_dense_block_count").unwrap_or(0);
+        let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
+        let dense = count(model, key::LEADING_DENSE_BLOCK_COUNT).unwrap_or(0);
         let mut of_indexer = json!({});
         for (key, field) in INDEXER {
             of_indexer[field] = count(model, key).into();
@@ -114,7 +115,7 @@ impl Converter for MinimaxM3 {
             .patterns([ROUTER_BIAS])
             .set(OF_INDEXER, of_indexer)
             .set(WITH_EXPERTS, has_experts);
-        Some(match count(model, "expert_gating_func") {
+        Some(match count(model, key::EXPERT_GATING_FUNC) {
             Some(2) => exported.set("scoring_func", "sigmoid"),
             _ => exported,
         })

@@ -6,6 +6,7 @@ use gguf_graph::{Among, Choose, GateFunction, Gating, Op, Pairs, State, ValueId}
 
 use crate::blocks::{Attend, Decoder, attention, decoder, network_by, turned};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// What is in the middle of all networks.
 const FUNCTION: GateFunction = GateFunction::Clamped { alpha: 1.702, limit: 7.0 };
@@ -29,9 +30,9 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 }
 
 fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Among, Finding> {
-    let heads = builder.size("attention.indexer.head_count")?;
-    let len = builder.size("attention.indexer.key_length")?;
-    let block = builder.size("attention.indexer.block_size")?;
+    let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
+    let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
+    let block = builder.size(key::ATTENTION_INDEXER_BLOCK_SIZE)?;
     let parts = [("q", heads), ("k", 1)].map(|(part, heads)| {
         let made = builder.product(x, &format!("indexer.{part}_proj"))?;
         let x = builder.norm_parts(made, &format!("indexer.{part}_norm"), attend.norm, heads);
@@ -39,8 +40,8 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Amon
     });
     let [query, key]: [Result<ValueId, Finding>; 2] = parts;
     let (query, key) = (query?, key?);
-    let count = builder.size("attention.indexer.top_k")?;
-    let local = builder.size("attention.indexer.local_blocks")?;
+    let count = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
+    let local = builder.size(key::ATTENTION_INDEXER_LOCAL_BLOCKS)?;
     let state = builder.state(State::cache(len, 0));
     let weights = None;
     let together = false;

@@ -4,6 +4,7 @@ use crate::dots1::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minimax-m3",
@@ -14,12 +15,12 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         RMS,
         EXPERT_KEYS,
         &[
-            "expert_shared_count",
-            "attention.indexer.head_count",
-            "attention.indexer.key_length",
-            "attention.indexer.top_k",
-            "attention.indexer.block_size",
-            "attention.indexer.local_blocks",
+            key::EXPERT_SHARED_COUNT,
+            key::ATTENTION_INDEXER_HEAD_COUNT,
+            key::ATTENTION_INDEXER_KEY_LENGTH,
+            key::ATTENTION_INDEXER_TOP_K,
+            key::ATTENTION_INDEXER_BLOCK_SIZE,
+            key::ATTENTION_INDEXER_LOCAL_BLOCKS,
         ],
     ],
     optional: &[HEADS, ROPE, ROUTED_KEYS],

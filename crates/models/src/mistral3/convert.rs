@@ -9,6 +9,7 @@ use crate::convert::export::number;
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, hparams, sliding_window};
 use crate::mistral4::convert::{MISTRAL4_TYPE, Mistral4};
+use crate::schema::key;
 
 const MINISTRAL: &str = "ministral3";
 
@@ -56,11 +57,11 @@ impl Converter for Mistral3 {
         if is_of(config, MINISTRAL) {
             let rope = Rope::of(config)?;
             keys.set(
-                "rope.scaling.yarn_log_multiplier",
+                key::ROPE_SCALING_YARN_LOG_MULTIPLIER,
                 required(config, &rope, "mscale_all_dim")?,
             );
             keys.set(
-                "attention.temperature_scale",
+                key::ATTENTION_TEMPERATURE_SCALE,
                 required(config, &rope, "llama_4_scaling_beta")?,
             );
         }
@@ -76,10 +77,10 @@ impl Converter for Mistral3 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let Some(beta) = number(model, "attention.temperature_scale") else {
+        let Some(beta) = number(model, key::ATTENTION_TEMPERATURE_SCALE) else {
             return Some(exported.class(SEEING, "mistral3"));
         };
-        let scale = number(model, "rope.scaling.yarn_log_multiplier").unwrap_or(1.0);
+        let scale = number(model, key::ROPE_SCALING_YARN_LOG_MULTIPLIER).unwrap_or(1.0);
         Some(exported.scaling("mscale_all_dim", scale).scaling("llama_4_scaling_beta", beta))
     }
 }

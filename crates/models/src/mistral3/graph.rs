@@ -5,14 +5,15 @@ use gguf_graph::Pairs;
 
 use crate::blocks::{Decoder, Sharpening, attention, decoder};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// The context before stretching is also the length of a step.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         attention: |builder, x, _, mut attend| {
-            let stated = builder.known("attention.temperature_scale")?;
+            let stated = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?;
             if let Some(scale) = stated.filter(|scale| *scale != 0.0) {
-                let length = builder.size("rope.scaling.original_context_length")?;
+                let length = builder.size(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH)?;
                 attend.sharpening = Some(Sharpening { length, scale });
             }
             attention(builder, x, &attend)

@@ -2,13 +2,20 @@
 
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mistral3",
     note: "Attention sharpens beyond the original context where `attention.temperature_scale` is there.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, EXPERT_KEYS, &["vocab_size", "attention.temperature_scale"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        EXPERT_KEYS,
+        &[key::VOCAB_SIZE, key::ATTENTION_TEMPERATURE_SCALE],
+    ],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],
     ..Architecture::DEFAULT

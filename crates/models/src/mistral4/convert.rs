@@ -11,6 +11,7 @@ use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
 use crate::deepseek2;
 use crate::deepseek2::convert::Deepseek2;
 use crate::mistral3::convert::SEEING;
+use crate::schema::key;
 
 /// All experts of a layer in one tensor, whose names have no end; and ours.
 const EXPERTS: [(&str, &str); 2] = [
@@ -93,8 +94,8 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     deepseek2::convert::keys(config, keys)?;
     let rope = Rope::of(config)?;
     if let Some(beta) = rope.f64(BETA)?.filter(|&beta| beta != 0.0) {
-        keys.set("attention.temperature_scale", beta as f32);
-        keys.set("attention.temperature_length", rope.original_context()? as u32);
+        keys.set(key::ATTENTION_TEMPERATURE_SCALE, beta as f32);
+        keys.set(key::ATTENTION_TEMPERATURE_LENGTH, rope.original_context()? as u32);
     }
     Ok(())
 }
@@ -103,7 +104,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let exported = deepseek2::convert::export(model, exported)?
         .class(SEEING, MISTRAL4_TYPE)
         .first(EXPERTS.map(|(name, _)| name));
-    Some(match number(model, "attention.temperature_scale") {
+    Some(match number(model, key::ATTENTION_TEMPERATURE_SCALE) {
         Some(beta) => exported.scaling(BETA, shortest(beta, |x| x as f32 == beta as f32)),
         None => exported,
     })

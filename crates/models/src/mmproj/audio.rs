@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::tensor_names::layer_of;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 /// Convolutions are F16 whatever matrices are.
 pub const CONVOLUTIONS: &[(&str, Kept)] =
@@ -33,9 +34,9 @@ pub fn whisper_fields(parts: &mut Parts) {
 /// How sound is prepared, and the epsilon of the norms.
 pub fn spectrogram(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let bins = Parts::number(&parts.audio, &["num_mel_bins"], "of the spectrogram")?;
-    keys.set("audio.num_mel_bins", bins);
+    keys.set(key::AUDIO_NUM_MEL_BINS, bins);
     let epsilon = parts.audio.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
-    keys.set("audio.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     Ok(())
 }
 

@@ -1,14 +1,15 @@
 //! CogVLM: a vision transformer with a token of its own, and a gated projector.
 
 use super::encoder::{Encoder, common};
+use crate::schema::key;
 
 pub static COGVLM: Encoder = Encoder {
     classes: &["CogVLMForCausalLM"],
     keys: |parts, keys| {
         common(parts, keys)?;
         let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-        keys.set("vision.attention.layer_norm_epsilon", epsilon);
-        keys.set("projector_type", "cogvlm");
+        keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
+        keys.set(key::PROJECTOR_TYPE, "cogvlm");
         Ok(())
     },
     places: &[(

@@ -8,6 +8,7 @@ use super::parts::{CLIP_DEVIATION, CLIP_MEAN, Parts};
 use super::pixtral;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static NATIVE: Encoder = Encoder {
     vision: &["vision_encoder"],
@@ -49,16 +50,16 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     let number = |field, meaning| parts.vision.require_f32(&[field], meaning);
-    keys.set("projector_type", "pixtral");
+    keys.set(key::PROJECTOR_TYPE, "pixtral");
     let epsilon = parts.text.require_f32(&["rms_norm_eps", "norm_eps"], "what norms add")?;
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
-    keys.set("rope.freq_base", number("rope_theta", "the base frequency of positions")?);
-    keys.set("use_silu", true);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
+    keys.set(key::ROPE_FREQ_BASE, number("rope_theta", "the base frequency of positions")?);
+    keys.set(key::USE_SILU, true);
     let merges = parts.vision.find(&["mm_projector_id"]).is_some_and(|(_, id)| id == "patch_merge");
     if merges {
         let side =
             parts.vision.require_u32(&["spatial_merge_size"], "the side of merged patches")?;
-        keys.set("vision.spatial_merge_size", side);
+        keys.set(key::VISION_SPATIAL_MERGE_SIZE, side);
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::encoder::{Encoder, common, divided, reshaped};
 use super::parts::Parts;
 use super::tensor_names::layer_of;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static DEEPSEEK4V: Encoder = Encoder {
     classes: &["DeepseekV4ForCausalLM"],
@@ -83,10 +84,10 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "deepseek4v");
-    keys.set("vision.attention.layer_norm_epsilon", 1e-6f32);
-    keys.set("use_silu", true);
-    keys.set_u32("vision.projector.scale_factor", parts.vision.u32(&["downsample_ratio"])?);
-    keys.set_u32("vision.image_min_pixels", parts.vision.u32(&["min_pixels"])?);
+    keys.set(key::PROJECTOR_TYPE, "deepseek4v");
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, 1e-6f32);
+    keys.set(key::USE_SILU, true);
+    keys.set_u32(key::VISION_PROJECTOR_SCALE_FACTOR, parts.vision.u32(&["downsample_ratio"])?);
+    keys.set_u32(key::VISION_IMAGE_MIN_PIXELS, parts.vision.u32(&["min_pixels"])?);
     Ok(())
 }

@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static DEEPSEEK_OCR: Encoder = Encoder {
     classes: &["DeepseekOCRForCausalLM"],
@@ -70,7 +71,7 @@ pub static DEEPSEEK_OCR_2: Encoder = Encoder {
     },
     keys: |parts, keys| {
         keys_of(parts, keys, "deepseekocr2", 6)?;
-        keys.set("vision.attention.head_count_kv", 2u32);
+        keys.set(key::VISION_ATTENTION_HEAD_COUNT_KV, 2u32);
         Ok(())
     },
     ..DEEPSEEK_OCR
@@ -143,14 +144,14 @@ fn heads(parts: &mut Parts) -> Result<(), Error> {
 fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str, tiles: u32) -> Result<(), Error> {
     common(parts, keys)?;
     let vision = &parts.vision;
-    keys.set("projector_type", projector);
+    keys.set(key::PROJECTOR_TYPE, projector);
     let epsilon = vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
-    keys.set("use_gelu", true);
-    keys.set_u32("vision.projector.scale_factor", parts.pooled()?);
-    keys.set("vision.window_size", vision.u32(&["window_size"])?.unwrap_or(14));
-    keys.set("vision.preproc_min_tiles", 2u32);
-    keys.set("vision.preproc_max_tiles", tiles);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
+    keys.set(key::USE_GELU, true);
+    keys.set_u32(key::VISION_PROJECTOR_SCALE_FACTOR, parts.pooled()?);
+    keys.set(key::VISION_WINDOW_SIZE, vision.u32(&["window_size"])?.unwrap_or(14));
+    keys.set(key::VISION_PREPROC_MIN_TILES, 2u32);
+    keys.set(key::VISION_PREPROC_MAX_TILES, tiles);
     let sam = parts.model.part("vision_config").part("width").part("sam_vit_b");
     for (key, field) in [
         ("vision.sam.block_count", "layers"),

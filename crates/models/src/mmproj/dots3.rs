@@ -12,6 +12,7 @@ use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::captures;
 use crate::convert::{ExpertSlot, Mapping};
+use crate::schema::key;
 
 const EXPERTS: [(&str, &str); 3] = [
     ("vision_encoder.blocks.{}.mlp.experts.{}.fc1.weight", "ffn_gate_exps"),
@@ -152,21 +153,21 @@ fn pyramid(parts: &Parts) -> Result<Vec<i32>, Error> {
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let vision = &parts.vision;
     common(parts, keys)?;
-    keys.set("vision.projector_type", "dots3note_v");
-    keys.set("use_silu", true);
+    keys.set(key::VISION_PROJECTOR_TYPE, "dots3note_v");
+    keys.set(key::USE_SILU, true);
     let epsilon = vision.require_f32(&["rms_norm_eps"], "what the norms add")?;
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let merged = Parts::number(vision, &["spatial_merge_size"], "patches in one")?;
-    keys.set("vision.spatial_merge_size", merged);
+    keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
     parts.pixels(keys, "min_pixels", "max_pixels")?;
-    keys.set("vision.expert_count_per_layer", Array::from(&pyramid(parts)?[..]));
+    keys.set(key::VISION_EXPERT_COUNT_PER_LAYER, Array::from(&pyramid(parts)?[..]));
     let used = vision.require_f32(&["capacity_factor"], "the experts of a patch")?;
-    keys.set("vision.expert_used_count", used as u32);
-    keys.set("audio.projector_type", "dots3note_a");
+    keys.set(key::VISION_EXPERT_USED_COUNT, used as u32);
+    keys.set(key::AUDIO_PROJECTOR_TYPE, "dots3note_a");
     let whisper = parts.audio.part("whisper_config");
     let mels = Parts::number(&whisper, &["num_mel_bins"], "bands of the spectrogram")?;
-    keys.set("audio.num_mel_bins", mels);
-    keys.set("audio.attention.layer_norm_epsilon", SOUND_EPSILON);
+    keys.set(key::AUDIO_NUM_MEL_BINS, mels);
+    keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, SOUND_EPSILON);
     Ok(())
 }
 

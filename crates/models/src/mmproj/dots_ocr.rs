@@ -2,6 +2,7 @@
 
 use super::encoder::{Encoder, common};
 use super::parts::Parts;
+use crate::schema::key;
 
 pub static DOTS_OCR: Encoder = Encoder {
     classes: &["DotsOCRForCausalLM"],
@@ -11,13 +12,13 @@ pub static DOTS_OCR: Encoder = Encoder {
     },
     keys: |parts, keys| {
         common(parts, keys)?;
-        keys.set("projector_type", "dots_ocr");
+        keys.set(key::PROJECTOR_TYPE, "dots_ocr");
         parts.pixels(keys, "min_pixels", "max_pixels")?;
         let epsilon = parts.vision.require_f32(&["rms_norm_eps"], "what the norms add")?;
-        keys.set("vision.attention.layer_norm_epsilon", epsilon);
+        keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
         let merged = Parts::number(&parts.vision, &["spatial_merge_size"], "patches in one")?;
-        keys.set("vision.projector.scale_factor", merged);
-        keys.set("use_silu", true);
+        keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, merged);
+        keys.set(key::USE_SILU, true);
         Ok(())
     },
     places: &[(

@@ -12,6 +12,7 @@ use super::tensor_types::{Kept, float_type};
 use crate::convert::assembly::{self, CONFIG_OF_ANOTHER};
 use crate::convert::hparams::Keys;
 use crate::convert::{MappedTensor, Mapping};
+use crate::schema::key;
 
 /// What is done to a tensor, by our name and the shape that it is stored in.
 type Change = fn(&Parts, &str, &[u64]) -> Result<Vec<Step>, Error>;
@@ -225,17 +226,20 @@ pub fn common(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     if parts.sees {
         let vision = &parts.vision;
         let number = |names: &[&str], meaning| Parts::number(vision, names, meaning);
-        keys.set("has_vision_encoder", true);
-        keys.set("vision.projection_dim", parts.text_width()?);
-        keys.set("vision.image_size", number(&["image_size"], "the side of an image in pixels")?);
-        keys.set("vision.patch_size", number(&["patch_size"], "the side of a patch in pixels")?);
+        keys.set(key::HAS_VISION_ENCODER, true);
+        keys.set(key::VISION_PROJECTION_DIM, parts.text_width()?);
+        keys.set(
+            key::VISION_IMAGE_SIZE,
+            number(&["image_size"], "the side of an image in pixels")?,
+        );
+        keys.set(key::VISION_PATCH_SIZE, number(&["patch_size"], "the side of a patch in pixels")?);
         let width = number(&["hidden_size", "width", "vt_hidden_size"], WIDTH)?;
-        keys.set("vision.embedding_length", width);
+        keys.set(key::VISION_EMBEDDING_LENGTH, width);
         let wide = number(&["intermediate_size", "vt_intermediate_size"], FEED_FORWARD)?;
-        keys.set("vision.feed_forward_length", wide);
-        keys.set("vision.block_count", Parts::layers(vision)?);
+        keys.set(key::VISION_FEED_FORWARD_LENGTH, wide);
+        keys.set(key::VISION_BLOCK_COUNT, Parts::layers(vision)?);
         let heads = &["num_attention_heads", "num_heads", "heads", "vt_num_attention_heads"];
-        keys.set("vision.attention.head_count", number(heads, HEADS)?);
+        keys.set(key::VISION_ATTENTION_HEAD_COUNT, number(heads, HEADS)?);
         for (key, field) in [("vision.image_mean", "image_mean"), ("vision.image_std", "image_std")]
         {
             let values = parts.image.f32s(field)?;
@@ -246,12 +250,12 @@ pub fn common(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     if parts.hears {
         let audio = &parts.audio;
         let number = |names: &[&str], meaning| Parts::number(audio, names, meaning);
-        keys.set("has_audio_encoder", true);
-        keys.set("audio.projection_dim", parts.text_width()?);
-        keys.set("audio.embedding_length", number(&["hidden_size"], WIDTH)?);
-        keys.set("audio.feed_forward_length", number(&["intermediate_size"], FEED_FORWARD)?);
-        keys.set("audio.block_count", number(LAYERS, "the number of layers of the encoder")?);
-        keys.set("audio.attention.head_count", number(&["num_attention_heads"], HEADS)?);
+        keys.set(key::HAS_AUDIO_ENCODER, true);
+        keys.set(key::AUDIO_PROJECTION_DIM, parts.text_width()?);
+        keys.set(key::AUDIO_EMBEDDING_LENGTH, number(&["hidden_size"], WIDTH)?);
+        keys.set(key::AUDIO_FEED_FORWARD_LENGTH, number(&["intermediate_size"], FEED_FORWARD)?);
+        keys.set(key::AUDIO_BLOCK_COUNT, number(LAYERS, "the number of layers of the encoder")?);
+        keys.set(key::AUDIO_ATTENTION_HEAD_COUNT, number(&["num_attention_heads"], HEADS)?);
     }
     Ok(())
 }

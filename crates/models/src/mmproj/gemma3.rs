@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::tensor_names::CLIP;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static GEMMA3: Encoder = Encoder {
     classes: &["Gemma3ForConditionalGeneration"],
@@ -52,10 +53,10 @@ pub static GEMMA3: Encoder = Encoder {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "gemma3");
+    keys.set(key::PROJECTOR_TYPE, "gemma3");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
-    keys.set("use_gelu", true);
-    keys.set_u32("vision.projector.scale_factor", parts.pooled()?);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
+    keys.set(key::USE_GELU, true);
+    keys.set_u32(key::VISION_PROJECTOR_SCALE_FACTOR, parts.pooled()?);
     Ok(())
 }

@@ -7,6 +7,7 @@ use super::parts::Parts;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 /// As many layers as files state of images, whatever there are: no program asks.
 const LAYERS_STATED: u32 = 128;
@@ -146,11 +147,11 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("vision.projector_type", "gemma3nv");
+    keys.set(key::VISION_PROJECTOR_TYPE, "gemma3nv");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
-    keys.set("audio.projector_type", "gemma3na");
-    keys.set_u32("audio.num_mel_bins", parts.audio.u32(&["num_mel_bins"])?);
-    keys.set("audio.attention.layer_norm_epsilon", 1e-5f32);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
+    keys.set(key::AUDIO_PROJECTOR_TYPE, "gemma3na");
+    keys.set_u32(key::AUDIO_NUM_MEL_BINS, parts.audio.u32(&["num_mel_bins"])?);
+    keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
     Ok(())
 }

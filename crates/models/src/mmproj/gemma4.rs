@@ -9,6 +9,7 @@ use super::parts::Parts;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static GEMMA4: Encoder = Encoder {
     classes: &["Gemma4ForConditionalGeneration"],
@@ -120,14 +121,14 @@ const CONFORMER: Table = &[
 
 fn keys_of(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("vision.projector_type", "gemma4v");
+    keys.set(key::VISION_PROJECTOR_TYPE, "gemma4v");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     if parts.hears {
-        keys.set("audio.projector_type", "gemma4a");
-        keys.set_u32("audio.num_mel_bins", parts.audio.u32(&["num_mel_bins"])?);
+        keys.set(key::AUDIO_PROJECTOR_TYPE, "gemma4a");
+        keys.set_u32(key::AUDIO_NUM_MEL_BINS, parts.audio.u32(&["num_mel_bins"])?);
         let epsilon = parts.audio.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-        keys.set("audio.attention.layer_norm_epsilon", epsilon);
+        keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     }
     Ok(())
 }
@@ -152,8 +153,8 @@ pub static GEMMA4_UNIFIED: Encoder = Encoder {
     },
     keys: |parts, keys| {
         keys_of(parts, keys)?;
-        keys.set("vision.projector_type", "gemma4uv");
-        keys.set("audio.projector_type", "gemma4ua");
+        keys.set(key::VISION_PROJECTOR_TYPE, "gemma4uv");
+        keys.set(key::AUDIO_PROJECTOR_TYPE, "gemma4ua");
         Ok(())
     },
     places: &[

@@ -7,6 +7,7 @@ use super::parts::Parts;
 use super::qwen3_vl;
 use super::tensor_names::{GLM, QWEN};
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static GLM4V: Encoder = Encoder {
     classes: &[
@@ -26,8 +27,8 @@ pub static GLM5_NEXT: Encoder = Encoder {
     keys: |parts, keys| {
         projected(parts, keys, "glm5v")?;
         let merged = parts.vision.u32(&["spatial_merge_size"])?.unwrap_or(2);
-        keys.set("vision.spatial_merge_size", merged);
-        keys.set_f32("vision.swiglu_clamp", parts.vision.f32(&["swiglu_limit"])?);
+        keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
+        keys.set_f32(key::VISION_SWIGLU_CLAMP, parts.vision.f32(&["swiglu_limit"])?);
         let patch = parts.image.u32(&["patch_size"])?.unwrap_or(14);
         let side = patch.saturating_mul(parts.image.u32(&["merge_size"])?.unwrap_or(2));
         for (key, field) in [
@@ -45,9 +46,9 @@ pub static GLM5_NEXT: Encoder = Encoder {
 
 fn projected(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", projector);
+    keys.set(key::PROJECTOR_TYPE, projector);
     parts.activation(keys)?;
     let epsilon = parts.vision.f32(&["rms_norm_eps"])?.unwrap_or(1e-5);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     Ok(())
 }

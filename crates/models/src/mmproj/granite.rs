@@ -8,6 +8,7 @@ use super::encoder::{Encoder, Foreign, Made, common};
 use super::parts::Parts;
 use super::tensor_names::{CLIP, captured_whole};
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static GRANITE4_VISION: Encoder = Encoder {
     classes: &["Granite4VisionForConditionalGeneration"],
@@ -68,11 +69,11 @@ fn projectors(parts: &Parts) -> Result<Vec<Projector>, Error> {
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let (model, vision) = (&parts.model, &parts.vision);
     common(parts, keys)?;
-    keys.set("projector_type", "granite4_vision");
+    keys.set(key::PROJECTOR_TYPE, "granite4_vision");
     let epsilon = vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
-    keys.set("use_gelu", true);
-    keys.set("vision.preproc_image_size", vision.u32(&["image_size"])?.unwrap_or(384));
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
+    keys.set(key::USE_GELU, true);
+    keys.set(key::VISION_PREPROC_IMAGE_SIZE, vision.u32(&["image_size"])?.unwrap_or(384));
     const RATE: &str = "downsample_rate";
     let rate = model.find(&[RATE]).map(|(_, rate)| rate.clone()).unwrap_or_default();
     let sides = rate.as_str().and_then(|rate| {
@@ -81,17 +82,17 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     });
     let (query, window) =
         sides.ok_or_else(|| model.wrong(RATE, &rate, "two numbers with a slash"))?;
-    keys.set("vision.projector.query_side", query);
-    keys.set("vision.projector.window_side", window);
+    keys.set(key::VISION_PROJECTOR_QUERY_SIDE, query);
+    keys.set(key::VISION_PROJECTOR_WINDOW_SIDE, window);
     let projectors = projectors(parts)?;
     let layers: Vec<i32> = projectors.iter().map(|projector| projector.from as i32).collect();
-    keys.set("vision.feature_layer", Array::from(&layers[..]));
+    keys.set(key::VISION_FEATURE_LAYER, Array::from(&layers[..]));
     let offset = |projector: &Projector| match projector.kind {
         "spatial" => projector.place as i32,
         _ => -1,
     };
     let offsets: Vec<i32> = projectors.iter().map(offset).collect();
-    keys.set("vision.projector.spatial_offsets", Array::from(&offsets[..]));
+    keys.set(key::VISION_PROJECTOR_SPATIAL_OFFSETS, Array::from(&offsets[..]));
     const SIZES: &str = "image_grid_pinpoints";
     let stated = model.find(&[SIZES]).and_then(|(_, sizes)| sizes.as_array());
     let sides = stated.into_iter().flatten().filter_map(|size| {
@@ -100,7 +101,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     });
     let sides: Vec<i32> = sides.flatten().collect();
     if !sides.is_empty() {
-        keys.set("vision.image_grid_pinpoints", Array::from(&sides[..]));
+        keys.set(key::VISION_IMAGE_GRID_PINPOINTS, Array::from(&sides[..]));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::tensor_names::layer_of;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static GRANITE_SPEECH: Encoder = Encoder {
     classes: &["GraniteSpeechForConditionalGeneration"],
@@ -104,18 +105,18 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     let number = |field| Parts::number(&parts.audio, &[field], "of the encoder of sound");
-    keys.set("projector_type", "granite_speech");
-    keys.set("audio.num_mel_bins", number("input_dim")?);
-    keys.set("audio.attention.layer_norm_epsilon", 1e-5f32);
-    keys.set("audio.chunk_size", number("context_size")?);
-    keys.set("audio.conv_kernel_size", number("conv_kernel_size")?);
-    keys.set("audio.max_pos_emb", number("max_pos_emb")?);
+    keys.set(key::PROJECTOR_TYPE, "granite_speech");
+    keys.set(key::AUDIO_NUM_MEL_BINS, number("input_dim")?);
+    keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
+    keys.set(key::AUDIO_CHUNK_SIZE, number("context_size")?);
+    keys.set(key::AUDIO_CONV_KERNEL_SIZE, number("conv_kernel_size")?);
+    keys.set(key::AUDIO_MAX_POS_EMB, number("max_pos_emb")?);
     let number = |field| Parts::number(&parts.model, &[field], "of the projector");
-    keys.set("audio.projector.window_size", number("window_size")?);
-    keys.set("audio.projector.downsample_rate", number("downsample_rate")?);
+    keys.set(key::AUDIO_PROJECTOR_WINDOW_SIZE, number("window_size")?);
+    keys.set(key::AUDIO_PROJECTOR_DOWNSAMPLE_RATE, number("downsample_rate")?);
     let projector = parts.model.part("projector_config");
     let heads = Parts::number(&projector, &["num_attention_heads"], "heads of the projector")?;
-    keys.set("audio.projector.head_count", heads);
+    keys.set(key::AUDIO_PROJECTOR_HEAD_COUNT, heads);
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use super::encoder::{Encoder, common};
 use super::parts::Parts;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static HUNYUAN_VL: Encoder = Encoder {
     classes: &["HunYuanVLForConditionalGeneration"],
@@ -54,11 +55,11 @@ pub static HUNYUAN_VL: Encoder = Encoder {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "hunyuanvl");
-    keys.set("use_gelu", true);
+    keys.set(key::PROJECTOR_TYPE, "hunyuanvl");
+    keys.set(key::USE_GELU, true);
     let epsilon = parts.vision.f32(&["rms_norm_eps"])?.unwrap_or(1e-5);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let merged = parts.vision.u32(&["spatial_merge_size"])?.unwrap_or(2);
-    keys.set("vision.spatial_merge_size", merged);
+    keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
     parts.pixels(keys, "min_pixels", "max_pixels")
 }

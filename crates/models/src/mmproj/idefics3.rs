@@ -7,6 +7,7 @@ use super::parts::Parts;
 use super::tensor_names::CLIP;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static IDEFICS3: Encoder = Encoder {
     classes: &["Idefics3ForConditionalGeneration", "SmolVLMForConditionalGeneration"],
@@ -34,14 +35,14 @@ pub static IDEFICS3: Encoder = Encoder {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "idefics3");
+    keys.set(key::PROJECTOR_TYPE, "idefics3");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let factor = parts.model.u32(&["scale_factor"])?.unwrap_or(2);
-    keys.set("vision.projector.scale_factor", factor);
-    keys.set("use_gelu", true);
+    keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, factor);
+    keys.set(key::USE_GELU, true);
     let longest = parts.image.part("size").u32(&["longest_edge"])?;
     let longest = longest.or(parts.vision.u32(&["image_size"])?);
-    keys.set_u32("vision.preproc_image_size", longest);
+    keys.set_u32(key::VISION_PREPROC_IMAGE_SIZE, longest);
     Ok(())
 }

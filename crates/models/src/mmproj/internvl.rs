@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::tensor_names::{CLIP, layer_of};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static INTERNVL: Encoder = Encoder {
     classes: &["InternVisionModel"],
@@ -75,12 +76,12 @@ const OF_TRANSFORMERS: Table = &[
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "internvl");
+    keys.set(key::PROJECTOR_TYPE, "internvl");
     let epsilon = parts.vision.require_f32(&["layer_norm_eps"], "what the norms add")?;
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     parts.activation(keys)?;
     let ratio = parts.model.require_f64(&["downsample_ratio"], "how much smaller images become")?;
-    keys.set("vision.projector.scale_factor", (1.0 / ratio) as u32);
+    keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, (1.0 / ratio) as u32);
     for (key, field) in [
         ("vision.preproc_min_tiles", "min_dynamic_patch"),
         ("vision.preproc_max_tiles", "max_dynamic_patch"),

@@ -6,6 +6,7 @@ use super::encoder::{Encoder, Made, common};
 use super::parts::Parts;
 use super::tensor_names::{CLIP, captured};
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static JANUS: Encoder = Encoder {
     classes: &["JanusForConditionalGeneration"],
@@ -45,8 +46,8 @@ pub static JANUS: Encoder = Encoder {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "janus_pro");
+    keys.set(key::PROJECTOR_TYPE, "janus_pro");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     parts.activation(keys)
 }

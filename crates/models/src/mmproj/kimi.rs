@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::tensor_names::{Places, TWO_LAYERS, layer_of};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static KIMI_VL: Encoder = Encoder {
     classes: &["KimiVLForConditionalGeneration"],
@@ -17,11 +18,11 @@ pub static KIMI_VL: Encoder = Encoder {
     },
     keys: |parts, keys| {
         common(parts, keys)?;
-        keys.set("projector_type", "kimivl");
-        keys.set("use_gelu", true);
-        keys.set("vision.projector.scale_factor", 2u32);
+        keys.set(key::PROJECTOR_TYPE, "kimivl");
+        keys.set(key::USE_GELU, true);
+        keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, 2u32);
         let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
-        keys.set("vision.attention.layer_norm_epsilon", epsilon);
+        keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
         Ok(())
     },
     places: &[
@@ -111,7 +112,7 @@ const WITH_FRAMES: Places = &[
 fn keys_with_frames(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let vision = &parts.vision;
     common(parts, keys)?;
-    keys.set("projector_type", "kimik25");
+    keys.set(key::PROJECTOR_TYPE, "kimik25");
     for (key, field, usual) in [
         ("vision.pos_emb_height", "init_pos_emb_height", 64),
         ("vision.pos_emb_width", "init_pos_emb_width", 64),
@@ -120,15 +121,15 @@ fn keys_with_frames(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
         keys.set_whole(key, vision.u32(&[field])?.unwrap_or(usual));
     }
     let activation = vision.find(&["projector_hidden_act"]).and_then(|(_, name)| name.as_str());
-    keys.set("use_gelu", activation.unwrap_or("gelu") == "gelu");
+    keys.set(key::USE_GELU, activation.unwrap_or("gelu") == "gelu");
     let epsilon = vision.f32(&["projector_ln_eps"])?.unwrap_or(1e-5);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let merged = vision.u32s("merge_kernel_size")?.and_then(|sides| sides.first().copied());
-    keys.set("vision.projector.scale_factor", merged.unwrap_or(2));
+    keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, merged.unwrap_or(2));
     let patch = vision.u32(&["patch_size"])?.unwrap_or(14);
     let area = patch.saturating_mul(patch);
     let most = parts.image.u32(&["in_patch_limit"])?.unwrap_or(16384);
-    keys.set("vision.image_min_pixels", area.saturating_mul(8));
-    keys.set("vision.image_max_pixels", area.saturating_mul(most));
+    keys.set(key::VISION_IMAGE_MIN_PIXELS, area.saturating_mul(8));
+    keys.set(key::VISION_IMAGE_MAX_PIXELS, area.saturating_mul(most));
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::encoder::{Encoder, common, patches};
 use super::parts::Parts;
 use super::tensor_names::{CLIP, TWO_LAYERS};
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static LFM2_VL: Encoder = Encoder {
     classes: &["Lfm2VlForConditionalGeneration"],
@@ -32,12 +33,12 @@ pub static LFM2_VL: Encoder = Encoder {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "lfm2");
+    keys.set(key::PROJECTOR_TYPE, "lfm2");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let factor = parts.model.u32(&["downsample_factor"])?.unwrap_or(2);
-    keys.set("vision.projector.scale_factor", factor);
-    keys.set("use_gelu", true);
+    keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, factor);
+    keys.set(key::USE_GELU, true);
     // The layer whose output is taken, counted from the last one.
     let layer = parts.model.find(&["vision_feature_layer"]).and_then(|(_, layer)| layer.as_i64());
     let dropped = -(layer.unwrap_or(-1).saturating_add(1));
@@ -46,6 +47,6 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
         let stated = layer.unwrap_or(-1).into();
         parts.model.wrong("vision_feature_layer", &stated, "a layer of the encoder")
     })?;
-    keys.set("vision.block_count", layers);
+    keys.set(key::VISION_BLOCK_COUNT, layers);
     Ok(())
 }

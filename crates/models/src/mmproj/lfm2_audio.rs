@@ -5,6 +5,7 @@ use super::encoder::{Encoder, Made, common, reshaped};
 use super::parts::Parts;
 use super::tensor_types::Kept;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static LFM2_AUDIO: Encoder = Encoder {
     classes: &["Lfm2AudioForConditionalGeneration"],
@@ -23,9 +24,9 @@ pub static LFM2_AUDIO: Encoder = Encoder {
     },
     keys: |parts, keys| {
         common(parts, keys)?;
-        keys.set("projector_type", "lfm2a");
-        keys.set_u32("audio.num_mel_bins", parts.audio.u32(&["num_mel_bins"])?);
-        keys.set("audio.attention.layer_norm_epsilon", 1e-5f32);
+        keys.set(key::PROJECTOR_TYPE, "lfm2a");
+        keys.set_u32(key::AUDIO_NUM_MEL_BINS, parts.audio.u32(&["num_mel_bins"])?);
+        keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
         Ok(())
     },
     places: &[

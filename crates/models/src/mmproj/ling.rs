@@ -7,6 +7,7 @@ use super::parts::Parts;
 use super::qwen3_vl;
 use super::tensor_names::QWEN;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static LING3_VL: Encoder = Encoder {
     classes: &["BailingMoeV3VLForConditionalGeneration"],
@@ -23,10 +24,10 @@ pub static LING3_VL: Encoder = Encoder {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "ling3vl");
-    keys.set("use_gelu", true);
-    keys.set_u32("vision.spatial_merge_size", parts.vision.u32(&["spatial_merge_size"])?);
+    keys.set(key::PROJECTOR_TYPE, "ling3vl");
+    keys.set(key::USE_GELU, true);
+    keys.set_u32(key::VISION_SPATIAL_MERGE_SIZE, parts.vision.u32(&["spatial_merge_size"])?);
     let epsilon = parts.text.f32(&["rms_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     Ok(())
 }

@@ -7,6 +7,7 @@ use super::encoder::{Encoder, common};
 use super::parts::Parts;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static LLAMA4: Encoder = Encoder {
     classes: &["Llama4ForConditionalGeneration"],
@@ -48,14 +49,14 @@ const TOWER: Table = &[
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let vision = &parts.vision;
     common(parts, keys)?;
-    keys.set("projector_type", "llama4");
+    keys.set(key::PROJECTOR_TYPE, "llama4");
     let epsilon = vision.f32(&["norm_eps"])?.unwrap_or(1e-5);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let ratio = vision.f64(&["pixel_shuffle_ratio"])?.unwrap_or(0.5);
-    keys.set("vision.projector.scale_factor", (1.0 / ratio) as u32);
+    keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, (1.0 / ratio) as u32);
     match vision.find(&["hidden_act"]).map(|(_, name)| name.clone()) {
-        None => keys.set("use_gelu", true),
-        Some(Value::String(name)) if name == "gelu" => keys.set("use_gelu", true),
+        None => keys.set(key::USE_GELU, true),
+        Some(Value::String(name)) if name == "gelu" => keys.set(key::USE_GELU, true),
         Some(other) => return Err(vision.wrong("hidden_act", &other, "gelu")),
     }
     Ok(())

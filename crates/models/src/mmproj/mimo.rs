@@ -16,6 +16,7 @@ use crate::convert::assembly::CONFIG_OF_ANOTHER;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{ExpertSlot, MappedTensor, Mapping};
+use crate::schema::key;
 
 const FOLDER: &str = "audio_tokenizer";
 const CODEBOOK: &str = "audio_tokenizer/encoder.quantizer.vq.layers.{}._codebook.embed";
@@ -115,38 +116,38 @@ fn survey(parts: &mut Parts, checkpoint: &Checkpoint) -> Result<(), Error> {
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     let (vision, audio) = (&parts.vision, &parts.audio);
-    keys.set("vision.projector_type", "mimovl");
-    keys.set("use_silu", true);
+    keys.set(key::VISION_PROJECTOR_TYPE, "mimovl");
+    keys.set(key::USE_SILU, true);
     let heads = vision.u32(&["num_key_value_heads"])?.unwrap_or(8);
-    keys.set("vision.attention.head_count_kv", heads);
+    keys.set(key::VISION_ATTENTION_HEAD_COUNT_KV, heads);
     let merged = Parts::number(vision, &["spatial_merge_size"], "patches a side that become one")?;
-    keys.set("vision.spatial_merge_size", merged);
+    keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
     let window = &["visual_token_window_size"];
-    keys.set("vision.window_size", Parts::number(vision, window, "the width of windows")?);
+    keys.set(key::VISION_WINDOW_SIZE, Parts::number(vision, window, "the width of windows")?);
     let kinds = kinds_of_windows(vision)?;
     if !kinds.is_empty() {
-        keys.set("vision.wa_pattern_mode", Array::from(&kinds[..]));
+        keys.set(key::VISION_WA_PATTERN_MODE, Array::from(&kinds[..]));
     }
     let epsilon = vision.f32(&["rms_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     parts.pixels(keys, "min_pixels", "max_pixels")?;
-    keys.set("audio.projector_type", "mimo_audio");
-    keys.set("audio.num_mel_bins", Parts::number(audio, &["n_mels"], "of the spectrogram")?);
+    keys.set(key::AUDIO_PROJECTOR_TYPE, "mimo_audio");
+    keys.set(key::AUDIO_NUM_MEL_BINS, Parts::number(audio, &["n_mels"], "of the spectrogram")?);
     let epsilon = audio.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
-    keys.set("audio.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let sizes = audio.u32s(SIZES)?.unwrap_or_default();
-    keys.set("audio.rvq.num_quantizers", sizes.len() as u32);
+    keys.set(key::AUDIO_RVQ_NUM_QUANTIZERS, sizes.len() as u32);
     let sizes: Vec<i32> = sizes.into_iter().map(|size| size as i32).collect();
-    keys.set("audio.rvq.codebook_size", Array::from(&sizes[..]));
-    keys.set("audio.wa_pattern_mode", Array::from(&windowed_layers(audio)?[..]));
+    keys.set(key::AUDIO_RVQ_CODEBOOK_SIZE, Array::from(&sizes[..]));
+    keys.set(key::AUDIO_WA_PATTERN_MODE, Array::from(&windowed_layers(audio)?[..]));
     const WINDOW: &str = "encoder_attn_window_size";
     let window = audio.u32s(WINDOW)?.and_then(|sides| sides.first().copied());
     let window = window.ok_or_else(|| audio.missing(WINDOW, "how far attention of sound sees"))?;
-    keys.set("audio.window_size", window);
+    keys.set(key::AUDIO_WINDOW_SIZE, window);
     let local = parts.model.part("audio_config");
     let number = |field| Parts::number(&local, &[field], "of the layers that join frames");
-    keys.set("audio.local_block_count", number("input_local_layers")?);
-    keys.set("audio.local_group_size", number("group_size")?);
+    keys.set(key::AUDIO_LOCAL_BLOCK_COUNT, number("input_local_layers")?);
+    keys.set(key::AUDIO_LOCAL_GROUP_SIZE, number("group_size")?);
     Ok(())
 }
 

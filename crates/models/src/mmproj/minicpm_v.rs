@@ -6,6 +6,7 @@ use super::encoder::{Encoder, Made, common};
 use super::parts::Parts;
 use super::tensor_names::CLIP;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static MINICPM_V: Encoder = Encoder {
     classes: &["MiniCPMV4_6ForConditionalGeneration"],
@@ -56,14 +57,14 @@ fn is_merged_less(parts: &Parts) -> Result<bool, Error> {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "minicpmv4_6");
+    keys.set(key::PROJECTOR_TYPE, "minicpmv4_6");
     let factor = if is_merged_less(parts)? { 2u32 } else { 4 };
-    keys.set("vision.projector.scale_factor", factor);
+    keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, factor);
     let field = &["insert_layer_id"];
     let layer = parts.model.u32(field)?.or(parts.vision.u32(field)?).unwrap_or(6);
-    keys.set("vision.wa_layer_indexes", Array::from(&[layer as i32][..]));
-    keys.set("use_gelu", true);
+    keys.set(key::VISION_WA_LAYER_INDEXES, Array::from(&[layer as i32][..]));
+    keys.set(key::USE_GELU, true);
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     Ok(())
 }

@@ -7,6 +7,7 @@ use super::encoder::{Encoder, common, frames};
 use super::parts::Parts;
 use super::tensor_names::{CLIP, TWO_LAYERS};
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static MINIMAX_M3: Encoder = Encoder {
     classes: &["MiniMaxM3SparseForConditionalGeneration", "MiniMaxM3VLForConditionalGeneration"],
@@ -28,12 +29,12 @@ pub static MINIMAX_M3: Encoder = Encoder {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "minimax_m3");
-    keys.set("use_gelu", true);
+    keys.set(key::PROJECTOR_TYPE, "minimax_m3");
+    keys.set(key::USE_GELU, true);
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let merged = parts.vision.part("img_token_compression_config").u32(&["spatial_merge_size"])?;
-    keys.set("vision.spatial_merge_size", merged.unwrap_or(2));
+    keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged.unwrap_or(2));
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use gguf_pipeline::Step;
 use super::encoder::{Encoder, Foreign, Made, common};
 use super::parts::Parts;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 const PATCHES: &str = "vision_tower.patch_embedder.patch_embedding.weight";
 
@@ -52,11 +53,11 @@ pub static MUSE_GLIMMER: Encoder = Encoder {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "muse-glimmer");
+    keys.set(key::PROJECTOR_TYPE, "muse-glimmer");
     let epsilon = parts.vision.require_f32(&["layer_norm_eps"], "what the norms add")?;
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let merged = Parts::number(&parts.vision, &["merge_size"], "patches in one")?;
-    keys.set("vision.spatial_merge_size", merged);
+    keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use super::encoder::{Encoder, common};
 use super::parts::Parts;
 use super::tensor_names::CLIP;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static PADDLE_OCR: Encoder = Encoder {
     classes: &["PaddleOCRVisionModel"],
@@ -25,12 +26,12 @@ pub static PADDLE_OCR: Encoder = Encoder {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "paddleocr");
+    keys.set(key::PROJECTOR_TYPE, "paddleocr");
     let number = |field| Parts::number(&parts.image, &[field], "the pixels of an image");
-    keys.set("vision.image_max_pixels", number("max_pixels")?);
-    keys.set("vision.image_min_pixels", number("min_pixels")?);
-    keys.set("use_gelu", true);
+    keys.set(key::VISION_IMAGE_MAX_PIXELS, number("max_pixels")?);
+    keys.set(key::VISION_IMAGE_MIN_PIXELS, number("min_pixels")?);
+    keys.set(key::USE_GELU, true);
     let epsilon = parts.vision.f32(&["rms_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     Ok(())
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Encoder;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 /// The configurations that say what an encoder is.
 pub struct Parts {
@@ -103,8 +104,8 @@ impl Parts {
     /// Which activation function the encoder of images has: `hidden_act`.
     pub fn activation(&self, keys: &mut Keys) -> Result<(), Error> {
         match self.vision.find(&["hidden_act"]).and_then(|(_, name)| name.as_str()) {
-            Some("gelu") => keys.set("use_gelu", true),
-            Some("silu") => keys.set("use_silu", true),
+            Some("gelu") => keys.set(key::USE_GELU, true),
+            Some("silu") => keys.set(key::USE_SILU, true),
             other => {
                 let stated = other.map_or(Value::Null, Value::from);
                 return Err(self.vision.wrong("hidden_act", &stated, "gelu or silu"));

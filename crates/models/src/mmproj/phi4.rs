@@ -7,6 +7,7 @@ use super::encoder::{Encoder, Made, common, patches};
 use super::parts::{LAYERS, Parts};
 use super::tensor_names::CLIP;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static PHI4: Encoder = Encoder {
     classes: &["Phi4ForCausalLMV"],
@@ -52,7 +53,7 @@ fn survey(parts: &mut Parts, checkpoint: &Checkpoint) -> Result<(), Error> {
 
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", "phi4");
+    keys.set(key::PROJECTOR_TYPE, "phi4");
     let patch = parts.vision.u32(&["patch_size"])?.unwrap_or(0);
     for (key, field) in [
         ("vision.image_min_pixels", "min_num_patches"),
@@ -62,8 +63,8 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
         let number = stated.ok_or_else(|| parts.image.missing(field, "the patches of an image"))?;
         keys.set(key, number.saturating_mul(patch.saturating_mul(patch)));
     }
-    keys.set("use_gelu", true);
+    keys.set(key::USE_GELU, true);
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::parts::Parts;
 use super::tensor_names::TWO_LAYERS;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static PIXTRAL: Encoder = Encoder {
     classes: &["LlavaForConditionalGeneration", "Mistral3ForConditionalGeneration"],
@@ -85,11 +86,11 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
 
 fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", projector);
+    keys.set(key::PROJECTOR_TYPE, projector);
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     parts.activation(keys)?;
-    keys.set_u32("vision.spatial_merge_size", parts.model.u32(&["spatial_merge_size"])?);
+    keys.set_u32(key::VISION_SPATIAL_MERGE_SIZE, parts.model.u32(&["spatial_merge_size"])?);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures, filled};
+use crate::schema::key;
 
 /// Convolutions that change how many steps there are, in each half of Mimi.
 const STAGES: u32 = 3;
@@ -91,28 +92,28 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let (layers, heads) = (number("num_hidden_layers")?, number("num_attention_heads")?);
     let projected = parts.text_width()?;
     keys.file_type();
-    keys.set("has_audio_encoder", true);
-    keys.set("audio.projector_type", "pockettts_spkenc");
-    keys.set("audio.projection_dim", projected);
-    keys.set("audio.block_count", layers);
-    keys.set("audio.embedding_length", width);
-    keys.set("audio.feed_forward_length", wide);
-    keys.set("audio.attention.head_count", heads);
-    keys.set("audio.attention.layer_norm_epsilon", 1e-5f32);
+    keys.set(key::HAS_AUDIO_ENCODER, true);
+    keys.set(key::AUDIO_PROJECTOR_TYPE, "pockettts_spkenc");
+    keys.set(key::AUDIO_PROJECTION_DIM, projected);
+    keys.set(key::AUDIO_BLOCK_COUNT, layers);
+    keys.set(key::AUDIO_EMBEDDING_LENGTH, width);
+    keys.set(key::AUDIO_FEED_FORWARD_LENGTH, wide);
+    keys.set(key::AUDIO_ATTENTION_HEAD_COUNT, heads);
+    keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
     // Sound goes in as it is.
-    keys.set("audio.num_mel_bins", 1u32);
-    keys.set("has_gen_audio_encoder", true);
-    keys.set("gen.audio.projector_type", "pockettts_gen");
-    keys.set("gen.audio.projection_dim", projected);
-    keys.set("gen.audio.embedding_length", width);
-    keys.set("gen.audio.feed_forward_length", wide);
-    keys.set("gen.audio.block_count", layers);
-    keys.set("gen.audio.attention.head_count", heads);
-    keys.set("gen.audio.attention.layer_norm_epsilon", 1e-5f32);
+    keys.set(key::AUDIO_NUM_MEL_BINS, 1u32);
+    keys.set(key::HAS_GEN_AUDIO_ENCODER, true);
+    keys.set(key::GEN_AUDIO_PROJECTOR_TYPE, "pockettts_gen");
+    keys.set(key::GEN_AUDIO_PROJECTION_DIM, projected);
+    keys.set(key::GEN_AUDIO_EMBEDDING_LENGTH, width);
+    keys.set(key::GEN_AUDIO_FEED_FORWARD_LENGTH, wide);
+    keys.set(key::GEN_AUDIO_BLOCK_COUNT, layers);
+    keys.set(key::GEN_AUDIO_ATTENTION_HEAD_COUNT, heads);
+    keys.set(key::GEN_AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
     // Of the language, by which folders of the repository are called.
     let dir = parts.model.path().parent().and_then(|dir| dir.file_name());
     let variant = dir.unwrap_or_default().to_string_lossy().into_owned();
-    keys.set("gen.audio.model_variant", variant);
+    keys.set(key::GEN_AUDIO_MODEL_VARIANT, variant);
     Ok(())
 }
 

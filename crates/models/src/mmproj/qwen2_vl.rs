@@ -9,13 +9,14 @@ use super::encoder::{Encoder, Foreign, Made, common, divided, frames, reshaped};
 use super::parts::Parts;
 use super::tensor_names::{QWEN, QWEN_SOUND, layer_of};
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static QWEN2_VL: Encoder = Encoder {
     classes: &["Qwen2VLForConditionalGeneration", "Qwen2VLModel"],
     complete: |parts| complete(parts),
     keys: |parts, keys| {
         common(parts, keys)?;
-        keys.set("projector_type", "qwen2vl_merger");
+        keys.set(key::PROJECTOR_TYPE, "qwen2vl_merger");
         epsilon(keys);
         Ok(())
     },
@@ -31,7 +32,7 @@ pub static QWEN2_5_VL: Encoder = Encoder {
     classes: &["Qwen2_5_VLForConditionalGeneration"],
     keys: |parts, keys| {
         common(parts, keys)?;
-        keys.set("projector_type", "qwen2.5vl_merger");
+        keys.set(key::PROJECTOR_TYPE, "qwen2.5vl_merger");
         windowed(parts, keys)
     },
     ..QWEN2_VL
@@ -49,7 +50,7 @@ pub static QWEN2_5_OMNI: Encoder = Encoder {
     keys: |parts, keys| {
         common(parts, keys)?;
         audio::spectrogram(parts, keys)?;
-        keys.set("projector_type", "qwen2.5o");
+        keys.set(key::PROJECTOR_TYPE, "qwen2.5o");
         windowed(parts, keys)
     },
     places: &[("visual.", QWEN), ("audio_tower.", QWEN_SOUND)],
@@ -70,14 +71,14 @@ pub static EXAONE4_5: Encoder = Encoder {
     keys: |parts, keys| {
         common(parts, keys)?;
         let vision = &parts.vision;
-        keys.set("projector_type", "exaone4_5");
-        keys.set("use_silu", true);
+        keys.set(key::PROJECTOR_TYPE, "exaone4_5");
+        keys.set(key::USE_SILU, true);
         parts.pixels(keys, "min_pixels", "max_pixels")?;
-        keys.set_u32("vision.attention.head_count_kv", vision.u32(&["num_key_value_heads"])?);
+        keys.set_u32(key::VISION_ATTENTION_HEAD_COUNT_KV, vision.u32(&["num_key_value_heads"])?);
         let epsilon = vision.f32(&["rms_norm_eps"])?.or(parts.model.f32(&["rms_norm_eps"])?);
-        keys.set("vision.attention.layer_norm_epsilon", epsilon.unwrap_or(1e-6));
-        keys.set_u32("vision.window_size", vision.u32(&["window_size"])?);
-        keys.set_u32("vision.n_wa_pattern", every(parts)?);
+        keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon.unwrap_or(1e-6));
+        keys.set_u32(key::VISION_WINDOW_SIZE, vision.u32(&["window_size"])?);
+        keys.set_u32(key::VISION_N_WA_PATTERN, every(parts)?);
         Ok(())
     },
     special: |_, tensor| {
@@ -109,16 +110,16 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
 
 /// That of the class, whatever the text model has.
 fn epsilon(keys: &mut Keys) {
-    keys.set("vision.attention.layer_norm_epsilon", 1e-6f32);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, 1e-6f32);
 }
 
 /// Most layers see windows.
 fn windowed(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
-    keys.set("use_silu", true);
+    keys.set(key::USE_SILU, true);
     let every = every(parts)?.ok_or_else(|| {
         parts.vision.missing("fullatt_block_indexes", "the layers that see the whole image")
     })?;
-    keys.set("vision.n_wa_pattern", every);
+    keys.set(key::VISION_N_WA_PATTERN, every);
     epsilon(keys);
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::tensor_types::Kept;
 use crate::convert::hparams::{self, Keys};
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{ExpertSlot, Mapping};
+use crate::schema::key;
 
 const FOLDER: &str = "speech_tokenizer";
 /// Codes of a frame behind the first.
@@ -125,28 +126,28 @@ const DECODER: Table = &[
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let projected = parts.text_width()?;
     keys.file_type();
-    keys.set("has_audio_encoder", true);
-    keys.set("audio.projector_type", "qwen3tts_spkenc");
-    keys.set("audio.projection_dim", projected);
-    keys.set("audio.num_mel_bins", 128u32);
-    keys.set("audio.block_count", 3u32);
+    keys.set(key::HAS_AUDIO_ENCODER, true);
+    keys.set(key::AUDIO_PROJECTOR_TYPE, "qwen3tts_spkenc");
+    keys.set(key::AUDIO_PROJECTION_DIM, projected);
+    keys.set(key::AUDIO_NUM_MEL_BINS, 128u32);
+    keys.set(key::AUDIO_BLOCK_COUNT, 3u32);
     // It has neither attention nor such layers: programs want numbers.
-    keys.set("audio.embedding_length", 1536u32);
-    keys.set("audio.attention.head_count", 1u32);
-    keys.set("audio.feed_forward_length", 1536u32);
-    keys.set("audio.attention.layer_norm_epsilon", 1e-5f32);
-    keys.set("has_gen_audio_encoder", true);
-    keys.set("gen.audio.projector_type", "qwen3tts_gen");
+    keys.set(key::AUDIO_EMBEDDING_LENGTH, 1536u32);
+    keys.set(key::AUDIO_ATTENTION_HEAD_COUNT, 1u32);
+    keys.set(key::AUDIO_FEED_FORWARD_LENGTH, 1536u32);
+    keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
+    keys.set(key::HAS_GEN_AUDIO_ENCODER, true);
+    keys.set(key::GEN_AUDIO_PROJECTOR_TYPE, "qwen3tts_gen");
     let predictor = parts.model.part("talker_config").part("code_predictor_config");
     let number = |field| Parts::number(&predictor, &[field], "of the predictor of codes");
-    keys.set("gen.audio.projection_dim", projected);
-    keys.set("gen.audio.embedding_length", number("hidden_size")?);
-    keys.set("gen.audio.feed_forward_length", number("intermediate_size")?);
-    keys.set("gen.audio.block_count", number("num_hidden_layers")?);
-    keys.set("gen.audio.attention.head_count", number("num_attention_heads")?);
-    keys.set("gen.audio.attention.head_count_kv", number("num_key_value_heads")?);
+    keys.set(key::GEN_AUDIO_PROJECTION_DIM, projected);
+    keys.set(key::GEN_AUDIO_EMBEDDING_LENGTH, number("hidden_size")?);
+    keys.set(key::GEN_AUDIO_FEED_FORWARD_LENGTH, number("intermediate_size")?);
+    keys.set(key::GEN_AUDIO_BLOCK_COUNT, number("num_hidden_layers")?);
+    keys.set(key::GEN_AUDIO_ATTENTION_HEAD_COUNT, number("num_attention_heads")?);
+    keys.set(key::GEN_AUDIO_ATTENTION_HEAD_COUNT_KV, number("num_key_value_heads")?);
     let epsilon = predictor.require_f32(&["rms_norm_eps"], "what its norms add")?;
-    keys.set("gen.audio.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::GEN_AUDIO_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use super::encoder::{Encoder, Foreign, Made, common, frames, reshaped};
 use super::parts::Parts;
 use super::tensor_names::{QWEN, QWEN_SOUND, captured};
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static QWEN3_VL: Encoder = Encoder {
     classes: &["Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration"],
@@ -17,7 +18,7 @@ pub static QWEN3_VL: Encoder = Encoder {
     },
     keys: |parts, keys| {
         common(parts, keys)?;
-        keys.set("projector_type", "qwen3vl_merger");
+        keys.set(key::PROJECTOR_TYPE, "qwen3vl_merger");
         of_images(parts, keys)
     },
     places: &[("visual.", QWEN)],
@@ -49,8 +50,8 @@ pub static QWEN3_OMNI: Encoder = Encoder {
         common(parts, keys)?;
         audio::spectrogram(parts, keys)?;
         of_images(parts, keys)?;
-        keys.set("vision.projector_type", "qwen3vl_merger");
-        keys.set("audio.projector_type", "qwen3a");
+        keys.set(key::VISION_PROJECTOR_TYPE, "qwen3vl_merger");
+        keys.set(key::AUDIO_PROJECTOR_TYPE, "qwen3a");
         Ok(())
     },
     places: &[("visual.", QWEN), ("audio_tower.", QWEN_SOUND)],
@@ -75,7 +76,7 @@ pub static QWEN3_ASR: Encoder = Encoder {
     keys: |parts, keys| {
         common(parts, keys)?;
         audio::spectrogram(parts, keys)?;
-        keys.set("audio.projector_type", "qwen3a");
+        keys.set(key::AUDIO_PROJECTOR_TYPE, "qwen3a");
         Ok(())
     },
     places: &[("audio_tower.", QWEN_SOUND)],
@@ -99,10 +100,10 @@ pub fn complete(parts: &mut Parts) -> Result<(), Error> {
 }
 
 fn of_images(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
-    keys.set("use_gelu", true);
-    keys.set_u32("vision.spatial_merge_size", parts.vision.u32(&["spatial_merge_size"])?);
+    keys.set(key::USE_GELU, true);
+    keys.set_u32(key::VISION_SPATIAL_MERGE_SIZE, parts.vision.u32(&["spatial_merge_size"])?);
     let epsilon = parts.text.f32(&["rms_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let layers = Parts::layers(&parts.vision)?;
     let taken = taken(parts)?;
     if let Some(layer) = taken.iter().find(|layer| **layer >= layers) {
@@ -111,7 +112,7 @@ fn of_images(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     }
     let flags: Vec<bool> = (0..layers).map(|layer| taken.contains(&layer)).collect();
     if !flags.is_empty() {
-        keys.set("vision.is_deepstack_layers", Array::from(&flags[..]));
+        keys.set(key::VISION_IS_DEEPSTACK_LAYERS, Array::from(&flags[..]));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use super::encoder::{Encoder, Foreign, Made, common, reshaped};
 use super::parts::Parts;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 const PATCHES: &str = "vision_model.radio_model.model.patch_generator.embedder.weight";
 /// With or without an end.
@@ -114,20 +115,20 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     const IMAGES: &str = "nemotron_v2_vl";
     if parts.hears {
         let number = |field: &str| Parts::number(&parts.audio, &[field], "a size of the encoder");
-        keys.set("audio.num_mel_bins", number("num_mel_bins")?);
-        keys.set("audio.attention.layer_norm_epsilon", 1e-5f32);
-        keys.set("audio.subsampling_factor", number("subsampling_factor")?);
-        keys.set("audio.conv_kernel_size", number("conv_kernel_size")?);
-        keys.set("audio.projector_type", "parakeet");
-        keys.set("vision.projector_type", IMAGES);
+        keys.set(key::AUDIO_NUM_MEL_BINS, number("num_mel_bins")?);
+        keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
+        keys.set(key::AUDIO_SUBSAMPLING_FACTOR, number("subsampling_factor")?);
+        keys.set(key::AUDIO_CONV_KERNEL_SIZE, number("conv_kernel_size")?);
+        keys.set(key::AUDIO_PROJECTOR_TYPE, "parakeet");
+        keys.set(key::VISION_PROJECTOR_TYPE, IMAGES);
     } else {
-        keys.set("projector_type", IMAGES);
+        keys.set(key::PROJECTOR_TYPE, IMAGES);
     }
     common(parts, keys)?;
-    keys.set("vision.attention.layer_norm_epsilon", 1e-6f32);
-    keys.set("use_gelu", true);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, 1e-6f32);
+    keys.set(key::USE_GELU, true);
     let ratio = parts.model.f64(&["downsample_ratio"])?.filter(|&ratio| ratio > 0.0);
-    keys.set("vision.projector.scale_factor", (1.0 / ratio.unwrap_or(0.5)) as u32);
+    keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, (1.0 / ratio.unwrap_or(0.5)) as u32);
     Ok(())
 }
 

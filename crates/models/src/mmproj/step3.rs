@@ -8,6 +8,7 @@ use super::tensor_names::captured;
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
+use crate::schema::key;
 
 pub static STEP3_VL: Encoder = Encoder {
     classes: &["StepVLForConditionalGeneration", "Step3p7ForConditionalGeneration"],
@@ -56,10 +57,10 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     let field = "understand_projector_stride";
     let stride = parts.model.require_u32(&[field], "how much smaller images become")?;
-    keys.set("projector_type", "step3vl");
+    keys.set(key::PROJECTOR_TYPE, "step3vl");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
-    keys.set("vision.projector.scale_factor", stride.saturating_mul(stride));
-    keys.set("vision.preproc_image_size", 3024u32);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
+    keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, stride.saturating_mul(stride));
+    keys.set(key::VISION_PREPROC_IMAGE_SIZE, 3024u32);
     Ok(())
 }

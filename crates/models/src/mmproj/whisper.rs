@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::tensor_names::{SOUND_PROJECTOR, WHISPER, captured};
 use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static QWEN2_AUDIO: Encoder = Encoder {
     classes: &["Qwen2AudioForConditionalGeneration"],
@@ -40,7 +41,7 @@ pub static VOXTRAL: Encoder = Encoder {
     classes: &["VoxtralForConditionalGeneration"],
     keys: |parts, keys| {
         keys_of(parts, keys, "voxtral")?;
-        keys.set("audio.projector.stack_factor", 4u32);
+        keys.set(key::AUDIO_PROJECTOR_STACK_FACTOR, 4u32);
         Ok(())
     },
     ..QWEN2_AUDIO
@@ -59,7 +60,7 @@ pub static MERALION: Encoder = Encoder {
     keys: |parts, keys| {
         keys_of(parts, keys, "meralion")?;
         let factor = parts.model.u32(&["speech_mlp_scale_factor"])?.unwrap_or(15);
-        keys.set("audio.projector.stack_factor", factor);
+        keys.set(key::AUDIO_PROJECTOR_STACK_FACTOR, factor);
         Ok(())
     },
     places: &[
@@ -121,13 +122,13 @@ pub static GLM_ASR: Encoder = Encoder {
 
 fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error> {
     common(parts, keys)?;
-    keys.set("projector_type", projector);
+    keys.set(key::PROJECTOR_TYPE, projector);
     audio::spectrogram(parts, keys)
 }
 
 /// How many frames the projector joins.
 fn stacked(parts: &Parts, keys: &mut Keys, field: &str) -> Result<(), Error> {
     let factor = parts.model.require_u32(&[field], "the frames that the projector joins")?;
-    keys.set("audio.projector.stack_factor", factor);
+    keys.set(key::AUDIO_PROJECTOR_STACK_FACTOR, factor);
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::encoder::{Encoder, common};
 use super::parts::Parts;
 use super::tensor_names::CLIP;
 use crate::convert::hparams::Keys;
+use crate::schema::key;
 
 pub static YOUTU: Encoder = Encoder {
     classes: &["YoutuVLForConditionalGeneration"],
@@ -25,28 +26,28 @@ pub static YOUTU: Encoder = Encoder {
 fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let vision = &parts.vision;
     common(parts, keys)?;
-    keys.set("projector_type", "youtuvl");
+    keys.set(key::PROJECTOR_TYPE, "youtuvl");
     let epsilon = vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
-    keys.set("vision.attention.layer_norm_epsilon", epsilon);
+    keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let activation = vision.find(&["hidden_act"]).map(|(_, name)| name.clone());
     match activation.as_ref().map_or(Some("gelu"), |name| name.as_str()) {
         Some("gelu" | "gelu_pytorch_tanh" | "gelu_fast" | "gelu_new" | "gelu_accurate") => {
-            keys.set("use_gelu", true);
+            keys.set(key::USE_GELU, true);
         }
-        Some("silu") => keys.set("use_silu", true),
+        Some("silu") => keys.set(key::USE_SILU, true),
         _ => {
             let stated = activation.unwrap_or_default();
             return Err(vision.wrong("hidden_act", &stated, "gelu or silu"));
         }
     }
     let merged = vision.u32(&["spatial_merge_size"])?.unwrap_or(2);
-    keys.set("vision.spatial_merge_size", merged);
-    keys.set_u32("vision.window_size", vision.u32(&["window_size"])?);
+    keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
+    keys.set_u32(key::VISION_WINDOW_SIZE, vision.u32(&["window_size"])?);
     const WHOLE: &str = "fullatt_block_indexes";
     let layers = vision.u32s(WHOLE)?;
     let layers =
         layers.ok_or_else(|| vision.missing(WHOLE, "the layers that see the whole image"))?;
     let layers: Vec<i32> = layers.into_iter().map(|layer| layer as i32).collect();
-    keys.set("vision.wa_layer_indexes", Array::from(&layers[..]));
+    keys.set(key::VISION_WA_LAYER_INDEXES, Array::from(&layers[..]));
     Ok(())
 }

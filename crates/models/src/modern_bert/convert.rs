@@ -13,6 +13,7 @@ use crate::convert::sentence_transformers::{
 };
 use crate::convert::tensor_names::{Table, foreign, renamed};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("embeddings.tok_embeddings", "token_embd"),
@@ -68,12 +69,12 @@ impl Converter for ModernBert {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("attention.layer_norm_rms_epsilon", "norm_eps"),
-            ("attention.layer_norm_epsilon", "layer_norm_eps"),
-            ("attention.sliding_window", "local_attention"),
-            ("rope.freq_base", "global_rope_theta"),
-            ("rope.freq_base_swa", "local_rope_theta"),
-            ("hidden_activation", "hidden_activation"),
+            (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "norm_eps"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+            (key::ATTENTION_SLIDING_WINDOW, "local_attention"),
+            (key::ROPE_FREQ_BASE, "global_rope_theta"),
+            (key::ROPE_FREQ_BASE_SWA, "local_rope_theta"),
+            (key::HIDDEN_ACTIVATION, "hidden_activation"),
         ]
     }
 
@@ -93,9 +94,9 @@ impl Converter for ModernBert {
         classifier_pooling_key(keys, config);
         let labels = bert::convert::labels(config);
         if !labels.is_empty() {
-            keys.set("classifier.output_labels", Array::from_strings(&labels));
+            keys.set(key::CLASSIFIER_OUTPUT_LABELS, Array::from_strings(&labels));
         }
-        keys.set_u32("attention.sliding_window", config.u32(&["local_attention"])?);
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["local_attention"])?);
         match config.u32(&[PERIOD])? {
             Some(period) => keys.set(PATTERN, period),
             None => unusual_pattern(config, keys)?,
@@ -103,7 +104,7 @@ impl Converter for ModernBert {
         keys.else_not_stretched();
         keys.vocab_size(config)?;
         if let Some((_, function)) = config.find(&["hidden_activation"]) {
-            keys.set("hidden_activation", function.as_str().unwrap_or("gelu").to_owned());
+            keys.set(key::HIDDEN_ACTIVATION, function.as_str().unwrap_or("gelu").to_owned());
         }
         Ok(())
     }
@@ -126,7 +127,7 @@ impl Converter for ModernBert {
         let heads = foreign(CLASSIFIER).filter(|_| is_classifier);
         let names: Vec<String> =
             foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();
-        let blocks = count(model, "block_count")?.min(1 << 16);
+        let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let flags = model.metadata().array(&format!("modern-bert.{PATTERN}"));
         let period = count(model, PATTERN);
         let has_window = |layer: u64| match flags {

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -16,12 +17,12 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         ROPE,
         WINDOW,
         &[
-            "attention.causal",
-            "pooling_type",
-            "classifier.output_labels",
-            "classifier.pooling_type",
-            "vocab_size",
-            "hidden_activation",
+            key::ATTENTION_CAUSAL,
+            key::POOLING_TYPE,
+            key::CLASSIFIER_OUTPUT_LABELS,
+            key::CLASSIFIER_POOLING_TYPE,
+            key::VOCAB_SIZE,
+            key::HIDDEN_ACTIVATION,
         ],
     ],
     tensors: &[

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Exported, Mapping, export, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("transformer.wte", "token_embd"),
@@ -63,11 +64,11 @@ impl Converter for Mpt {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("block_count", "n_layers"),
-            ("context_length", "max_seq_len"),
-            ("embedding_length", "d_model"),
-            ("attention.head_count", "n_heads"),
-            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+            (key::BLOCK_COUNT, "n_layers"),
+            (key::CONTEXT_LENGTH, "max_seq_len"),
+            (key::EMBEDDING_LENGTH, "d_model"),
+            (key::ATTENTION_HEAD_COUNT, "n_heads"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
         ]
     }
 
@@ -84,28 +85,28 @@ impl Converter for Mpt {
         let width = config.require_u32(&["d_model"], "the width of the model")?;
         let expansion = config.u32(&["expansion_ratio"])?.filter(|_| !of_transformers).unwrap_or(4);
         keys.set(
-            "context_length",
+            key::CONTEXT_LENGTH,
             config.require_u32(&["max_seq_len"], "the longest context, in tokens")?,
         );
-        keys.set("embedding_length", width);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("feed_forward_length", expansion.saturating_mul(width));
-        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, expansion.saturating_mul(width));
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         let heads = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0 && !of_transformers);
         if let Some(heads) = heads {
-            keys.set("attention.head_count_kv", heads);
+            keys.set(key::ATTENTION_HEAD_COUNT_KV, heads);
         }
         let epsilon = config.f32(&["layer_norm_epsilon"])?.filter(|_| of_transformers);
-        keys.set("attention.layer_norm_epsilon", epsilon.unwrap_or(EPSILON));
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon.unwrap_or(EPSILON));
         if let Some(bound) = attention.f32(&["clip_qkv"])? {
-            keys.set("attention.clamp_kqv", bound);
+            keys.set(key::ATTENTION_CLAMP_KQV, bound);
         }
         let bias = match attention.bool("alibi")? {
             _ if of_transformers => ALIBI_BIAS,
             Some(true) => attention.f32(&["alibi_bias_max"])?.unwrap_or(ALIBI_BIAS),
             _ => 0.0,
         };
-        keys.set("attention.max_alibi_bias", bias);
+        keys.set(key::ATTENTION_MAX_ALIBI_BIAS, bias);
         Ok(())
     }
 
@@ -129,10 +130,10 @@ impl Converter for Mpt {
         ] {
             attention.extend(value.map(|value| (field.to_owned(), value)));
         }
-        let expansion = export::ratio(model, "feed_forward_length", "embedding_length");
+        let expansion = export::ratio(model, key::FEED_FORWARD_LENGTH, "embedding_length");
         let exported = exported
             .patterns([ACTIVATION_SCALES])
-            .without(&["feed_forward_length", "attention.head_count_kv"])
+            .without(&[key::FEED_FORWARD_LENGTH, key::ATTENTION_HEAD_COUNT_KV])
             .set_some("expansion_ratio", expansion)
             .set("no_bias", !export::has(model, "blk.0.attn_qkv.bias"))
             .set("attn_config", attention);

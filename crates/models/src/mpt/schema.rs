@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -10,7 +11,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     note: "The specification asks for `attention.alibi_bias_max` and `attention.clip_kqv`; \
            programs write and read `attention.max_alibi_bias` and `attention.clamp_kqv`.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, &["attention.max_alibi_bias", "attention.clamp_kqv"]],
+    optional: &[HEADS, &[key::ATTENTION_MAX_ALIBI_BIAS, key::ATTENTION_CLAMP_KQV]],
     tensors: &[
         All(EMBEDDING),
         Optional("position_embd.weight", "n_embd, n_ctx"),

@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, sliding_window};
 use crate::gemma2;
+use crate::schema::key;
 
 const NAMES: Table = &[("model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate")];
 
@@ -47,20 +48,20 @@ impl Converter for MuseGlimmer {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("final_logit_softcapping", "final_logit_softcapping"),
-            ("logit_scale", "output_multiplier"),
+            (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
+            (key::LOGIT_SCALE, "output_multiplier"),
         ]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         let cap = config.require_f32(&["final_logit_softcapping"], "the bound of the logits")?;
-        keys.set("final_logit_softcapping", cap);
+        keys.set(key::FINAL_LOGIT_SOFTCAPPING, cap);
         let scale = config.require_f32(&["output_multiplier"], "the factor of the logits")?;
-        keys.set("logit_scale", scale);
+        keys.set(key::LOGIT_SCALE, scale);
         let window = config.require_u32(&["sliding_window"], "the length of the window")?;
-        keys.set("attention.sliding_window", window);
-        keys.set("attention.sliding_window_pattern", Array::from(&windowed(config)?[..]));
+        keys.set(key::ATTENTION_SLIDING_WINDOW, window);
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&windowed(config)?[..]));
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use gguf_graph::{NormKind, Pairs};
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// Embeddings are normed. Layers without a window do not rotate. Norms behind a part have another
 /// epsilon.
@@ -16,7 +17,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         windows: Windows::AllButLast(4),
         rotation: None,
-        logit_scale: builder.factor("logit_scale")?,
+        logit_scale: builder.factor(key::LOGIT_SCALE)?,
         norms_embedding: true,
         norm_behind: Some(behind),
         ..Decoder::gated(builder, Pairs::Neighbours)?

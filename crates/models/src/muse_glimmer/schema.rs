@@ -3,12 +3,19 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "muse-glimmer",
     note: "What attention gives has a gate. The norms of heads hold one factor.",
-    required: &[SIZES, TRANSFORMER, RMS, WINDOW_KEYS, &["final_logit_softcapping", "logit_scale"]],
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        WINDOW_KEYS,
+        &[key::FINAL_LOGIT_SOFTCAPPING, key::LOGIT_SCALE],
+    ],
     optional: &[HEADS, ROPE, WINDOW],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
@@ -24,4 +31,4 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ..Architecture::DEFAULT
 };
 
-const WINDOW_KEYS: &[&str] = &["attention.sliding_window"];
+const WINDOW_KEYS: &[&str] = &[key::ATTENTION_SLIDING_WINDOW];

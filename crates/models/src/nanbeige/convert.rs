@@ -6,6 +6,7 @@ use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, ExtraTensors, VocabularyKind, hparams};
+use crate::schema::key;
 
 pub(crate) struct Nanbeige;
 
@@ -27,7 +28,7 @@ impl Converter for Nanbeige {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("num_loops", "num_loops"), ("skip_loop_final_norm", "skip_loop_final_norm")]
+        &[(key::NUM_LOOPS, "num_loops"), (key::SKIP_LOOP_FINAL_NORM, "skip_loop_final_norm")]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -37,8 +38,8 @@ impl Converter for Nanbeige {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.llama_like(config, hparams::stated_head_dim(config)?)?;
-        keys.set("num_loops", config.u32(&["num_loops"])?.unwrap_or(1).max(1));
-        keys.set("skip_loop_final_norm", config.bool("skip_loop_final_norm")?.unwrap_or(false));
+        keys.set(key::NUM_LOOPS, config.u32(&["num_loops"])?.unwrap_or(1).max(1));
+        keys.set(key::SKIP_LOOP_FINAL_NORM, config.bool("skip_loop_final_norm")?.unwrap_or(false));
         Ok(())
     }
 

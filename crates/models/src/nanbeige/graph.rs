@@ -5,14 +5,15 @@ use gguf_graph::Pairs;
 
 use crate::blocks::{Decoder, embedding, finish, layer, layers};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// The layers are run through several times, with the last norm between.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder::gated(builder, Pairs::Neighbours)?;
-    let stated = builder.hyper.stated("num_loops").is_some();
-    let loops = if stated { builder.hyper.u64("num_loops")?.clamp(1, MOST_LOOPS) } else { 1 };
-    let skips = builder.hyper.stated("skip_loop_final_norm").is_some()
-        && builder.hyper.bool("skip_loop_final_norm")?;
+    let stated = builder.hyper.stated(key::NUM_LOOPS).is_some();
+    let loops = if stated { builder.hyper.u64(key::NUM_LOOPS)?.clamp(1, MOST_LOOPS) } else { 1 };
+    let skips = builder.hyper.stated(key::SKIP_LOOP_FINAL_NORM).is_some()
+        && builder.hyper.bool(key::SKIP_LOOP_FINAL_NORM)?;
     let mut x = embedding(builder, &family)?;
     for number in 0..loops {
         if number > 0 && !skips {

@@ -7,6 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+use crate::schema::key;
 
 pub(crate) struct Nemotron;
 
@@ -28,7 +29,7 @@ impl Converter for Nemotron {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("attention.layer_norm_epsilon", "norm_eps")]
+        &[(key::ATTENTION_LAYER_NORM_EPSILON, "norm_eps")]
     }
 
     fn required_flags(&self) -> &'static [(&'static str, bool)] {
@@ -45,16 +46,16 @@ impl Converter for Nemotron {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
-        keys.set_f32("attention.layer_norm_epsilon", config.f32(EPSILON)?);
+        keys.set_f32(key::ATTENTION_LAYER_NORM_EPSILON, config.f32(EPSILON)?);
         let rotated = hparams::rotated_dims(config, hparams::width(config)?, 0.5)?;
-        keys.set("rope.dimension_count", rotated / hparams::head_count(config)?.max(1));
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated / hparams::head_count(config)?.max(1));
         let factor = Rope::of(config)?.f64("factor")?.or(config.f64(&["factor"])?);
         match factor {
             Some(factor) => {
-                keys.set("rope.scaling.type", "linear");
-                keys.set("rope.scaling.factor", factor as f32);
+                keys.set(key::ROPE_SCALING_TYPE, "linear");
+                keys.set(key::ROPE_SCALING_FACTOR, factor as f32);
             }
-            None => keys.set("rope.scaling.type", "none"),
+            None => keys.set(key::ROPE_SCALING_TYPE, "none"),
         }
         Ok(())
     }
@@ -66,7 +67,7 @@ impl Converter for Nemotron {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = exported
-            .without(&["attention.layer_norm_rms_epsilon"])
+            .without(&[key::ATTENTION_LAYER_NORM_RMS_EPSILON])
             .set_some("partial_rotary_factor", export::rotated_share(model));
         Some(exported)
     }

@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron",
     note: "Feed-forward without a gate, by the square of what is positive.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE, RMS, &["vocab_size"]],
+    optional: &[HEADS, ROPE, RMS, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),

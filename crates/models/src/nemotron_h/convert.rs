@@ -13,6 +13,7 @@ use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, Mapping, hparams, moe};
 use crate::nemotron_h_moe::convert::NemotronHMoe;
+use crate::schema::key;
 
 pub(crate) const NAMES: Table = &[
     ("backbone.embeddings", "token_embd"),
@@ -84,19 +85,19 @@ impl Converter for NemotronH {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("ssm.conv_kernel", "conv_kernel"),
-            ("ssm.state_size", "ssm_state_size"),
-            ("ssm.group_count", "n_groups"),
-            ("ssm.time_step_rank", "mamba_num_heads"),
-            ("expert_count", "n_routed_experts"),
-            ("expert_shared_count", "n_shared_experts"),
-            ("expert_shared_feed_forward_length", SHARED_WIDTH),
-            ("expert_weights_norm", "norm_topk_prob"),
-            ("expert_weights_scale", "routed_scaling_factor"),
-            ("expert_group_count", "n_group"),
-            ("expert_group_used_count", "topk_group"),
-            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-            ("moe_latent_size", LATENT),
+            (key::SSM_CONV_KERNEL, "conv_kernel"),
+            (key::SSM_STATE_SIZE, "ssm_state_size"),
+            (key::SSM_GROUP_COUNT, "n_groups"),
+            (key::SSM_TIME_STEP_RANK, "mamba_num_heads"),
+            (key::EXPERT_COUNT, "n_routed_experts"),
+            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+            (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, SHARED_WIDTH),
+            (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
+            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+            (key::EXPERT_GROUP_COUNT, "n_group"),
+            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+            (key::MOE_LATENT_SIZE, LATENT),
         ]
     }
 
@@ -202,14 +203,14 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys, width: u32) -> Result<(), E
     of_model.set("head_dim", Value::Null);
     keys.stated(&of_model)?;
     keys.vocab_size(config)?;
-    keys.set("rope.dimension_count", hparams::head_dim(&of_model)?);
+    keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(&of_model)?);
     let sizes = sizes(config)?;
     let (heads, groups) = sizes.heads.unwrap_or_default();
-    keys.set("ssm.conv_kernel", sizes.kernel);
-    keys.set("ssm.state_size", sizes.state);
-    keys.set("ssm.group_count", groups);
-    keys.set("ssm.inner_size", sizes.inner);
-    keys.set("ssm.time_step_rank", heads);
+    keys.set(key::SSM_CONV_KERNEL, sizes.kernel);
+    keys.set(key::SSM_STATE_SIZE, sizes.state);
+    keys.set(key::SSM_GROUP_COUNT, groups);
+    keys.set(key::SSM_INNER_SIZE, sizes.inner);
+    keys.set(key::SSM_TIME_STEP_RANK, heads);
     let kinds = kinds(config)?;
     let of_kind = |wanted: Kind, number: u32| {
         let number = i32::try_from(number).unwrap_or(i32::MAX);
@@ -217,12 +218,12 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys, width: u32) -> Result<(), E
         kinds.iter().map(of_layer).collect::<Vec<i32>>()
     };
     let heads = of_kind(Kind::Attention, hparams::head_count_kv(config)?);
-    keys.set("attention.head_count_kv", Array::from(&heads[..]));
-    keys.set("rope.scaling.finetuned", false);
-    keys.set("context_length", CONTEXT);
-    keys.set("attention.key_length", head_dim);
-    keys.set("attention.value_length", head_dim);
-    keys.set("feed_forward_length", Array::from(&of_kind(Kind::Network, width)[..]));
+    keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
+    keys.set(key::ROPE_SCALING_FINETUNED, false);
+    keys.set(key::CONTEXT_LENGTH, CONTEXT);
+    keys.set(key::ATTENTION_KEY_LENGTH, head_dim);
+    keys.set(key::ATTENTION_VALUE_LENGTH, head_dim);
+    keys.set(key::FEED_FORWARD_LENGTH, Array::from(&of_kind(Kind::Network, width)[..]));
     Ok(())
 }
 
@@ -240,8 +241,8 @@ pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Er
 
 pub(crate) fn export_any(model: &Model, exported: Exported) -> Option<Exported> {
     let hyper = Hyper::of(model.metadata()).ok()?;
-    let blocks = count(model, "block_count")?.min(1 << 16);
-    let is_routed = count(model, "expert_count").is_some_and(|experts| experts > 0);
+    let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
+    let is_routed = count(model, key::EXPERT_COUNT).is_some_and(|experts| experts > 0);
     let at = |key: &str, layer: u64| hyper.u64_in(key, layer).unwrap_or(0);
     let letter = |layer: u64| match () {
         () if at("attention.head_count_kv", layer) > 0 => '*',
@@ -250,15 +251,15 @@ pub(crate) fn export_any(model: &Model, exported: Exported) -> Option<Exported> 
         () => '-',
     };
     let most = |key: &str| (0..blocks).map(|layer| at(key, layer)).max();
-    let heads = count(model, "ssm.time_step_rank").filter(|&heads| heads > 0)?;
+    let heads = count(model, key::SSM_TIME_STEP_RANK).filter(|&heads| heads > 0)?;
     let exported = exported
         .patterns(PARAMETERS)
         .patterns(EXPERTS.map(|(name, _)| name))
-        .without(&["attention.head_count_kv", "feed_forward_length", "context_length"])
+        .without(&[key::ATTENTION_HEAD_COUNT_KV, key::FEED_FORWARD_LENGTH, key::CONTEXT_LENGTH])
         .set("num_key_value_heads", most("attention.head_count_kv"))
         .set("intermediate_size", most("feed_forward_length"))
         .set("max_position_embeddings", CONTEXT)
-        .set("mamba_head_dim", count(model, "ssm.inner_size")? / heads)
+        .set("mamba_head_dim", count(model, key::SSM_INNER_SIZE)? / heads)
         .set("use_conv_bias", has(model, "blk.0.ssm_conv1d.bias"))
         .set(PATTERN, (0..blocks).map(letter).collect::<String>());
     Some(exported)

@@ -5,11 +5,12 @@ use crate::jamba::schema::ATTENTION;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
-pub(crate) const HYBRID_KEYS: &[&str] = &["ssm.group_count"];
+pub(crate) const HYBRID_KEYS: &[&str] = &[key::SSM_GROUP_COUNT];
 
-pub(crate) const NETWORK_KEYS: &[&str] = &["vocab_size", "attention.layer_norm_epsilon"];
+pub(crate) const NETWORK_KEYS: &[&str] = &[key::VOCAB_SIZE, key::ATTENTION_LAYER_NORM_EPSILON];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron_h",

@@ -14,6 +14,7 @@ use crate::nemotron_h::convert::{
     ASKED, BLOCKS, LATENT, NAMES, NemotronH, PATTERN, SHARED_WIDTH, blocks, complete, export_any,
     special,
 };
+use crate::schema::key;
 
 const EXPERT_WIDTH: &str = "moe_intermediate_size";
 
@@ -35,23 +36,23 @@ impl Converter for NemotronHMoe {
         }
         let width = config.require_u32(&[EXPERT_WIDTH], "the feed-forward width of an expert")?;
         nemotron_h::convert::keys(config, keys, width)?;
-        keys.set_u32("expert_used_count", config.u32(&[ASKED])?);
-        keys.set("expert_feed_forward_length", width);
+        keys.set_u32(key::EXPERT_USED_COUNT, config.u32(&[ASKED])?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
         beside_experts(config, keys)
     }
 }
 
 /// What all layers with experts have in common.
 fn beside_experts(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    keys.set_u32("expert_shared_feed_forward_length", config.u32(&[SHARED_WIDTH])?);
-    keys.set_u32("expert_count", config.u32(&["n_routed_experts"])?);
-    keys.set_u32("expert_shared_count", config.u32(&["n_shared_experts"])?);
+    keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, config.u32(&[SHARED_WIDTH])?);
+    keys.set_u32(key::EXPERT_COUNT, config.u32(&["n_routed_experts"])?);
+    keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?);
     if let Some(norm) = config.bool("norm_topk_prob")? {
-        keys.set("expert_weights_norm", norm);
+        keys.set(key::EXPERT_WEIGHTS_NORM, norm);
     }
-    keys.set_f32("expert_weights_scale", config.f32(&["routed_scaling_factor"])?);
-    keys.set_u32("expert_group_count", config.u32(&["n_group"])?);
-    keys.set_u32("moe_latent_size", config.u32(&[LATENT])?);
+    keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
+    keys.set_u32(key::EXPERT_GROUP_COUNT, config.u32(&["n_group"])?);
+    keys.set_u32(key::MOE_LATENT_SIZE, config.u32(&[LATENT])?);
     Ok(())
 }
 
@@ -98,9 +99,9 @@ impl Converter for NemotronHPuzzle {
             blocks.iter().map(|block| number(block).unwrap_or(i32::MAX)).collect()
         };
         let widths = of_blocks(EXPERT_WIDTH);
-        keys.set("feed_forward_length", Array::from(&widths[..]));
-        keys.set("expert_feed_forward_length", Array::from(&widths[..]));
-        keys.set("expert_used_count", Array::from(&of_blocks(ASKED)[..]));
+        keys.set(key::FEED_FORWARD_LENGTH, Array::from(&widths[..]));
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, Array::from(&widths[..]));
+        keys.set(key::EXPERT_USED_COUNT, Array::from(&of_blocks(ASKED)[..]));
         beside_experts(config, keys)
     }
 
@@ -134,14 +135,14 @@ impl Converter for NemotronHPuzzle {
             '*' => Some(json!({BLOCK_KIND: "attention"})),
             _ => Some(json!({
                 BLOCK_KIND: "moe",
-                EXPERT_WIDTH: hyper.u64_in("expert_feed_forward_length", layer).ok()?,
-                ASKED: hyper.u64_in("expert_used_count", layer).ok()?,
+                EXPERT_WIDTH: hyper.u64_in(key::EXPERT_FEED_FORWARD_LENGTH, layer).ok()?,
+                ASKED: hyper.u64_in(key::EXPERT_USED_COUNT, layer).ok()?,
             })),
         };
         let blocks: Option<Vec<Value>> = (0..).zip(letters.chars()).map(block).collect();
         Some(
             exported
-                .without(&["expert_feed_forward_length", "expert_used_count"])
+                .without(&[key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_USED_COUNT])
                 .set(BLOCKS, blocks?),
         )
     }

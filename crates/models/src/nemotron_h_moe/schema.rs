@@ -7,6 +7,7 @@ use crate::nemotron_h::schema::{HYBRID_KEYS, NETWORK_KEYS};
 use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// Experts without gates, beside one that is always asked.
@@ -30,7 +31,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         ROPE,
         NETWORK_KEYS,
         ROUTED_KEYS,
-        &["expert_shared_feed_forward_length", "moe_latent_size", "nextn_predict_layers"],
+        &[key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::MOE_LATENT_SIZE, key::NEXTN_PREDICT_LAYERS],
     ],
     tensors: nemotron_h::schema::SCHEMA.tensors,
     blocks: &[layers(&[All(ATTN_NORM), OneOf(&[SECOND, ATTENTION, FFN, UNGATED_EXPERTS])])],

@@ -11,6 +11,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::pooling_key;
 use crate::convert::tensor_names::{Table, foreign, renamed};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("encoder", "token_embd"),
@@ -55,28 +56,28 @@ impl Converter for NeoBert {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("attention.layer_norm_rms_epsilon", "norm_eps"), ("context_length", "max_length")]
+        &[(key::ATTENTION_LAYER_NORM_RMS_EPSILON, "norm_eps"), (key::CONTEXT_LENGTH, "max_length")]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let inner = config.require_u32(&["intermediate_size"], "the feed-forward width")?;
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("feed_forward_length", (u64::from(inner) * 2 / 3) as u32);
-        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, (u64::from(inner) * 2 / 3) as u32);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         let epsilon = config.f32(&["norm_eps"])?.unwrap_or(1e-6);
-        keys.set("attention.layer_norm_rms_epsilon", epsilon);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
         keys.file_type();
-        keys.set("attention.causal", false);
+        keys.set(key::ATTENTION_CAUSAL, false);
         pooling_key(keys, config)?;
         let labels = bert::convert::labels(config);
         if !labels.is_empty() {
-            keys.set("classifier.output_labels", Array::from_strings(&labels));
+            keys.set(key::CLASSIFIER_OUTPUT_LABELS, Array::from_strings(&labels));
         }
-        keys.set("rope.freq_base", hparams::DEFAULT_BASE);
-        keys.set("rope.scaling.type", "none");
-        keys.set("pooling_type", FIRST_TOKEN);
+        keys.set(key::ROPE_FREQ_BASE, hparams::DEFAULT_BASE);
+        keys.set(key::ROPE_SCALING_TYPE, "none");
+        keys.set(key::POOLING_TYPE, FIRST_TOKEN);
         Ok(())
     }
 
@@ -96,11 +97,11 @@ impl Converter for NeoBert {
         let names: Vec<String> =
             foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();
         // Two thirds, rounded down.
-        let inner = (count(model, "feed_forward_length")? * 3).div_ceil(2);
+        let inner = (count(model, key::FEED_FORWARD_LENGTH)? * 3).div_ceil(2);
         let exported = exported
             .class(class, "neobert")
             .patterns(names.iter().map(String::as_str))
-            .without(&["feed_forward_length", "rope.freq_base"])
+            .without(&[key::FEED_FORWARD_LENGTH, key::ROPE_FREQ_BASE])
             .set("intermediate_size", inner)
             .set("type_vocab_size", bert::convert::token_types(model));
         Some(bert::convert::export_of_labels(model, exported))

@@ -9,6 +9,7 @@ use crate::convert::hparams::{Keys, Rope};
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("embeddings.word_embeddings", "token_embd"),
@@ -52,9 +53,9 @@ impl Converter for NomicBert {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("attention.layer_norm_epsilon", "layer_norm_eps"),
-            ("context_length", "max_position_embeddings"),
-            ("context_length", "max_trained_positions"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+            (key::CONTEXT_LENGTH, "max_position_embeddings"),
+            (key::CONTEXT_LENGTH, "max_trained_positions"),
         ]
     }
 
@@ -77,17 +78,17 @@ impl Converter for NomicBert {
         }
         let positions = hparams::context_length(config)?;
         let trained = config.u32(&["max_trained_positions"])?.unwrap_or(TRAINED);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("context_length", positions.min(trained));
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::CONTEXT_LENGTH, positions.min(trained));
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         let base = match Rope::of(config)?.base {
             Some(base) => base,
             None => config.require_f32(&["rope_theta", "rotary_emb_base"], "the base frequency")?,
         };
-        keys.set("rope.freq_base", base);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::ROPE_FREQ_BASE, base);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
         embedding_keys(keys, config)
     }

@@ -4,13 +4,14 @@ use crate::bert::schema::{ATTENTION, FEED_FORWARD, TYPES};
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nomic-bert",
     note: "Rotary positions, feed-forward with a gate.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE, &["attention.causal", "pooling_type", "vocab_size"]],
+    optional: &[HEADS, ROPE, &[key::ATTENTION_CAUSAL, key::POOLING_TYPE, key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
     blocks: &[layers(&[
         All(ATTENTION),

@@ -4,6 +4,7 @@ use crate::bert::schema::{ATTENTION, BIASES_AND_NORM, TYPES};
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// The feed-forward network of some layers, experts in others.
@@ -27,7 +28,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         HEADS,
         ROPE,
         EXPERT_KEYS,
-        &["attention.causal", "pooling_type", "vocab_size", "moe_every_n_layers"],
+        &[key::ATTENTION_CAUSAL, key::POOLING_TYPE, key::VOCAB_SIZE, key::MOE_EVERY_N_LAYERS],
     ],
     tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
     blocks: &[layers(&[All(ATTENTION), All(SOME_EXPERTS)])],

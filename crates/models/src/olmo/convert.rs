@@ -6,6 +6,7 @@ use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, hparams};
+use crate::schema::key;
 
 /// The first generation, whose norms have no weights.
 pub(crate) struct Olmo;
@@ -28,7 +29,7 @@ impl Converter for Olmo {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("attention.clamp_kqv", "clip_qkv")]
+        &[(key::ATTENTION_CLAMP_KQV, "clip_qkv")]
     }
 
     fn required_flags(&self) -> &'static [(&'static str, bool)] {
@@ -37,8 +38,8 @@ impl Converter for Olmo {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("attention.layer_norm_epsilon", 1e-5f32);
-        keys.set_f32("attention.clamp_kqv", config.f32(&["clip_qkv"])?);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
+        keys.set_f32(key::ATTENTION_CLAMP_KQV, config.f32(&["clip_qkv"])?);
         Ok(())
     }
 

@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "olmo",
     note: "The norms have no weights.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE, &["attention.clamp_kqv"]],
+    optional: &[HEADS, ROPE, &[key::ATTENTION_CLAMP_KQV]],
     tensors: &[All(EMBEDDING), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(QKV),

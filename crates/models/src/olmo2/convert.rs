@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, hparams, sliding_window};
+use crate::schema::key;
 
 /// The later generations, whose norms follow what they normalize.
 pub(crate) const NORMS: Table = &[
@@ -54,9 +55,9 @@ impl Converter for Olmo2 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         if let Some(window) = config.u32(&["sliding_window"])? {
-            keys.set("attention.sliding_window", window);
+            keys.set(key::ATTENTION_SLIDING_WINDOW, window);
             keys.set(
-                "attention.sliding_window_pattern",
+                key::ATTENTION_SLIDING_WINDOW_PATTERN,
                 Array::from(&sliding_window::layers(config, 4)?[..]),
             );
         }

@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::moe::halves;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("transformer.token_embeddings", "token_embd"),
@@ -51,10 +52,10 @@ impl Converter for Openelm {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("block_count", "num_transformer_layers"),
-            ("context_length", "max_context_length"),
-            ("embedding_length", "model_dim"),
-            ("rope.freq_base", "rope_freq_constant"),
+            (key::BLOCK_COUNT, "num_transformer_layers"),
+            (key::CONTEXT_LENGTH, "max_context_length"),
+            (key::EMBEDDING_LENGTH, "model_dim"),
+            (key::ROPE_FREQ_BASE, "rope_freq_constant"),
         ]
     }
 
@@ -65,17 +66,17 @@ impl Converter for Openelm {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let number = |field: &str, meaning: &str| config.require_u32(&[field], meaning);
         let head_dim = number("head_dim", "the width of a head")?;
-        keys.set("block_count", number("num_transformer_layers", "layers")?);
-        keys.set("context_length", number("max_context_length", "the longest context")?);
-        keys.set("embedding_length", number("model_dim", "the width of the model")?);
-        keys.set("feed_forward_length", Array::from(&widths(config)?[..]));
-        keys.set("attention.head_count", Array::from(&heads(config, "num_query_heads")?[..]));
-        keys.set("attention.head_count_kv", Array::from(&heads(config, "num_kv_heads")?[..]));
-        keys.set_f32("rope.freq_base", config.f32(&["rope_freq_constant"])?);
-        keys.set("attention.layer_norm_rms_epsilon", 1e-6f32);
-        keys.set("rope.dimension_count", head_dim);
-        keys.set("attention.key_length", head_dim);
-        keys.set("attention.value_length", head_dim);
+        keys.set(key::BLOCK_COUNT, number("num_transformer_layers", "layers")?);
+        keys.set(key::CONTEXT_LENGTH, number("max_context_length", "the longest context")?);
+        keys.set(key::EMBEDDING_LENGTH, number("model_dim", "the width of the model")?);
+        keys.set(key::FEED_FORWARD_LENGTH, Array::from(&widths(config)?[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT, Array::from(&heads(config, "num_query_heads")?[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads(config, "num_kv_heads")?[..]));
+        keys.set_f32(key::ROPE_FREQ_BASE, config.f32(&["rope_freq_constant"])?);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, 1e-6f32);
+        keys.set(key::ROPE_DIMENSION_COUNT, head_dim);
+        keys.set(key::ATTENTION_KEY_LENGTH, head_dim);
+        keys.set(key::ATTENTION_VALUE_LENGTH, head_dim);
         keys.file_type();
         Ok(())
     }
@@ -101,10 +102,10 @@ impl Converter for Openelm {
         let exported = exported
             .patterns([GATE_AND_UP])
             .without(&[
-                "feed_forward_length",
-                "attention.head_count",
-                "attention.head_count_kv",
-                "attention.layer_norm_rms_epsilon",
+                key::FEED_FORWARD_LENGTH,
+                key::ATTENTION_HEAD_COUNT,
+                key::ATTENTION_HEAD_COUNT_KV,
+                key::ATTENTION_LAYER_NORM_RMS_EPSILON,
             ])
             .set("num_query_heads", list("attention.head_count")?)
             .set("num_kv_heads", list("attention.head_count_kv")?)

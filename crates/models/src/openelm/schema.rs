@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "openelm",
     note: "Heads and widths differ from layer to layer.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, &["rope.dimension_count", "rope.freq_base"]],
+    optional: &[HEADS, &[key::ROPE_DIMENSION_COUNT, key::ROPE_FREQ_BASE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -5,6 +5,7 @@ use gguf_checkpoint::config::Config;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, VocabularyKind, hparams};
+use crate::schema::key;
 
 pub(crate) struct Orion;
 
@@ -27,7 +28,7 @@ impl Converter for Orion {
 
     // The configuration calls it so, though the norms take away the mean.
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("attention.layer_norm_epsilon", "rms_norm_eps")]
+        &[(key::ATTENTION_LAYER_NORM_EPSILON, "rms_norm_eps")]
     }
 
     fn required_flags(&self) -> &'static [(&'static str, bool)] {
@@ -36,17 +37,20 @@ impl Converter for Orion {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.file_type();
-        keys.set("tensor_data_layout", "Meta AI original pth");
+        keys.set(key::TENSOR_DATA_LAYOUT, "Meta AI original pth");
         let context = ["max_sequence_length", "max_position_embeddings", "model_max_length"];
-        keys.set("context_length", config.require_u32(&context, "the longest context, in tokens")?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+        keys.set(
+            key::CONTEXT_LENGTH,
+            config.require_u32(&context, "the longest context, in tokens")?,
+        );
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
         let epsilon =
             config.require_f32(&["rms_norm_eps"], "what the norms add before they divide")?;
-        keys.set("attention.layer_norm_epsilon", epsilon);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
         keys.unusual_rope(config)
     }
 }

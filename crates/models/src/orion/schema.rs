@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "orion",
     note: "As llama, with norms that take away the mean.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE, &["tensor_data_layout"]],
+    optional: &[HEADS, ROPE, &[key::TENSOR_DATA_LAYOUT]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) const LAYER: &[Item] =
@@ -11,7 +12,7 @@ pub(crate) const LAYER: &[Item] =
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "paddleocr",
     note: "As ernie4_5; positions have three dimensions.",
-    required: &[SIZES, TRANSFORMER, RMS, &["rope.dimension_sections"]],
+    required: &[SIZES, TRANSFORMER, RMS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(LAYER)],

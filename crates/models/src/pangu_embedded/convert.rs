@@ -6,6 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams};
+use crate::schema::key;
 
 pub(crate) struct PanguEmbedded;
 
@@ -34,8 +35,8 @@ impl Converter for PanguEmbedded {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.llama_like(config, hparams::stated_head_dim(config)?)?;
         let head_dim = hparams::head_dim(config)?;
-        keys.set("attention.key_length", head_dim);
-        keys.set("attention.value_length", head_dim);
+        keys.set(key::ATTENTION_KEY_LENGTH, head_dim);
+        keys.set(key::ATTENTION_VALUE_LENGTH, head_dim);
         Ok(())
     }
 

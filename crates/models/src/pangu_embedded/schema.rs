@@ -3,12 +3,13 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "pangu-embedded",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, &["vocab_size"]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, export, hparams};
+use crate::schema::key;
 
 /// What differs from the usual names.
 const PHI2_NAMES: Table = &[
@@ -40,7 +41,7 @@ impl Converter for Phi2 {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("attention.layer_norm_epsilon", "layer_norm_eps")]
+        &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")]
     }
 
     fn required_flags(&self) -> &'static [(&'static str, bool)] {
@@ -52,15 +53,15 @@ impl Converter for Phi2 {
         let heads = hparams::head_count(config)?;
         let rotated = (hparams::rotated_share(config, 0.5)? * f64::from(width)) as u32 / heads;
         let epsilon = config.f32(&["layer_norm_epsilon", "layer_norm_eps"])?.unwrap_or(1e-5);
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", width);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, width);
         let feed_forward = config.u32(&["intermediate_size"])?;
-        keys.set("feed_forward_length", feed_forward.unwrap_or(width.saturating_mul(4)));
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.head_count", heads);
-        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
-        keys.set("attention.layer_norm_epsilon", epsilon);
-        keys.set("rope.dimension_count", rotated);
+        keys.set(key::FEED_FORWARD_LENGTH, feed_forward.unwrap_or(width.saturating_mul(4)));
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, heads);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
         keys.file_type();
         keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
         keys.unusual_rope(config)

@@ -9,6 +9,7 @@ use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, export, hparams};
 use crate::phi2::convert::rotated;
+use crate::schema::key;
 
 /// Queries, keys and values are one matrix here and in a GGUF, and so are gate and what it gates.
 const PHI3_NAMES: Table = &[
@@ -44,7 +45,7 @@ impl Converter for Phi3 {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("rope.scaling.original_context_length", "original_max_position_embeddings")]
+        &[(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH, "original_max_position_embeddings")]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -62,26 +63,26 @@ impl Converter for Phi3 {
         let original = f64::from(Rope::of(config)?.original_context()?);
         let scale = f64::from(hparams::context_length(config)?) / original;
         let factor = if scale > 1.0 { (1.0 + scale.ln() / original.ln()).sqrt() } else { 1.0 };
-        keys.set("rope.scaling.attn_factor", factor as f32);
+        keys.set(key::ROPE_SCALING_ATTN_FACTOR, factor as f32);
         Ok(())
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.set("context_length", hparams::context_length(config)?);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
         let original = Rope::of(config)?.original_context()? as u32;
-        keys.set("rope.scaling.original_context_length", original);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+        keys.set(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH, original);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
         let epsilon = config.f32(&["rms_norm_eps"])?.unwrap_or(1e-5);
-        keys.set("attention.layer_norm_rms_epsilon", epsilon);
-        keys.set("rope.dimension_count", rotated(config)?);
-        keys.set_f32("rope.freq_base", Rope::of(config)?.base);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotated(config)?);
+        keys.set_f32(key::ROPE_FREQ_BASE, Rope::of(config)?.base);
         keys.file_type();
         // Zero tells programs that this is Phi 4.
-        keys.set("attention.sliding_window", config.u32(&["sliding_window"])?.unwrap_or(0));
+        keys.set(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?.unwrap_or(0));
         Ok(())
     }
 
@@ -91,7 +92,7 @@ impl Converter for Phi3 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = exported.set_some("partial_rotary_factor", export::rotated_share(model));
-        Some(match export::count(model, "attention.sliding_window") {
+        Some(match export::count(model, key::ATTENTION_SLIDING_WINDOW) {
             Some(0) => exported.set("sliding_window", Value::Null),
             _ => exported,
         })

@@ -9,6 +9,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, hparams};
 use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
 use crate::phi3::convert::Phi3;
+use crate::schema::key;
 
 pub(crate) struct Phimoe;
 
@@ -39,8 +40,8 @@ impl Converter for Phimoe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         Phi3.hyper_parameters(config, keys)?;
-        keys.set_u32("expert_used_count", config.u32(&["num_experts_per_tok"])?);
-        keys.set("expert_count", hparams::expert_count(config)?);
+        keys.set_u32(key::EXPERT_USED_COUNT, config.u32(&["num_experts_per_tok"])?);
+        keys.set(key::EXPERT_COUNT, hparams::expert_count(config)?);
         Ok(())
     }
 

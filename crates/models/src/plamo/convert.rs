@@ -10,6 +10,7 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+use crate::schema::key;
 
 pub(crate) const ENDS: Table =
     &[("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"), ("lm_head", "output")];
@@ -52,13 +53,13 @@ impl Converter for Plamo {
         /// No configuration says it.
         const CONTEXT: u32 = 4096;
         let [heads, kv] = heads(config)?;
-        keys.set("context_length", CONTEXT);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.head_count", heads);
-        keys.set("attention.head_count_kv", kv);
-        keys.set("attention.layer_norm_rms_epsilon", epsilon(config)?);
+        keys.set(key::CONTEXT_LENGTH, CONTEXT);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, heads);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, kv);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon(config)?);
         keys.file_type();
         Ok(())
     }
@@ -79,8 +80,8 @@ impl Converter for Plamo {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let (heads, kv) = (count(model, "attention.head_count")?, export::head_count_kv(model)?);
-        let exported = exported.without(&["context_length", "attention.head_count_kv"]);
+        let (heads, kv) = (count(model, key::ATTENTION_HEAD_COUNT)?, export::head_count_kv(model)?);
+        let exported = exported.without(&[key::CONTEXT_LENGTH, key::ATTENTION_HEAD_COUNT_KV]);
         Some(exported.set("num_key_value_heads", heads).set(SHARED[0], heads.checked_div(kv)?))
     }
 }

@@ -3,10 +3,11 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// Positions are not stretched.
-pub(crate) const ROTATION: &[&str] = &["rope.dimension_count", "rope.freq_base"];
+pub(crate) const ROTATION: &[&str] = &[key::ROPE_DIMENSION_COUNT, key::ROPE_FREQ_BASE];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo",

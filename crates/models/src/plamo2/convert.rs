@@ -10,6 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures, filled};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
 use crate::plamo::convert::{ENDS, epsilon, inner, size};
+use crate::schema::key;
 
 /// Of the second and the third.
 pub(crate) const NAMES_SINCE: Table = &[
@@ -71,10 +72,10 @@ impl Converter for Plamo2 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("attention.key_length", "hidden_size_per_head"),
-            ("ssm.conv_kernel", "mamba_d_conv"),
-            ("ssm.state_size", "mamba_d_state"),
-            ("ssm.time_step_rank", "mamba_num_heads"),
+            (key::ATTENTION_KEY_LENGTH, "hidden_size_per_head"),
+            (key::SSM_CONV_KERNEL, "mamba_d_conv"),
+            (key::SSM_STATE_SIZE, "mamba_d_state"),
+            (key::SSM_TIME_STEP_RANK, "mamba_num_heads"),
         ]
     }
 
@@ -115,23 +116,23 @@ impl Converter for Plamo2 {
             Array::from(&layers.collect::<Vec<i32>>()[..])
         };
         keys.vocab_size(config)?;
-        keys.set("attention.head_count_kv", heads(hparams::head_count_kv(config)?));
-        keys.set("attention.head_count", heads(hparams::head_count(config)?));
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, heads(hparams::head_count_kv(config)?));
+        keys.set(key::ATTENTION_HEAD_COUNT, heads(hparams::head_count(config)?));
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
         let head = size(config, "hidden_size_per_head")?;
-        keys.set("attention.key_length", head);
-        keys.set("attention.value_length", head);
-        keys.set("block_count", blocks);
-        keys.set("attention.layer_norm_rms_epsilon", epsilon(config)?);
+        keys.set(key::ATTENTION_KEY_LENGTH, head);
+        keys.set(key::ATTENTION_VALUE_LENGTH, head);
+        keys.set(key::BLOCK_COUNT, blocks);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon(config)?);
         let base = hparams::Rope::of(config)?.base;
-        keys.set("rope.freq_base", base.unwrap_or(hparams::DEFAULT_BASE));
-        keys.set("ssm.state_size", size(config, "mamba_d_state")?);
-        keys.set("ssm.conv_kernel", size(config, "mamba_d_conv")?);
-        keys.set("ssm.time_step_rank", size(config, "mamba_num_heads")?);
-        keys.set("ssm.inner_size", inner(config)?);
-        keys.set("ssm.group_count", 0u32);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.set(key::ROPE_FREQ_BASE, base.unwrap_or(hparams::DEFAULT_BASE));
+        keys.set(key::SSM_STATE_SIZE, size(config, "mamba_d_state")?);
+        keys.set(key::SSM_CONV_KERNEL, size(config, "mamba_d_conv")?);
+        keys.set(key::SSM_TIME_STEP_RANK, size(config, "mamba_num_heads")?);
+        keys.set(key::SSM_INNER_SIZE, inner(config)?);
+        keys.set(key::SSM_GROUP_COUNT, 0u32);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
         keys.file_type();
         Ok(())
     }
@@ -172,7 +173,7 @@ impl Converter for Plamo2 {
         };
         let exported = exported
             .first(POST_NORMS.iter().chain(&PARAMETERS).map(|(name, _)| *name))
-            .without(&["attention.head_count", "attention.head_count_kv"])
+            .without(&[key::ATTENTION_HEAD_COUNT, key::ATTENTION_HEAD_COUNT_KV])
             .set("mamba_step", step)
             .set("num_attention_heads", heads.iter().max().copied())
             .set("num_key_value_heads", kv.iter().max().copied());

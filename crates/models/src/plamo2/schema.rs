@@ -4,6 +4,7 @@ use crate::plamo::schema::ROTATION;
 use crate::schema::architecture::Item::{All, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 /// Norms behind a part have no `.weight` in their names.
@@ -38,8 +39,8 @@ const STATE: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo2",
     note: "Layers without heads of keys and values have a state space. Gate and input of feed-forward layers are one matrix.",
-    required: &[SIZES, RMS, STATE_SPACE, &["feed_forward_length", "ssm.group_count"]],
-    optional: &[&["attention.head_count"], HEADS, ROTATION, &["vocab_size"]],
+    required: &[SIZES, RMS, STATE_SPACE, &[key::FEED_FORWARD_LENGTH, key::SSM_GROUP_COUNT]],
+    optional: &[&[key::ATTENTION_HEAD_COUNT], HEADS, ROTATION, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -13,6 +13,7 @@ use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export};
 use crate::plamo::convert::ENDS;
 use crate::plamo2::convert::{NAMES_SINCE, POST_NORMS, norms, post_norm};
+use crate::schema::key;
 
 const HEAD_NORMS: Table = &[
     ("model.layers.layers.{}.mixer.q_norm", "blk.{}.attn_q_norm"),
@@ -44,9 +45,9 @@ impl Converter for Plamo3 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("attention.sliding_window", "window_size"),
-            ("attention.sliding_window_pattern", "sliding_window_pattern"),
-            ("rope.freq_base_swa", "rope_local_theta"),
+            (key::ATTENTION_SLIDING_WINDOW, "window_size"),
+            (key::ATTENTION_SLIDING_WINDOW_PATTERN, "sliding_window_pattern"),
+            (key::ROPE_FREQ_BASE_SWA, "rope_local_theta"),
         ]
     }
 
@@ -68,9 +69,9 @@ impl Converter for Plamo3 {
         keys.vocab_size(config)?;
         if let Some(window) = config.u32(&["window_size", "sliding_window"])? {
             const PERIOD: &[&str] = &["sliding_window_pattern"];
-            keys.set("attention.sliding_window", window);
+            keys.set(key::ATTENTION_SLIDING_WINDOW, window);
             let period = config.require_u32(PERIOD, "every how many layers there is no window")?;
-            keys.set("attention.sliding_window_pattern", period);
+            keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, period);
         }
         Ok(())
     }
@@ -85,10 +86,10 @@ impl Converter for Plamo3 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = exported.patterns(POST_NORMS.map(|(name, _)| name));
-        let Some(factor) = export::number(model, "rope.scaling.factor") else {
+        let Some(factor) = export::number(model, key::ROPE_SCALING_FACTOR) else {
             return Some(exported);
         };
-        let original = count(model, "rope.scaling.original_context_length");
+        let original = count(model, key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH);
         let original: Option<Value> = original.map(Value::from);
         Some(
             exported

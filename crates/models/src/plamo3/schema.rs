@@ -4,13 +4,14 @@ use crate::plamo2::schema::NETWORK;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo3",
     note: "Gate and input of feed-forward layers are one matrix.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -9,6 +9,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, hparams};
 use crate::minicpm3;
 use crate::minicpm3::convert::{FIELDS, NAMES, ROTATED, VALUE, widths};
+use crate::schema::key;
 
 pub(crate) struct Plm;
 
@@ -46,8 +47,8 @@ impl Converter for Plm {
         keys.stated(config)?;
         keys.vocab_size(config)?;
         widths(config, keys)?;
-        keys.set_u32("attention.value_length", config.u32(&[VALUE])?);
-        keys.set_u32("rope.dimension_count", config.u32(&[ROTATED])?);
+        keys.set_u32(key::ATTENTION_VALUE_LENGTH, config.u32(&[VALUE])?);
+        keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&[ROTATED])?);
         Ok(())
     }
 

@@ -4,13 +4,14 @@ use crate::minicpm3::schema::{KEYS, UNPACKED};
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plm",
     note: "Feed-forward without a gate, by the square of what is positive.",
-    required: &[SIZES, TRANSFORMER, RMS, KEYS, &["attention.value_length"]],
-    optional: &[HEADS, ROPE, &["vocab_size"]],
+    required: &[SIZES, TRANSFORMER, RMS, KEYS, &[key::ATTENTION_VALUE_LENGTH]],
+    optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

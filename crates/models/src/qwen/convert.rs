@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, hparams};
+use crate::schema::key;
 
 /// The first Qwen.
 pub(crate) struct Qwen;
@@ -49,8 +50,8 @@ impl Converter for Qwen {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-            ("rope.freq_base", "rotary_emb_base"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+            (key::ROPE_FREQ_BASE, "rotary_emb_base"),
         ]
     }
 
@@ -61,11 +62,11 @@ impl Converter for Qwen {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         // Programs want the epsilon under the name of its norms.
-        keys.set("attention.layer_norm_rms_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, hparams::layer_norm_epsilon(config)?);
         Ok(())
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
-        Some(exported.without(&["attention.layer_norm_rms_epsilon"]))
+        Some(exported.without(&[key::ATTENTION_LAYER_NORM_RMS_EPSILON]))
     }
 }

@@ -9,6 +9,7 @@ use crate::convert::export::has;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, hparams, moe, sliding_window};
+use crate::schema::key;
 
 /// What stands beside the experts. Only Qwen2 has one that is always asked.
 pub(crate) const EXPERT_NAMES: Table = &[
@@ -84,9 +85,9 @@ pub(crate) fn complete(config: &mut Config, width: u32, asked: u32) -> Result<()
 /// `usual` is whether programs make the weights of the experts of a token sum to 1, where no key says it.
 pub(crate) fn keys(config: &Config, keys: &mut Keys, usual: bool) -> Result<(), Error> {
     keys.stated(config)?;
-    keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
+    keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
     let shared = config.u32(&["shared_expert_intermediate_size"])?;
-    keys.set_u32("expert_shared_feed_forward_length", shared);
+    keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
     // What is not stated is false, in both classes.
     let stated = config.bool("norm_topk_prob")?.unwrap_or(false);
     if stated != usual {

@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -12,8 +13,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         HEADS,
         ROPE,
         WINDOW,
-        &["vocab_size", "expert_feed_forward_length", "expert_shared_feed_forward_length"],
-        &["expert_weights_norm"],
+        &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_SHARED_FEED_FORWARD_LENGTH],
+        &[key::EXPERT_WEIGHTS_NORM],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[

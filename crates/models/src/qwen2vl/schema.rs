@@ -3,12 +3,13 @@
 use crate::qwen2;
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen2vl",
     note: "The text model of Qwen 2 and 2.5 VL.",
-    required: &[SIZES, TRANSFORMER, RMS, &["rope.dimension_sections"]],
-    optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    required: &[SIZES, TRANSFORMER, RMS, &[key::ROPE_DIMENSION_SECTIONS]],
+    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
     defaults: qwen2::schema::SCHEMA.defaults,
     tensors: qwen2::schema::SCHEMA.tensors,
     blocks: qwen2::schema::SCHEMA.blocks,

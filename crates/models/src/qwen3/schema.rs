@@ -3,12 +3,18 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, &["vocab_size", "pooling_type", "classifier.output_labels"]],
+    optional: &[
+        HEADS,
+        ROPE,
+        WINDOW,
+        &[key::VOCAB_SIZE, key::POOLING_TYPE, key::CLASSIFIER_OUTPUT_LABELS],
+    ],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

@@ -10,6 +10,7 @@ use crate::convert::hparams::{Keys, Rope};
 use crate::convert::{Converter, Exported, mtp};
 use crate::qwen3next;
 use crate::qwen3next::convert::{FURTHER, Qwen3next};
+use crate::schema::key;
 
 /// MiniCPM-V 4.6, whose text model is that of Qwen 3.5.
 const MINICPM_V: &str = "MiniCPMV4_6ForConditionalGeneration";
@@ -67,7 +68,7 @@ const SECTIONS: [i32; 4] = [11, 11, 10, 0];
 pub(crate) fn keys_with_sections(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     qwen3next::convert::keys(config, keys)?;
     if Rope::of(config)?.sections()?.is_none() {
-        keys.set("rope.dimension_sections", Array::from(&SECTIONS[..]));
+        keys.set(key::ROPE_DIMENSION_SECTIONS, Array::from(&SECTIONS[..]));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use crate::qwen3next::schema::{FULL, LINEAR, LINEAR_KEYS, NORMS, OPTIONAL, TENSO
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) const RATES: &[Item] = &[
     All(LINEAR),
@@ -14,7 +15,7 @@ pub(crate) const RATES: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen35",
     note: "Attention is linear in layers without `attn_q`.",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, LINEAR_KEYS, &["rope.dimension_sections"]],
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, LINEAR_KEYS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: OPTIONAL,
     tensors: TENSORS,
     blocks: &[

@@ -5,18 +5,19 @@ use crate::qwen35::schema::RATES;
 use crate::schema::architecture::Item::{All, Maybe, OneOf};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen35moe",
     note: "As qwen35, with experts.",
     required: &[
         SIZES,
-        &["attention.head_count"],
+        &[key::ATTENTION_HEAD_COUNT],
         RMS,
         EXPERT_KEYS,
         STATE_SPACE,
         LINEAR_KEYS,
-        &["rope.dimension_sections"],
+        &[key::ROPE_DIMENSION_SECTIONS],
     ],
     optional: OPTIONAL,
     tensors: TENSORS,

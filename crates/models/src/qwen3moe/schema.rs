@@ -3,6 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -12,7 +13,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         HEADS,
         ROPE,
         WINDOW,
-        &["vocab_size", "expert_feed_forward_length", "expert_weights_norm"],
+        &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_WEIGHTS_NORM],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

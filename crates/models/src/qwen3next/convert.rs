@@ -14,6 +14,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures, filled
 use crate::convert::{Converter, Exported, MappedTensor, Mapping, export, hparams, moe, mtp};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::qwen2vl;
+use crate::schema::key;
 
 pub(crate) const NAMES: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
@@ -42,12 +43,12 @@ const FUSED: &str = "model.layers.{}.linear_attn.in_proj_qkvz.weight";
 pub(crate) const FURTHER: &str = "mtp_num_hidden_layers";
 
 const FIELDS: &[(&str, &str)] = &[
-    ("ssm.conv_kernel", "linear_conv_kernel_dim"),
-    ("ssm.state_size", "linear_key_head_dim"),
-    ("ssm.group_count", "linear_num_key_heads"),
-    ("ssm.time_step_rank", "linear_num_value_heads"),
-    ("expert_shared_feed_forward_length", "shared_expert_intermediate_size"),
-    ("full_attention_interval", "full_attention_interval"),
+    (key::SSM_CONV_KERNEL, "linear_conv_kernel_dim"),
+    (key::SSM_STATE_SIZE, "linear_key_head_dim"),
+    (key::SSM_GROUP_COUNT, "linear_num_key_heads"),
+    (key::SSM_TIME_STEP_RANK, "linear_num_value_heads"),
+    (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "shared_expert_intermediate_size"),
+    (key::FULL_ATTENTION_INTERVAL, "full_attention_interval"),
 ];
 
 pub(crate) struct Qwen3next;
@@ -113,27 +114,27 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
     let blocks = hparams::block_count(config)?;
     let further = config.u32(&[FURTHER])?.unwrap_or(0);
-    keys.set("block_count", blocks.saturating_add(further));
-    keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
+    keys.set(key::BLOCK_COUNT, blocks.saturating_add(further));
+    keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
     let shared = config.u32(&["shared_expert_intermediate_size"])?;
-    keys.set_u32("expert_shared_feed_forward_length", shared);
-    keys.set_u32("nextn_predict_layers", Some(further).filter(|&further| further > 0));
+    keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
+    keys.set_u32(key::NEXTN_PREDICT_LAYERS, Some(further).filter(|&further| further > 0));
     let heads = Heads::of(config)?;
-    keys.set_u32("ssm.conv_kernel", config.u32(&["linear_conv_kernel_dim"])?);
-    keys.set("ssm.state_size", heads.key_dim);
-    keys.set("ssm.group_count", heads.keys);
-    keys.set("ssm.time_step_rank", heads.values);
-    keys.set("ssm.inner_size", heads.value_dim.saturating_mul(heads.values));
+    keys.set_u32(key::SSM_CONV_KERNEL, config.u32(&["linear_conv_kernel_dim"])?);
+    keys.set(key::SSM_STATE_SIZE, heads.key_dim);
+    keys.set(key::SSM_GROUP_COUNT, heads.keys);
+    keys.set(key::SSM_TIME_STEP_RANK, heads.values);
+    keys.set(key::SSM_INNER_SIZE, heads.value_dim.saturating_mul(heads.values));
     if let Some((_, kinds)) = config.find(&["layer_types"]) {
         let kinds = kinds.as_array().into_iter().flatten();
         let mut is_linear: Vec<bool> = kinds.map(|kind| kind == "linear_attention").collect();
         is_linear.resize(is_linear.len() + further as usize, false);
-        keys.set("attention.recurrent_layers", Array::from(&is_linear[..]));
+        keys.set(key::ATTENTION_RECURRENT_LAYERS, Array::from(&is_linear[..]));
     }
     let interval = config.u32(&["full_attention_interval"])?.unwrap_or(4);
-    keys.set("full_attention_interval", interval);
+    keys.set(key::FULL_ATTENTION_INTERVAL, interval);
     let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.25)?;
-    keys.set("rope.dimension_count", rotated);
+    keys.set(key::ROPE_DIMENSION_COUNT, rotated);
     Ok(())
 }
 
@@ -246,7 +247,7 @@ fn fused(heads: &Heads, block: u32) -> Mapping {
 }
 
 pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
-    let values = count(model, "ssm.time_step_rank").filter(|&values| values > 0)?;
+    let values = count(model, key::SSM_TIME_STEP_RANK).filter(|&values| values > 0)?;
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let kinds = metadata.array(&format!("{architecture}.attention.recurrent_layers"));
@@ -262,7 +263,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let kinds = kinds.map(|kinds| kinds.iter().take(blocks as usize).map(kind).collect::<Vec<_>>());
     Some(
         exported
-            .set("linear_value_head_dim", count(model, "ssm.inner_size")? / values)
+            .set("linear_value_head_dim", count(model, key::SSM_INNER_SIZE)? / values)
             .set_some("layer_types", kinds)
             .set_some("partial_rotary_factor", export::rotated_share(model)),
     )

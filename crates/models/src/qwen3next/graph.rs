@@ -6,6 +6,7 @@ use gguf_graph::{Decay, Function, GateFunction, LinearAttention, Op, Pairs, Stat
 
 use crate::blocks::{Attend, Decoder, attended, decoder, repeated, short_convolution, unit_heads};
 use crate::graph::Builder;
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
@@ -55,10 +56,10 @@ pub(crate) fn linear(
     attend: &Attend,
     function: Function,
 ) -> Result<ValueId, Finding> {
-    let key_len = builder.size("ssm.state_size")?;
-    let key_heads = builder.size("ssm.group_count")?;
-    let heads = builder.size("ssm.time_step_rank")?;
-    let inner = builder.size("ssm.inner_size")?;
+    let key_len = builder.size(key::SSM_STATE_SIZE)?;
+    let key_heads = builder.size(key::SSM_GROUP_COUNT)?;
+    let heads = builder.size(key::SSM_TIME_STEP_RANK)?;
+    let inner = builder.size(key::SSM_INNER_SIZE)?;
     let keys = key_heads.saturating_mul(key_len);
     let channels = keys.saturating_mul(2).saturating_add(inner);
     let made = builder.product(x, "attn_qkv")?;

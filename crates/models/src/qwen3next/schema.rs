@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 /// Queries come with gates.
 pub(crate) const FULL: &[Item] = &[
@@ -37,7 +38,7 @@ pub(crate) const SHARED_EXPERT: &[Item] = &[
     Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
 ];
 
-pub(crate) const LINEAR_KEYS: &[&str] = &["ssm.group_count"];
+pub(crate) const LINEAR_KEYS: &[&str] = &[key::SSM_GROUP_COUNT];
 
 pub(crate) const OPTIONAL: &[&[&str]] = &[
     HEADS,
@@ -59,7 +60,7 @@ pub(crate) const TENSORS: &[Item] = &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3next",
     note: "Attention is linear in layers without `attn_q`.",
-    required: &[SIZES, &["attention.head_count"], RMS, EXPERT_KEYS, STATE_SPACE, LINEAR_KEYS],
+    required: &[SIZES, &[key::ATTENTION_HEAD_COUNT], RMS, EXPERT_KEYS, STATE_SPACE, LINEAR_KEYS],
     optional: OPTIONAL,
     tensors: TENSORS,
     blocks: &[

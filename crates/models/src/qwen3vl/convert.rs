@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
 use crate::qwen2vl::convert::sections;
+use crate::schema::key;
 
 pub(crate) struct Qwen3vl;
 
@@ -42,7 +43,7 @@ impl Converter for Qwen3vl {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.decoder(config, hparams::stated_head_dim(config)?.or(Some(128)))?;
-        keys.set("n_deepstack_layers", deepstack_layers(config));
+        keys.set(key::N_DEEPSTACK_LAYERS, deepstack_layers(config));
         Ok(())
     }
 
@@ -73,7 +74,7 @@ impl Converter for Qwen3asr {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         Qwen3vl.hyper_parameters(config, keys)?;
-        keys.set("n_deepstack_layers", 0u32);
+        keys.set(key::N_DEEPSTACK_LAYERS, 0u32);
         Ok(())
     }
 
@@ -89,7 +90,7 @@ pub(crate) fn deepstack_layers(config: &Config) -> u32 {
 }
 
 pub(crate) fn seeing(model: &Model, exported: Exported) -> Exported {
-    let layers = export::count(model, "n_deepstack_layers").unwrap_or(0).min(1 << 16);
+    let layers = export::count(model, key::N_DEEPSTACK_LAYERS).unwrap_or(0).min(1 << 16);
     // Which ones, only the encoder knows.
     let indexes: Vec<u64> = (0..layers).collect();
     sections(model, exported).set("vision_config", json!({"deepstack_visual_indexes": indexes}))

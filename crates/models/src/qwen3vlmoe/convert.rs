@@ -9,6 +9,7 @@ use crate::convert::moe::turned;
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
 use crate::qwen3moe::convert::Qwen3moe;
 use crate::qwen3vl::convert::{deepstack_layers, seeing};
+use crate::schema::key;
 
 pub(crate) struct Qwen3vlmoe;
 
@@ -41,8 +42,8 @@ impl Converter for Qwen3vlmoe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(EXPERT_WIDTH)?);
-        keys.set("n_deepstack_layers", deepstack_layers(config));
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
+        keys.set(key::N_DEEPSTACK_LAYERS, deepstack_layers(config));
         Ok(())
     }
 
@@ -88,7 +89,7 @@ impl Converter for Qwen3omni {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         Qwen3vlmoe.hyper_parameters(config, keys)?;
-        keys.set("n_deepstack_layers", 0u32);
+        keys.set(key::N_DEEPSTACK_LAYERS, 0u32);
         Ok(())
     }
 

@@ -3,12 +3,17 @@
 use crate::qwen3moe;
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3vlmoe",
     note: "The text model of Qwen 3 VL with experts.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["rope.dimension_sections"]],
-    optional: &[HEADS, ROPE, &["vocab_size", "n_deepstack_layers", "expert_feed_forward_length"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::ROPE_DIMENSION_SECTIONS]],
+    optional: &[
+        HEADS,
+        ROPE,
+        &[key::VOCAB_SIZE, key::N_DEEPSTACK_LAYERS, key::EXPERT_FEED_FORWARD_LENGTH],
+    ],
     defaults: qwen3moe::schema::SCHEMA.defaults,
     tensors: qwen3moe::schema::SCHEMA.tensors,
     blocks: qwen3moe::schema::SCHEMA.blocks,

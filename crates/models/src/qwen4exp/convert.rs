@@ -17,6 +17,7 @@ use crate::convert::{
 };
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::qwen35moe::convert::Qwen35moe;
+use crate::schema::key;
 use crate::{qwen3next, qwen35};
 
 const NAMES: Table = &[
@@ -84,15 +85,15 @@ const END: &str = "eos_token_id";
 const IMAGE: &str = "image_token_id";
 
 const FIELDS: &[(&str, &str)] = &[
-    ("hyper_connection.count", STREAMS),
-    ("hyper_connection.low_rank", "hc_lowrank"),
-    ("attention.indexer.head_count", "indexer_n_heads"),
-    ("attention.indexer.key_length", "indexer_head_dim"),
-    ("attention.indexer.top_k", "indexer_budget"),
-    ("ple.ngram_size", "ngram_size"),
-    ("ple.heads_per_ngram", "heads_per_ngram"),
-    ("ple.conv_kernel", "ple_conv_kernel_size"),
-    ("ple.image_token_id", IMAGE),
+    (key::HYPER_CONNECTION_COUNT, STREAMS),
+    (key::HYPER_CONNECTION_LOW_RANK, "hc_lowrank"),
+    (key::ATTENTION_INDEXER_HEAD_COUNT, "indexer_n_heads"),
+    (key::ATTENTION_INDEXER_KEY_LENGTH, "indexer_head_dim"),
+    (key::ATTENTION_INDEXER_TOP_K, "indexer_budget"),
+    (key::PLE_NGRAM_SIZE, "ngram_size"),
+    (key::PLE_HEADS_PER_NGRAM, "heads_per_ngram"),
+    (key::PLE_CONV_KERNEL, "ple_conv_kernel_size"),
+    (key::PLE_IMAGE_TOKEN_ID, IMAGE),
 ];
 
 pub(crate) struct Qwen4Exp;
@@ -183,15 +184,15 @@ impl Converter for Qwen4Exp {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         qwen35::convert::keys_with_sections(config, keys)?;
         let number = |field: &str| config.require_u32(&[field], "streams, or the indexer");
-        keys.set("hyper_connection.count", number(STREAMS)?);
-        keys.set("hyper_connection.low_rank", number("hc_lowrank")?);
-        keys.set("attention.indexer.head_count", number("indexer_n_heads")?);
-        keys.set("attention.indexer.key_length", number("indexer_head_dim")?);
-        keys.set("attention.indexer.top_k", number("indexer_budget")?);
+        keys.set(key::HYPER_CONNECTION_COUNT, number(STREAMS)?);
+        keys.set(key::HYPER_CONNECTION_LOW_RANK, number("hc_lowrank")?);
+        keys.set(key::ATTENTION_INDEXER_HEAD_COUNT, number("indexer_n_heads")?);
+        keys.set(key::ATTENTION_INDEXER_KEY_LENGTH, number("indexer_head_dim")?);
+        keys.set(key::ATTENTION_INDEXER_TOP_K, number("indexer_budget")?);
         let ratio = draft::signed(number(RATIO)?);
         let kinds = kinds(config)?;
         let ratios: Vec<i32> = kinds.iter().map(|linear| if *linear { 0 } else { ratio }).collect();
-        keys.set("attention.compress_ratios", Array::from(&ratios[..]));
+        keys.set(key::ATTENTION_COMPRESS_RATIOS, Array::from(&ratios[..]));
         let Some(layer) = layer_of_ngrams(config)? else { return Ok(()) };
         if kinds.get(layer as usize) != Some(&true) {
             return Err(hparams::not_computed(config, LAYERS, u64::from(layer) + 1));
@@ -261,10 +262,10 @@ fn of_ngrams(config: &Config, keys: &mut Keys, layer: u32) -> Result<(), Error> 
     if let Some(other) = config.u32(&["ple_embed_dim"])?.filter(|&other| other != width) {
         return Err(hparams::not_computed(config, "ple_embed_dim", other));
     }
-    keys.set("ple.layers", Array::from(&[draft::signed(layer)][..]));
-    keys.set("ple.ngram_size", number("ngram_size")?);
-    keys.set("ple.heads_per_ngram", number("heads_per_ngram")?);
-    keys.set("ple.conv_kernel", number("ple_conv_kernel_size")?);
+    keys.set(key::PLE_LAYERS, Array::from(&[draft::signed(layer)][..]));
+    keys.set(key::PLE_NGRAM_SIZE, number("ngram_size")?);
+    keys.set(key::PLE_HEADS_PER_NGRAM, number("heads_per_ngram")?);
+    keys.set(key::PLE_CONV_KERNEL, number("ple_conv_kernel_size")?);
     // Of several the first, by which `transformers` cuts n-grams.
     let end = match config.find(&[END]) {
         Some((_, Value::Array(ends))) => ends.first().cloned().unwrap_or_default(),
@@ -272,9 +273,9 @@ fn of_ngrams(config: &Config, keys: &mut Keys, layer: u32) -> Result<(), Error> 
         None => Value::Null,
     };
     let end = end.as_u64().and_then(|end| u32::try_from(end).ok());
-    keys.set("ple.eos_token_id", end.ok_or_else(|| config.missing(END, "what ends n-grams"))?);
-    keys.set_u32("ple.image_token_id", config.u32(&[IMAGE])?);
-    keys.set_u32("embedding_length_per_layer_input", config.u32(&[ROW])?);
+    keys.set(key::PLE_EOS_TOKEN_ID, end.ok_or_else(|| config.missing(END, "what ends n-grams"))?);
+    keys.set_u32(key::PLE_IMAGE_TOKEN_ID, config.u32(&[IMAGE])?);
+    keys.set_u32(key::EMBEDDING_LENGTH_PER_LAYER_INPUT, config.u32(&[ROW])?);
     for (key, field) in HASH {
         let numbers = config.json().get(field).and_then(Value::as_array);
         if let Some(numbers) = numbers {
@@ -354,8 +355,8 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
             .patterns([&*format!("{begin}{SHARD}0.weight")])
             .set(LAYERS, vec![layer.checked_add(1)?])
             // A list, which says nothing of the vocabulary.
-            .set(END, vec![count(model, "ple.eos_token_id")?])
+            .set(END, vec![count(model, key::PLE_EOS_TOKEN_ID)?])
             .set(PARTS, 1)
-            .unwritten(ROW, count(model, "embedding_length_per_layer_input")?.into()),
+            .unwritten(ROW, count(model, key::EMBEDDING_LENGTH_PER_LAYER_INPUT)?.into()),
     )
 }

@@ -13,6 +13,7 @@ use crate::blocks::{
 };
 use crate::graph::{Builder, Norm};
 use crate::qwen3next::graph::{full, linear};
+use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder::gated(builder, Pairs::Halves)?;
@@ -67,9 +68,9 @@ fn chosen(
     if block == 0 {
         return Ok(None);
     }
-    let heads = builder.size("attention.indexer.head_count")?;
-    let len = builder.size("attention.indexer.key_length")?;
-    let tokens = builder.size("attention.indexer.top_k")?;
+    let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
+    let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
+    let tokens = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
     let query = builder.product(x, "indexer.q_proj")?;
     let query = builder.norm_parts(query, "indexer.q_norm", attend.norm, heads);
     let query = turned(builder, query, heads, &attend.rotation);
@@ -113,7 +114,11 @@ struct Mixed {
 
 impl Streams {
     fn of(builder: &Builder<'_>, norm: Norm) -> Result<Self, Finding> {
-        Ok(Self { count: stream_count(builder)?, width: builder.size("embedding_length")?, norm })
+        Ok(Self {
+            count: stream_count(builder)?,
+            width: builder.size(key::EMBEDDING_LENGTH)?,
+            norm,
+        })
     }
 
     fn mix(&self, builder: &mut Builder<'_>, x: ValueId, name: &str) -> Result<Mixed, Finding> {
@@ -159,7 +164,7 @@ fn with_ngrams(
     streams: &Streams,
 ) -> Result<ValueId, Finding> {
     let Streams { count, width, norm } = *streams;
-    let tokens = builder.size("ple.ngram_size")?;
+    let tokens = builder.size(key::PLE_NGRAM_SIZE)?;
     let embedded = ngrams(builder, tokens)?;
     let key = builder.product(embedded, "ple_key")?;
     let key = builder.norm_parts(key, "ple_norm_key", norm, count);
@@ -172,7 +177,7 @@ fn with_ngrams(
     let value = builder.product(embedded, "ple_value")?;
     let told = streams.spread(builder, value, weights);
     let normed = builder.norm_parts(told, "ple_norm_conv", norm, count);
-    let kernel = builder.size("ple.conv_kernel")?;
+    let kernel = builder.size(key::PLE_CONV_KERNEL)?;
     let rows = kernel.saturating_sub(1).saturating_mul(tokens);
     let state = builder.state(State::Rows { width: width.saturating_mul(count), rows });
     let weight = builder.weight("ple_conv1d.weight")?;
@@ -186,11 +191,11 @@ fn with_ngrams(
 
 /// Rows of the table of n-grams of up to so many tokens.
 fn ngrams(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Finding> {
-    let multipliers = builder.numbers("ple.layer_multipliers")?;
-    let heads = builder.size("ple.heads_per_ngram")? as usize;
+    let multipliers = builder.numbers(key::PLE_LAYER_MULTIPLIERS)?;
+    let heads = builder.size(key::PLE_HEADS_PER_NGRAM)? as usize;
     let heads = heads.saturating_mul(tokens.saturating_sub(1) as usize);
-    let starts = builder.numbers("ple.head_offsets")?;
-    let counts = builder.numbers("ple.head_vocab_sizes")?;
+    let starts = builder.numbers(key::PLE_HEAD_OFFSETS)?;
+    let counts = builder.numbers(key::PLE_HEAD_VOCAB_SIZES)?;
     let buckets = starts.into_iter().zip(counts).take(heads);
     let buckets: Vec<_> = buckets.map(|(start, count)| Bucket { start, count }).collect();
     if multipliers.len() < tokens as usize || buckets.len() < heads {
@@ -205,7 +210,7 @@ fn ngrams(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Finding> {
         table,
         multipliers: multipliers.into_iter().take(tokens as usize).collect(),
         heads: buckets,
-        end: builder.size("ple.eos_token_id")?,
+        end: builder.size(key::PLE_EOS_TOKEN_ID)?,
         state,
     })))
 }

@@ -5,6 +5,7 @@ use crate::qwen35::schema::RATES;
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 /// What mixes the streams in front of a layer's part, and what spreads the part's output over them.
 const LOW_RANK_STREAMS: &[Item] = &[
@@ -41,41 +42,41 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     note: "Qwen 3.8 Flash: as qwen35moe, with streams of the residual instead of norms, an indexer in layers with `attn_q`, and n-grams in one layer.",
     required: &[
         SIZES,
-        &["attention.head_count"],
+        &[key::ATTENTION_HEAD_COUNT],
         RMS,
         EXPERT_KEYS,
         STATE_SPACE,
         LINEAR_KEYS,
         &[
-            "rope.dimension_sections",
-            "hyper_connection.count",
-            "hyper_connection.low_rank",
-            "attention.indexer.head_count",
-            "attention.indexer.key_length",
-            "attention.indexer.top_k",
+            key::ROPE_DIMENSION_SECTIONS,
+            key::HYPER_CONNECTION_COUNT,
+            key::HYPER_CONNECTION_LOW_RANK,
+            key::ATTENTION_INDEXER_HEAD_COUNT,
+            key::ATTENTION_INDEXER_KEY_LENGTH,
+            key::ATTENTION_INDEXER_TOP_K,
         ],
     ],
     optional: &[
         HEADS,
         ROPE,
         &[
-            "vocab_size",
-            "attention.recurrent_layers",
-            "attention.compress_ratios",
-            "full_attention_interval",
-            "feed_forward_length",
-            "expert_feed_forward_length",
-            "expert_shared_feed_forward_length",
-            "embedding_length_per_layer_input",
-            "ple.layers",
-            "ple.ngram_size",
-            "ple.heads_per_ngram",
-            "ple.conv_kernel",
-            "ple.eos_token_id",
-            "ple.image_token_id",
-            "ple.layer_multipliers",
-            "ple.head_offsets",
-            "ple.head_vocab_sizes",
+            key::VOCAB_SIZE,
+            key::ATTENTION_RECURRENT_LAYERS,
+            key::ATTENTION_COMPRESS_RATIOS,
+            key::FULL_ATTENTION_INTERVAL,
+            key::FEED_FORWARD_LENGTH,
+            key::EXPERT_FEED_FORWARD_LENGTH,
+            key::EXPERT_SHARED_FEED_FORWARD_LENGTH,
+            key::EMBEDDING_LENGTH_PER_LAYER_INPUT,
+            key::PLE_LAYERS,
+            key::PLE_NGRAM_SIZE,
+            key::PLE_HEADS_PER_NGRAM,
+            key::PLE_CONV_KERNEL,
+            key::PLE_EOS_TOKEN_ID,
+            key::PLE_IMAGE_TOKEN_ID,
+            key::PLE_LAYER_MULTIPLIERS,
+            key::PLE_HEAD_OFFSETS,
+            key::PLE_HEAD_VOCAB_SIZES,
         ],
     ],
     tensors: &[

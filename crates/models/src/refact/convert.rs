@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::moe::halves;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("transformer.wte", "token_embd"),
@@ -50,11 +51,11 @@ impl Converter for Refact {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("block_count", "n_layer"),
-            ("context_length", "n_positions"),
-            ("embedding_length", "n_embd"),
-            ("attention.head_count", "n_head"),
-            ("attention.layer_norm_rms_epsilon", "layer_norm_epsilon"),
+            (key::BLOCK_COUNT, "n_layer"),
+            (key::CONTEXT_LENGTH, "n_positions"),
+            (key::EMBEDDING_LENGTH, "n_embd"),
+            (key::ATTENTION_HEAD_COUNT, "n_head"),
+            (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "layer_norm_epsilon"),
         ]
     }
 
@@ -68,13 +69,13 @@ impl Converter for Refact {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("feed_forward_length", inner_width(config)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.head_count_kv", 1u32);
-        keys.set("attention.layer_norm_rms_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, inner_width(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, 1u32);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, moe};
 use crate::dream::convert::{mask, masked};
 use crate::qwen2moe::convert::EXPERT_NAMES;
+use crate::schema::key;
 
 pub(crate) struct Rnd1;
 
@@ -35,8 +36,8 @@ impl Converter for Rnd1 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_u32("expert_feed_forward_length", config.u32(moe::WIDTH)?);
-        keys.set("attention.causal", false);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
+        keys.set(key::ATTENTION_CAUSAL, false);
         mask(config, keys)
     }
 

@@ -13,6 +13,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::schema::key;
 
 /// What versions 4 and 6 have.
 pub(crate) const NAMES: Table = &[
@@ -71,28 +72,28 @@ impl Converter for Rwkv4 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("context_length", "context_length"),
-            ("embedding_length", "hidden_size"),
-            ("embedding_length", "attention_hidden_size"),
-            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-            ("rescale_every_n_layers", "rescale_every"),
+            (key::CONTEXT_LENGTH, "context_length"),
+            (key::EMBEDDING_LENGTH, "hidden_size"),
+            (key::EMBEDDING_LENGTH, "attention_hidden_size"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+            (key::RESCALE_EVERY_N_LAYERS, "rescale_every"),
         ]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = width(config)?;
         let inner = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
-        keys.set("architecture_version", 4u32);
+        keys.set(key::ARCHITECTURE_VERSION, 4u32);
         keys.set(
-            "context_length",
+            key::CONTEXT_LENGTH,
             config.require_u32(&["context_length", "ctx_len"], "the longest context, in tokens")?,
         );
-        keys.set("embedding_length", width);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("feed_forward_length", inner);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, inner);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         if let Some(layers) = config.u32(&["rescale_every"])? {
-            keys.set("rescale_every_n_layers", layers);
+            keys.set(key::RESCALE_EVERY_N_LAYERS, layers);
         }
         keys.file_type();
         Ok(())

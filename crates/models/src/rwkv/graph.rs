@@ -5,15 +5,16 @@ use gguf_graph::{Function, NormKind, Op, State, ValueId, Wkv};
 
 use crate::blocks::{Decoder, finish};
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// RWKV 4: the share of the current token is what the mixes hold.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = norm(builder)?;
-    let width = builder.size("embedding_length")?;
-    let every = builder.hyper.u64("rescale_every_n_layers")?;
+    let width = builder.size(key::EMBEDDING_LENGTH)?;
+    let every = builder.hyper.u64(key::RESCALE_EVERY_N_LAYERS)?;
     let mut x = builder.embedding()?;
     x = builder.norm(x, "token_embd_norm", norm);
-    for layer in 0..builder.hyper.u64("block_count")? {
+    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));
         // Rows are halved every so many layers, and so is what the layers after add: only the
         // epsilon of norms notices.
@@ -37,8 +38,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 /// The norm with its epsilon, which files have in one of two spellings, or not at all.
 pub(crate) fn norm(builder: &Builder<'_>) -> Result<Norm, Finding> {
-    let stated = builder.known("attention.layer_norm_epsilon")?;
-    let stated = stated.or(builder.known("attention.layer_norm_rms_epsilon")?);
+    let stated = builder.known(key::ATTENTION_LAYER_NORM_EPSILON)?;
+    let stated = stated.or(builder.known(key::ATTENTION_LAYER_NORM_RMS_EPSILON)?);
     Ok(Norm { kind: NormKind::Variance, epsilon: stated.unwrap_or(1e-5) })
 }
 

@@ -3,12 +3,16 @@
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key::Absent;
+use crate::schema::key;
+use crate::schema::key_schema::Absent;
 use crate::schema::layers;
 
 /// Epsilon, in one of two spellings; programs go on without.
-pub(crate) const EPSILONS: &[&str] =
-    &["attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon", "token_shift_count"];
+pub(crate) const EPSILONS: &[&str] = &[
+    key::ATTENTION_LAYER_NORM_EPSILON,
+    key::ATTENTION_LAYER_NORM_RMS_EPSILON,
+    key::TOKEN_SHIFT_COUNT,
+];
 
 /// What the programs of the authors take.
 pub(crate) const EPSILON: &[(&str, Absent)] =
@@ -46,8 +50,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     note: "Version 4. llama.cpp neither writes nor runs it: keys as in the \
            specification, tensors named as in rwkv6; time_mix_decay holds what goes into \
            `-exp()`, time_mix_first the bonus of the current token.",
-    required: &[SIZES, &["architecture_version", "feed_forward_length"]],
-    optional: &[EPSILONS, &["rescale_every_n_layers", "vocab_size"]],
+    required: &[SIZES, &[key::ARCHITECTURE_VERSION, key::FEED_FORWARD_LENGTH]],
+    optional: &[EPSILONS, &[key::RESCALE_EVERY_N_LAYERS, key::VOCAB_SIZE]],
     defaults: EPSILON,
     tensors: TENSORS,
     blocks: &[layers(&[

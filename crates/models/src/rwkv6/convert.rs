@@ -12,6 +12,7 @@ use crate::convert::{
     Converter, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
 };
 use crate::rwkv;
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("rwkv.blocks.{}.attention.gate", "blk.{}.time_mix_gate"),
@@ -80,9 +81,9 @@ impl Converter for Rwkv6 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("wkv.head_size", "head_size"),
-            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-            ("rescale_every_n_layers", "rescale_every"),
+            (key::WKV_HEAD_SIZE, "head_size"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+            (key::RESCALE_EVERY_N_LAYERS, "rescale_every"),
         ]
     }
 
@@ -91,19 +92,19 @@ impl Converter for Rwkv6 {
         let is_wide = width == 4096;
         // 3.5 times the width, in multiples of 32.
         let usual = u32::try_from(u64::from(width) * 7 / 64 * 32).unwrap_or(u32::MAX);
-        keys.set("context_length", CONTEXT);
-        keys.set("embedding_length", width);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::CONTEXT_LENGTH, CONTEXT);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         let rescaled = config.require_u32(&["rescale_every"], "every how many layers to halve")?;
-        keys.set("rescale_every_n_layers", rescaled);
-        keys.set("wkv.head_size", config.require_u32(&["head_size"], "the width of a head")?);
-        keys.set("time_mix_extra_dim", if is_wide { 64u32 } else { 32 });
-        keys.set("time_decay_extra_dim", if is_wide { 128u32 } else { 64 });
-        keys.set("feed_forward_length", config.u32(&["intermediate_size"])?.unwrap_or(usual));
+        keys.set(key::RESCALE_EVERY_N_LAYERS, rescaled);
+        keys.set(key::WKV_HEAD_SIZE, config.require_u32(&["head_size"], "the width of a head")?);
+        keys.set(key::TIME_MIX_EXTRA_DIM, if is_wide { 64u32 } else { 32 });
+        keys.set(key::TIME_DECAY_EXTRA_DIM, if is_wide { 128u32 } else { 64 });
+        keys.set(key::FEED_FORWARD_LENGTH, config.u32(&["intermediate_size"])?.unwrap_or(usual));
         keys.file_type();
         // Programs ask for it and do not use it.
-        keys.set("attention.head_count", 0u32);
+        keys.set(key::ATTENTION_HEAD_COUNT, 0u32);
         Ok(())
     }
 
@@ -135,7 +136,7 @@ impl Converter for Rwkv6 {
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
         let exported = exported.patterns(CHANNEL_MIX.map(|(name, _)| name));
-        Some(with_time_mix(exported, TIME_MIX).without(&["attention.head_count"]))
+        Some(with_time_mix(exported, TIME_MIX).without(&[key::ATTENTION_HEAD_COUNT]))
     }
 }
 

@@ -6,15 +6,16 @@ use gguf_graph::{Function, NormKind, Op, State, ValueId, Wkv};
 use crate::blocks::{Decoder, finish};
 use crate::graph::{Builder, Norm};
 use crate::rwkv::graph::{channel_mix, mixed_current, norm, shifted};
+use crate::schema::key;
 
 /// RWKV 6: how much of the token before is mixed in depends on the tokens. The mixes hold its share.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = norm(builder)?;
     let sizes = Sizes::of(builder)?;
-    let every = builder.hyper.u64("rescale_every_n_layers")?;
+    let every = builder.hyper.u64(key::RESCALE_EVERY_N_LAYERS)?;
     let mut x = builder.embedding()?;
     x = builder.norm(x, "token_embd_norm", norm);
-    for layer in 0..builder.hyper.u64("block_count")? {
+    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
         let mixed = time_mix6(builder, normed, sizes)?;
@@ -43,7 +44,8 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
-        let (width, head_len) = (builder.size("embedding_length")?, builder.size("wkv.head_size")?);
+        let (width, head_len) =
+            (builder.size(key::EMBEDDING_LENGTH)?, builder.size(key::WKV_HEAD_SIZE)?);
         Ok(Self { width, head_len })
     }
 

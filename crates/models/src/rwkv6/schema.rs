@@ -4,6 +4,7 @@ use crate::rwkv::schema::{CHANNEL_GATE, CHANNEL_MIX, EPSILON, EPSILONS, NORMS, T
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) const TIME_MIX_NORM: &[Item] =
@@ -13,9 +14,17 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "rwkv6",
     required: &[
         SIZES,
-        &["feed_forward_length", "wkv.head_size", "time_mix_extra_dim", "time_decay_extra_dim"],
+        &[
+            key::FEED_FORWARD_LENGTH,
+            key::WKV_HEAD_SIZE,
+            key::TIME_MIX_EXTRA_DIM,
+            key::TIME_DECAY_EXTRA_DIM,
+        ],
     ],
-    optional: &[EPSILONS, &["attention.head_count", "rescale_every_n_layers", "vocab_size"]],
+    optional: &[
+        EPSILONS,
+        &[key::ATTENTION_HEAD_COUNT, key::RESCALE_EVERY_N_LAYERS, key::VOCAB_SIZE],
+    ],
     defaults: EPSILON,
     tensors: TENSORS,
     blocks: &[layers(&[

@@ -13,6 +13,7 @@ use crate::convert::{
     Converter, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
 };
 use crate::rwkv6::convert::{CONTEXT, time_mix, with_time_mix};
+use crate::schema::key;
 
 /// What stands for the attention of Qwen 2, under its names.
 const NAMES_OF_QWEN: Table = &[
@@ -57,8 +58,8 @@ impl Converter for Rwkv6Qwen2 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("time_mix_extra_dim", "lora_rank_tokenshift"),
-            ("time_decay_extra_dim", "lora_rank_decay"),
+            (key::TIME_MIX_EXTRA_DIM, "lora_rank_tokenshift"),
+            (key::TIME_DECAY_EXTRA_DIM, "lora_rank_decay"),
         ]
     }
 
@@ -68,18 +69,18 @@ impl Converter for Rwkv6Qwen2 {
         let [mix, decay] = ranks_of_qwen(config)?;
         let epsilon =
             config.require_f32(&["rms_norm_eps"], "what the norms add before they divide")?;
-        keys.set("context_length", CONTEXT);
-        keys.set("embedding_length", width);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("wkv.head_size", width / heads);
-        keys.set("time_mix_extra_dim", mix);
-        keys.set("time_decay_extra_dim", decay);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
+        keys.set(key::CONTEXT_LENGTH, CONTEXT);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::WKV_HEAD_SIZE, width / heads);
+        keys.set(key::TIME_MIX_EXTRA_DIM, mix);
+        keys.set(key::TIME_DECAY_EXTRA_DIM, decay);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
         keys.file_type();
-        keys.set("attention.layer_norm_rms_epsilon", epsilon);
-        keys.set("token_shift_count", 1u32);
-        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
-        keys.set("attention.head_count", 0u32);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
+        keys.set(key::TOKEN_SHIFT_COUNT, 1u32);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, 0u32);
         Ok(())
     }
 
@@ -110,9 +111,10 @@ impl Converter for Rwkv6Qwen2 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let heads = count(model, "embedding_length")?.checked_div(count(model, "wkv.head_size")?);
+        let heads =
+            count(model, key::EMBEDDING_LENGTH)?.checked_div(count(model, key::WKV_HEAD_SIZE)?);
         let exported = with_time_mix(exported, TIME_MIX_OF_QWEN);
-        Some(exported.without(&["attention.head_count"]).set_some("num_attention_heads", heads))
+        Some(exported.without(&[key::ATTENTION_HEAD_COUNT]).set_some("num_attention_heads", heads))
     }
 }
 

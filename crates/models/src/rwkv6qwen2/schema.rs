@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) const QWEN_NETWORK: &[Item] = &[All(FFN_NORM), All(GATED_FFN)];
@@ -13,9 +14,14 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         RMS,
-        &["feed_forward_length", "wkv.head_size", "time_mix_extra_dim", "time_decay_extra_dim"],
+        &[
+            key::FEED_FORWARD_LENGTH,
+            key::WKV_HEAD_SIZE,
+            key::TIME_MIX_EXTRA_DIM,
+            key::TIME_DECAY_EXTRA_DIM,
+        ],
     ],
-    optional: &[&["attention.head_count", "attention.head_count_kv", "token_shift_count"]],
+    optional: &[&[key::ATTENTION_HEAD_COUNT, key::ATTENTION_HEAD_COUNT_KV, key::TOKEN_SHIFT_COUNT]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

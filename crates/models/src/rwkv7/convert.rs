@@ -12,6 +12,7 @@ use crate::convert::{
     Converter, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams, tensor_names,
 };
 use crate::rwkv6::convert::CONTEXT;
+use crate::schema::key;
 
 /// As `fla` names them; the later of two for one tensor are those of others.
 const NAMES: Table = &[
@@ -76,12 +77,12 @@ impl Converter for Rwkv7 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("wkv.head_size", "head_dim"),
-            ("attention.layer_norm_epsilon", "norm_eps"),
-            ("attention.decay_lora_rank", "decay_low_rank_dim"),
-            ("attention.iclr_lora_rank", "a_low_rank_dim"),
-            ("attention.value_residual_mix_lora_rank", "v_low_rank_dim"),
-            ("attention.gate_lora_rank", "gate_low_rank_dim"),
+            (key::WKV_HEAD_SIZE, "head_dim"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "norm_eps"),
+            (key::ATTENTION_DECAY_LORA_RANK, "decay_low_rank_dim"),
+            (key::ATTENTION_ICLR_LORA_RANK, "a_low_rank_dim"),
+            (key::ATTENTION_VALUE_RESIDUAL_MIX_LORA_RANK, "v_low_rank_dim"),
+            (key::ATTENTION_GATE_LORA_RANK, "gate_low_rank_dim"),
         ]
     }
 
@@ -99,11 +100,11 @@ impl Converter for Rwkv7 {
             let usual = usual.round_ties_even().max(1.0) * 32.0;
             Ok::<_, Error>(config.u32(fields)?.unwrap_or(usual as u32))
         };
-        keys.set("context_length", CONTEXT);
-        keys.set("embedding_length", width);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.layer_norm_epsilon", epsilon);
-        keys.set("wkv.head_size", head);
+        keys.set(key::CONTEXT_LENGTH, CONTEXT);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
+        keys.set(key::WKV_HEAD_SIZE, head);
         for (key, fields, exponent, factor) in [
             ("decay_lora_rank", ["lora_rank_decay", "decay_low_rank_dim"], 0.5, 1.8),
             ("iclr_lora_rank", ["lora_rank_iclr", "a_low_rank_dim"], 0.5, 1.8),
@@ -117,10 +118,10 @@ impl Converter for Rwkv7 {
         ] {
             keys.set(&format!("attention.{key}"), rank(&fields, exponent, factor)?);
         }
-        keys.set("feed_forward_length", inner);
+        keys.set(key::FEED_FORWARD_LENGTH, inner);
         keys.file_type();
         // Programs ask for it and do not use it.
-        keys.set("attention.head_count", 0u32);
+        keys.set(key::ATTENTION_HEAD_COUNT, 0u32);
         Ok(())
     }
 
@@ -144,7 +145,7 @@ impl Converter for Rwkv7 {
         let factors = FACTORS.iter().map(|part| format!("model.layers.{{}}.attn.{part}"));
         let names: Vec<String> = ranked.chain(mixed).chain(factors).collect();
         let exported = exported.patterns(names.iter().map(String::as_str));
-        Some(exported.patterns([CHANNEL_MIX]).without(&["attention.head_count"]))
+        Some(exported.patterns([CHANNEL_MIX]).without(&[key::ATTENTION_HEAD_COUNT]))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::blocks::{Decoder, finish};
 use crate::graph::Builder;
 use crate::rwkv::graph::{channel_mix, norm, shifted};
 use crate::rwkv6::graph::{Sizes, head_norm, low_rank, mixed_before, plus, subtracted};
+use crate::schema::key;
 
 /// RWKV 7: states forget what is told by the tokens, and layers look at the values of the first.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -15,7 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut first = None;
     let mut x = builder.embedding()?;
     x = builder.norm(x, "token_embd_norm", norm);
-    for layer in 0..builder.hyper.u64("block_count")? {
+    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
         let mixed = time_mix7(builder, normed, sizes, &mut first)?;

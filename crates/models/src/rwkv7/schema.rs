@@ -5,6 +5,7 @@ use crate::rwkv6::schema::TIME_MIX_NORM;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const RWKV7_LAYER: &[Item] = &[
     All(NORMS),
@@ -33,15 +34,15 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         &[
-            "feed_forward_length",
-            "wkv.head_size",
-            "attention.decay_lora_rank",
-            "attention.iclr_lora_rank",
-            "attention.value_residual_mix_lora_rank",
-            "attention.gate_lora_rank",
+            key::FEED_FORWARD_LENGTH,
+            key::WKV_HEAD_SIZE,
+            key::ATTENTION_DECAY_LORA_RANK,
+            key::ATTENTION_ICLR_LORA_RANK,
+            key::ATTENTION_VALUE_RESIDUAL_MIX_LORA_RANK,
+            key::ATTENTION_GATE_LORA_RANK,
         ],
     ],
-    optional: &[EPSILONS, &["attention.head_count", "vocab_size"]],
+    optional: &[EPSILONS, &[key::ATTENTION_HEAD_COUNT, key::VOCAB_SIZE]],
     defaults: EPSILON,
     tensors: TENSORS,
     blocks: &[

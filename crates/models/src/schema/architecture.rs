@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::schema::expression::{Scope, dimensions, evaluate};
-use crate::schema::key::Absent;
+use crate::schema::key_schema::Absent;
 use gguf::Metadata;
 
 /// The tables of one architecture.

@@ -3,41 +3,45 @@
 use crate::schema::architecture::Item::{
     self, All, Maybe, OneOf, Optional, Required, Unless, When,
 };
+use crate::schema::key;
 
 /// Keys of every language model.
-pub(crate) const SIZES: &[&str] = &["context_length", "embedding_length", "block_count"];
+pub(crate) const SIZES: &[&str] = &[key::CONTEXT_LENGTH, key::EMBEDDING_LENGTH, key::BLOCK_COUNT];
 /// Keys of a transformer.
-pub(crate) const TRANSFORMER: &[&str] = &["feed_forward_length", "attention.head_count"];
+pub(crate) const TRANSFORMER: &[&str] = &[key::FEED_FORWARD_LENGTH, key::ATTENTION_HEAD_COUNT];
 /// Key of root mean square norms.
-pub(crate) const RMS: &[&str] = &["attention.layer_norm_rms_epsilon"];
+pub(crate) const RMS: &[&str] = &[key::ATTENTION_LAYER_NORM_RMS_EPSILON];
 /// Key of norms with mean.
-pub(crate) const NORM: &[&str] = &["attention.layer_norm_epsilon"];
+pub(crate) const NORM: &[&str] = &[key::ATTENTION_LAYER_NORM_EPSILON];
 /// Keys of experts.
-pub(crate) const EXPERT_KEYS: &[&str] = &["expert_count", "expert_used_count"];
+pub(crate) const EXPERT_KEYS: &[&str] = &[key::EXPERT_COUNT, key::EXPERT_USED_COUNT];
 /// Optional keys of attention.
 pub(crate) const HEADS: &[&str] =
-    &["attention.head_count_kv", "attention.key_length", "attention.value_length"];
+    &[key::ATTENTION_HEAD_COUNT_KV, key::ATTENTION_KEY_LENGTH, key::ATTENTION_VALUE_LENGTH];
 /// Optional keys of rotary embedding.
 pub(crate) const ROPE: &[&str] = &[
-    "rope.dimension_count",
-    "rope.freq_base",
-    "rope.scaling.type",
-    "rope.scaling.factor",
-    "rope.scaling.original_context_length",
-    "rope.scaling.finetuned",
-    "rope.scaling.attn_factor",
-    "rope.scaling.yarn_log_multiplier",
-    "rope.scaling.yarn_ext_factor",
-    "rope.scaling.yarn_attn_factor",
-    "rope.scaling.yarn_beta_fast",
-    "rope.scaling.yarn_beta_slow",
+    key::ROPE_DIMENSION_COUNT,
+    key::ROPE_FREQ_BASE,
+    key::ROPE_SCALING_TYPE,
+    key::ROPE_SCALING_FACTOR,
+    key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH,
+    key::ROPE_SCALING_FINETUNED,
+    key::ROPE_SCALING_ATTN_FACTOR,
+    key::ROPE_SCALING_YARN_LOG_MULTIPLIER,
+    key::ROPE_SCALING_YARN_EXT_FACTOR,
+    key::ROPE_SCALING_YARN_ATTN_FACTOR,
+    key::ROPE_SCALING_YARN_BETA_FAST,
+    key::ROPE_SCALING_YARN_BETA_SLOW,
 ];
 /// Optional keys of sliding windows.
-pub(crate) const WINDOW: &[&str] =
-    &["attention.sliding_window", "attention.sliding_window_pattern", "rope.freq_base_swa"];
+pub(crate) const WINDOW: &[&str] = &[
+    key::ATTENTION_SLIDING_WINDOW,
+    key::ATTENTION_SLIDING_WINDOW_PATTERN,
+    key::ROPE_FREQ_BASE_SWA,
+];
 /// Keys of state spaces.
 pub(crate) const STATE_SPACE: &[&str] =
-    &["ssm.conv_kernel", "ssm.inner_size", "ssm.state_size", "ssm.time_step_rank"];
+    &[key::SSM_CONV_KERNEL, key::SSM_INNER_SIZE, key::SSM_STATE_SIZE, key::SSM_TIME_STEP_RANK];
 
 /// Token embedding.
 pub(crate) const EMBEDDING: &[Item] = &[Required("token_embd.weight", "n_embd, n_vocab")];
@@ -164,14 +168,14 @@ pub(crate) const ROUTED_EXPERTS: &[Item] = &[
 ];
 /// Optional keys of such experts.
 pub(crate) const ROUTED_KEYS: &[&str] = &[
-    "leading_dense_block_count",
-    "expert_shared_count",
-    "expert_feed_forward_length",
-    "expert_weights_scale",
-    "expert_weights_norm",
-    "expert_gating_func",
-    "expert_group_count",
-    "expert_group_used_count",
+    key::LEADING_DENSE_BLOCK_COUNT,
+    key::EXPERT_SHARED_COUNT,
+    key::EXPERT_FEED_FORWARD_LENGTH,
+    key::EXPERT_WEIGHTS_SCALE,
+    key::EXPERT_WEIGHTS_NORM,
+    key::EXPERT_GATING_FUNC,
+    key::EXPERT_GROUP_COUNT,
+    key::EXPERT_GROUP_USED_COUNT,
 ];
 
 /// A layer as in llama.

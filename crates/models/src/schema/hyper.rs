@@ -1,7 +1,7 @@
 //! Hyper-parameters of one model: typed by the table of keys, with what holds where one is absent.
 
 use crate::schema::expression::{Scope, evaluate};
-use crate::schema::key::{Absent, Arity, KeySchema};
+use crate::schema::key_schema::{Absent, Arity, KeySchema};
 use crate::schema::{self, Architecture};
 use gguf::Finding;
 use gguf::Metadata;

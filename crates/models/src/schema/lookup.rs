@@ -1,6 +1,6 @@
 //! Standard keys by name.
 
-use crate::schema::key::KeySchema;
+use crate::schema::key_schema::KeySchema;
 use crate::schema::keys::SECTIONS;
 use gguf::spelling::distance;
 

@@ -16,7 +16,7 @@ mod document;
 pub(crate) mod expression;
 pub(crate) mod groups;
 mod hyper;
-pub(crate) mod key;
+pub(crate) mod key_schema;
 mod keys;
 mod lookup;
 pub mod projector;
@@ -27,7 +27,7 @@ pub use architecture::{Architecture, Block, Expected, Item, Need};
 pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
 pub use hyper::Hyper;
-pub use key::{Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema};
+pub use key_schema::{Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema};
 pub use keys::SECTIONS;
 pub use lookup::{key, nearest_key};
 pub use symbols::{SYMBOLS, Source, Symbol};
@@ -45,4 +45,17 @@ pub fn architecture(name: &str) -> Option<&'static Architecture> {
 /// Block of the usual layers: `blk.0.` and so on, `block_count` of them.
 pub(crate) const fn layers(items: &'static [Item]) -> Block {
     Block { prefix: "blk.", from: "0", to: "n_layer", items }
+}
+
+/// Names of the standard keys; those of an architecture go without its prefix.
+///
+/// ```
+/// assert_eq!(gguf_models::schema::key::EXPERT_COUNT, "expert_count");
+/// ```
+pub mod key {
+    pub use super::keys::clip::*;
+    pub use super::keys::general::*;
+    pub use super::keys::model::*;
+    pub use super::keys::side::*;
+    pub use super::keys::tokenizer::*;
 }

@@ -1,6 +1,6 @@
 //! The symbols that shapes are written in, and where their values come from.
 
-use crate::schema::key::Absent;
+use crate::schema::key_schema::Absent;
 
 /// A name for a size.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+use crate::schema::key;
 
 const NAMES: Table = &[("model.layers.{}.block_sparse_moe.primary_router", "blk.{}.ffn_gate_inp")];
 
@@ -53,10 +54,10 @@ impl Converter for Smallthinker {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "moe_num_primary_experts"),
-            ("expert_used_count", "moe_num_active_primary_experts"),
-            ("expert_feed_forward_length", "moe_ffn_hidden_size"),
-            ("attention.sliding_window", "sliding_window_size"),
+            (key::EXPERT_COUNT, "moe_num_primary_experts"),
+            (key::EXPERT_USED_COUNT, "moe_num_active_primary_experts"),
+            (key::EXPERT_FEED_FORWARD_LENGTH, "moe_ffn_hidden_size"),
+            (key::ATTENTION_SLIDING_WINDOW, "sliding_window_size"),
         ]
     }
 
@@ -68,16 +69,16 @@ impl Converter for Smallthinker {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = config.require_u32(WIDTH, "the feed-forward width of an expert")?;
         keys.stated(config)?;
-        keys.set_u32("expert_count", config.u32(COUNT)?);
-        keys.set_u32("expert_used_count", config.u32(&["moe_num_active_primary_experts"])?);
-        keys.set("expert_feed_forward_length", width);
-        keys.set("feed_forward_length", width);
+        keys.set_u32(key::EXPERT_COUNT, config.u32(COUNT)?);
+        keys.set_u32(key::EXPERT_USED_COUNT, config.u32(&["moe_num_active_primary_experts"])?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
+        keys.set(key::FEED_FORWARD_LENGTH, width);
         let is_softmax = config.bool("moe_primary_router_apply_softmax")? == Some(true);
-        keys.set("expert_gating_func", if is_softmax { SOFTMAX } else { SIGMOID });
+        keys.set(key::EXPERT_GATING_FUNC, if is_softmax { SOFTMAX } else { SIGMOID });
         let layout = config.find(&[LAYOUT]).and_then(|(_, layers)| layers.as_array());
         let has_window = layout.is_some_and(|layers| layers.iter().any(|layer| *layer != 0));
         let window = config.u32(&["sliding_window_size"])?;
-        keys.set_u32("attention.sliding_window", window.filter(|&len| has_window && len > 0));
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, window.filter(|&len| has_window && len > 0));
         Ok(())
     }
 
@@ -86,15 +87,15 @@ impl Converter for Smallthinker {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let is_softmax = export::count(model, "expert_gating_func") == Some(SOFTMAX.into());
-        let blocks = export::count(model, "block_count")?.min(1 << 16);
+        let is_softmax = export::count(model, key::EXPERT_GATING_FUNC) == Some(SOFTMAX.into());
+        let blocks = export::count(model, key::BLOCK_COUNT)?.min(1 << 16);
         // As programs know it: of four layers the first sees all.
-        let windowed = export::count(model, "attention.sliding_window").is_some();
+        let windowed = export::count(model, key::ATTENTION_SLIDING_WINDOW).is_some();
         let layout =
             (0..blocks).map(|layer| u64::from(windowed && layer % 4 != 0)).map(Value::from);
         let exported = exported
             .patterns(EXPERTS.map(|(name, _)| name))
-            .without(&["feed_forward_length"])
+            .without(&[key::FEED_FORWARD_LENGTH])
             .set("moe_primary_router_apply_softmax", is_softmax)
             .set(LAYOUT, layout.collect::<Vec<_>>());
         Some(exported)

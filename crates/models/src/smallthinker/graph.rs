@@ -5,6 +5,7 @@ use gguf_graph::{Function, GateFunction, Pairs, ValueId};
 
 use crate::blocks::{Decoder, Windows, attend, decoder, normed, scored_experts};
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// SmallThinker. Of four layers the first sees all, and does not rotate, where there are windows.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -13,8 +14,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         layer: before_attention,
         ..Decoder::gated(builder, Pairs::Halves)?
     };
-    let has_window = builder.hyper.stated("attention.sliding_window").is_some();
-    if has_window && builder.size("attention.sliding_window")? > 0 {
+    let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
+    if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
         family.rotation = None;
     }
     family.routing.function = GateFunction::Plain(Function::Relu);

@@ -4,13 +4,14 @@ use crate::mellum;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "smallthinker",
     note: "Of four layers the first sees all and does not rotate, if there is a window.",
     required: mellum::schema::SCHEMA.required,
-    optional: &[HEADS, ROPE, WINDOW, &["expert_feed_forward_length", "expert_gating_func"]],
+    optional: &[HEADS, ROPE, WINDOW, &[key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_GATING_FUNC]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(EXPERTS)])],
     ..Architecture::DEFAULT

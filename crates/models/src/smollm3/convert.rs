@@ -7,6 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Exported, VocabularyKind, hparams, sliding_window};
+use crate::schema::key;
 
 pub(crate) struct Smollm3;
 
@@ -42,8 +43,8 @@ impl Converter for Smollm3 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.decoder(config, hparams::stated_head_dim(config)?)?;
-        keys.set("vocab_size", config.require_u32(&["vocab_size"], "the number of tokens")?);
-        keys.set("rope.dimension_count", hparams::head_dim(config)?);
+        keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         rotates_as_programs_do(config)?;
         // Those that do not rotate.
         sliding_window::qwen(keys, config, |layer, _| layer % 4 == 3)

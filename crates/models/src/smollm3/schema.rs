@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "smollm3",
     note: "Of four layers the last does not rotate.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, &["vocab_size"]],
+    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
     ..Architecture::DEFAULT

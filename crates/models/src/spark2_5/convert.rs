@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, export, hparams, sliding_window};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.q_k_v_proj", "blk.{}.attn_qkv"),
@@ -54,9 +55,9 @@ impl Converter for Spark25 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
-        keys.set_u32("attention.sliding_window", config.u32(&["sliding_window"])?);
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
         let layers = sliding_window::layers(config, 0)?;
-        keys.set("attention.sliding_window_pattern", Array::from(&layers[..]));
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&layers[..]));
         let head_dim = f64::from(hparams::head_dim(config)?);
         for (kind, end) in KINDS {
             let share = config.part(PARAMETERS).part(kind).f64(&["partial_rotary_factor"])?;

@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::captures;
 use crate::convert::{Converter, ExpertSlot, Exported, Mapping, export, hparams};
+use crate::schema::key;
 
 /// The norms of single heads, which only the larger models have: foreign name of one, our name of
 /// all.
@@ -42,8 +43,8 @@ impl Converter for Stablelm {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("attention.layer_norm_epsilon", "layer_norm_eps"),
-            ("use_parallel_residual", "use_parallel_residual"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+            (key::USE_PARALLEL_RESIDUAL, "use_parallel_residual"),
         ]
     }
 
@@ -52,17 +53,17 @@ impl Converter for Stablelm {
         // The class in `transformers` has one residual after the other where nothing is said; the
         // models' own class, from before, has them in parallel.
         let parallel = config.class()? != CLASS;
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("feed_forward_length", hparams::feed_forward(config)?);
-        keys.set("rope.dimension_count", hparams::rotated_dims(config, head_dim, 0.25)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.head_count_kv", hparams::head_count_kv(config)?);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, 0.25)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
         let parallel = config.bool("use_parallel_residual")?.unwrap_or(parallel);
-        keys.set("use_parallel_residual", parallel);
+        keys.set(key::USE_PARALLEL_RESIDUAL, parallel);
         let epsilon = config.f32(&["layer_norm_eps", "norm_eps"])?.unwrap_or(1e-5);
-        keys.set("attention.layer_norm_epsilon", epsilon);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
         keys.file_type();
         keys.unusual_rope(config)
     }

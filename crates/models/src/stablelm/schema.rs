@@ -3,13 +3,14 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Maybe};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "stablelm",
     note: "The 12B model has norms of queries and keys, and none before feed-forward.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE, &["use_parallel_residual"]],
+    optional: &[HEADS, ROPE, &[key::USE_PARALLEL_RESIDUAL]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),

@@ -9,6 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, export, hparams};
 use crate::gpt2;
+use crate::schema::key;
 
 pub(crate) struct Starcoder;
 
@@ -44,13 +45,13 @@ impl Converter for Starcoder {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
         let heads = hparams::head_count(config)?;
-        keys.set("context_length", config.require_u32(&["n_positions"], "the longest context")?);
-        keys.set("embedding_length", width);
-        keys.set("feed_forward_length", hparams::inner_width(config, width)?);
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("attention.head_count", heads);
-        keys.set("attention.head_count_kv", if is_multi_query(config)? { 1 } else { heads });
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::CONTEXT_LENGTH, config.require_u32(&["n_positions"], "the longest context")?);
+        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, heads);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, if is_multi_query(config)? { 1 } else { heads });
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
         Ok(())
     }

@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, export, sliding_window};
+use crate::schema::key;
 
 /// Where it differs from llama.
 const NAMES: Table = &[
@@ -38,7 +39,7 @@ impl Converter for Starcoder2 {
     }
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[("attention.layer_norm_epsilon", "norm_epsilon")]
+        &[(key::ATTENTION_LAYER_NORM_EPSILON, "norm_epsilon")]
     }
 
     fn required_flags(&self) -> &'static [(&'static str, bool)] {

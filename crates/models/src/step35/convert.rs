@@ -11,6 +11,7 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of};
 use crate::convert::{Converter, Exported, ExtraTensors, Mapping, export, hparams, moe, mtp};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.g_proj", "blk.{}.attn_gate"),
@@ -72,13 +73,13 @@ impl Converter for Step35 {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("expert_count", "moe_num_experts"),
-            ("expert_used_count", "moe_top_k"),
-            ("expert_shared_feed_forward_length", "share_expert_dim"),
-            ("expert_weights_scale", "moe_router_scaling_factor"),
-            ("expert_weights_norm", "norm_expert_weight"),
-            ("moe_every_n_layers", "moe_every_n_layer"),
-            ("nextn_predict_layers", mtp::COUNT),
+            (key::EXPERT_COUNT, "moe_num_experts"),
+            (key::EXPERT_USED_COUNT, "moe_top_k"),
+            (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "share_expert_dim"),
+            (key::EXPERT_WEIGHTS_SCALE, "moe_router_scaling_factor"),
+            (key::EXPERT_WEIGHTS_NORM, "norm_expert_weight"),
+            (key::MOE_EVERY_N_LAYERS, "moe_every_n_layer"),
+            (key::NEXTN_PREDICT_LAYERS, mtp::COUNT),
         ]
     }
 
@@ -101,7 +102,7 @@ impl Converter for Step35 {
         let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
         let blocks = hparams::block_count(config)?.saturating_add(further);
         hparams::possible(config, "layers", blocks)?;
-        keys.set("block_count", blocks);
+        keys.set(key::BLOCK_COUNT, blocks);
         let kinds = config.find(&[KINDS]).and_then(|(_, kinds)| kinds.as_array());
         let kind = |layer: u32| kinds.and_then(|kinds| kinds.get(layer as usize));
         let windowed: Vec<bool> =
@@ -119,21 +120,21 @@ impl Converter for Step35 {
             keys.set(key, Array::from(&heads[..]));
         }
         let window = config.require_u32(&["sliding_window"], "the length of the window")?;
-        keys.set("attention.sliding_window", window);
-        keys.set("attention.sliding_window_pattern", Array::from(&windowed[..]));
-        keys.set("attention.value_length", hparams::head_dim(config)?);
+        keys.set(key::ATTENTION_SLIDING_WINDOW, window);
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&windowed[..]));
+        keys.set(key::ATTENTION_VALUE_LENGTH, hparams::head_dim(config)?);
         let require = |field: &str| config.require_u32(&[field], "a size of the experts");
-        keys.set("expert_count", require("moe_num_experts")?);
-        keys.set("expert_used_count", require("moe_top_k")?);
-        keys.set("expert_feed_forward_length", require("moe_intermediate_size")?);
-        keys.set("expert_shared_feed_forward_length", require("share_expert_dim")?);
-        keys.set_f32("expert_weights_scale", config.f32(&["moe_router_scaling_factor"])?);
+        keys.set(key::EXPERT_COUNT, require("moe_num_experts")?);
+        keys.set(key::EXPERT_USED_COUNT, require("moe_top_k")?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, require("moe_intermediate_size")?);
+        keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, require("share_expert_dim")?);
+        keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["moe_router_scaling_factor"])?);
         if let Some(norm) = config.bool("norm_expert_weight")? {
-            keys.set("expert_weights_norm", norm);
+            keys.set(key::EXPERT_WEIGHTS_NORM, norm);
         }
-        keys.set("leading_dense_block_count", first_with_experts(config));
-        keys.set("moe_every_n_layers", config.u32(&["moe_every_n_layer"])?.unwrap_or(1));
-        keys.set_f32("attention.layer_norm_rms_epsilon", config.f32(&["rms_norm_eps"])?);
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, first_with_experts(config));
+        keys.set(key::MOE_EVERY_N_LAYERS, config.u32(&["moe_every_n_layer"])?.unwrap_or(1));
+        keys.set_f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON, config.f32(&["rms_norm_eps"])?);
         for (key, field) in LIMITS {
             let Some(limits) = config.find(&[field]).and_then(|(_, limits)| limits.as_array())
             else {
@@ -144,7 +145,7 @@ impl Converter for Step35 {
             limits.resize(blocks as usize, 0.0);
             keys.set(key, Array::from(&limits[..]));
         }
-        keys.set_u32("nextn_predict_layers", Some(further).filter(|&further| further > 0));
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, Some(further).filter(|&further| further > 0));
         Ok(())
     }
 
@@ -179,8 +180,8 @@ impl Converter for Step35 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let further = count(model, "nextn_predict_layers").unwrap_or(0);
-        let all = count(model, "block_count")?.min(1 << 16);
+        let further = count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
+        let all = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let blocks = all.checked_sub(further)?;
         let flags = model.metadata().array("step35.attention.sliding_window_pattern")?;
         let windowed: Vec<bool> = flags.iter().map(|flag| flag.to_bool() == Some(true)).collect();
@@ -190,17 +191,17 @@ impl Converter for Step35 {
         };
         let kind = |is: &bool| if *is { WINDOWED } else { "full_attention" };
         let share = |is: &bool| if *is { 1.0 } else { SHARE };
-        let dense = count(model, "leading_dense_block_count").unwrap_or(0);
+        let dense = count(model, key::LEADING_DENSE_BLOCK_COUNT).unwrap_or(0);
         let with_experts: Vec<String> = (dense..blocks).map(|layer| layer.to_string()).collect();
         let of = |of_window: bool| {
             ["attention.head_count", "attention.head_count_kv"].map(|key| heads(key, of_window))
         };
         let (usual, others) = (of(false), of(true));
-        let base = export::number(model, "rope.freq_base");
-        let of_window = export::number(model, "rope.freq_base_swa");
+        let base = export::number(model, key::ROPE_FREQ_BASE);
+        let of_window = export::number(model, key::ROPE_FREQ_BASE_SWA);
         let mut exported = exported
             .first([ROUTER_BIAS])
-            .without(&["block_count", "attention.head_count", "attention.head_count_kv"])
+            .without(&[key::BLOCK_COUNT, key::ATTENTION_HEAD_COUNT, key::ATTENTION_HEAD_COUNT_KV])
             .set("num_hidden_layers", blocks)
             .set(KINDS, windowed.iter().map(kind).collect::<Vec<_>>())
             .set(SHARES, windowed.iter().map(share).collect::<Vec<_>>())
@@ -213,7 +214,7 @@ impl Converter for Step35 {
             exported = exported.set(OTHERS, others);
         }
         if let Some(bases) = base.zip(of_window) {
-            exported = exported.without(&["rope.freq_base"]).set(BASE, vec![bases.0, bases.1]);
+            exported = exported.without(&[key::ROPE_FREQ_BASE]).set(BASE, vec![bases.0, bases.1]);
         }
         for (key, field) in LIMITS {
             let limits = model.metadata().array(&format!("step35.{key}"));

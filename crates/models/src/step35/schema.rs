@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const SHARED_EXPERT: &[Item] = &[
     Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
@@ -26,18 +27,18 @@ const STEP_ATTENTION: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "step35",
     note: "Of a head all rotates in layers with a window, half of it in the others.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &["attention.sliding_window"]],
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::ATTENTION_SLIDING_WINDOW]],
     optional: &[
         HEADS,
         ROPE,
         WINDOW,
         ROUTED_KEYS,
         &[
-            "expert_shared_feed_forward_length",
-            "moe_every_n_layers",
-            "swiglu_clamp_exp",
-            "swiglu_clamp_shexp",
-            "nextn_predict_layers",
+            key::EXPERT_SHARED_FEED_FORWARD_LENGTH,
+            key::MOE_EVERY_N_LAYERS,
+            key::SWIGLU_CLAMP_EXP,
+            key::SWIGLU_CLAMP_SHEXP,
+            key::NEXTN_PREDICT_LAYERS,
         ],
     ],
     tensors: &[

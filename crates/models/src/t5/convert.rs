@@ -7,6 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::schema::key;
 
 pub(crate) const ENCODER: Table = &[
     ("encoder.final_layer_norm", "enc.output_norm"),
@@ -50,16 +51,16 @@ const DECODER: Table = &[
 
 /// What configurations call the hyper-parameters.
 pub(crate) const FIELDS: &[(&str, &str)] = &[
-    ("context_length", "n_positions"),
-    ("embedding_length", "d_model"),
-    ("feed_forward_length", "d_ff"),
-    ("block_count", "num_layers"),
-    ("decoder_block_count", "num_decoder_layers"),
-    ("attention.head_count", "num_heads"),
-    ("attention.key_length", "d_kv"),
-    ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-    ("attention.relative_buckets_count", "relative_attention_num_buckets"),
-    ("decoder_start_token_id", "decoder_start_token_id"),
+    (key::CONTEXT_LENGTH, "n_positions"),
+    (key::EMBEDDING_LENGTH, "d_model"),
+    (key::FEED_FORWARD_LENGTH, "d_ff"),
+    (key::BLOCK_COUNT, "num_layers"),
+    (key::T5_DECODER_BLOCK_COUNT, "num_decoder_layers"),
+    (key::ATTENTION_HEAD_COUNT, "num_heads"),
+    (key::ATTENTION_KEY_LENGTH, "d_kv"),
+    (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+    (key::ATTENTION_RELATIVE_BUCKETS_COUNT, "relative_attention_num_buckets"),
+    (key::DECODER_START_TOKEN_ID, "decoder_start_token_id"),
 ];
 
 /// Names of the embedding, of which a checkpoint has one or several.
@@ -122,29 +123,29 @@ pub(crate) fn keys_of(config: &Config, keys: &mut Keys, has_decoder: bool) -> Re
     let head_dim = config.require_u32(&["d_kv"], "the width of a head")?;
     let epsilon = hparams::layer_norm_epsilon(config)?;
     let buckets = config.u32(&["relative_attention_num_buckets"])?.unwrap_or(32);
-    keys.set("context_length", config.u32(&["n_positions"])?.unwrap_or(CONTEXT));
-    keys.set("embedding_length", config.require_u32(&["d_model"], "the width of the model")?);
-    keys.set("feed_forward_length", config.require_u32(&["d_ff"], "the feed-forward width")?);
+    keys.set(key::CONTEXT_LENGTH, config.u32(&["n_positions"])?.unwrap_or(CONTEXT));
+    keys.set(key::EMBEDDING_LENGTH, config.require_u32(&["d_model"], "the width of the model")?);
+    keys.set(key::FEED_FORWARD_LENGTH, config.require_u32(&["d_ff"], "the feed-forward width")?);
     let blocks = hparams::block_count(config)?;
-    keys.set("block_count", blocks);
+    keys.set(key::BLOCK_COUNT, blocks);
     if has_decoder {
         let decoder = config.u32(&["num_decoder_layers"])?.unwrap_or(blocks);
-        keys.set("decoder_block_count", decoder);
+        keys.set(key::T5_DECODER_BLOCK_COUNT, decoder);
     }
     keys.set(
-        "attention.head_count",
+        key::ATTENTION_HEAD_COUNT,
         config.require_u32(&["num_heads", "num_attention_heads"], "the number of heads")?,
     );
-    keys.set("attention.key_length", head_dim);
-    keys.set("attention.value_length", head_dim);
-    keys.set("attention.layer_norm_epsilon", epsilon);
-    keys.set("attention.relative_buckets_count", buckets);
-    keys.set("attention.layer_norm_rms_epsilon", epsilon);
+    keys.set(key::ATTENTION_KEY_LENGTH, head_dim);
+    keys.set(key::ATTENTION_VALUE_LENGTH, head_dim);
+    keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
+    keys.set(key::ATTENTION_RELATIVE_BUCKETS_COUNT, buckets);
+    keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
     if has_decoder {
         let start = config.u32(&["decoder_start_token_id"])?;
         // Without a statement it is the padding, as for every T5.
         let start = start.or(config.u32(&["pad_token_id"])?).unwrap_or(0);
-        keys.set("decoder_start_token_id", start);
+        keys.set(key::DECODER_START_TOKEN_ID, start);
     }
     keys.file_type();
     Ok(())
@@ -166,7 +167,7 @@ pub(crate) fn export_of(model: &Model, exported: Exported, has_decoder: bool) ->
     let is_gated = index.contains_key("enc.blk.0.ffn_gate.weight");
     let mut exported = exported
         .patterns(EMBEDDINGS)
-        .without(&["attention.layer_norm_rms_epsilon"])
+        .without(&[key::ATTENTION_LAYER_NORM_RMS_EPSILON])
         .set("is_encoder_decoder", has_decoder)
         .set("feed_forward_proj", if is_gated { "gated-gelu" } else { "relu" });
     // Both spellings become the same tensor, but only one goes with a gate.

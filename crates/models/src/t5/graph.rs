@@ -5,6 +5,7 @@ use gguf_graph::{Function, Mask, Op, OutputKind, PositionBias, StateId, ValueId,
 
 use crate::blocks::{Attend, Heads, attention, cross_attention, feed_forward, store_cross};
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// Distance from which all are in the last bucket: that of all T5, for which files have no key.
 const MAX_DISTANCE: u32 = 128;
@@ -15,7 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let x = encoder_layers(builder, norm)?;
     let hidden = builder.norm(x, "enc.output_norm", norm);
     builder.output(OutputKind::Hidden, hidden);
-    let layers = builder.hyper.u64("decoder_block_count")?;
+    let layers = builder.hyper.u64(key::T5_DECODER_BLOCK_COUNT)?;
     let heads = Heads::of(builder, 0)?;
     let stored = store_cross(builder, hidden, layers, heads)?;
     builder.end_encoder();
@@ -33,7 +34,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         builder.product(hidden, "output")?
     } else {
         // What also embeds tokens is as large as that asks for.
-        let width = builder.size("embedding_length")?;
+        let width = builder.size(key::EMBEDDING_LENGTH)?;
         let scaled = builder.scale(hidden, 1.0 / (width as f32).sqrt());
         builder.product(scaled, "token_embd")?
     };
@@ -45,7 +46,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 pub(crate) fn encoder_layers(builder: &mut Builder<'_>, norm: Norm) -> Result<ValueId, Finding> {
     let mut x = builder.embedding()?;
     let shared = builder.find("enc.blk.0.attn_rel_b.weight");
-    for layer in 0..builder.hyper.u64("block_count")? {
+    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("enc.blk.", Some(layer));
         x = self::layer(builder, x, norm, shared, None)?;
     }

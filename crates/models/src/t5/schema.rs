@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 pub(crate) const LAYER: &[Item] = &[
     Required("attn_norm.weight", "n_embd"),
@@ -20,10 +21,14 @@ pub(crate) const LAYER: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "t5",
     note: "Positions are relative, kept by the first layer of each half.",
-    required: &[SIZES, TRANSFORMER, RMS, &["attention.relative_buckets_count"]],
+    required: &[SIZES, TRANSFORMER, RMS, &[key::ATTENTION_RELATIVE_BUCKETS_COUNT]],
     optional: &[
         HEADS,
-        &["attention.layer_norm_epsilon", "decoder_start_token_id", "decoder_block_count"],
+        &[
+            key::ATTENTION_LAYER_NORM_EPSILON,
+            key::DECODER_START_TOKEN_ID,
+            key::T5_DECODER_BLOCK_COUNT,
+        ],
     ],
     tensors: &[
         All(EMBEDDING),

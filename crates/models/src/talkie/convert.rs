@@ -8,6 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures, filled};
 use crate::convert::{Converter, Exported, Mapping, Values, export, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("model.embed", "token_embd"),
@@ -67,13 +68,13 @@ impl Converter for Talkie {
     }
 
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.set_f32("logit_scale", gain(config)?);
+        keys.set_f32(key::LOGIT_SCALE, gain(config)?);
         Ok(())
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("attention.layer_norm_rms_epsilon", EPSILON);
+        keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, EPSILON);
         Ok(())
     }
 
@@ -115,11 +116,11 @@ impl Converter for Talkie {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let gain = export::number(model, "logit_scale")? as f32;
+        let gain = export::number(model, key::LOGIT_SCALE)? as f32;
         Some(
             exported
                 .patterns(PARAMETERS.map(|(name, _)| name))
-                .without(&["attention.layer_norm_rms_epsilon"])
+                .without(&[key::ATTENTION_LAYER_NORM_RMS_EPSILON])
                 .vector(OUTPUT_GAIN.to_owned(), vec![gain])
                 .unwritten(OUTPUT_GAIN, vec![gain].into()),
         )

@@ -8,6 +8,7 @@ use crate::blocks::{
     queries_keys_values, turned,
 };
 use crate::graph::Builder;
+use crate::schema::key;
 
 /// Norms have no weights, each head of queries has a gain, and each layer adds the embedding again.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -15,7 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         attention: talkie_attention,
         norms_embedding: true,
         weightless_norms: true,
-        logit_scale: builder.factor("logit_scale")?,
+        logit_scale: builder.factor(key::LOGIT_SCALE)?,
         ..Decoder::gated(builder, Pairs::Halves)?
     };
     let embedded = embedding(builder, &family)?;

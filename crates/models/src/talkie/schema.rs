@@ -3,12 +3,13 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
+use crate::schema::key;
 use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "talkie",
     note: "Norms have no weights. Each head of queries has a gain, and each layer adds the embeddings again.",
-    required: &[SIZES, TRANSFORMER, RMS, &["logit_scale"]],
+    required: &[SIZES, TRANSFORMER, RMS, &[key::LOGIT_SCALE]],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT)],
     blocks: &[layers(&[

@@ -9,6 +9,7 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+use crate::schema::key;
 
 const NAMES: Table = &[
     ("backbone.embedding", "token_embd"),
@@ -63,33 +64,33 @@ impl Converter for Wavtokenizer {
 
     fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("block_count", "n_layer"),
-            ("attention.head_count", "n_head"),
-            ("features_length", "n_embd_features"),
-            ("feed_forward_length", "n_ff"),
-            ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
-            ("attention.group_norm_epsilon", "group_norm_epsilon"),
-            ("attention.group_norm_groups", "group_norm_groups"),
+            (key::BLOCK_COUNT, "n_layer"),
+            (key::ATTENTION_HEAD_COUNT, "n_head"),
+            (key::FEATURES_LENGTH, "n_embd_features"),
+            (key::FEED_FORWARD_LENGTH, "n_ff"),
+            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+            (key::ATTENTION_GROUP_NORM_EPSILON, "group_norm_epsilon"),
+            (key::ATTENTION_GROUP_NORM_GROUPS, "group_norm_groups"),
         ]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.set("block_count", hparams::block_count(config)?);
-        keys.set("context_length", hparams::context_length(config)?);
-        keys.set("embedding_length", hparams::width(config)?);
-        keys.set("attention.head_count", hparams::head_count(config)?);
-        keys.set("attention.layer_norm_epsilon", hparams::layer_norm_epsilon(config)?);
+        keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
+        keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
+        keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
+        keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
+        keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
         keys.vocab_size(config)?;
         let features = config.require_u32(&["n_embd_features"], "the width of a code")?;
-        keys.set("features_length", features);
+        keys.set(key::FEATURES_LENGTH, features);
         let wide = config.require_u32(&["n_ff"], "the width of the feed-forward layers")?;
-        keys.set("feed_forward_length", wide);
+        keys.set(key::FEED_FORWARD_LENGTH, wide);
         const EPSILON: &str = "what group norms add before they divide";
         let epsilon = config.require_f32(&["group_norm_epsilon"], EPSILON)?;
-        keys.set("attention.group_norm_epsilon", epsilon);
+        keys.set(key::ATTENTION_GROUP_NORM_EPSILON, epsilon);
         let groups = config.require_u32(&["group_norm_groups"], "of the group norms")?;
-        keys.set("attention.group_norm_groups", groups);
+        keys.set(key::ATTENTION_GROUP_NORM_GROUPS, groups);
         for part in PARTS {
             let of_part = config.part(part);
             let number = |field, meaning| match config.find(&[part]) {
@@ -99,7 +100,7 @@ impl Converter for Wavtokenizer {
             keys.set(&format!("{part}.embedding_length"), number("n_embd", "the width of a part")?);
             keys.set(&format!("{part}.block_count"), number("n_layer", "the layers of a part")?);
         }
-        keys.set("attention.causal", false);
+        keys.set(key::ATTENTION_CAUSAL, false);
         Ok(())
     }
 

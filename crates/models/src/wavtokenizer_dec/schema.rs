@@ -3,6 +3,7 @@
 use crate::schema::architecture::Item::Required;
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
+use crate::schema::key;
 
 const POSITIONS: &str = "posnet.";
 
@@ -55,16 +56,16 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         TRANSFORMER,
         NORM,
         &[
-            "features_length",
-            "attention.group_norm_epsilon",
-            "attention.group_norm_groups",
-            "posnet.embedding_length",
-            "posnet.block_count",
-            "convnext.embedding_length",
-            "convnext.block_count",
+            key::FEATURES_LENGTH,
+            key::ATTENTION_GROUP_NORM_EPSILON,
+            key::ATTENTION_GROUP_NORM_GROUPS,
+            key::POSNET_EMBEDDING_LENGTH,
+            key::POSNET_BLOCK_COUNT,
+            key::CONVNEXT_EMBEDDING_LENGTH,
+            key::CONVNEXT_BLOCK_COUNT,
         ],
     ],
-    optional: &[&["vocab_size", "attention.causal", "attention.head_count_kv"]],
+    optional: &[&[key::VOCAB_SIZE, key::ATTENTION_CAUSAL, key::ATTENTION_HEAD_COUNT_KV]],
     tensors: &[
         Required("token_embd.weight", "n_features, n_vocab"),
         Required("conv1d.weight", "7, n_features, pos_embd"),

@@ -5,13 +5,14 @@ use gguf_graph::{Function, Index, Mask, NormKind, Op, OutputKind, StateId, Value
 
 use crate::blocks::{Attend, Heads, attention, cross_attention, feed_forward, store_cross};
 use crate::graph::{Builder, Norm};
+use crate::schema::key;
 
 /// Of all Whispers; files have no key for it.
 const NORM: Norm = Norm { kind: NormKind::Variance, epsilon: 1e-5 };
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = half(builder, "decoder", true)?;
-    let layers = builder.hyper.u64("decoder.block_count")?;
+    let layers = builder.hyper.u64(key::DECODER_BLOCK_COUNT)?;
     let stored = encoder(builder, layers, decoder.heads)?;
     let embedded = builder.embedding()?;
     let mut x = positions(builder, embedded, "dec.position_embd.weight", Index::Position)?;
@@ -39,12 +40,12 @@ fn encoder(
     heads: Heads,
 ) -> Result<Vec<StateId>, Finding> {
     let encoder = half(builder, "encoder", false)?;
-    let width = builder.size("encoder.mels_count")?;
+    let width = builder.size(key::ENCODER_MELS_COUNT)?;
     let features = builder.op(Op::Features { width });
     let x = convolved(builder, features, "enc.conv1", 1)?;
     let x = convolved(builder, x, "enc.conv2", 2)?;
     let mut x = positions(builder, x, "enc.position_embd.weight", Index::Row)?;
-    for layer in 0..builder.hyper.u64("encoder.block_count")? {
+    for layer in 0..builder.hyper.u64(key::ENCODER_BLOCK_COUNT)? {
         builder.at("enc.blk.", Some(layer));
         x = attended(builder, x, &encoder)?;
         x = fed(builder, x)?;

@@ -2,6 +2,7 @@
 
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
+use crate::schema::key;
 
 const ENCODER_LAYER: &[Item] = &[
     Required("attn_norm.weight", "enc_embd"),
@@ -53,17 +54,21 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     note: "llama.cpp neither writes nor runs it as GGUF: keys as in the specification, \
            tensors named as in t5. Keys have no bias; the output matrix is the token embedding.",
     required: &[&[
-        "encoder.context_length",
-        "encoder.embedding_length",
-        "encoder.block_count",
-        "encoder.mels_count",
-        "encoder.attention.head_count",
-        "decoder.context_length",
-        "decoder.embedding_length",
-        "decoder.block_count",
-        "decoder.attention.head_count",
+        key::ENCODER_CONTEXT_LENGTH,
+        key::ENCODER_EMBEDDING_LENGTH,
+        key::ENCODER_BLOCK_COUNT,
+        key::ENCODER_MELS_COUNT,
+        key::ENCODER_ATTENTION_HEAD_COUNT,
+        key::DECODER_CONTEXT_LENGTH,
+        key::DECODER_EMBEDDING_LENGTH,
+        key::DECODER_BLOCK_COUNT,
+        key::DECODER_ATTENTION_HEAD_COUNT,
     ]],
-    optional: &[&["encoder.feed_forward_length", "decoder.feed_forward_length", "vocab_size"]],
+    optional: &[&[
+        key::ENCODER_FEED_FORWARD_LENGTH,
+        key::DECODER_FEED_FORWARD_LENGTH,
+        key::VOCAB_SIZE,
+    ]],
     tensors: &[
         Required("token_embd.weight", "dec_embd, n_vocab"),
         All(&[

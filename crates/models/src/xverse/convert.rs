@@ -6,6 +6,7 @@ use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, VocabularyKind, hparams};
+use crate::schema::key;
 
 pub(crate) struct Xverse;
 
@@ -28,9 +29,9 @@ impl Converter for Xverse {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set("tensor_data_layout", "Meta AI original pth");
+        keys.set(key::TENSOR_DATA_LAYOUT, "Meta AI original pth");
         keys.set(
-            "rope.dimension_count",
+            key::ROPE_DIMENSION_COUNT,
             hparams::width(config)? / hparams::head_count(config)?.max(1),
         );
         Ok(())

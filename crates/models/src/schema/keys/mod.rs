@@ -1,12 +1,12 @@
 //! The tables of standard keys.
 
-mod clip;
-mod general;
-mod model;
-mod side;
-mod tokenizer;
+pub(crate) mod clip;
+pub(crate) mod general;
+pub(crate) mod model;
+pub(crate) mod side;
+pub(crate) mod tokenizer;
 
-use crate::schema::key::Section;
+use crate::schema::key_schema::Section;
 
 /// All standard keys, in sections.
 pub static SECTIONS: &[Section] = &[

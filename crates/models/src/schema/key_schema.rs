@@ -227,21 +227,25 @@ impl fmt::Display for ValueSchema {
     }
 }
 
-/// Writes a table of keys: requirement, name, value, unit in brackets, what holds where the key is
+/// Writes a table of keys, and a constant for each name: requirement, constant, name, value, unit in brackets, what holds where the key is
 /// absent, meaning.
 macro_rules! keys {
-    ($(#[$doc:meta])* $table:ident; $($need:ident $(($detail:literal))? $name:literal $value:ident $([$unit:ident])? $(= $absent:ident($default:literal))? $meaning:literal)*) => {
+    ($(#[$doc:meta])* $table:ident; $($need:ident $(($detail:literal))? $ident:ident $name:literal $value:ident $([$unit:ident])? $(= $absent:ident($default:literal))? $meaning:literal)*) => {
         $(#[$doc])*
         pub(crate) const $table: &[$crate::schema::KeySchema] = &[$(
             $crate::schema::KeySchema {
                 name: $name,
-                value: $crate::schema::key::types::$value,
-                requirement: $crate::schema::key::keys!(@ $need $(($detail))?),
-                unit: $crate::schema::key::keys!(@ unit $($unit)?),
-                absent: $crate::schema::key::keys!(@ absent $($absent($default))?),
+                value: $crate::schema::key_schema::types::$value,
+                requirement: $crate::schema::key_schema::keys!(@ $need $(($detail))?),
+                unit: $crate::schema::key_schema::keys!(@ unit $($unit)?),
+                absent: $crate::schema::key_schema::keys!(@ absent $($absent($default))?),
                 meaning: $meaning,
             },
         )*];
+        $(
+            #[doc = $meaning]
+            pub const $ident: &str = $crate::schema::key_schema::without_architecture($name);
+        )*
     };
     (@ unit) => { "" };
     (@ unit $unit:ident) => { stringify!($unit) };
@@ -256,6 +260,17 @@ macro_rules! keys {
     (@ deprecated($detail:literal)) => { $crate::schema::Requirement::Deprecated($detail) };
 }
 pub(crate) use keys;
+
+/// Returns a key without its architecture: `expert_count` for `{arch}.expert_count`, `has_vision_encoder`
+/// for `clip.has_vision_encoder`.
+pub(crate) const fn without_architecture(name: &'static str) -> &'static str {
+    let bytes = name.as_bytes();
+    match bytes {
+        [b'{', b'a', b'r', b'c', b'h', b'}', b'.', ..] => name.split_at(7).1,
+        [b'c', b'l', b'i', b'p', b'.', ..] => name.split_at(5).1,
+        _ => name,
+    }
+}
 
 /// Names for the values of the key tables.
 #[allow(non_upper_case_globals)]
