@@ -60,7 +60,7 @@ fn what_is_interrupted_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let model = format!("{REPOSITORY}/crates/demo/Tiny-KJV-Llama-4M");
     let task = Task {
-        text: std::fs::read_to_string(format!("{REPOSITORY}/CHANGELOG.md")).unwrap(),
+        text: std::fs::read_to_string(format!("{REPOSITORY}/LICENSE-APACHE")).unwrap(),
         special: false,
         cut: Cut { len: 32, windows: Some(9), stride: None },
         run: RunOptions::default(),

@@ -45,7 +45,7 @@ pub(super) const REQUESTS: Area = Area {
         row(
             "location-invalid",
             "What was named is no location.",
-            "Name a file, a URL or a repository; `docs/far.md` lists the forms.",
+            "Name a file, a URL or a repository; `docs/remote.md` lists the forms.",
         ),
         row(
             "option-contradicts",

@@ -14,7 +14,7 @@ pub fn number(value: &Value, key: &str) -> f64 {
 
 /// A text that is always there.
 pub fn text() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../CHANGELOG.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../LICENSE-APACHE");
     path.to_str().unwrap().to_owned()
 }
 

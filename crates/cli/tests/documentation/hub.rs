@@ -21,7 +21,7 @@ fn start() -> Server {
         };
         if request.path.starts_with("/api/") {
             let names: Vec<String> = match request.path.contains("-GGUF") {
-                true => vec!["model-Q4_K_XL.gguf".into()],
+                true => ["model-Q4_K_XL.gguf", "model-Q4_K_M.gguf"].map(String::from).into(),
                 false => fs::read_dir(base().join("checkpoint"))
                     .unwrap()
                     .map(|entry| entry.unwrap().file_name().into_string().unwrap())

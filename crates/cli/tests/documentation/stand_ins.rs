@@ -215,8 +215,9 @@ fn outputs(script: &str) -> Vec<String> {
         let pairs = words.windows(2).filter(|pair| BEFORE_OUTPUTS.contains(&pair[0]));
         found.extend(pairs.map(|pair| pair[1].replace("$i", "*")));
         if SECOND_IS_OUTPUT.iter().any(|command| line.contains(command)) {
-            let files = words.iter().filter(|word| word.contains(".gguf") || **word == "DIR");
-            found.extend(files.skip(1).take(1).map(|word| word.to_string()));
+            let arguments = words.windows(2).filter(|pair| pair[0] != "--imatrix").map(|pair| pair[1]);
+            let files = arguments.filter(|word| word.contains(".gguf") || *word == "DIR");
+            found.extend(files.skip(1).take(1).map(str::to_owned));
         }
     }
     found
@@ -268,7 +269,7 @@ fn make(base: &Path) {
     let named = |name: &str| json!({ "name": name, "template": template });
     config["chat_template"] = json!([named("default"), named("tool_use")]);
     fs::write(path, config.to_string()).unwrap();
-    let text = concat!(env!("CARGO_MANIFEST_DIR"), "/../../CHANGELOG.md");
+    let text = concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE-APACHE");
     let text: String = fs::read_to_string(text).unwrap().chars().take(6000).collect();
     fs::write(at("text.txt"), text).unwrap();
     fs::write(at("whisper.gguf"), whisper::model()).unwrap();
