@@ -215,7 +215,8 @@ fn outputs(script: &str) -> Vec<String> {
         let pairs = words.windows(2).filter(|pair| BEFORE_OUTPUTS.contains(&pair[0]));
         found.extend(pairs.map(|pair| pair[1].replace("$i", "*")));
         if SECOND_IS_OUTPUT.iter().any(|command| line.contains(command)) {
-            let arguments = words.windows(2).filter(|pair| pair[0] != "--imatrix").map(|pair| pair[1]);
+            let arguments =
+                words.windows(2).filter(|pair| pair[0] != "--imatrix").map(|pair| pair[1]);
             let files = arguments.filter(|word| word.contains(".gguf") || *word == "DIR");
             found.extend(files.skip(1).take(1).map(str::to_owned));
         }
