@@ -7,7 +7,7 @@ of the checkpoint (that of `gguf demo`), so that a part takes some time. Each ru
 while somebody kills, at random times (SIGKILL), workers of both nodes, and the whole second node, which then comes back.
 In every third run the driver is killed as well, and the same command is given again until it ends well. The merged file
 must have the bytes of `gguf_kit.quantize`, and no part and no unfinished file may be left. Then divergences are measured,
-five times, under the same killing: the figures must be those of `gguf_kit.divergence`.
+five times, under the same killing: the figures must be those of `gguf_kit.kl_divergence`.
 """
 
 import os
@@ -174,7 +174,7 @@ def run(number, cluster, folder, source, wanted, parts, killed):
 def judged(number, cluster, folder, models, killed):
     """Whether figures of one machine come out."""
     text = "In the beginning God created the heaven and the earth. " * 400
-    given = {"context": 128, "windows": 24}
+    given = {"context": 128, "chunks": 24}
     killer = Killer(cluster, killed, 1000 + number)
     killer.start()
     try:
@@ -183,7 +183,7 @@ def judged(number, cluster, folder, models, killed):
         )
     finally:
         killer.stop()
-    same = found == gguf_kit.divergence(folder / "tiny.gguf", models, text, **given)
+    same = found == gguf_kit.kl_divergence(folder / "tiny.gguf", models, text, **given)
     print(f"judged {number}: {'same' if same else 'OTHER'}", flush=True)
     return same
 

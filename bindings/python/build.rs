@@ -1,4 +1,4 @@
-//! Lets the extension be linked where the symbols of Python come from the interpreter that loads it.
+//! Links the extension module against symbols that the Python interpreter provides.
 
 fn main() {
     pyo3_build_config::add_extension_module_link_args();

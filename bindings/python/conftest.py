@@ -1,4 +1,4 @@
-"""Tests and examples run in a folder of their own, beside a small model that they make."""
+"""Fixtures. Tests and doctests run in a temporary directory with a small model."""
 
 import os
 import urllib.request
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-#: `gguf demo` has it.
+#: The checkpoint of `gguf demo`.
 CHECKPOINT = Path(
     os.environ.get("GGUF_DEMO") or Path(__file__).parent.parent.parent / "crates" / "demo" / "Tiny-KJV-Llama-4M"
 )
@@ -15,7 +15,7 @@ CHECKPOINT = Path(
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
-    """A small model, converted of the checkpoint of `gguf demo`."""
+    """Convert the demo checkpoint to F32."""
     import gguf_kit
 
     path = tmp_path_factory.mktemp("model") / "tiny.gguf"
@@ -31,7 +31,7 @@ def checkpoint():
 
 @pytest.fixture
 def bucket(monkeypatch):
-    """A bucket named `models` of a server on this machine: a client of it."""
+    """Start a local S3 server with a bucket named `models`; returns a client."""
     server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     endpoint = "http://{}:{}".format(*server.get_host_and_port())
@@ -39,7 +39,7 @@ def bucket(monkeypatch):
     for name, value in (*keys.items(), ("aws_endpoint_url", endpoint), ("aws_region", "us-east-1")):
         monkeypatch.setenv(name.upper(), value)
     client = pytest.importorskip("boto3").client("s3", endpoint_url=endpoint, **keys)
-    # Servers of one process have one memory.
+    # All servers of a process share their state.
     urllib.request.urlopen(urllib.request.Request(endpoint + "/moto-api/reset", method="POST")).close()
     client.create_bucket(Bucket="models")
     yield client
@@ -48,7 +48,7 @@ def bucket(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, tiny, monkeypatch):
-    """Everything is written where nothing is lost."""
+    """Run a test in a temporary directory."""
     os.link(tiny, tmp_path / "tiny.gguf")
     monkeypatch.chdir(tmp_path)
     return tmp_path

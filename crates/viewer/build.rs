@@ -1,4 +1,4 @@
-//! Makes a table of the files of the page, as they are in `dist`.
+//! Generates the table of the embedded files in `dist`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ fn main() -> io::Result<()> {
         let name = file.strip_prefix(&root).map_err(io::Error::other)?;
         let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
         let name = parts.join("/");
-        // From where the crate is when it is compiled: a folder of builds may serve several copies of the sources.
+        // Relative to the crate at compile time, since several checkouts may share a target folder.
         let path = format!("/dist/{name}");
-        // Writing to a string does not fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(
             table,
             "    ({name:?}, include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?})) as &[u8]),"

@@ -1,4 +1,4 @@
-//! Bytes as arrays of numpy: the one file of this crate with `unsafe`.
+//! Bytes as numpy arrays. This is the only file of the crate with `unsafe`.
 #![allow(unsafe_code)]
 
 use gguf::{Bytes, Shape, TensorType};
@@ -7,25 +7,24 @@ use numpy::{PyArray1, PyArrayDescr, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// Keeps bytes, and with them a map, as long as an array looks at them.
+/// Owns the bytes of an array, and with them the memory map.
 #[pyclass(frozen, module = "gguf_kit._native")]
-struct Keeper(Bytes);
+struct ArrayOwner(Bytes);
 
-/// The bytes as an array that cannot be written to, without a copy.
+/// Returns a read-only array of the bytes without a copy.
 pub fn view(py: Python<'_>, bytes: Bytes) -> PyResult<Bound<'_, PyAny>> {
-    let keeper = Bound::new(py, Keeper(bytes))?;
-    // SAFETY: the bytes stay where they are as long as a clone of `Bytes` is there. The keeper has one that is never
-    // taken out of it, and the array holds the keeper. Nobody writes through the array: it is made read-only here,
-    // and numpy does not make an array writable whose owner is an object that lends no writable buffer. Arrays made
-    // of this one (views, slices) hold it, and are read-only too.
+    let owner = Bound::new(py, ArrayOwner(bytes))?;
+    // SAFETY: the bytes are valid and do not move while a clone of `Bytes` exists. The owner never gives up its clone,
+    // and the array holds a reference to the owner. The array is read-only, and numpy refuses to make it writable,
+    // since its owner does not provide a writable buffer. Views and slices hold this array and are read-only too.
     let array = unsafe {
-        let bytes = &keeper.get().0;
-        PyArray1::borrow_from_array(&ArrayView1::from(&bytes[..]), keeper.clone().into_any())
+        let bytes = &owner.get().0;
+        PyArray1::borrow_from_array(&ArrayView1::from(&bytes[..]), owner.clone().into_any())
     };
     Ok(array.readwrite().make_nonwriteable().as_any().clone())
 }
 
-/// The type of numpy for numbers that it knows; none for blocks, nor for BF16.
+/// Returns the numpy dtype of a tensor type; `None` for BF16 and quantized types.
 pub fn plain(ty: TensorType) -> Option<&'static str> {
     Some(match ty {
         TensorType::F32 => "<f4",
@@ -39,7 +38,8 @@ pub fn plain(ty: TensorType) -> Option<&'static str> {
     })
 }
 
-/// Bytes of a tensor in its shape, slowest dimension first: numbers where numpy has their type, else bytes of rows.
+/// Reshapes the bytes of a tensor, slowest dimension first. Types without a numpy dtype stay bytes, with the bytes of a
+/// row as the last dimension.
 pub fn shaped<'py>(
     bytes: Bound<'py, PyAny>,
     ty: TensorType,

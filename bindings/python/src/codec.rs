@@ -1,4 +1,4 @@
-//! Arrays to bytes of a type, and back.
+//! Encoding and decoding of arrays.
 
 use std::num::NonZeroUsize;
 
@@ -7,32 +7,30 @@ use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::error::request;
-use crate::work::{How, run};
+use crate::task::{TaskOptions, run};
 
-/// A type by its name or number.
+/// A tensor type, given by name or id.
 #[derive(FromPyObject)]
 pub enum TypeName {
-    /// The number in files.
     Id(u32),
-    /// The name, in any case.
+    /// Case-insensitive.
     Name(String),
 }
 
 impl TypeName {
-    /// The type.
     pub fn get(&self) -> PyResult<TensorType> {
         match self {
             Self::Id(id) => Ok(TensorType::from_id(*id)),
-            Self::Name(name) => name.parse().map_err(|fault: gguf::UnknownTypeName| {
-                request("request-invalid", fault.to_string())
+            Self::Name(name) => name.parse().map_err(|error: gguf::UnknownTypeName| {
+                request("request-invalid", error.to_string())
             }),
         }
     }
 }
 
-// Another thread of Python may change an array while the lock is released: what is worked on is a copy.
+// The arrays are copied, since another thread may change them while the GIL is released.
 
-/// Rows of numbers to bytes.
+/// Encodes rows of values.
 #[pyfunction]
 #[pyo3(signature = (values, row_len, ty, importance, progress, threads))]
 pub fn encode<'py>(
@@ -46,14 +44,14 @@ pub fn encode<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let ty = ty.get()?;
     let values = values.as_slice()?.to_vec();
-    let importance = importance.map(|all| all.as_slice().map(<[f32]>::to_vec)).transpose()?;
-    let bytes = run(py, &How { progress, threads }, |progress| {
+    let importance = importance.map(|values| values.as_slice().map(<[f32]>::to_vec)).transpose()?;
+    let bytes = run(py, &TaskOptions { progress, threads }, |progress| {
         gguf_kit::codec::encode(ty, &values, row_len, importance.as_deref(), progress)
     })?;
     Ok(bytes.into_pyarray(py).into_any())
 }
 
-/// Bytes to numbers.
+/// Decodes bytes.
 #[pyfunction]
 #[pyo3(signature = (data, count, ty, progress, threads))]
 pub fn decode<'py>(
@@ -66,7 +64,7 @@ pub fn decode<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let ty = ty.get()?;
     let bytes = data.as_slice()?.to_vec();
-    let values = run(py, &How { progress, threads }, |progress| {
+    let values = run(py, &TaskOptions { progress, threads }, |progress| {
         let mut values = vec![0.0; count];
         gguf_kit::codec::decode(ty, &bytes, &mut values, progress)?;
         Ok(values)

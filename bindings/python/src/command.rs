@@ -1,4 +1,4 @@
-//! The command `gguf`, which the package brings along.
+//! The `gguf` command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use gguf_cli::Launch;
 use pyo3::prelude::*;
 
-/// Does what a command line says, and gives the exit code. `again` are the words that start the command once more.
+/// Runs a command line and returns the exit code. `relaunch` is the command line that starts this program again.
 #[pyfunction]
-pub fn command(py: Python<'_>, words: Vec<OsString>, again: Vec<OsString>) -> u8 {
-    let mut again = again.into_iter();
+pub fn command(py: Python<'_>, words: Vec<OsString>, relaunch: Vec<OsString>) -> u8 {
+    let mut relaunch = relaunch.into_iter();
     let launch =
-        again.next().map(|file| Launch { file: PathBuf::from(file), words: again.collect() });
+        relaunch.next().map(|file| Launch { file: PathBuf::from(file), words: relaunch.collect() });
     py.detach(|| gguf_cli::run(words, launch))
 }

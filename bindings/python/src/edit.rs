@@ -1,4 +1,4 @@
-//! Keys and tensors of a file, changed.
+//! Editing of metadata and tensor names.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 
 use crate::error::request;
 use crate::json::to_python;
-use crate::make::overwrite;
+use crate::output::overwrite;
+use crate::task::{TaskOptions, run};
 use crate::template::renderer;
-use crate::work::{How, run};
 
-/// Changes a file, or makes another: where it is, how it was done, and what changed.
+/// Edits a file in place or writes an edited copy. Returns the path, how it was written, and the changed keys.
 #[pyfunction]
 #[pyo3(signature = (path, set, remove, rename, rename_tensor, output, force, dry_run, progress))]
 #[allow(clippy::too_many_arguments)]
@@ -32,12 +32,12 @@ pub fn edit<'py>(
 ) -> PyResult<(PathBuf, &'static str, Bound<'py, PyAny>)> {
     let set = set.iter().map(|(key, ty, text)| {
         let parsed = KeyValue::new(key, ty.as_deref(), text);
-        parsed.map_err(|fault| request("edit-refused", format!("{key}: {fault}")))
+        parsed.map_err(|error| request("edit-refused", format!("{key}: {error}")))
     });
     let set = set.collect::<PyResult<_>>()?;
     let changes = Changes { set, remove, rename, rename_tensor, ..Changes::default() };
     let renderer = renderer(py)?;
-    let (path, how, changed) = run(py, &How { progress, threads: None }, |progress| {
+    let (path, outcome, changed) = run(py, &TaskOptions { progress, threads: None }, |progress| {
         let opened = open(&path.to_string_lossy())?;
         let changed = json::edited_keys(&edits::preview(opened.model(), &changes, &renderer)?);
         if dry_run {
@@ -46,12 +46,12 @@ pub fn edit<'py>(
         let Some(output) = output else {
             drop(opened);
             let (path, saved) = edits::in_place(&path, &changes, &renderer, progress)?;
-            let how = match saved {
+            let outcome = match saved {
                 Saved::Unchanged => "unchanged",
                 Saved::InPlace => "in place",
                 Saved::Rebuilt => "rebuilt",
             };
-            return Ok((path, how, changed));
+            return Ok((path, outcome, changed));
         };
         let rewritten = edits::rewrite(opened.model(), &changes, &renderer)?;
         let inputs = opened.files().map(PathBuf::from).chain(rewritten.files);
@@ -59,5 +59,5 @@ pub fn edit<'py>(
         rewritten.job.write(&output, &overwrite, progress)?;
         Ok((output, "rebuilt", changed))
     })?;
-    Ok((path, how, to_python(py, &changed)?))
+    Ok((path, outcome, to_python(py, &changed)?))
 }

@@ -1,4 +1,4 @@
-//! Errors of the crates as exceptions of Python: the classes stand in `gguf_kit/errors.py`.
+//! Conversion of errors to the Python exceptions of `gguf_kit/errors.py`.
 
 use std::io::ErrorKind;
 
@@ -7,10 +7,10 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The number of "no such file", on every system that Python is on.
+/// `errno` of a missing file on all platforms.
 const ENOENT: i32 = 2;
 
-/// The exception for an error. What says which class it has is its fault and its code.
+/// Returns the exception of an error. Its class depends on the fault and the code.
 pub fn raise(error: impl Into<Error>) -> PyErr {
     let error = error.into();
     Python::attach(|py| {
@@ -33,14 +33,14 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::InFile { path, .. } | Error::Exists(path) => fields.set_item("file", path)?,
         Error::Environment { path, source, .. } => {
             fields.set_item("file", path)?;
-            // The library may have looked before the system did.
+            // The library may have detected the missing file before a system call.
             let missing = (source.kind() == ErrorKind::NotFound).then_some(ENOENT);
             fields.set_item("errno", source.raw_os_error().or(missing))?;
         }
         _ => {}
     }
-    let make = py.import("gguf_kit.errors")?.getattr("exception_of")?;
-    Ok(PyErr::from_value(make.call((), Some(&fields))?))
+    let constructor = py.import("gguf_kit.errors")?.getattr("exception_of")?;
+    Ok(PyErr::from_value(constructor.call((), Some(&fields))?))
 }
 
 fn fault(fault: Fault) -> &'static str {
@@ -52,7 +52,7 @@ fn fault(fault: Fault) -> &'static str {
     }
 }
 
-/// The caller asked for something that cannot be.
-pub fn request(code: &'static str, what: impl Into<Box<str>>) -> PyErr {
-    raise(Error::request(code, what, ""))
+/// Returns the exception of an invalid request.
+pub fn request(code: &'static str, message: impl Into<Box<str>>) -> PyErr {
+    raise(Error::request(code, message, ""))
 }

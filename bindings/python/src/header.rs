@@ -1,4 +1,4 @@
-//! `Header`: where everything stands in one file, for what stands in the place of the official package.
+//! `Header`: offsets of keys and tensors in a file, for `gguf_kit.compat`.
 
 use std::path::PathBuf;
 
@@ -7,18 +7,17 @@ use gguf_store::LocalFile;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use crate::task::quick;
 use crate::value::to_python;
-use crate::work::quick;
 
 /// The header of one file.
 #[pyclass(frozen, module = "gguf_kit._native")]
 pub struct Header(Gguf);
 
-/// A key: its name, first byte, first byte of its value and the byte behind; the number of its type and of its
-/// elements' type.
+/// A key: name, start, start of the value, end, id of the value type, id of the element type.
 type Entry = (String, u64, u64, u64, u32, Option<u32>);
 
-/// A tensor: its name, dimensions, number of its type, offset among the data, first byte of its entry.
+/// A tensor: name, dimensions, type id, offset in the data section, offset of its tensor info.
 type Tensor = (String, Vec<u64>, u32, u64, u64);
 
 #[pymethods]
@@ -54,37 +53,37 @@ impl Header {
 
     fn entries(&self) -> Vec<Entry> {
         let spans = self.0.spans();
-        let behind = spans.entries.iter().skip(1).map(|next| next.start);
-        let behind = behind.chain([spans.tensors.first().copied().unwrap_or(spans.end)]);
-        let entries = self.0.metadata().iter().zip(&spans.entries).zip(behind);
-        let entry = |((key, value), span): ((&str, &Value), &gguf::EntrySpan), behind: u64| {
+        let ends = spans.entries.iter().skip(1).map(|next| next.start);
+        let ends = ends.chain([spans.tensors.first().copied().unwrap_or(spans.end)]);
+        let entries = self.0.metadata().iter().zip(&spans.entries).zip(ends);
+        let entry = |((key, value), span): ((&str, &Value), &gguf::EntrySpan), end: u64| {
             let elements = value.as_array().map(|array| array.element_type().id());
-            (key.to_owned(), span.start, span.value, behind, value.value_type().id(), elements)
+            (key.to_owned(), span.start, span.value, end, value.value_type().id(), elements)
         };
-        entries.map(|(one, behind)| entry(one, behind)).collect()
+        entries.map(|(key, end)| entry(key, end)).collect()
     }
 
     fn tensors(&self) -> Vec<Tensor> {
         let starts = &self.0.spans().tensors;
-        let of = |(info, start): (&gguf::TensorInfo, &u64)| {
+        let tensor = |(info, start): (&gguf::TensorInfo, &u64)| {
             let ty = info.tensor_type.id();
             (info.name.clone(), info.shape.to_vec(), ty, info.offset, *start)
         };
-        self.0.tensors().iter().zip(starts).map(of).collect()
+        self.0.tensors().iter().zip(starts).map(tensor).collect()
     }
 
-    /// The value of the key of this number.
-    fn value<'py>(&self, py: Python<'py>, at: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.0.metadata().iter().nth(at).map(|(_, value)| to_python(py, value)).transpose()
+    /// Returns the value of a key by its index.
+    fn value<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.0.metadata().iter().nth(index).map(|(_, value)| to_python(py, value)).transpose()
     }
 
-    /// Where each element of an array of strings begins: the byte of its length.
-    fn string_starts(&self, at: usize) -> Vec<u64> {
-        let Some((_, Value::Array(array))) = self.0.metadata().iter().nth(at) else {
+    /// Returns the offset of each element of an array of strings; an element begins with its length.
+    fn string_starts(&self, index: usize) -> Vec<u64> {
+        let Some((_, Value::Array(array))) = self.0.metadata().iter().nth(index) else {
             return Vec::new();
         };
-        // The type of the elements and their number stand before them.
-        let mut next = self.0.spans().entries[at].value + 12;
+        // The elements follow the element type and the count.
+        let mut next = self.0.spans().entries[index].value + 12;
         let starts = array.strings().into_iter().flatten().map(|string| {
             let start = next;
             next += 8 + string.len() as u64;
@@ -94,7 +93,7 @@ impl Header {
     }
 }
 
-/// Strings as an array of them stands in a file: the length of each, and its bytes.
+/// Packs strings like the elements of an array: each length, then the bytes.
 #[pyfunction]
 pub fn pack_strings<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! `Imatrix`: how much the columns of each matrix matter.
+//! `Imatrix`: an importance matrix.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,9 @@ use gguf_quantize::imatrix;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
-use crate::make::overwrite;
-use crate::work::quick;
+use crate::output::overwrite;
+use crate::task::quick;
 
-/// An importance matrix.
 #[pyclass(frozen, module = "gguf_kit._native")]
 pub struct Imatrix(pub imatrix::Imatrix);
 
@@ -43,7 +42,7 @@ impl Imatrix {
         self.0.entries.contains_key(name)
     }
 
-    /// The weights for the encoder: one per column.
+    /// Returns the importance of each column for the encoder.
     fn importance<'py>(&self, py: Python<'py>, name: &str) -> Option<Bound<'py, PyArray1<f32>>> {
         self.0.importance(name).map(|weights| weights.into_pyarray(py))
     }

@@ -1,11 +1,11 @@
-//! Reports, whose shape is that of the JSON of the command line, as objects of Python.
+//! Conversion of JSON reports to Python objects.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::Value as Json;
 
-/// The same as dictionaries, lists, texts and numbers.
+/// Converts JSON to dicts, lists, strings and numbers.
 pub fn to_python<'py>(py: Python<'py>, json: &Json) -> PyResult<Bound<'py, PyAny>> {
     match json {
         Json::Null => Ok(py.None().into_bound(py)),
@@ -16,14 +16,16 @@ pub fn to_python<'py>(py: Python<'py>, json: &Json) -> PyResult<Bound<'py, PyAny
             (_, Some(number)) => number.into_bound_py_any(py),
             _ => number.as_f64().into_bound_py_any(py),
         },
-        Json::Array(all) => {
+        Json::Array(items) => {
             let list = PyList::empty(py);
-            all.iter().try_for_each(|one| list.append(to_python(py, one)?))?;
+            items.iter().try_for_each(|item| list.append(to_python(py, item)?))?;
             Ok(list.into_any())
         }
         Json::Object(fields) => {
             let dict = PyDict::new(py);
-            fields.iter().try_for_each(|(name, one)| dict.set_item(name, to_python(py, one)?))?;
+            fields
+                .iter()
+                .try_for_each(|(name, field)| dict.set_item(name, to_python(py, field)?))?;
             Ok(dict.into_any())
         }
     }

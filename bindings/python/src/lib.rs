@@ -1,51 +1,57 @@
-//! The Python package `gguf_kit`: one file per class, each a thin layer over the crates. The part in Python
-//! (`python/gguf_kit`) has the documentation.
+//! Native module of the Python package `gguf_kit`: one file per class or group of functions. `python/gguf_kit`
+//! documents the API.
 
+mod analysis;
 mod array;
 mod codec;
 mod command;
+mod convert;
 mod edit;
 mod error;
+mod eval;
+mod handle;
 mod header;
 mod imatrix;
-mod inspect;
 mod json;
-mod judge;
-mod make;
 mod metadata;
 mod model;
+mod output;
 mod part;
+mod quantize;
+mod recipe;
 mod runner;
+mod task;
 mod template;
 mod tensor;
 mod tokenizer;
 mod value;
-mod work;
 
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::analysis::{check, diff, hash};
     #[pymodule_export]
     use crate::codec::{decode, encode};
     #[pymodule_export]
     use crate::command::command;
     #[pymodule_export]
+    use crate::convert::convert;
+    #[pymodule_export]
     use crate::edit::edit;
+    #[pymodule_export]
+    use crate::eval::{collect_imatrix, divergence, merge_parts, perplexity};
     #[pymodule_export]
     use crate::header::{Header, pack_strings};
     #[pymodule_export]
     use crate::imatrix::Imatrix;
     #[pymodule_export]
-    use crate::inspect::{check, diff, hash};
-    #[pymodule_export]
-    use crate::judge::{collect_imatrix, divergence, perplexity};
-    #[pymodule_export]
-    use crate::make::{convert, quantize};
-    #[pymodule_export]
     use crate::metadata::Metadata;
     #[pymodule_export]
     use crate::model::{Model, open, tensor_types};
     #[pymodule_export]
-    use crate::part::{merge, merge_parts, part_fingerprint};
+    use crate::part::{merge, part_fingerprint};
+    #[pymodule_export]
+    use crate::quantize::quantize;
     #[pymodule_export]
     use crate::runner::Runner;
     #[pymodule_export]

@@ -1,15 +1,14 @@
-//! `Metadata`: the keys and values of a model, to read.
+//! `Metadata`: read-only mapping of keys to values.
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::model::Held;
+use crate::handle::ModelHandle;
 use crate::value::{to_python, type_name};
 
-/// The keys and values of a model.
 #[pyclass(frozen, mapping, module = "gguf_kit._native")]
-pub struct Metadata(pub Held);
+pub struct Metadata(pub ModelHandle);
 
 #[pymethods]
 impl Metadata {
@@ -61,7 +60,7 @@ impl Metadata {
         entries.map(|(key, value)| Ok((key.to_owned(), to_python(py, value)?))).collect()
     }
 
-    /// The type of a value in the file, such as `u32` or `str[]`.
+    /// Returns the type of a value, such as `u32` or `str[]`.
     fn type_of(&self, key: &str) -> PyResult<String> {
         let opened = self.0.get()?;
         let value = opened.model().metadata().get(key);

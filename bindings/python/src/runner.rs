@@ -1,4 +1,4 @@
-//! `Runner`: a model that is run.
+//! `Runner`: inference.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -15,9 +15,9 @@ use pyo3::prelude::*;
 
 use crate::error::request;
 use crate::model::Source;
-use crate::work::{How, quick, run};
+use crate::task::{TaskOptions, quick, run};
 
-/// A model that is run.
+/// A model loaded for inference.
 #[pyclass(frozen, module = "gguf_kit._native")]
 pub struct Runner {
     running: Arc<Running>,
@@ -26,19 +26,22 @@ pub struct Runner {
     threads: Option<NonZeroUsize>,
 }
 
-/// How caches store numbers.
+/// Parses the type of the KV cache.
 pub fn cache(name: &str) -> PyResult<CacheType> {
     Ok(match name {
         "f32" => CacheType::F32,
         "f16" => CacheType::F16,
         "q8_0" => CacheType::Q8_0,
         other => {
-            return Err(request("request-invalid", format!("`{other}` is none of f32, f16, q8_0")));
+            return Err(request(
+                "request-invalid",
+                format!("unknown cache type `{other}`; expected f32, f16 or q8_0"),
+            ));
         }
     })
 }
 
-/// How products are computed.
+/// Returns the precision of matrix multiplications.
 pub fn arithmetic(exact: bool) -> Arithmetic {
     if exact { Arithmetic::Exact } else { Arithmetic::Fast }
 }
@@ -48,12 +51,13 @@ fn matrix(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyArray2<f32>>> {
 }
 
 impl Runner {
-    fn how(&self) -> How {
-        How { progress: None, threads: self.threads }
+    fn task_options(&self) -> TaskOptions {
+        TaskOptions { progress: None, threads: self.threads }
     }
 
     fn tokenizer(&self) -> PyResult<&Tokenizer> {
-        let missing = || request("tokenizer-missing", "the model has no vocabulary: give it ids");
+        let missing =
+            || request("tokenizer-missing", "the model has no vocabulary; pass token ids");
         self.tokenizer.as_deref().ok_or_else(missing)
     }
 
@@ -65,7 +69,7 @@ impl Runner {
     }
 }
 
-/// A text, or its ids.
+/// A text or its token ids.
 #[derive(FromPyObject)]
 enum Text {
     Text(String),
@@ -84,15 +88,17 @@ impl Runner {
         cache_type: Option<&str>,
         threads: Option<NonZeroUsize>,
     ) -> PyResult<Self> {
-        let (word, cache) =
-            (source.word()?, cache(cache_type.unwrap_or(if exact { "f32" } else { "f16" }))?);
+        let (location, cache) =
+            (source.location()?, cache(cache_type.unwrap_or(if exact { "f32" } else { "f16" }))?);
         let options = Options { arithmetic: arithmetic(exact), adapters, ..Options::default() };
-        let running = run(py, &How { progress: None, threads }, |_| open_to_run(&word, &options))?;
+        let running = run(py, &TaskOptions { progress: None, threads }, |_| {
+            open_to_run(&location, &options)
+        })?;
         let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default()).ok();
         Ok(Self { running: Arc::new(running), tokenizer: tokenizer.map(Arc::new), cache, threads })
     }
 
-    /// One row per token.
+    /// Returns one row of logits per token.
     #[pyo3(signature = (text, *, features = None, encoder_ids = None))]
     fn logits<'py>(
         &self,
@@ -110,7 +116,7 @@ impl Runner {
             }
             None => None,
         };
-        let made = run(py, &self.how(), |progress| {
+        let result = run(py, &self.task_options(), |progress| {
             let for_encoder = match (&features, &encoder_ids) {
                 (Some(features), _) => ForEncoder::Features(features),
                 (None, Some(ids)) => ForEncoder::Ids(ids),
@@ -118,10 +124,10 @@ impl Runner {
             };
             logits(&self.running, &ids, for_encoder, self.cache, progress)
         })?;
-        matrix(py, made)
+        matrix(py, result)
     }
 
-    /// Text that goes on: the text, its ids, and why it ends.
+    /// Generates text; returns the text, its token ids and the stop reason.
     #[pyo3(signature = (prompt, *, tokens = None, temperature = 0.8, top_k = 40, top_p = 0.95, min_p = 0.05,
         repeat_penalty = 1.0, seed = 0, stop = Vec::new(), ignore_end = false, context = 4096, on_text = None))]
     #[allow(clippy::too_many_arguments)]
@@ -156,20 +162,20 @@ impl Runner {
         let options =
             ContextOptions { tokens: context, cache_type: self.cache, ..ContextOptions::default() };
         let mut raised = None;
-        let result = run(py, &self.how(), |progress| {
+        let result = run(py, &self.task_options(), |progress| {
             let mut context = Context::new(self.running.executor.clone(), options)?;
             let mut read = |text: &str| {
-                let Some(told) = &on_text else { return ControlFlow::Continue(()) };
-                // A text is read when it is there: the lock is taken for that long.
+                let Some(callback) = &on_text else { return ControlFlow::Continue(()) };
+                // Acquire the GIL only for the callback.
                 let answer = Python::attach(|py| {
-                    let answer = told.call1(py, (text,))?;
+                    let answer = callback.call1(py, (text,))?;
                     Ok(answer.bind(py).is(&*pyo3::types::PyBool::new(py, false)))
                 });
                 match answer {
                     Ok(false) => ControlFlow::Continue(()),
                     Ok(true) => ControlFlow::Break(()),
-                    Err(fault) => {
-                        raised = Some(fault);
+                    Err(error) => {
+                        raised = Some(error);
                         ControlFlow::Break(())
                     }
                 }
@@ -189,7 +195,7 @@ impl Runner {
         Ok((answer.text, answer.ids, ended))
     }
 
-    /// A vector per text; of the tokens of each, a matrix.
+    /// Returns one embedding per text, or one per token.
     #[pyo3(signature = (texts, *, tokens = false, normalized = true))]
     fn embed<'py>(
         &self,
@@ -200,20 +206,20 @@ impl Runner {
     ) -> PyResult<Vec<Bound<'py, PyArray2<f32>>>> {
         let ids: Vec<_> = texts.into_iter().map(|text| self.ids(text)).collect::<PyResult<_>>()?;
         let wanted = if tokens { Wanted::Tokens } else { Wanted::Vector };
-        let made = run(py, &self.how(), |progress| {
-            let mut made = embed(&self.running, &ids, wanted, self.cache, progress)?;
+        let result = run(py, &self.task_options(), |progress| {
+            let mut result = embed(&self.running, &ids, wanted, self.cache, progress)?;
             if normalized {
-                made.iter_mut().for_each(normalize);
+                result.iter_mut().for_each(normalize);
             }
-            Ok(made)
+            Ok(result)
         })?;
-        made.into_iter().map(|value| matrix(py, value)).collect()
+        result.into_iter().map(|value| matrix(py, value)).collect()
     }
 
-    /// Per text the probability of each class.
+    /// Returns the class probabilities of each text.
     fn classify(&self, py: Python<'_>, texts: Vec<Text>) -> PyResult<Vec<Vec<(String, f32)>>> {
         let ids: Vec<_> = texts.into_iter().map(|text| self.ids(text)).collect::<PyResult<_>>()?;
-        let made = run(py, &self.how(), |progress| {
+        let result = run(py, &self.task_options(), |progress| {
             embed(&self.running, &ids, Wanted::Classes, self.cache, progress)
         })?;
         let names = labels(&self.running);
@@ -222,10 +228,10 @@ impl Runner {
             let all = probabilities(&value.data).into_iter().enumerate();
             all.map(|(at, probability)| (name(at), probability)).collect()
         };
-        Ok(made.iter().map(named).collect())
+        Ok(result.iter().map(named).collect())
     }
 
-    /// Width of the logits; none if the model has no logits.
+    /// Returns the width of the logits; `None` if the model has no logits.
     #[getter]
     fn vocabulary_len(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         quick(py, || Ok(self.running.executor.vocabulary_len()))

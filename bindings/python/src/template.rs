@@ -1,4 +1,4 @@
-//! Chat templates, which are programs of somebody else: a process of its own renders each.
+//! Chat templates. They are untrusted code and are rendered in a sandboxed process.
 
 use gguf::Error;
 use gguf_tokenizer::template::{Context, Renderer, Source as Template};
@@ -7,15 +7,15 @@ use serde_json::Value as Json;
 
 use crate::error::{raise, request};
 use crate::model::Source;
-use crate::work::{How, run};
+use crate::task::{TaskOptions, run};
 
-/// Whoever renders: the command of this package, in a process of its own.
+/// Returns the renderer: a child process that runs this package.
 pub fn renderer(py: Python<'_>) -> PyResult<Renderer> {
     let program: String = py.import("sys")?.getattr("executable")?.extract()?;
     Ok(Renderer::process(program, ["-m", "gguf_kit", "render-template"]))
 }
 
-/// The text that a template makes of a conversation; messages, tools and variables as JSON.
+/// Renders a conversation. `messages`, `tools` and `variables` are JSON.
 #[pyfunction]
 #[pyo3(signature = (source, messages, name, tools, add_generation_prompt, variables))]
 pub fn apply_chat_template(
@@ -29,7 +29,7 @@ pub fn apply_chat_template(
 ) -> PyResult<String> {
     let json = |text: &str| {
         let parsed = serde_json::from_str::<Json>(text);
-        parsed.map_err(|fault| request("request-invalid", fault.to_string()))
+        parsed.map_err(|error| request("request-invalid", error.to_string()))
     };
     let mut context = Context::new(json(messages)?);
     context.tools = json(tools)?;
@@ -40,7 +40,7 @@ pub fn apply_chat_template(
     let (opened, renderer) = (source.open(py)?, renderer(py)?);
     let metadata = opened.model().metadata();
     let template = Template::from_metadata(metadata, name.as_deref())
-        .map_err(|fault| raise(Error::from(fault)))?
+        .map_err(|error| raise(Error::from(error)))?
         .ok_or_else(|| request("name-not-found", "the model has no such chat template"))?;
-    run(py, &How::default(), |_| renderer.render(&template, &context).map_err(Error::from))
+    run(py, &TaskOptions::default(), |_| renderer.render(&template, &context).map_err(Error::from))
 }

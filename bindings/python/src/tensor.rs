@@ -12,17 +12,17 @@ use pyo3::types::PyTuple;
 
 use crate::array::{shaped, view};
 use crate::error::request;
-use crate::model::Held;
-use crate::work::{How, run};
+use crate::handle::ModelHandle;
+use crate::task::{TaskOptions, run};
 
 /// A tensor of an open model.
 #[pyclass(frozen, module = "gguf_kit._native")]
 pub struct Tensor {
-    held: Held,
-    at: usize,
+    handle: ModelHandle,
+    index: usize,
 }
 
-/// Its data, where they are mapped: they stay so as long as the model is kept.
+/// Memory-mapped data of a tensor. It keeps the model open.
 struct Mapped(Arc<Opened>, usize);
 
 impl AsRef<[u8]> for Mapped {
@@ -32,17 +32,16 @@ impl AsRef<[u8]> for Mapped {
 }
 
 impl Tensor {
-    /// The tensor of this number.
-    pub fn new(held: Held, at: usize) -> Self {
-        Self { held, at }
+    pub fn new(handle: ModelHandle, index: usize) -> Self {
+        Self { handle, index }
     }
 
-    fn with<T>(&self, use_it: impl FnOnce(&ModelTensor) -> T) -> PyResult<T> {
-        Ok(use_it(&self.held.get()?.model().tensors()[self.at]))
+    fn with<T>(&self, read: impl FnOnce(&ModelTensor) -> T) -> PyResult<T> {
+        Ok(read(&self.handle.get()?.model().tensors()[self.index]))
     }
 }
 
-/// Which rows of a tensor: one, a range of them, or any.
+/// A selection of rows.
 #[derive(FromPyObject)]
 enum Rows {
     One(i64),
@@ -51,19 +50,22 @@ enum Rows {
 }
 
 impl Rows {
-    /// Their numbers, of so many.
-    fn numbers(&self, py: Python<'_>, all: u64) -> PyResult<Vec<u64>> {
+    /// Returns the row indices; `count` is the number of rows.
+    fn indices(&self, py: Python<'_>, count: u64) -> PyResult<Vec<u64>> {
         let number = |row: i64| {
-            let from_end = if row < 0 { all as i64 } else { 0 };
-            let number = u64::try_from(row + from_end).ok().filter(|number| *number < all);
+            let from_end = if row < 0 { count as i64 } else { 0 };
+            let number = u64::try_from(row + from_end).ok().filter(|number| *number < count);
             number.ok_or_else(|| {
-                request("name-not-found", format!("there are the rows 0..{all}, not {row}"))
+                request(
+                    "name-not-found",
+                    format!("row {row} is out of range; the tensor has {count} rows"),
+                )
             })
         };
         match self {
             Self::One(row) => Ok(vec![number(*row)?]),
             Self::Slice(slice) => {
-                let found = slice.bind(py).indices(all as isize)?;
+                let found = slice.bind(py).indices(count as isize)?;
                 let at = |i: usize| (found.start + i as isize * found.step) as u64;
                 Ok((0..found.slicelength).map(at).collect())
             }
@@ -79,7 +81,7 @@ impl Tensor {
         self.with(|tensor| tensor.info.name.clone())
     }
 
-    /// As numpy has it: the slowest dimension first.
+    /// Returns the shape with the slowest dimension first, as numpy does.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.with(|tensor| tensor.info.shape)?.iter().rev())
@@ -106,15 +108,15 @@ impl Tensor {
         self.with(|tensor| tensor.shard)
     }
 
-    /// The data as they are, read-only; mapped where they are on this machine, read where not.
+    /// Returns the stored data as a read-only array: memory-mapped if the file is local, else a copy.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let opened = self.held.get()?;
-        let tensor = &opened.model().tensors()[self.at];
+        let opened = self.handle.get()?;
+        let tensor = &opened.model().tensors()[self.index];
         let (ty, shape) = (tensor.info.tensor_type, tensor.info.shape);
         let bytes = match (tensor.data(), tensor.info.byte_len()) {
-            (Some(_), _) => Bytes::from_owner(Mapped(opened.clone(), self.at)),
-            (None, Some(len)) => run(py, &How::default(), |_| {
+            (Some(_), _) => Bytes::from_owner(Mapped(opened.clone(), self.index)),
+            (None, Some(len)) => run(py, &TaskOptions::default(), |_| {
                 let mut bytes = vec![0; len as usize];
                 tensor.read_at(&mut bytes, 0)?;
                 Ok(bytes.into())
@@ -122,20 +124,20 @@ impl Tensor {
             (None, None) => {
                 return Err(request(
                     "tensor-size-unknown",
-                    format!("the size of {ty} data is not known"),
+                    format!("the size of {ty} data is unknown"),
                 ));
             }
         };
         shaped(view(py, bytes)?, ty, &shape)
     }
 
-    /// Whether `data` is a view of the file, and not a copy.
+    /// Whether `data` is a memory map and not a copy.
     #[getter]
     fn is_mapped(&self) -> PyResult<bool> {
         self.with(|tensor| tensor.data().is_some())
     }
 
-    /// The numbers, of all rows or of some.
+    /// Decodes all rows or a selection.
     #[pyo3(signature = (rows = None, *, progress = None))]
     fn decode<'py>(
         &self,
@@ -143,25 +145,25 @@ impl Tensor {
         rows: Option<Rows>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let opened = self.held.get()?;
-        let tensor = &opened.model().tensors()[self.at];
+        let opened = self.handle.get()?;
+        let tensor = &opened.model().tensors()[self.index];
         let Some(rows) = rows else { return whole(py, tensor, progress) };
         let count =
             tensor.info.shape.elements().unwrap_or(0).checked_div(tensor.info.shape.row_len());
-        let numbers = rows.numbers(py, count.unwrap_or(0))?;
+        let numbers = rows.indices(py, count.unwrap_or(0))?;
         let columns = tensor.info.shape.row_len() as usize;
-        let how = How { progress, threads: None };
-        let values = run(py, &how, |progress| {
+        let options = TaskOptions { progress, threads: None };
+        let values = run(py, &options, |progress| {
             let matrix = Matrix::of(tensor)?;
             progress.begin("decoding", numbers.len() as u64);
-            let mut all = Vec::new();
+            let mut values = Vec::new();
             let mut row = Vec::new();
             for number in &numbers {
                 matrix.read(*number, 0..matrix.columns(), &mut row)?;
-                all.extend_from_slice(&row);
+                values.extend_from_slice(&row);
                 progress.step(1)?;
             }
-            Ok(all)
+            Ok(values)
         })?;
         let array = values.into_pyarray(py).into_any();
         match rows {
@@ -180,7 +182,7 @@ impl Tensor {
     }
 }
 
-/// All numbers, in the shape of the tensor.
+/// Decodes the whole tensor in its shape.
 fn whole<'py>(
     py: Python<'py>,
     tensor: &ModelTensor,
@@ -188,9 +190,9 @@ fn whole<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (ty, shape): (TensorType, Shape) = (tensor.info.tensor_type, tensor.info.shape);
     let len = shape.elements().unwrap_or(0) as usize;
-    let how = How { progress, threads: None };
-    let values = run(py, &how, |progress| {
-        // Only what can be decoded is read.
+    let options = TaskOptions { progress, threads: None };
+    let values = run(py, &options, |progress| {
+        // Check that the type can be decoded before reading.
         Matrix::of(tensor)?;
         let mut values = vec![0.0; len];
         match tensor.data() {

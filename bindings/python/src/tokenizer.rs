@@ -1,17 +1,17 @@
-//! `Tokenizer`: text to ids, and back.
+//! `Tokenizer`: encodes text to token ids and decodes them.
 
 use gguf_tokenizer::{Compat, Decode, Encode, Options};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::model::Source;
-use crate::work::quick;
+use crate::task::quick;
 
-/// The tokenizer of a model, or of a folder of Hugging Face.
+/// The tokenizer of a model or of a Hugging Face checkpoint.
 #[pyclass(frozen, module = "gguf_kit._native")]
 pub struct Tokenizer {
     tokenizer: gguf_tokenizer::Tokenizer,
-    /// What one should know of it.
+    /// Notes about differences from the original tokenizer.
     #[pyo3(get)]
     notes: Vec<String>,
 }
@@ -35,9 +35,9 @@ impl Tokenizer {
                     || gguf_tokenizer::Tokenizer::from_metadata(opened.model().metadata(), options);
                 (quick(py, read)?, Vec::new())
             }
-            Source::Word(_) => {
-                let word = source.word()?;
-                quick(py, || gguf_kit::tokens::open(&word, options))?
+            Source::Location(_) => {
+                let location = source.location()?;
+                quick(py, || gguf_kit::tokens::open(&location, options))?
             }
         };
         Ok(Self { tokenizer, notes })
@@ -69,7 +69,7 @@ impl Tokenizer {
         quick(py, || Ok(self.tokenizer.encode_batch(&texts, Encode { add_special, parse_special })))
     }
 
-    /// Bytes that are no text become U+FFFD.
+    /// Invalid UTF-8 becomes U+FFFD.
     #[pyo3(signature = (ids, *, special = false))]
     fn decode(&self, py: Python<'_>, ids: Vec<u32>, special: bool) -> Py<PyString> {
         let bytes = self.tokenizer.decode(&ids, Decode { special });

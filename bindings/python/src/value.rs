@@ -1,4 +1,4 @@
-//! Values of keys as objects of Python.
+//! Conversion of metadata values to Python objects.
 
 use gguf::{Array, Value, ValueType};
 use numpy::IntoPyArray;
@@ -6,7 +6,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-/// Text as `str`; bytes that are no text as `bytes`.
+/// Returns valid UTF-8 as `str` and other bytes as `bytes`.
 pub fn text<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
     match std::str::from_utf8(bytes) {
         Ok(text) => PyString::new(py, text).into_any(),
@@ -14,7 +14,7 @@ pub fn text<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
     }
 }
 
-/// A number, text or truth value; arrays of numbers as arrays of numpy of their type, all others as lists.
+/// Converts a value. Arrays of numbers become numpy arrays, other arrays become lists.
 pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::U8(v) => v.into_bound_py_any(py),
@@ -45,9 +45,9 @@ fn array_to_python<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
         ($($variant:ident)*) => {
             match array.element_type() {
                 $(ValueType::$variant => {
-                    let one = |value| match value { Value::$variant(v) => Some(v), _ => None };
-                    let all: Vec<_> = array.iter().filter_map(one).collect();
-                    Ok(all.into_pyarray(py).into_any())
+                    let number = |value| match value { Value::$variant(v) => Some(v), _ => None };
+                    let numbers: Vec<_> = array.iter().filter_map(number).collect();
+                    Ok(numbers.into_pyarray(py).into_any())
                 })*
                 ValueType::String | ValueType::Array => {
                     let list = PyList::empty(py);
@@ -60,15 +60,15 @@ fn array_to_python<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
     numbers!(U8 I8 U16 I16 U32 I32 U64 I64 F32 F64 Bool)
 }
 
-/// The type by the word that `gguf edit` takes, such as `u32` or `str[]`.
+/// Returns the name of a type as `gguf edit` accepts it, such as `u32` or `str[]`.
 pub fn type_name(value: &Value) -> String {
     match value {
-        Value::Array(array) => format!("{}[]", word(array.element_type())),
-        other => word(other.value_type()).to_owned(),
+        Value::Array(array) => format!("{}[]", scalar_name(array.element_type())),
+        other => scalar_name(other.value_type()).to_owned(),
     }
 }
 
-fn word(ty: ValueType) -> &'static str {
+fn scalar_name(ty: ValueType) -> &'static str {
     match ty {
         ValueType::U8 => "u8",
         ValueType::I8 => "i8",

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Writes down what the official package `gguf` declares: python/gguf_kit/compat/official.json.
+"""Generates python/gguf_kit/compat/official.json from the official package `gguf`.
 
     tables/official.py DIRECTORY-OF-gguf-py
 
-Names, numbers and keys are facts that programs rely on, and the official package knows more architectures than our
-schema: they are taken by asking the package itself, not typed. What the writer's methods do is found by calling each.
-The test `test_tables.py` holds the table against our schema where both know something.
+The table has the names, ids and keys that programs rely on; the official package knows more architectures than our
+schema. The effect of each writer method is found by calling it.
 """
 
 import enum
@@ -23,13 +22,13 @@ from gguf import constants  # noqa: E402
 
 
 def strings(kind):
-    """A class of constants, and of classes of them."""
+    """Return a class of constants as nested dicts."""
     fields = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
     return {name: strings(value) if inspect.isclass(value) else value for name, value in fields.items()}
 
 
 def enums():
-    """Every enumeration but that of tensor types, which our own table has."""
+    """Yield all enums except tensor types, which our own table has."""
     for name, kind in vars(constants).items():
         if inspect.isclass(kind) and issubclass(kind, enum.Enum) and kind.__module__ == "gguf.constants":
             if name != "GGMLQuantizationType":
@@ -38,11 +37,11 @@ def enums():
 
 
 def names(mapping):
-    """The same with the names of members in the place of members."""
+    """Replace enum members by their names."""
     if isinstance(mapping, dict):
         return {key.name: names(value) for key, value in mapping.items()}
     if isinstance(mapping, (list, tuple)):
-        return [names(one) for one in mapping]
+        return [names(item) for item in mapping]
     return mapping.name if isinstance(mapping, enum.Enum) else mapping
 
 
@@ -50,8 +49,8 @@ def mapping(config):
     return {tensor.name: list(keys) for tensor, keys in config.items()}
 
 
-# No row: they do more than set a key, and stand in gguf_writer.py.
-BY_HAND = {
+# Methods that do more than set a key; gguf_writer.py implements them.
+HANDWRITTEN = {
     "add_architecture", "add_array", "add_bool", "add_chat_template", "add_custom_alignment", "add_dense_features_dims",
     "add_key_value", "add_shard_kv_data", "add_string", "add_tensor", "add_tensor_extra_prec_a4", "add_tensor_info",
 }  # fmt: skip
@@ -62,34 +61,34 @@ class Marker(enum.Enum):
 
 
 def writer():
-    """Of every method that sets one key: the names of its parameters, the key, and the types of the value."""
+    """Yield the parameters, the key and the value types of each method that sets one key."""
     examples = [7, "x", True, 1.5, [7, 8], ["a"], Marker.X]
     for name, method in inspect.getmembers(gguf.GGUFWriter, inspect.isfunction):
         scalar = name[4:].upper() in constants.GGUFValueType.__members__
-        if not name.startswith("add_") or name in BY_HAND or scalar:
+        if not name.startswith("add_") or name in HANDWRITTEN or scalar:
             continue
         parameters = list(inspect.signature(method).parameters)[1:]
         rows = {}
         for example in examples:
-            given = [example] if len(parameters) == 1 else [4711, example]
-            made = gguf.GGUFWriter(None, "{arch}")
-            del made.kv_data[0]["general.architecture"]
+            arguments = [example] if len(parameters) == 1 else [4711, example]
+            sample = gguf.GGUFWriter(None, "{arch}")
+            del sample.kv_data[0]["general.architecture"]
             try:
-                method(made, *given)
+                method(sample, *arguments)
             except Exception:
                 continue
-            for key, value in made.kv_data[0].items():
+            for key, value in sample.kv_data[0].items():
                 kind = "array" if value.type.name == "ARRAY" else "scalar"
                 rows[kind] = value.type.name, value.sub_type and value.sub_type.name
                 rows["key"] = key.replace("4711", "{id}")
-        assert set(rows) - {"key"}, f"{name}{parameters}: nothing is known of it"
-        of_array = rows.get("array")
+        assert set(rows) - {"key"}, f"{name}{parameters} sets no key"
+        array = rows.get("array")
         yield name, {
             "parameters": parameters,
             "key": rows["key"],
             "scalar": rows["scalar"][0] if "scalar" in rows else None,
-            "array": of_array is not None,
-            "elements": of_array[1] if of_array else None,
+            "array": array is not None,
+            "elements": array[1] if array else None,
         }
 
 

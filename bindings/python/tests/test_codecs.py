@@ -10,20 +10,20 @@ ROWS = np.random.default_rng(1).normal(size=(6, 512)).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", [name for name, row in codecs.TYPES.items() if row.codec])
-def test_every_type_there_and_back(name):
+def test_round_trip_of_every_type(name):
     row = codecs.TYPES[name]
     is_integer = name in ("I8", "I16", "I32", "I64")
     values = np.round(ROWS * 20) if is_integer else ROWS
     importance = np.linspace(0.5, 2, 512)
     data = gguf_kit.encode(values, name, importance)
     assert data.shape == (6, 512 // row.block_len * row.block_bytes) and data.dtype == np.uint8
-    back = gguf_kit.decode(data, name)
-    error = np.sqrt(((back - values) ** 2).mean() / (values**2).mean())
-    # Three steps for the range of a row of normal numbers lose most; one bit loses 1 - 2/pi of the square.
-    assert error < 0.85 and back.dtype == np.float32
-    # Rows by themselves, in another order in memory, by other threads: the same bytes.
-    turned = np.asfortranarray(values)
-    assert (gguf_kit.encode(turned, name, importance, threads=1) == data).all()
+    decoded = gguf_kit.decode(data, name)
+    error = np.sqrt(((decoded - values) ** 2).mean() / (values**2).mean())
+    # Ternary types have the largest error for normally distributed rows; one bit loses 1 - 2/pi of the energy.
+    assert error < 0.85 and decoded.dtype == np.float32
+    # Single rows, Fortran order and other thread counts give the same bytes.
+    fortran = np.asfortranarray(values)
+    assert (gguf_kit.encode(fortran, name, importance, threads=1) == data).all()
     assert (gguf_kit.encode(values[::2], name, importance) == data[::2]).all()
     if row.requires_importance:
         with pytest.raises(gguf_kit.RequestError, match="importance"):
@@ -33,10 +33,10 @@ def test_every_type_there_and_back(name):
 def test_experts_have_their_own_importance():
     values = ROWS.reshape(2, 3, 512)
     importance = np.abs(ROWS[:2]) + 0.1
-    together = gguf_kit.encode(values, "Q4_K", importance)
+    batched = gguf_kit.encode(values, "Q4_K", importance)
     for expert in range(2):
-        alone = gguf_kit.encode(values[expert], "Q4_K", importance[expert])
-        assert (together[expert] == alone).all()
+        single = gguf_kit.encode(values[expert], "Q4_K", importance[expert])
+        assert (batched[expert] == single).all()
 
 
 @pytest.mark.parametrize(
@@ -57,23 +57,23 @@ def test_experts_have_their_own_importance():
         (np.ones(32), 9999, None),
     ],
 )
-def test_what_does_not_fit_is_refused(values, type, importance):
+def test_invalid_values_are_rejected(values, type, importance):
     with pytest.raises(gguf_kit.RequestError):
         gguf_kit.encode(values, type, importance)
 
 
 @pytest.mark.parametrize("data", [b"abc", np.zeros((2, 33), np.uint8), np.array([None]), np.uint8(1)])
-def test_bytes_that_do_not_fit_are_refused(data):
+def test_invalid_data_is_rejected(data):
     with pytest.raises(gguf_kit.RequestError):
         gguf_kit.decode(data, "Q8_0")
 
 
-def test_nothing_at_all():
+def test_empty_arrays():
     assert gguf_kit.encode(np.ones((0, 256)), "Q4_K").shape == (0, 144)
     assert gguf_kit.decode(np.zeros((0, 144), np.uint8), "Q4_K").shape == (0, 256)
 
 
-def test_an_array_that_changes_meanwhile():
+def test_array_modified_by_another_thread():
     values = np.ones((4096, 256), np.float32)
     stop = threading.Event()
 
@@ -95,7 +95,7 @@ def test_an_array_that_changes_meanwhile():
         thread.join()
 
 
-def test_the_lock_is_released():
+def test_gil_is_released():
     ticks, stop = [], threading.Event()
 
     def tick():

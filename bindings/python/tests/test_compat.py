@@ -28,7 +28,7 @@ def write(path, **given):
 
 
 @pytest.mark.parametrize("endianess", list(gguf.GGUFEndian))
-def test_what_is_written_is_read(folder, endianess):
+def test_reader_reads_what_the_writer_writes(folder, endianess):
     write("w.gguf", endianess=endianess)
     reader = gguf.GGUFReader("w.gguf")
     contents = {name: field.contents() for name, field in reader.fields.items() if "tokens" not in name}
@@ -41,7 +41,7 @@ def test_what_is_written_is_read(folder, endianess):
     assert reader.fields["tokenizer.ggml.tokens"].parts[-1].tolist() == [255]
 
 
-def test_a_field_can_be_written_in_place():
+def test_field_is_written_in_place():
     write("w.gguf")
     reader = gguf.GGUFReader("w.gguf", "r+")
     field = reader.get_field("llama.context_length")
@@ -50,7 +50,7 @@ def test_a_field_can_be_written_in_place():
     assert gguf.GGUFReader("w.gguf").get_field("llama.context_length").contents() == 512
 
 
-def test_bad_use_is_refused():
+def test_invalid_use_raises_errors():
     writer = gguf.GGUFWriter("x.gguf", "llama")
     writer.add_tensor("a", np.ones(3, np.float32))
     with pytest.raises(ValueError, match="Duplicated"):
@@ -65,24 +65,24 @@ def test_bad_use_is_refused():
         gguf.quants.quantize(np.ones((2, 33), np.float32), gguf.GGMLQuantizationType.Q8_0)
 
 
-def test_the_tables_agree_with_ours():
+def test_type_ids_equal_the_official_ones():
     from gguf_kit.compat.constants import _TABLE
 
     assert {ty.name: ty.value for ty in gguf.GGMLQuantizationType} == _TABLE["quantization_types"]
 
 
-def test_lazy_arrays_are_computed_when_written(folder):
+def test_lazy_arrays_are_computed_on_write(folder):
     array = np.arange(64, dtype=np.float32).reshape(2, 32)
     lazy = gguf.LazyNumpyTensor.from_eager(array)
-    made = gguf.quants.quantize((lazy * 2).reshape(4, 16).reshape(2, 32), gguf.GGMLQuantizationType.Q8_0)
-    assert made.shape == (2, 34) and made.dtype == np.uint8
-    made.tofile(folder / "out")
+    result = gguf.quants.quantize((lazy * 2).reshape(4, 16).reshape(2, 32), gguf.GGMLQuantizationType.Q8_0)
+    assert result.shape == (2, 34) and result.dtype == np.uint8
+    result.tofile(folder / "out")
     expected = gguf.quants.quantize(array * 2, gguf.GGMLQuantizationType.Q8_0)
     assert (folder / "out").read_bytes() == expected.tobytes()
 
 
-def test_scripts_answer_under_the_official_name(folder):
-    """As users call them, where the package has the name of the official one."""
+def test_scripts_run_under_the_official_name(folder):
+    """Run the scripts with the package installed as `gguf`."""
     install = [sys.executable, "-m", "gguf_kit.compat", "install", str(folder / "site")]
     subprocess.run(install, check=True, capture_output=True)
     environment = {**os.environ, "PYTHONPATH": str(folder / "site")}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 
-def test_a_view_outlives_the_model_and_cannot_be_written():
+def test_array_outlives_the_model_and_is_read_only():
     with gguf_kit.open("tiny.gguf") as model:
         tensor = model["output_norm.weight"]
         view = tensor.data
@@ -25,7 +25,7 @@ def test_a_view_outlives_the_model_and_cannot_be_written():
     assert not view[2:].base is None and not view[2:].flags.writeable
 
 
-def test_closed_is_an_error_that_says_so():
+def test_closed_model_raises_closed_error():
     model = gguf_kit.open("tiny.gguf")
     tensor, metadata = model["output_norm.weight"], model.metadata
     model.close()
@@ -48,7 +48,7 @@ def test_metadata_is_a_mapping():
         metadata["nothing"]
 
 
-def test_rows():
+def test_decode_rows():
     tensor = gguf_kit.open("tiny.gguf")["token_embd.weight"]
     whole = tensor.decode()
     assert (whole == tensor.data).all() and whole.flags.writeable
@@ -61,7 +61,7 @@ def test_rows():
         tensor.decode(len(whole))
 
 
-def test_errors_have_all_that_is_known(folder):
+def test_error_attributes(folder):
     (folder / "bad.gguf").write_bytes((folder / "tiny.gguf").read_bytes()[:5000])
     with pytest.raises(gguf_kit.InputError) as caught:
         gguf_kit.open("bad.gguf")
@@ -76,13 +76,13 @@ def test_errors_have_all_that_is_known(folder):
     assert "did you mean" in str(absent.value)
 
 
-def test_another_process_opens_it_anew():
+def test_pickle_reopens_the_model():
     model = gguf_kit.open("tiny.gguf")
     assert pickle.loads(pickle.dumps(model)).metadata["general.name"] == "Tiny"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_fork_has_threads_of_its_own():
+def test_forked_child_has_its_own_threads():
     model = gguf_kit.open("tiny.gguf")
     expected = model["token_embd.weight"].decode()
     child = os.fork()
@@ -108,7 +108,7 @@ def test_threads_share_a_model():
     assert wrong == []
 
 
-def test_closing_while_others_read():
+def test_close_during_reads():
     model = gguf_kit.open("tiny.gguf")
     tensor = model["token_embd.weight"]
     outcomes = []

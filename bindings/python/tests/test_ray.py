@@ -1,4 +1,4 @@
-"""Work on a cluster of two nodes, on this machine."""
+"""Jobs on a local cluster of two nodes."""
 
 import json
 import os
@@ -16,24 +16,25 @@ import gguf_kit
 import gguf_kit.ray
 import pytest
 from gguf_kit.ray.cluster import ClusterError
+from gguf_kit.ray.results import to_json
 
-# Nodes listen to the network, and do what they are told: only those who know this may tell them.
+# Nodes execute code that they receive over the network, so require a token.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
 try:
     import ray
 except ImportError:
-    warnings.warn("Ray is not installed: nothing of gguf_kit.ray is tested on a cluster")
+    warnings.warn("Ray is not installed: cluster tests of gguf_kit.ray are skipped")
     pytest.skip("Ray is not installed", allow_module_level=True)
 
 TEXT = "And it came to pass in those days, that there went out a decree. " * 60
 
 
 class Cluster:
-    """Nodes that are processes of this machine."""
+    """Nodes as local processes."""
 
     def __init__(self):
-        # Names of sockets may not be long.
+        # Socket paths have a length limit.
         self.folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -44,7 +45,7 @@ class Cluster:
         self.alive()
 
     def add(self, **environment):
-        """Another node, which works in this environment; its name."""
+        """Start another node with environment variables; returns its id."""
         before = self.alive()
         self.start(f"--address={self.address}", **environment)
         while self.alive() == before:
@@ -68,7 +69,7 @@ class Cluster:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
         self.nodes.append(subprocess.Popen(command, env={**os.environ, **environment}, **quiet))
 
-    def end(self):
+    def stop(self):
         for node in reversed(self.nodes):
             os.killpg(node.pid, signal.SIGKILL)
             node.wait()
@@ -77,10 +78,10 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster():
-    made = Cluster()
-    made.add()
-    yield made
-    made.end()
+    cluster = Cluster()
+    cluster.add()
+    yield cluster
+    cluster.stop()
 
 
 @pytest.fixture
@@ -92,45 +93,45 @@ def names(folder):
     return sorted(os.listdir(folder))
 
 
-def test_quantized_in_parts_gives_the_bytes_of_one_run(address, folder):
-    gguf_kit.imatrix("tiny.gguf", TEXT, context=128, windows=2).save("m.gguf")
-    # The name of the matrix is in the file, as it is given: here as workers see it.
+def test_quantize_is_byte_identical_to_one_run(address, folder):
+    gguf_kit.imatrix("tiny.gguf", TEXT, context=128, chunks=2).save("m.gguf")
+    # The path of the matrix is stored in the file, so use the absolute one, like the workers.
     recipe = gguf_kit.Recipe(tensor_types=["ffn_down=Q6_K"], imatrix=folder / "m.gguf")
     gguf_kit.quantize("tiny.gguf", {"IQ3_XXS": "whole.gguf"}, recipe=recipe)
-    before, told = names(folder), []
-    made = gguf_kit.ray.quantize(
+    before, progress = names(folder), []
+    result = gguf_kit.ray.quantize(
         "tiny.gguf",
         "spread.gguf",
         "IQ3_XXS",
         parts=3,
         recipe=recipe,
         address=address,
-        progress=lambda *now: told.append(now),
+        progress=lambda *state: progress.append(state),
     )
     assert (folder / "spread.gguf").read_bytes() == (folder / "whole.gguf").read_bytes()
     assert names(folder) == sorted([*before, "spread.gguf"])
-    assert made.files == [str(folder / "spread.gguf")] and (made.made, made.kept) == (3, 0)
-    assert "q6_k" in made.recipe
-    assert {what for what, *_ in told} == {"quantizing", "merging"}
-    assert told[0][1] == 0 and told[-1][1] == told[-1][2] == os.path.getsize("tiny.gguf")
+    assert result.files == [str(folder / "spread.gguf")] and (result.written, result.reused) == (3, 0)
+    assert "q6_k" in result.recipe
+    assert {what for what, *_ in progress} == {"quantizing", "merging"}
+    assert progress[0][1] == 0 and progress[-1][1] == progress[-1][2] == os.path.getsize("tiny.gguf")
 
 
-def test_shards_stay_and_complete_ones_are_kept(address, folder):
+def test_complete_shards_are_reused(address, folder):
     def run(**how):
         return gguf_kit.ray.quantize("tiny.gguf", "out.gguf", "Q4_0", parts=3, merge=False, address=address, **how)
 
-    made = run()
+    result = run()
     parts = [folder / f"out-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
-    assert made.files == list(map(str, parts))
+    assert result.files == list(map(str, parts))
     gguf_kit.quantize("tiny.gguf", {"Q4_0": "alone.gguf"}, part="2/3")
     assert parts[1].read_bytes() == (folder / "alone-00002-of-00003.gguf").read_bytes()
     stamps = [part.stat().st_mtime_ns for part in parts]
     parts[1].unlink()
-    made = run()
-    assert (made.made, made.kept) == (1, 2)
+    result = run()
+    assert (result.written, result.reused) == (1, 2)
     again = [part.stat().st_mtime_ns for part in parts]
     assert again[0] == stamps[0] and again[2] == stamps[2] and again[1] != stamps[1]
-    # Of other work, and of no work at all.
+    # Parts of another job, and a file that is not a part.
     with pytest.raises(gguf_kit.OutputExistsError, match="out-00001-of-00003.gguf exists"):
         gguf_kit.ray.quantize("tiny.gguf", "out.gguf", "Q8_0", parts=3, address=address)
     with pytest.raises(gguf_kit.OutputExistsError):
@@ -139,10 +140,10 @@ def test_shards_stay_and_complete_ones_are_kept(address, folder):
     with pytest.raises(gguf_kit.OutputExistsError):
         run()
     assert parts[0].read_bytes() == b"mine" and [part.stat().st_mtime_ns for part in parts[1:]] == again[1:]
-    assert run(force=True).made == 1 and run(force=True, resume=False).made == 3
+    assert run(force=True).written == 1 and run(force=True, resume=False).written == 3
 
 
-def test_what_exists_stays(address, folder):
+def test_existing_output_is_not_overwritten(address, folder):
     (folder / "out.gguf").write_bytes(b"mine")
     before = names(folder)
     with pytest.raises(gguf_kit.OutputExistsError):
@@ -153,7 +154,7 @@ def test_what_exists_stays(address, folder):
     assert (folder / "out.gguf").read_bytes() == (folder / "whole.gguf").read_bytes()
 
 
-def test_a_run_that_ended_after_merging_is_ended(address, folder):
+def test_resume_after_merging_deletes_the_parts(address, folder):
     gguf_kit.quantize("tiny.gguf", {"Q8_0": "out.gguf"})
     gguf_kit.quantize("tiny.gguf", {"Q4_0": "other.gguf"})
     for part in ("1/2", "2/2"):
@@ -167,26 +168,26 @@ def test_a_run_that_ended_after_merging_is_ended(address, folder):
     assert len(list(folder.glob("other-*"))) == 2
 
 
-def test_converted_in_parts(address, folder, checkpoint):
+def test_convert_is_byte_identical_to_one_run(address, folder, checkpoint):
     gguf_kit.convert(checkpoint, {"q8_0": "whole.gguf"}, model_name="Name")
-    made = gguf_kit.ray.convert(
+    result = gguf_kit.ray.convert(
         checkpoint, "spread.gguf", "q8_0", parts=4, model_name="Name", address=address
     )
-    assert (folder / "spread.gguf").read_bytes() == (folder / "whole.gguf").read_bytes() and made.made == 4
+    assert (folder / "spread.gguf").read_bytes() == (folder / "whole.gguf").read_bytes() and result.written == 4
 
 
-def test_evaluated_in_parts(address, folder):
+def test_evaluate_is_bit_exact_to_one_run(address, folder):
     gguf_kit.quantize("tiny.gguf", {"Q4_0": "four.gguf", "Q8_0": "eight.gguf"})
-    how = {"context": 128, "windows": 5}
+    how = {"context": 128, "chunks": 5}
     found = gguf_kit.ray.evaluate(["four.gguf", "tiny.gguf"], TEXT, parts=3, address=address, **how)
     assert found == [gguf_kit.perplexity(model, TEXT, **how) for model in ("four.gguf", "tiny.gguf")]
     models = ["four.gguf", "eight.gguf"]
     given = {"reference": "tiny.gguf", "parts": 2, "keep": "parts", "address": address, **how}
-    wanted = gguf_kit.divergence("tiny.gguf", models, TEXT, **how)
+    wanted = gguf_kit.kl_divergence("tiny.gguf", models, TEXT, **how)
     assert gguf_kit.ray.evaluate(models, TEXT, **given) == wanted
     kept = names("parts")
     assert len(kept) == 2
-    # One is there, one is lost.
+    # One part is complete, one is missing.
     (folder / "parts" / kept[1]).unlink()
     assert gguf_kit.ray.evaluate(models, TEXT, **given) == wanted
     with pytest.raises(gguf_kit.RequestError) as other:
@@ -194,24 +195,24 @@ def test_evaluated_in_parts(address, folder):
     assert other.value.code == "part-other-run"
 
 
-def test_swept(address, folder):
+def test_sweep(address, folder):
     recipes = {"eight": "Q8_0", "mine": ("Q4_0", gguf_kit.Recipe(tensor_types=["ffn_down=Q8_0"]))}
-    given = {"context": 128, "windows": 2, "keep": "sweep.jsonl", "address": address}
+    given = {"context": 128, "chunks": 2, "keep": "sweep.jsonl", "address": address}
     swept = gguf_kit.ray.sweep("tiny.gguf", recipes, TEXT, **given)
     assert [(row.name, row.type) for row in swept.rows] == [("mine", "Q4_0"), ("eight", "Q8_0")]
     gguf_kit.quantize("tiny.gguf", {"Q4_0": "mine.gguf"}, recipe=recipes["mine"][1])
-    [wanted] = gguf_kit.divergence("tiny.gguf", ["mine.gguf"], TEXT, context=128, windows=2)
+    [wanted] = gguf_kit.kl_divergence("tiny.gguf", ["mine.gguf"], TEXT, context=128, chunks=2)
     assert swept.rows[0].divergence == wanted and swept.rows[0].bytes == os.path.getsize("mine.gguf")
-    assert f"{wanted.divergence:.6f}" in swept.table()
+    assert f"{wanted.mean_kld:.6f}" in swept.table()
     lines = (folder / "sweep.jsonl").read_text().splitlines()
     assert sorted(json.loads(line)["name"] for line in lines) == ["eight", "mine"]
-    # Killed in the middle of a line: the recipe is measured again, the other one not.
+    # An incomplete line: only its recipe is measured again.
     (folder / "sweep.jsonl").write_text(lines[0] + "\n" + lines[1][:-20])
     assert gguf_kit.ray.sweep("tiny.gguf", recipes, TEXT, **given) == swept
     assert len((folder / "sweep.jsonl").read_text().splitlines()) == 3
 
 
-def test_cancelled_work_leaves_complete_parts_only(address, folder):
+def test_cancelled_job_leaves_complete_parts_only(address, folder):
     before = names(folder)
     with pytest.raises(gguf_kit.Cancelled):
         gguf_kit.ray.quantize(
@@ -232,14 +233,14 @@ def test_cancelled_work_leaves_complete_parts_only(address, folder):
         ("tiny.gguf", "IQ1_S", 2, gguf_kit.RequestError, "imatrix-needed"),
     ],
 )
-def test_faults_of_workers_are_those_of_one_machine(address, folder, source, type, parts, kind, code):
+def test_worker_errors_equal_local_errors(address, folder, source, type, parts, kind, code):
     before = names(folder)
     with pytest.raises(kind) as caught:
         gguf_kit.ray.quantize(source, "out.gguf", type, parts=parts, address=address)
     assert caught.value.code == code and names(folder) == before
 
 
-def test_missing_credentials_are_said(address, monkeypatch):
+def test_missing_credentials_are_reported(address, monkeypatch):
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     with pytest.raises(gguf_kit.GgufError, match="AWS_ACCESS_KEY_ID") as caught:
@@ -247,7 +248,7 @@ def test_missing_credentials_are_said(address, monkeypatch):
     assert not isinstance(caught.value, ClusterError)
 
 
-def test_what_no_node_can_do_is_refused(address, folder):
+def test_excessive_resources_are_rejected(address, folder):
     with pytest.raises(ClusterError, match="needs 64 CPUs"):
         gguf_kit.ray.quantize("tiny.gguf", "out.gguf", "Q8_0", parts=2, cpus=64, address=address)
     with pytest.raises(ClusterError, match="1000000.0 GB of memory"):
@@ -256,7 +257,7 @@ def test_what_no_node_can_do_is_refused(address, folder):
         gguf_kit.ray.quantize("tiny.gguf", "out.gguf", "Q8_0", address="127.0.0.1:1")
 
 
-def test_the_command(address, folder):
+def test_command(address, folder):
     def run(*words):
         command = [sys.executable, "-m", "gguf_kit.ray", *words, "--address", address]
         return subprocess.run(command, capture_output=True, text=True)
@@ -270,8 +271,8 @@ def test_the_command(address, folder):
     (folder / "text.txt").write_text(TEXT)
     words = ["-f", "text.txt", "-c", "128", "--chunks", "2"]
     done = run("evaluate", "out.gguf", "--reference", "tiny.gguf", "--parts", "2", "--json", *words)
-    [wanted] = gguf_kit.divergence("tiny.gguf", ["out.gguf"], TEXT, context=128, windows=2)
-    assert json.loads(done.stdout) == [{"model": "out.gguf", **wanted._asdict()}], done.stderr
+    [wanted] = gguf_kit.kl_divergence("tiny.gguf", ["out.gguf"], TEXT, context=128, chunks=2)
+    assert json.loads(done.stdout) == [{"model": "out.gguf", **to_json(wanted)}], done.stderr
     (folder / "types.txt").write_text("ffn_down=Q8_0\n")
     done = run("sweep", "tiny.gguf", "Q8_0", "mine=Q4_K_M:types.txt", *words)
     rows = done.stdout.splitlines()
@@ -284,23 +285,23 @@ def test_models_in_an_object_store(folder, bucket):
     gguf_kit.quantize("tiny.gguf", {"Q4_K_M": "whole.gguf"})
     cluster = Cluster()
     try:
-        made = gguf_kit.ray.quantize(
+        result = gguf_kit.ray.quantize(
             "s3://models/tiny.gguf", "out.gguf", "Q4_K_M", parts=3, address=cluster.address
         )
-        # Parts that go there stay the shards of the model; none is made twice.
+        # Parts in the object store stay shards and are reused.
         words = "s3://models/tiny.gguf", "s3://models/out.gguf", "Q4_K_M"
         first = gguf_kit.ray.quantize(*words, parts=3, address=cluster.address)
         again = gguf_kit.ray.quantize(*words, parts=3, address=cluster.address)
     finally:
-        cluster.end()
-    assert made.made == 3 and (folder / "out.gguf").read_bytes() == (folder / "whole.gguf").read_bytes()
-    assert (first.made, again.made, again.kept) == (3, 0, 3)
+        cluster.stop()
+    assert result.written == 3 and (folder / "out.gguf").read_bytes() == (folder / "whole.gguf").read_bytes()
+    assert (first.written, again.written, again.reused) == (3, 0, 3)
     gguf_kit.merge(first.files[0], "merged.gguf")
     assert (folder / "merged.gguf").read_bytes() == (folder / "whole.gguf").read_bytes()
 
 
-def stand_in(folder, text):
-    """A package of our name that is another one."""
+def fake_package(folder, text):
+    """Create a fake `gguf_kit` package."""
     folder.mkdir()
     (folder / "gguf_kit.py").write_text(text)
     return str(folder)
@@ -313,10 +314,10 @@ def stand_in(folder, text):
         ("raise ImportError('no')", "has no gguf-kit"),
     ],
 )
-def test_a_node_with_another_version_is_refused_by_name(folder, tmp_path, text, said):
+def test_node_with_another_version_is_rejected(folder, tmp_path, text, said):
     cluster = Cluster()
     try:
-        node = cluster.add(PYTHONPATH=stand_in(tmp_path / "other", text))
+        node = cluster.add(PYTHONPATH=fake_package(tmp_path / "other", text))
         before = names(folder)
         wanted = rf"^the node [0-9.]+ \(node {node[:12]}\) {said}: every node needs version {gguf_kit.__version__}"
         with pytest.raises(ClusterError, match=wanted) as caught:
@@ -324,4 +325,4 @@ def test_a_node_with_another_version_is_refused_by_name(folder, tmp_path, text, 
         assert f"gguf-kit[ray]=={gguf_kit.__version__}" in caught.value.help
         assert names(folder) == before
     finally:
-        cluster.end()
+        cluster.stop()

@@ -1,4 +1,4 @@
-"""What workers do, and what is said where there is no Ray: without a cluster."""
+"""Tasks of workers, and errors without Ray."""
 
 import os
 import subprocess
@@ -10,11 +10,11 @@ import pytest
 from gguf_kit.ray import tasks
 
 
-def tell(*_):
+def report(*_):
     return True
 
 
-def work(folder, kind="Q8_0", source="tiny.gguf"):
+def job(folder, kind="Q8_0", source="tiny.gguf"):
     return {
         "function": "quantize",
         "source": str(folder / source),
@@ -27,15 +27,15 @@ def work(folder, kind="Q8_0", source="tiny.gguf"):
 
 def plan(folder, **how):
     given = {"parts": 2, "merged": True, "resume": True, "force": False, **how}
-    return tasks.plan(work(folder), tell=tell, **given)
+    return tasks.plan(job(folder), report=report, **given)
 
 
 def part(folder, number, fingerprint, **how):
-    given = {"parts": 2, "anew": False, "force": False, "threads": 1, **how}
-    tasks.part(work(folder), number, fingerprint=fingerprint, tell=tell, **given)
+    given = {"parts": 2, "rewrite": False, "force": False, "threads": 1, **how}
+    tasks.part(job(folder), number, fingerprint=fingerprint, report=report, **given)
 
 
-def test_without_ray_it_is_said_how_to_get_it(folder):
+def test_missing_ray_is_reported_with_help(folder):
     script = textwrap.dedent("""
         import sys
         sys.modules["ray"] = None
@@ -57,9 +57,9 @@ def test_help_has_an_example(command):
     assert done.returncode == 0 and f"example:\n  python -m gguf_kit.ray {command} " in done.stdout
 
 
-def test_a_part_of_another_model_is_not_made(folder):
+def test_part_of_another_model_is_rejected(folder):
     fingerprint = plan(folder)["fingerprint"]
-    # On this node the same name is another model.
+    # The same path is another model on this node.
     gguf_kit.edit("tiny.gguf", set={"general.name": "Other"}, output="other.gguf")
     os.replace("other.gguf", "tiny.gguf")
     with pytest.raises(gguf_kit.RequestError, match="is not the same on all nodes") as caught:
@@ -67,51 +67,51 @@ def test_a_part_of_another_model_is_not_made(folder):
     assert caught.value.code == "part-other-run" and os.listdir(folder) == ["tiny.gguf"]
 
 
-def test_a_part_is_made_once(folder):
+def test_part_is_written_once(folder):
     fingerprint = plan(folder)["fingerprint"]
     part(folder, 1, fingerprint)
     made = (folder / "out-00001-of-00002.gguf").stat()
     part(folder, 1, fingerprint)
     assert (folder / "out-00001-of-00002.gguf").stat() == made
-    assert plan(folder)["there"] == [1]
+    assert plan(folder)["complete"] == [1]
     with pytest.raises(gguf_kit.OutputExistsError):
         plan(folder, resume=False)
-    part(folder, 1, fingerprint, anew=True, force=True)
+    part(folder, 1, fingerprint, rewrite=True, force=True)
     assert (folder / "out-00001-of-00002.gguf").stat().st_ino != made.st_ino
 
 
-def test_parts_that_are_not_seen_are_not_merged(folder):
+def test_inaccessible_parts_are_not_merged(folder):
     part(folder, 1, plan(folder)["fingerprint"])
     with pytest.raises(gguf_kit.RequestError, match="out-00002-of-00002.gguf was written by another node") as caught:
-        tasks.merge(str(folder / "out.gguf"), 2, False, tell)
+        tasks.merge(str(folder / "out.gguf"), 2, False, report)
     assert caught.value.code == "part-missing" and not (folder / "out.gguf").exists()
 
 
-def test_parts_of_two_mixes_are_not_merged(folder):
+def test_parts_of_different_types_are_not_merged(folder):
     for number, kind in ((1, "Q8_0"), (2, "Q5_0")):
         gguf_kit.quantize("tiny.gguf", {kind: "out.gguf"}, part=f"{number}/2")
     with pytest.raises(gguf_kit.InputError):
-        tasks.merge(str(folder / "out.gguf"), 2, False, tell)
+        tasks.merge(str(folder / "out.gguf"), 2, False, report)
     assert not (folder / "out.gguf").exists()
 
 
-def test_a_link_to_nothing_is_not_replaced(folder):
+def test_dangling_symlink_is_not_replaced(folder):
     os.symlink("nowhere", "out.gguf")
     with pytest.raises(gguf_kit.OutputExistsError):
         plan(folder)
 
 
-def test_parts_in_an_object_store_are_known(folder, bucket):
+def test_parts_in_an_object_store_are_found(folder, bucket):
     bucket.upload_file("tiny.gguf", "models", "tiny.gguf")
-    given = {**work(folder), "source": "s3://models/tiny.gguf", "out": "s3://models/out.gguf"}
-    how = {"parts": 2, "merged": False, "force": False, "tell": tell}
+    given = {**job(folder), "source": "s3://models/tiny.gguf", "out": "s3://models/out.gguf"}
+    how = {"parts": 2, "merged": False, "force": False, "report": report}
     planned = tasks.plan(given, resume=True, **how)
-    assert planned["there"] == [] and planned["bytes"] == os.path.getsize("tiny.gguf")
+    assert planned["complete"] == [] and planned["bytes"] == os.path.getsize("tiny.gguf")
     gguf_kit.quantize("tiny.gguf", {"Q8_0": "out.gguf"}, part="2/2")
     bucket.upload_file("out-00002-of-00002.gguf", "models", "out-00002-of-00002.gguf")
     again = tasks.plan(given, resume=True, **how)
-    # A far model has the fingerprint of a near one.
-    assert again == {**planned, "there": [2]}
+    # A remote model has the fingerprint of the local one.
+    assert again == {**planned, "complete": [2]}
     with pytest.raises(gguf_kit.OutputExistsError, match="s3://models/out-00002-of-00002.gguf exists"):
         tasks.plan(given, resume=False, **how)
     with pytest.raises(gguf_kit.OutputExistsError):
@@ -120,14 +120,14 @@ def test_parts_in_an_object_store_are_known(folder, bucket):
         gguf_kit.part_fingerprint("s3://models/none.gguf")
 
 
-def test_what_killed_workers_left_is_removed(folder, monkeypatch):
+def test_directories_of_killed_workers_are_deleted(folder, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
     left, other = folder / f"gguf-kit-ray-{int(ended.stdout)}-x", folder / f"gguf-kit-ray-{os.getpid()}-x"
     for one in (left, other):
         one.mkdir()
         (one / "made.gguf").write_bytes(b"half")
-    with tasks._scratch() as mine:
+    with tasks._temporary_directory() as mine:
         assert mine.is_dir() and not left.exists() and other.exists()
     assert not mine.exists()
 
@@ -137,12 +137,12 @@ def test_parts_of_evaluations_and_conversions(folder, checkpoint):
     matrices = []
     for part in ("1/2", "2/2"):
         matrices.append(f"{part[0]}.part")
-        gguf_kit.imatrix("tiny.gguf", text, context=64, windows=4, part=part, keep=matrices[-1])
+        gguf_kit.imatrix("tiny.gguf", text, context=64, chunks=4, part=part, keep=matrices[-1])
     gguf_kit.merge_parts(matrices).save("merged.gguf")
-    gguf_kit.imatrix("tiny.gguf", text, context=64, windows=4).save("whole.gguf")
+    gguf_kit.imatrix("tiny.gguf", text, context=64, chunks=4).save("whole.gguf")
     assert (folder / "merged.gguf").read_bytes() == (folder / "whole.gguf").read_bytes()
     with pytest.raises(gguf_kit.RequestError, match="exists"):
-        gguf_kit.imatrix("tiny.gguf", text, context=64, windows=4, part="1/2", keep="1.part")
+        gguf_kit.imatrix("tiny.gguf", text, context=64, chunks=4, part="1/2", keep="1.part")
     with pytest.raises(gguf_kit.RequestError, match="give `keep`"):
         gguf_kit.perplexity("tiny.gguf", text, part="1/2")
     with pytest.raises(gguf_kit.RequestError):

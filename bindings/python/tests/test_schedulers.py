@@ -1,6 +1,6 @@
-"""The commands in `examples/slurm` and `examples/kubernetes`, as schedulers start them: here as processes.
+"""Commands of `examples/slurm` and `examples/kubernetes`, run as local processes.
 
-`interop/slurm.py` gives them to a real Slurm.
+`interop/slurm.py` tests them with a real Slurm.
 """
 
 import os
@@ -22,7 +22,7 @@ def examples(checkpoint):
 
 @pytest.fixture
 def environment(folder):
-    """The command of the package comes first."""
+    """Put the `gguf` command of the package first on PATH."""
     (folder / "bin").mkdir()
     command = folder / "bin" / "gguf"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gguf_kit "$@"\n')
@@ -42,7 +42,7 @@ def same_as_one_run(folder, out):
     return (folder / out).read_bytes() == (folder / "whole.gguf").read_bytes()
 
 
-#: Does what `sbatch` does, at once: each task of an array is a process, and what depends on it comes after it.
+#: Replacement of `sbatch` that runs array tasks as processes, and dependent jobs after them.
 SBATCH = """
     #!{python}
     import os, re, subprocess, sys
@@ -73,7 +73,7 @@ def test_slurm(folder, environment, examples):
     assert log == "quantize.sbatch 1-3 None\nmerge.sbatch None afterok:4711\n"
 
 
-def test_a_task_of_slurm_that_is_done_again(folder, environment, examples):
+def test_slurm_task_is_repeated(folder, environment, examples):
     environment.update(SOURCE="tiny.gguf", OUT="out.gguf", TYPE="Q4_K_M", SLURM_ARRAY_TASK_COUNT="2")
     script = ["bash", examples / "slurm" / "quantize.sbatch"]
     run(script, environment, SLURM_ARRAY_TASK_ID="2")
@@ -85,7 +85,7 @@ def test_a_task_of_slurm_that_is_done_again(folder, environment, examples):
 def test_kubernetes(folder, environment, examples):
     yaml = pytest.importorskip("yaml")
     text = (examples / "kubernetes" / "quantize-job.yaml").read_text()
-    # The volume is this folder.
+    # The current directory is the volume.
     keys, quantize, merge = yaml.safe_load_all(text.replace("/models/f16.gguf", "tiny.gguf").replace("/models/", ""))
     environment.update(keys["data"])
     spec = quantize["spec"]
@@ -102,17 +102,17 @@ def test_kubernetes(folder, environment, examples):
     assert "exists" in run(part["command"], environment, JOB_COMPLETION_INDEX="0")
     run(merging["command"], environment)
     assert same_as_one_run(folder, "q4.gguf")
-    # A pod that is started again finds its work done.
+    # A restarted pod finds its work done.
     run(wait["command"], environment)
     run(merging["command"], environment)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-def test_scripts_are_scripts(examples):
+def test_slurm_scripts_are_valid(examples):
     scripts = sorted((examples / "slurm").iterdir())
     assert [script.name for script in scripts] == ["merge.sbatch", "quantize.sbatch", "submit.sh"]
     for script in scripts:
         subprocess.run(["bash", "-n", script], check=True)
-        # What comes after the first command is no direction for `sbatch`.
+        # `sbatch` ignores directives after the first command.
         head, _, body = script.read_text().partition("\nset -euo pipefail\n")
         assert body and not re.search("^#SBATCH", body, re.M), script

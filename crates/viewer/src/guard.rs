@@ -1,7 +1,7 @@
-//! Who may ask: only those who know the address, from pages that are ours.
+//! Request authorization: a secret in the path, and checks of `Host` and `Origin`.
 //!
-//! A page of somebody else in the same browser can send requests to this machine. It does not know the secret, its
-//! requests carry its own origin, and a name of its that is made to lead here (rebinding) stands in `Host`.
+//! Any website in the same browser can send requests to this machine (CSRF). It does not know the secret, its requests
+//! carry a foreign `Origin`, and after DNS rebinding they carry a foreign `Host`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,8 +12,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 
-/// Headers of every answer: nothing but the files of the page may run, be shown or be asked for; nobody may show
-/// the page in theirs, read it, or be told its address.
+/// Security headers of every response: the page loads its own files only; other sites cannot frame it, read it, or
+/// receive its address as the referrer.
 const HEADERS: &[(&str, &str)] = &[
     (
         "content-security-policy",
@@ -30,55 +30,53 @@ const HEADERS: &[(&str, &str)] = &[
     ("x-frame-options", "DENY"),
 ];
 
-/// What requests are held against.
+/// Authorizes requests.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// The first part of every path.
+    /// First segment of every path.
     secret: String,
     address: SocketAddr,
 }
 
 impl Guard {
-    /// A guard with a new secret.
+    /// Generates a new secret.
     ///
     /// # Errors
-    /// If the system has no random numbers.
+    /// If the system's random number generator fails.
     pub fn new(address: SocketAddr) -> std::io::Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|fault| std::io::Error::other(fault.to_string()))?;
-        Ok(Self { secret: crate::answer::hex(&random), address })
+        Ok(Self { secret: crate::response::hex(&random), address })
     }
 
-    /// The address of the page.
+    /// Returns the URL of the page, including the secret.
     pub fn url(&self) -> String {
-        let mut shown = self.address;
-        if shown.ip().is_unspecified() {
-            shown.set_ip(match shown {
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(match address {
                 SocketAddr::V4(_) => IpAddr::from([127, 0, 0, 1]),
                 SocketAddr::V6(_) => IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
             });
         }
-        format!("http://{shown}/{}/", self.secret)
+        format!("http://{address}/{}/", self.secret)
     }
 
-    fn allows(&self, path: &str, headers: &HeaderMap) -> Result<(), StatusCode> {
-        // All is looked at before anything is said.
-        let given = path.strip_prefix('/').and_then(|path| path.split('/').next());
-        let known = self.secret.as_bytes().ct_eq(given.unwrap_or_default().as_bytes());
-        if !bool::from(known) {
+    fn authorize(&self, path: &str, headers: &HeaderMap) -> Result<(), StatusCode> {
+        let secret = path.strip_prefix('/').and_then(|path| path.split('/').next());
+        let matches = self.secret.as_bytes().ct_eq(secret.unwrap_or_default().as_bytes());
+        if !bool::from(matches) {
             return Err(StatusCode::NOT_FOUND);
         }
-        let host = only(headers, &HOST).ok_or(StatusCode::FORBIDDEN)?;
-        let is_ours = host.is_some_and(|host| self.is_ours(host));
-        let origin = only(headers, &ORIGIN).ok_or(StatusCode::FORBIDDEN)?;
-        // The page is where it was asked for.
-        let same = origin.is_none_or(|origin| origin.strip_prefix("http://") == host);
-        if is_ours && same { Ok(()) } else { Err(StatusCode::FORBIDDEN) }
+        let host = single(headers, &HOST).ok_or(StatusCode::FORBIDDEN)?;
+        let is_own_host = host.is_some_and(|host| self.is_own_host(host));
+        let origin = single(headers, &ORIGIN).ok_or(StatusCode::FORBIDDEN)?;
+        let is_same_origin = origin.is_none_or(|origin| origin.strip_prefix("http://") == host);
+        if is_own_host && is_same_origin { Ok(()) } else { Err(StatusCode::FORBIDDEN) }
     }
 
-    /// Whether a browser that was sent to this host asked for us: an address in numbers cannot be made to lead
-    /// elsewhere, as a name can.
-    fn is_ours(&self, host: &str) -> bool {
+    /// Whether a `Host` header names this server. IP addresses are safe from DNS rebinding; names other than
+    /// `localhost` are not.
+    fn is_own_host(&self, host: &str) -> bool {
         let Some((name, port)) = host.rsplit_once(':') else { return false };
         let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
         let is_known = match name.parse::<IpAddr>() {
@@ -89,8 +87,8 @@ impl Guard {
     }
 }
 
-/// The only header of this name: `None` if there are several, or it is no text.
-fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Option<&'h str>> {
+/// Returns the header of this name. The outer `None` means that it is repeated or not text.
+fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Option<&'h str>> {
     let mut all = headers.get_all(name).iter();
     let first = all.next();
     if all.next().is_some() {
@@ -99,9 +97,9 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Option<&'h str>
     first.map(HeaderValue::to_str).transpose().ok()
 }
 
-/// Stands before everything.
+/// Middleware that authorizes every request and sets the security headers.
 pub async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    let mut response = match guard.allows(request.uri().path(), request.headers()) {
+    let mut response = match guard.authorize(request.uri().path(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(status) => status.into_response(),
     };
@@ -117,28 +115,28 @@ pub async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> 
 mod tests {
     use super::*;
 
-    fn allowed(guard: &Guard, path: &str, pairs: &[(&str, &str)]) -> u16 {
+    fn status(guard: &Guard, path: &str, pairs: &[(&str, &str)]) -> u16 {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             headers
                 .append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
         }
-        guard.allows(path, &headers).map_or_else(|status| status.as_u16(), |()| 200)
+        guard.authorize(path, &headers).map_or_else(|status| status.as_u16(), |()| 200)
     }
 
     #[test]
-    fn strangers_are_refused() {
+    fn unauthorized_requests_are_rejected() {
         let guard = Guard::new(([127, 0, 0, 1], 4000).into()).unwrap();
         let path = format!("/{}/api/1/models", guard.secret);
         let host = ("host", "127.0.0.1:4000");
         assert_eq!(guard.secret.len(), 32);
-        assert_eq!(allowed(&guard, &path, &[host]), 200);
+        assert_eq!(status(&guard, &path, &[host]), 200);
         for secret in ["", "/", "/api/1/models", "/00000000000000000000000000000000/", &path[..20]]
         {
-            assert_eq!(allowed(&guard, secret, &[host]), 404, "{secret}");
+            assert_eq!(status(&guard, secret, &[host]), 404, "{secret}");
         }
         for good in ["localhost:4000", "LOCALHOST:4000", "127.0.0.2:4000", "[::1]:4000"] {
-            assert_eq!(allowed(&guard, &path, &[("host", good)]), 200, "{good}");
+            assert_eq!(status(&guard, &path, &[("host", good)]), 200, "{good}");
         }
         for bad in [
             "example.org:4000",
@@ -151,11 +149,11 @@ mod tests {
             "localhost:4000@x",
             "0.0.0.0:4000",
         ] {
-            assert_eq!(allowed(&guard, &path, &[("host", bad)]), 403, "{bad}");
+            assert_eq!(status(&guard, &path, &[("host", bad)]), 403, "{bad}");
         }
-        assert_eq!(allowed(&guard, &path, &[]), 403);
-        assert_eq!(allowed(&guard, &path, &[host, host]), 403);
-        assert_eq!(allowed(&guard, &path, &[host, ("origin", "http://127.0.0.1:4000")]), 200);
+        assert_eq!(status(&guard, &path, &[]), 403);
+        assert_eq!(status(&guard, &path, &[host, host]), 403);
+        assert_eq!(status(&guard, &path, &[host, ("origin", "http://127.0.0.1:4000")]), 200);
         for bad in [
             "null",
             "https://127.0.0.1:4000",
@@ -163,16 +161,16 @@ mod tests {
             "http://127.0.0.1",
             "http://evil",
         ] {
-            assert_eq!(allowed(&guard, &path, &[host, ("origin", bad)]), 403, "{bad}");
+            assert_eq!(status(&guard, &path, &[host, ("origin", bad)]), 403, "{bad}");
         }
     }
 
     #[test]
-    fn beyond_this_machine_numbers_are_fine_and_names_are_not() {
+    fn listening_on_all_interfaces_allows_ip_addresses_only() {
         let guard = Guard::new(([0, 0, 0, 0], 4000).into()).unwrap();
         let path = format!("/{}/", guard.secret);
         assert!(guard.url().starts_with("http://127.0.0.1:4000/"));
-        assert_eq!(allowed(&guard, &path, &[("host", "192.168.1.2:4000")]), 200);
-        assert_eq!(allowed(&guard, &path, &[("host", "machine.lan:4000")]), 403);
+        assert_eq!(status(&guard, &path, &[("host", "192.168.1.2:4000")]), 200);
+        assert_eq!(status(&guard, &path, &[("host", "machine.lan:4000")]), 403);
     }
 }

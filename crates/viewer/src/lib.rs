@@ -1,17 +1,17 @@
-//! A local web page that shows what is in models, and the server behind it.
+//! `gguf view`: a local web server with a page that inspects models.
 //!
-//! [`Server::bind`] opens models and an address on this machine; [`Server::run`] answers until it is told to stop.
-//! What requests look like stands in `docs/viewer-api.md`; what they ask for is computed by [`gguf_kit`]. Files are
-//! read by position and never mapped: one that is changed or shortened while it is shown gives an error.
-//! Memory is that of the headers, and of what a bounded number of requests computes at a time.
+//! [`Server::bind`] opens the models and the port; [`Server::run`] serves until it is stopped. `docs/viewer-api.md`
+//! documents the requests; [`gguf_kit`] computes the responses. Files are read by position and never mapped, so a file
+//! that changes or shrinks while it is open causes an error response and not a crash. Memory is bounded by the headers
+//! and the limit of concurrent requests.
 
-mod answer;
 mod api;
-mod ask;
+mod assets;
 mod guard;
-mod page;
-mod shown;
-mod work;
+mod jobs;
+mod models;
+mod query;
+mod response;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -24,29 +24,29 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::guard::Guard;
-use crate::shown::Shelf;
-use crate::work::Work;
+use crate::jobs::Jobs;
+use crate::models::Models;
 
-/// What is shown, and where.
-pub struct Options {
-    /// Models, as a user names them.
+/// Options of [`Server::bind`].
+pub struct ServerOptions {
+    /// Paths or URLs of the models.
     pub models: Vec<String>,
-    /// What the first of them was made from, to be compared with.
+    /// The unquantized model that the first model is compared with.
     pub original: Option<String>,
-    /// The address to listen at; that of this machine to itself by default.
+    /// The address to listen at; the loopback address by default.
     pub listen: IpAddr,
-    /// The port; 0 for a free one.
+    /// The port; 0 chooses a free one.
     pub port: u16,
-    /// Whoever renders chat templates.
+    /// Renders chat templates.
     pub renderer: Renderer,
-    /// Where parts of far files are kept; `None` to fetch them each time.
+    /// Cache of remote files.
     pub cache: Option<Arc<Cache>>,
-    /// What the program says of its version.
+    /// Version of the program.
     pub version: &'static str,
 }
 
-impl Options {
-    /// Models on an address that only this machine can reach.
+impl ServerOptions {
+    /// Returns the options for serving models on the loopback address.
     pub fn new(models: Vec<String>, renderer: Renderer) -> Self {
         Self {
             models,
@@ -60,7 +60,7 @@ impl Options {
     }
 }
 
-/// A server that has its address, and answers once it runs.
+/// A server that is bound to its address and not yet running.
 pub struct Server {
     runtime: Runtime,
     listener: TcpListener,
@@ -68,36 +68,38 @@ pub struct Server {
     session: Arc<Session>,
 }
 
-/// Tells a server to stop; so does dropping it.
-pub struct Stop(#[allow(dead_code, reason = "it is dropped")] oneshot::Sender<()>);
+/// Stops a server on drop.
+pub struct StopHandle(
+    #[allow(dead_code, reason = "dropping it stops the server")] oneshot::Sender<()>,
+);
 
-/// What requests work with.
+/// State shared by all requests.
 pub(crate) struct Session {
-    pub models: Shelf,
-    /// The number of what the first model was made from.
+    pub models: Models,
+    /// Index of the original of the first model.
     pub original: Option<usize>,
     pub renderer: Renderer,
     pub version: &'static str,
     pub cache: Option<Arc<Cache>>,
-    pub work: Work,
+    pub jobs: Jobs,
 }
 
 impl Server {
-    /// Opens the models and the address.
+    /// Opens the models and binds the address. Models with invalid headers are opened too.
     ///
     /// # Errors
-    /// If a model cannot be had, or the address. A model that breaks the format can be shown.
-    pub fn bind(options: Options) -> Result<Self, Error> {
+    /// If a model cannot be read or the address cannot be bound.
+    pub fn bind(options: ServerOptions) -> Result<Self, Error> {
         let address = SocketAddr::new(options.listen, options.port);
         let failed = |source| Error::environment("listen at", address.to_string().as_ref(), source);
         let sources = options.models.iter().chain(&options.original);
-        let models = Shelf::open(sources, options.cache.clone())?;
+        let models = Models::open(sources, options.cache.clone())?;
         let original = options.original.as_ref().map(|_| models.len() - 1);
-        let is_far = |id| models.model(id).is_ok_and(|model| model.files.is_far());
-        let work = Work::new((0..models.len()).any(is_far));
+        let is_remote = |index| models.model(index).is_ok_and(|model| model.files.is_far());
+        let jobs = Jobs::new((0..models.len()).any(is_remote));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(work::AT_ONCE)
+            .max_blocking_threads(jobs::MAX_CONCURRENT)
             .enable_io()
             .build()
             .map_err(failed)?;
@@ -109,26 +111,26 @@ impl Server {
             renderer: options.renderer,
             version: options.version,
             cache: options.cache,
-            work,
+            jobs,
         };
         Ok(Self { runtime, listener, guard, session: Arc::new(session) })
     }
 
-    /// The address of the page, secret included.
+    /// Returns the URL of the page, including the secret.
     pub fn url(&self) -> String {
         self.guard.url()
     }
 
-    /// What stops it.
-    pub fn stop() -> (Stop, impl Future<Output = ()> + Send + 'static) {
+    /// Returns a handle that stops a server, and the future to pass to [`Server::run`].
+    pub fn stop_handle() -> (StopHandle, impl Future<Output = ()> + Send + 'static) {
         let (sender, receiver) = oneshot::channel();
-        (Stop(sender), async { drop(receiver.await) })
+        (StopHandle(sender), async { drop(receiver.await) })
     }
 
-    /// Answers until `stop` is there; work that was begun is ended.
+    /// Serves until `stop` completes, then finishes the requests in progress.
     ///
     /// # Errors
-    /// If the system does not let it.
+    /// If the listener fails.
     pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
         let url = self.url();
         let router = api::router(self.session, self.guard);

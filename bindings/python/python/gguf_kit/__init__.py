@@ -1,4 +1,7 @@
-"""GGUF model files: read, check, edit, convert, quantize, run and judge them.
+"""GGUF model files: read, check, edit, convert, quantize, run and evaluate them.
+
+Examples
+--------
 
 >>> import gguf_kit
 >>> with gguf_kit.open("tiny.gguf") as model:
@@ -12,7 +15,9 @@ llama 39
 F32 (256,) float32
 (256,)
 
-A view (:attr:`Tensor.data`) keeps the file mapped, also when the model is closed.
+Notes
+-----
+An array of :attr:`Tensor.data` keeps the file mapped after the model is closed.
 """
 
 from __future__ import annotations
@@ -21,6 +26,8 @@ import collections.abc as _abc
 from typing import Any as _Any
 
 from . import errors
+from ._deprecation import warn_renamed as _warn_renamed
+from ._edit import EditResult, edit
 from ._native import (
     Imatrix,
     Metadata,
@@ -31,8 +38,10 @@ from ._native import (
     __version__,
     open,
 )
-from .change import Edited, Made, Recipe, convert, edit, merge, part_fingerprint, quantize
+from .analysis import Digest, Finding, check, diff, hash
+from .chat_template import apply_chat_template
 from .codecs import TYPES, TensorType, decode, encode, tensor_type
+from .conversion import Recipe, WriteResult, convert, merge, part_fingerprint, quantize
 from .errors import (
     Cancelled,
     ClosedError,
@@ -44,24 +53,21 @@ from .errors import (
     OutputExistsError,
     RequestError,
 )
-from .judge import Divergence, Perplexity, divergence, imatrix, merge_parts, perplexity
-from .look import Digest, Finding, check, diff, hash
-from .templates import apply_chat_template
+from .evaluate import KLDivergence, Perplexity, imatrix, kl_divergence, merge_parts, perplexity
 
 __all__ = [
     "TYPES",
     "Cancelled",
     "ClosedError",
     "Digest",
-    "Divergence",
-    "Edited",
+    "EditResult",
     "FileMissingError",
     "Finding",
     "GgufError",
     "Imatrix",
     "InputError",
+    "KLDivergence",
     "MachineError",
-    "Made",
     "Metadata",
     "Model",
     "NotFoundError",
@@ -73,18 +79,19 @@ __all__ = [
     "Tensor",
     "TensorType",
     "Tokenizer",
+    "WriteResult",
     "__version__",
     "apply_chat_template",
     "check",
     "convert",
     "decode",
     "diff",
-    "divergence",
     "edit",
     "encode",
     "errors",
     "hash",
     "imatrix",
+    "kl_divergence",
     "merge",
     "merge_parts",
     "open",
@@ -96,3 +103,18 @@ __all__ = [
 
 _mapping: _Any = _abc.Mapping
 _mapping.register(Metadata)
+
+_DEPRECATED = {
+    "Divergence": "KLDivergence",
+    "Edited": "EditResult",
+    "Made": "WriteResult",
+    "divergence": "kl_divergence",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    """Return the object of a deprecated name."""
+    if name in _DEPRECATED:
+        _warn_renamed(name, _DEPRECATED[name])
+        return globals()[_DEPRECATED[name]]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The command ``gguf``: ``python -m gguf_kit`` is the same."""
+"""The ``gguf`` command, also available as ``python -m gguf_kit``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 
 def main() -> int:
-    """Does what the command line says, and answers with the exit code."""
+    """Run the command line and return the exit code."""
     from gguf_kit import _native
 
-    # Python would keep Ctrl-C for itself, and look at it when the command is over.
+    # Python would handle Ctrl-C only after the native command has returned.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     words = sys.argv[:]
     if words[0].endswith("__main__.py"):

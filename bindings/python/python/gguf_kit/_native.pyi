@@ -1,4 +1,4 @@
-"""The extension: what is written in Rust."""
+"""Native module, written in Rust."""
 
 import os
 from typing import (
@@ -24,7 +24,7 @@ _Path = Union[str, "os.PathLike[str]"]
 _Source = Union[str, "os.PathLike[str]", "Model"]
 _Progress = Callable[[str, int, int], Optional[bool]]
 _Text = Union[str, Sequence[int]]
-_Made = Tuple[List[str], List[str], str, Optional[str]]
+_WriteResult = Tuple[List[str], List[str], str, Optional[str]]
 
 __all__ = [
     "Header",
@@ -60,14 +60,14 @@ __version__: str
 
 @final
 class Metadata(Mapping[str, Any]):
-    """The keys and values of a model. Arrays of numbers are arrays of numpy, all others are lists."""
+    """Metadata of a model, as a read-only mapping. Arrays of numbers are numpy arrays, other arrays are lists."""
 
     def __getitem__(self, key: str, /) -> Any: ...
     def __iter__(self, /) -> Iterator[str]: ...
     def __len__(self, /) -> int: ...
     def get(self, key: str, default: Any = None) -> Any: ...
     def type_of(self, key: str) -> str:
-        """The type of a value in the file, such as ``u32`` or ``str[]``."""
+        """Return the type of a value in the file, such as ``u32`` or ``str[]``."""
 
 @final
 class Tensor:
@@ -77,39 +77,51 @@ class Tensor:
     def name(self) -> str: ...
     @property
     def shape(self) -> Tuple[int, ...]:
-        """As numpy has it: the slowest dimension first, the reverse of what is in the file."""
+        """Shape with the slowest dimension first, as in numpy; files store the reverse order."""
     @property
     def type(self) -> str:
-        """Such as ``Q4_K``."""
+        """Name of the tensor type, such as ``Q4_K``."""
     @property
     def nbytes(self) -> Optional[int]:
-        """``None`` for types whose size nobody knows."""
+        """Size in bytes; ``None`` for unknown types."""
     @property
     def offset(self) -> int:
-        """The first byte of the data in its file."""
+        """Offset of the data in its file."""
     @property
     def shard(self) -> int:
-        """Which of the files of the model it is in, from 0."""
+        """Index of the shard."""
     @property
     def data(self) -> NDArray[Any]:
-        """The data as they are, read-only: numbers where numpy has their type, else bytes, whose last dimension is
-        that of a row. A view of the mapped file, without a copy, where the file is on this machine and little-endian;
-        it keeps the file mapped, also when the model is closed."""
+        """Stored data as a read-only array. Types without a numpy dtype are bytes; the last dimension is then the bytes
+        of a row. The array is memory-mapped if the file is local and little-endian, and keeps the file mapped after the
+        model is closed."""
     @property
     def is_mapped(self) -> bool:
-        """Whether ``data`` is a view of the file, and no copy."""
+        """Whether ``data`` is memory-mapped and not a copy."""
     def decode(
         self,
         rows: Union[None, int, slice, Sequence[int]] = None,
         *,
         progress: Optional[_Progress] = None,
     ) -> NDArray[np.float32]:
-        """The numbers; all of them in the shape of the tensor, or some rows. Rows are counted over all dimensions but
-        the last."""
+        """Decode the tensor to float32.
+
+        Parameters
+        ----------
+        rows : int, slice or sequence of int, optional
+            Rows to decode, indexed over all dimensions but the last. All rows by default.
+        progress : callable, optional
+            Progress callback.
+
+        Returns
+        -------
+        ndarray of float32
+            In the shape of the tensor, or the selected rows.
+        """
 
 @final
 class Model:
-    """An open model, in however many files: its tensors by name, and its ``metadata``."""
+    """An open model of one or more files: a mapping of names to tensors, and ``metadata``."""
 
     @property
     def location(self) -> str: ...
@@ -121,13 +133,13 @@ class Model:
     def files(self) -> Tuple[Path, ...]: ...
     @property
     def nbytes(self) -> int:
-        """Bytes of all files together."""
+        """Total size of the files in bytes."""
     @property
     def byte_order(self) -> str:
-        """``little`` or ``big``, in the files; whoever reads here gets little-endian data."""
+        """Byte order of the files, ``little`` or ``big``. Data is always returned as little-endian."""
     @property
     def transferred(self) -> Optional[int]:
-        """Bytes that came over the network so far; ``None`` for files on this machine."""
+        """Bytes fetched over the network so far; ``None`` for local files."""
     @property
     def tensors(self) -> List[Tensor]: ...
     @property
@@ -139,13 +151,13 @@ class Model:
     def __enter__(self) -> "Model": ...
     def __exit__(self, *_raised: Any) -> None: ...
     def summary(self) -> Dict[str, Any]:
-        """What a person wants to know of it first, in the shape of ``gguf inspect --json``."""
+        """Return the summary of ``gguf inspect --json``."""
     def close(self) -> None:
-        """Lets go of the files. Views of tensors stay valid, and keep theirs mapped."""
+        """Close the files. Arrays of tensors stay valid and keep their files mapped."""
 
 @final
 class Tokenizer:
-    """The tokenizer of a model, or of a folder of Hugging Face."""
+    """The tokenizer of a model or of a Hugging Face checkpoint."""
 
     def __new__(
         cls, source: _Source, *, llama_cpp: bool = False, normalize: Optional[bool] = None
@@ -159,16 +171,29 @@ class Tokenizer:
     def encode_batch(
         self, texts: Sequence[str], *, add_special: bool = True, parse_special: bool = True
     ) -> List[List[int]]:
-        """The ids of each text, on all threads."""
+        """Return the token ids of each text, using all threads."""
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
-        """The text; bytes that are none become U+FFFD."""
+        """Return the text of token ids. Invalid UTF-8 becomes U+FFFD."""
     def decode_bytes(self, ids: Sequence[int], *, special: bool = False) -> bytes: ...
     def token_bytes(self, id: int) -> Optional[bytes]: ...
 
 @final
 class Runner:
-    """A model that is run. ``exact`` computes in F32, for measuring; else activations are rounded to 8 bits. Caches
-    (``cache_type`` ``f32``, ``f16``, ``q8_0``) are F32 where it is exact, else F16."""
+    """A model loaded for inference.
+
+    Parameters
+    ----------
+    source : path-like or Model
+        The model.
+    exact : bool, optional
+        Compute in F32, for evaluation, instead of with 8-bit activations.
+    adapters : sequence of (str, float), optional
+        LoRA adapters with their scales.
+    cache_type : str, optional
+        Type of the KV cache: ``f32``, ``f16`` or ``q8_0``. F32 by default if ``exact``, else F16.
+    threads : int, optional
+        Number of threads.
+    """
 
     def __new__(
         cls,
@@ -188,7 +213,21 @@ class Runner:
         features: Optional[NDArray[np.float32]] = None,
         encoder_ids: Optional[Sequence[int]] = None,
     ) -> NDArray[np.float32]:
-        """One row per token."""
+        """Return one row of logits per token.
+
+        Parameters
+        ----------
+        text : str or sequence of int
+            A text or its token ids.
+        features : ndarray of float32, optional
+            Encoder features, one row per frame.
+        encoder_ids : sequence of int, optional
+            Token ids for the encoder.
+
+        Returns
+        -------
+        ndarray of float32
+        """
     def generate(
         self,
         prompt: _Text,
@@ -205,18 +244,40 @@ class Runner:
         context: int = 4096,
         on_text: Optional[Callable[[str], Optional[bool]]] = None,
     ) -> Tuple[str, List[int], str]:
-        """Text that goes on: the text, its ids, and why it ends (``stop``, ``length``, ``reader``). ``on_text`` gets
-        each piece when it is there, from another thread; ``False`` ends the text."""
+        """Generate text.
+
+        Parameters
+        ----------
+        prompt : str or sequence of int
+            A text or its token ids.
+        tokens : int, optional
+            Maximum number of tokens.
+        temperature, top_k, top_p, min_p, repeat_penalty, seed
+            Sampling parameters.
+        stop : sequence of str, optional
+            Stop sequences.
+        ignore_end : bool, optional
+            Continue after end-of-generation tokens.
+        context : int, optional
+            Context size in tokens.
+        on_text : callable, optional
+            Called with each piece of text from another thread. Returning ``False`` stops generation.
+
+        Returns
+        -------
+        (str, list of int, str)
+            The text, its token ids, and the stop reason: ``stop``, ``length`` or ``reader`` (stopped by ``on_text``).
+        """
     def embed(
         self, texts: Sequence[_Text], *, tokens: bool = False, normalized: bool = True
     ) -> List[NDArray[np.float32]]:
-        """A row per text; or, with ``tokens``, a row per token of each."""
+        """Return one embedding per text, or with ``tokens`` one per token. ``normalized`` applies L2 normalization."""
     def classify(self, texts: Sequence[_Text]) -> List[List[Tuple[str, float]]]:
-        """Per text the probability of each class."""
+        """Return the class probabilities of each text."""
 
 @final
 class Imatrix:
-    """An importance matrix: how much the columns of each matrix matter."""
+    """An importance matrix (imatrix)."""
 
     def __new__(cls, path: _Path) -> "Imatrix": ...
     @property
@@ -228,12 +289,12 @@ class Imatrix:
     def __len__(self, /) -> int: ...
     def __contains__(self, name: str, /) -> bool: ...
     def importance(self, name: str) -> Optional[NDArray[np.float32]]:
-        """The weights for :func:`gguf_kit.encode`: one per column."""
+        """Return the importance of each column, for :func:`gguf_kit.encode`."""
     def save(self, path: _Path, *, legacy: bool = False, force: bool = False) -> None: ...
 
 @final
 class Header:
-    """Where everything stands in one file."""
+    """Offsets of the keys and tensors in a file."""
 
     def __new__(cls, path: _Path) -> "Header": ...
     @property
@@ -246,15 +307,25 @@ class Header:
     def data_start(self) -> int: ...
     def entries(self) -> List[Tuple[str, int, int, int, int, Optional[int]]]: ...
     def tensors(self) -> List[Tuple[str, List[int], int, int, int]]: ...
-    def value(self, at: int) -> Any: ...
-    def string_starts(self, at: int) -> List[int]: ...
+    def value(self, index: int) -> Any: ...
+    def string_starts(self, index: int) -> List[int]: ...
 
 def open(location: _Path) -> Model:
-    """Opens a model: a file, a directory, any shard, a URL, ``hf:org/repo``, ``s3://bucket/key``."""
+    """Open a model.
+
+    Parameters
+    ----------
+    location : path-like
+        A file, a directory, any shard, a URL, ``hf:org/repo`` or ``s3://bucket/key``.
+
+    Returns
+    -------
+    Model
+    """
 
 def tensor_types() -> List[Dict[str, Any]]: ...
 def pack_strings(strings: Iterable[Union[str, bytes]], big_endian: bool) -> bytes: ...
-def command(words: Sequence[str], again: Sequence[str]) -> int: ...
+def command(words: Sequence[str], relaunch: Sequence[str]) -> int: ...
 def encode(
     values: NDArray[np.float32],
     row_len: int,
@@ -303,7 +374,7 @@ def quantize(
     dry_run: bool,
     progress: Optional[_Progress],
     threads: Optional[int],
-) -> _Made: ...
+) -> _WriteResult: ...
 def convert(
     source: _Path,
     outputs: Sequence[Tuple[Optional[str], Optional[_Path]]],
@@ -322,7 +393,7 @@ def convert(
     dry_run: bool,
     progress: Optional[_Progress],
     threads: Optional[int],
-) -> _Made: ...
+) -> _WriteResult: ...
 def part_fingerprint(location: _Source) -> Optional[str]: ...
 def merge(
     source: _Source,
@@ -344,10 +415,10 @@ def perplexity(
     source: _Source,
     text: str,
     context: int,
-    windows: Optional[int],
+    chunks: Optional[int],
     stride: Optional[int],
     exact: bool,
-    kept: Dict[str, Any],
+    part_options: Dict[str, Any],
     progress: Optional[_Progress],
     threads: Optional[int],
 ) -> Dict[str, Any]: ...
@@ -356,9 +427,9 @@ def divergence(
     models: Sequence[_Source],
     text: str,
     context: int,
-    windows: Optional[int],
+    chunks: Optional[int],
     exact: bool,
-    kept: Dict[str, Any],
+    part_options: Dict[str, Any],
     progress: Optional[_Progress],
     threads: Optional[int],
 ) -> List[Dict[str, Any]]: ...
@@ -366,10 +437,10 @@ def collect_imatrix(
     source: _Source,
     text: str,
     context: int,
-    windows: Optional[int],
+    chunks: Optional[int],
     dataset: str,
     output: bool,
-    kept: Dict[str, Any],
+    part_options: Dict[str, Any],
     progress: Optional[_Progress],
     threads: Optional[int],
 ) -> Imatrix: ...

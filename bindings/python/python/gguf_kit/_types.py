@@ -1,4 +1,4 @@
-"""Names of types that several modules speak of."""
+"""Types that several modules share."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import Callable, Optional, Union
 
 from ._native import Model
 
-#: What a model is named by: a file, a directory, any shard, a URL, ``hf:org/repo``, ``s3://bucket/key``; or one that
-#: is open.
+__all__ = ["PathLike", "Progress", "Source"]
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+#: A model: a file, a directory, any shard, a URL, ``hf:org/repo``, ``s3://bucket/key``, or an open model.
 Source = Union[str, "os.PathLike[str]", Model]
 
-#: Is told what is done, how much of it is done, and how much it is in all; about ten times a second, from the thread
-#: that called. ``False`` ends the work (``Cancelled``); so does an exception, which comes out of the call.
+#: Progress callback ``(step, done, total)``, called about ten times per second from the calling thread. It cancels the
+#: task by returning ``False`` (the call raises ``Cancelled``) or by raising an exception.
 Progress = Callable[[str, int, int], Optional[bool]]

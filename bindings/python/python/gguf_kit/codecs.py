@@ -1,5 +1,7 @@
-"""Numbers to the bytes of a tensor type and back, for every type.
+"""Encoding and decoding of tensor data, for every tensor type.
 
+Examples
+--------
 >>> import numpy as np
 >>> rows = np.linspace(-1, 1, 512, dtype=np.float32).reshape(2, 256)
 >>> data = encode(rows, "Q4_K")
@@ -26,32 +28,43 @@ __all__ = ["TYPES", "TensorType", "decode", "encode", "tensor_type"]
 
 
 class TensorType(NamedTuple):
-    """A type that tensors have in files."""
+    """A tensor type."""
 
-    #: Its name, such as ``Q4_K``.
+    #: Name, such as ``Q4_K``.
     name: str
-    #: The number that stands in files.
+    #: Id in files.
     id: int
-    #: Elements of one block; 1 for plain numbers, 0 for types that were removed from the format.
+    #: Elements per block; 1 for unquantized types, 0 for types removed from the format.
     block_len: int
-    #: Bytes of one block.
+    #: Bytes per block.
     block_bytes: int
-    #: Whether files of today may have it.
+    #: Whether the type is part of the current format.
     current: bool
-    #: Whether it can be encoded and decoded here.
+    #: Whether the type can be encoded and decoded.
     codec: bool
-    #: Whether its encoder cannot do without importance weights.
+    #: Whether encoding requires an importance matrix.
     requires_importance: bool
 
 
-#: Every type, by its name.
+#: All tensor types by name.
 TYPES: Dict[str, TensorType] = {row["name"]: TensorType(**row) for row in _native.tensor_types()}
 _IDS = {row.id: row for row in TYPES.values()}
 
 
 def tensor_type(name: Union[str, int]) -> TensorType:
-    """The type of a name, in any case, or of a number.
+    """Return a tensor type by its case-insensitive name or its id.
 
+    Parameters
+    ----------
+    name : str or int
+        Name or id.
+
+    Returns
+    -------
+    TensorType
+
+    Examples
+    --------
     >>> tensor_type("q8_0").block_bytes
     34
     """
@@ -61,8 +74,8 @@ def tensor_type(name: Union[str, int]) -> TensorType:
     return found
 
 
-def _refused(what: str) -> Exception:
-    return exception_of("array-refused", "request", what)
+def _refused(message: str) -> Exception:
+    return exception_of("array-refused", "request", message)
 
 
 def _floats(values: "ArrayLike", what: str) -> "NDArray[np.float32]":
@@ -70,10 +83,10 @@ def _floats(values: "ArrayLike", what: str) -> "NDArray[np.float32]":
     if array.dtype.name == "bfloat16":
         return np.ascontiguousarray(array, dtype=np.float32)
     if array.dtype.kind not in "fiub":
-        raise _refused(f"{what} are {array.dtype}, and no numbers that can be encoded")
+        raise _refused(f"{what} have dtype {array.dtype}; expected numbers")
     floats = np.ascontiguousarray(array, dtype=np.float32)
     if array.dtype.kind in "iu" and array.dtype.itemsize > 2 and (floats != array).any():
-        raise _refused(f"{what} have integers that F32, through which encoding goes, cannot hold")
+        raise _refused(f"{what} have integers that F32 cannot represent exactly")
     return floats
 
 
@@ -85,22 +98,42 @@ def encode(
     progress: Optional[Progress] = None,
     threads: Optional[int] = None,
 ) -> "NDArray[np.uint8]":
-    """Numbers as the bytes of a type: those that llama.cpp writes.
+    """Encode values as a tensor type, byte-identical to llama.cpp.
 
-    The last dimension of ``values`` are rows, which must be whole blocks; the answer has their bytes in its place.
-    ``importance`` has a number for each column of a row, or, of an array of three dimensions (experts), of shape
-    ``[experts, columns]``. The numbers are copied (as float32) before the lock of the interpreter is released:
-    another thread may change the array during the work.
+    The values are copied as float32 before the GIL is released, so another thread may change the array.
 
-    Raises ``RequestError`` (code ``array-refused``) for anything that does not fit.
+    Parameters
+    ----------
+    values : array_like
+        Values. The last dimension is a row and must be a multiple of the block size.
+    type : str or int
+        Name or id of the tensor type.
+    importance : array_like, optional
+        Importance of each column, or of shape ``[experts, columns]`` for a three-dimensional array of experts.
+    progress : callable, optional
+        Progress callback.
+    threads : int, optional
+        Number of threads.
 
+    Returns
+    -------
+    ndarray of uint8
+        The encoded rows; the last dimension is the bytes of a row.
+
+    Raises
+    ------
+    RequestError
+        With code ``array-refused`` if the values cannot be encoded.
+
+    Examples
+    --------
     >>> encode([1.0] * 32, "Q8_0")[2:5].tolist()
     [127, 127, 127]
     """
     row = tensor_type(type)
-    floats = _floats(values, "the values")
+    floats = _floats(values, "values")
     if np.ndim(values) == 0:
-        raise _refused("a single number is no row")
+        raise _refused("a scalar cannot be encoded; expected at least one dimension")
     weights = None if importance is None else _floats(importance, "importance weights").reshape(-1)
     data = _native.encode(floats.reshape(-1), floats.shape[-1], row.name, weights, progress, threads)
     row_bytes = floats.shape[-1] // max(row.block_len, 1) * row.block_bytes
@@ -115,11 +148,31 @@ def decode(
     progress: Optional[Progress] = None,
     threads: Optional[int] = None,
 ) -> "NDArray[np.float32]":
-    """Bytes of a type as numbers.
+    """Decode tensor data.
 
-    The last dimension of ``data`` are the bytes of rows; ``bytes`` and the like are one row. Arrays of other types
-    than ``uint8`` are taken for their bytes.
+    Parameters
+    ----------
+    data : array_like or bytes-like
+        Encoded rows. The last dimension is the bytes of a row; a bytes-like object is one row. An array of another
+        dtype than uint8 is reinterpreted as bytes.
+    type : str or int
+        Name or id of the tensor type.
+    progress : callable, optional
+        Progress callback.
+    threads : int, optional
+        Number of threads.
 
+    Returns
+    -------
+    ndarray of float32
+
+    Raises
+    ------
+    RequestError
+        With code ``array-refused`` if the size of a row is not a multiple of the block size.
+
+    Examples
+    --------
     >>> decode(bytes([0x80, 0x3f, 0x00, 0xc0]), "BF16").tolist()
     [1.0, -2.0]
     """
@@ -128,11 +181,12 @@ def decode(
         data = np.frombuffer(data, dtype=np.uint8)
     array = np.asarray(data)
     if array.dtype.hasobject or array.ndim == 0:
-        raise _refused(f"an array of {array.dtype} has no bytes of blocks")
+        raise _refused(f"an array of dtype {array.dtype} with {array.ndim} dimensions cannot be decoded")
     stored = np.ascontiguousarray(array).view(np.uint8)
     if row.block_len == 0 or stored.shape[-1] % row.block_bytes != 0:
-        what = f"rows of {stored.shape[-1]} bytes are no whole number of {row.name} blocks"
-        raise _refused(f"{what} of {row.block_bytes} bytes")
+        raise _refused(
+            f"row size {stored.shape[-1]} is not a multiple of the {row.name} block size of {row.block_bytes} bytes"
+        )
     row_len = stored.shape[-1] // row.block_bytes * row.block_len
     count = stored.size // row.block_bytes * row.block_len
     values = _native.decode(stored.reshape(-1), count, row.name, progress, threads)

@@ -1,17 +1,17 @@
-"""What can go wrong, as exceptions.
+"""Exceptions.
 
-Whose fault it is, is the class; what kind of fault it is, is the ``code``, which stays the same when the words
-change (``gguf check --explain CODE``, ``docs/findings.md``)::
+The class says who is at fault. ``code`` is a stable identifier of the error (``gguf check --explain CODE``,
+``docs/findings.md``), while messages may change::
 
     GgufError
-     +-- InputError (ValueError)         what was read is at fault
-     +-- RequestError (ValueError)       what was asked for cannot be
-     |    +-- NotFoundError (KeyError)   there is no such tensor, row or key
+     +-- InputError (ValueError)         an input file is invalid
+     +-- RequestError (ValueError)       a request or argument is invalid
+     |    +-- NotFoundError (KeyError)   a tensor, row or key does not exist
      |    +-- OutputExistsError (FileExistsError)
      |    +-- ClosedError                the model is closed
-     +-- MachineError (OSError)          a file cannot be read or written, a server does not answer
+     +-- MachineError (OSError)          an I/O or network operation failed
      |    +-- FileMissingError (FileNotFoundError)
-     +-- Cancelled                       a progress function said False
+     +-- Cancelled                       a progress callback returned False
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ __all__ = [
 
 
 class GgufError(Exception):
-    """What every error of this package is.
+    """Base class of all exceptions of this package.
 
+    Examples
+    --------
     >>> import gguf_kit
     >>> try:
     ...     gguf_kit.open("missing.gguf")
@@ -44,21 +46,21 @@ class GgufError(Exception):
     environment environment cannot open missing.gguf: no such file
     """
 
-    #: The stable name of this kind of error.
+    #: Stable identifier of the error.
     code: str = ""
     #: ``input``, ``request``, ``environment`` or ``interrupted``.
     fault: str = ""
-    #: The message without the advice.
+    #: Message without the help text.
     message: str = ""
-    #: What to do about it; may be empty.
+    #: How to fix it; may be empty.
     help: str = ""
-    #: The file that is at fault, if one is.
+    #: File at fault.
     file: Optional[str] = None
-    #: The key that is at fault, if one is.
+    #: Metadata key at fault.
     key: Optional[str] = None
-    #: The tensor that is at fault, if one is.
+    #: Tensor at fault.
     tensor: Optional[str] = None
-    #: The byte of the file, where that is known.
+    #: Offset in the file.
     offset: Optional[int] = None
 
     def __str__(self) -> str:
@@ -66,19 +68,19 @@ class GgufError(Exception):
 
 
 class InputError(GgufError, ValueError):
-    """What was read is at fault."""
+    """An input file is invalid."""
 
 
 class RequestError(GgufError, ValueError):
-    """What was asked for cannot be."""
+    """A request or argument is invalid."""
 
 
 class NotFoundError(RequestError, KeyError):
-    """There is no such tensor, row or key."""
+    """A tensor, row or key does not exist."""
 
 
 class OutputExistsError(RequestError, FileExistsError):
-    """There is a file under the name of the output, and nobody said that it may be replaced."""
+    """The output file exists, and ``force`` is not set."""
 
 
 class ClosedError(RequestError):
@@ -86,15 +88,15 @@ class ClosedError(RequestError):
 
 
 class MachineError(GgufError, OSError):
-    """The machine or the network: another time it may work."""
+    """An I/O or network operation failed."""
 
 
 class FileMissingError(MachineError, FileNotFoundError):
-    """There is no such file."""
+    """A file does not exist."""
 
 
 class Cancelled(GgufError):
-    """A progress function said ``False``. Nothing unfinished was left behind."""
+    """A progress callback returned ``False``. No partial output was left behind."""
 
 
 _CLASSES = {
@@ -116,7 +118,7 @@ def exception_of(
     file: Optional["os.PathLike[str]"] = None,
     errno: Optional[int] = None,
 ) -> GgufError:
-    """The exception for an error of the crates; for the extension."""
+    """Return the exception of an error; called by the native module."""
     kind: Type[GgufError] = _CLASSES[fault]
     if errno == _errno.ENOENT:
         kind = FileMissingError

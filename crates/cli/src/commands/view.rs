@@ -10,7 +10,7 @@ use std::time::Duration;
 use gguf_kit::Files;
 use gguf_remote::Cache;
 use gguf_store::AtomicFile;
-use gguf_viewer::{Options, Server};
+use gguf_viewer::{Server, ServerOptions};
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::flag;
 
@@ -66,13 +66,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.export {
         return export(args, path, &cache);
     }
-    let options = Options {
+    let options = ServerOptions {
         original: args.original.clone(),
         listen: args.listen,
         port: args.port,
         cache: Some(cache),
         version: env!("GGUF_VERSION"),
-        ..Options::new(args.models.clone(), render_template::renderer()?)
+        ..ServerOptions::new(args.models.clone(), render_template::renderer()?)
     };
     let server = Server::bind(options)?;
     let url = server.url();
@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if !args.no_open && open::that_detached(&url).is_err() {
         terminal::note("no browser could be opened: open the address above");
     }
-    let (stop, stopped) = Server::stop();
+    let (stop, stopped) = Server::stop_handle();
     let asked = Arc::new(AtomicBool::new(false));
     for signal in TERM_SIGNALS {
         // A second one ends the process at once.

@@ -1,4 +1,4 @@
-// Makes ../dist of src: what the binary embeds. The same sources give the same bytes.
+// Builds src into ../dist, which the binary embeds. Builds are reproducible.
 //   node scripts/build.mjs [--out FOLDER]
 import { context } from "esbuild";
 import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
@@ -7,17 +7,17 @@ import { fileURLToPath } from "node:url";
 
 const page = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
 
-/** Builds the page into a folder, which is emptied first. */
+/** Empties a folder and builds the page into it. */
 export async function build(out, watch = false) {
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
-  const made = await context({
+  const bundler = await context({
     absWorkingDir: page,
     entryPoints: { app: "src/main.tsx" },
     outdir: out,
     bundle: true,
     format: "esm",
-    // What is not needed for the first view is fetched when it is.
+    // Code that the first view does not need is loaded later.
     splitting: true,
     target: ["es2022"],
     minify: true,
@@ -27,22 +27,22 @@ export async function build(out, watch = false) {
     jsxImportSource: "preact",
     logLevel: "warning",
   });
-  const { metafile } = await made.rebuild();
+  const { metafile } = await bundler.rebuild();
   await cp(path.join(page, "index.html"), path.join(out, "index.html"));
   await cp(path.join(page, "src/icon.svg"), path.join(out, "icon.svg"));
   await writeFile(path.join(out, "licences.txt"), await licences(metafile));
-  if (watch) await made.watch();
-  else await made.dispose();
+  if (watch) await bundler.watch();
+  else await bundler.dispose();
 }
 
-/** The licence of every package of which something is in the bundle. */
+/** Returns the license texts of all bundled packages. */
 async function licences(metafile) {
   const packages = new Set();
   for (const input of Object.keys(metafile.inputs)) {
     const name = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
     if (!name) continue;
     packages.add(name);
-    // What a package depends on may be inside of its own bundle.
+    // A package may bundle its own dependencies.
     const { dependencies = {} } = JSON.parse(
       await readFile(path.join(page, "node_modules", name, "package.json"), "utf8"),
     );
@@ -53,9 +53,9 @@ async function licences(metafile) {
     const folder = path.join(page, "node_modules", name);
     const { version, license } = JSON.parse(await readFile(path.join(folder, "package.json"), "utf8"));
     const file = (await readdir(folder)).find((file) => /^licen[cs]e/i.test(file));
-    if (!file) throw new Error(`${name} comes without the text of its licence`);
-    const words = (await readFile(path.join(folder, file), "utf8")).trim();
-    text += `\n== ${name} ${version} (${license})\n\n${words}\n`;
+    if (!file) throw new Error(`${name} has no license file`);
+    const terms = (await readFile(path.join(folder, file), "utf8")).trim();
+    text += `\n== ${name} ${version} (${license})\n\n${terms}\n`;
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// Format, types, and that ../dist is what the sources make, byte by byte. Needs `npm ci` before.
+// Checks formatting, types, and that ../dist is up to date. Run `npm ci` first.
 import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,19 +18,19 @@ try {
   await build(fresh);
   const dist = path.join(page, "../dist");
   const names = new Set([...(await readdir(fresh)), ...(await readdir(dist))]);
-  const other = [];
+  const stale = [];
   for (const name of names) {
     const [a, b] = await Promise.all(
       [fresh, dist].map((folder) => readFile(path.join(folder, name)).catch(() => null)),
     );
-    if (!a || !b || !a.equals(b)) other.push(name);
+    if (!a || !b || !a.equals(b)) stale.push(name);
   }
-  if (other.length) {
-    console.error(`crates/viewer/dist is not what the sources make: ${other.sort().join(", ")}`);
+  if (stale.length) {
+    console.error(`crates/viewer/dist is out of date: ${stale.sort().join(", ")}`);
     console.error("run `npm run build` in crates/viewer/page and commit the result");
     process.exitCode = 1;
   } else {
-    console.log(`crates/viewer/dist is what the sources make: ${[...names].sort().join(", ")}`);
+    console.log(`crates/viewer/dist is up to date: ${[...names].sort().join(", ")}`);
   }
 } finally {
   await rm(fresh, { recursive: true });

@@ -1,9 +1,9 @@
-// Headers of GGUF files that no other program would write: with ten thousand tensors, or names that are scripts.
+// Writes headers of unusual GGUF files, such as ten thousand tensors or names with scripts.
 
 const TYPES = { F32: { number: 0, bytes: 4 }, BF16: { number: 30, bytes: 2 } };
 
 /**
- * The bytes before the data. Values are texts, numbers (UINT32), or lists of either (INT32).
+ * Returns the header. Values are strings, UINT32 numbers, or arrays of strings or INT32 numbers.
  * @param {Record<string, string | number | string[] | number[]>} keys
  * @param {{ name: string, shape: number[], type: "F32" | "BF16" }[]} tensors
  */
@@ -19,12 +19,12 @@ export function header(keys, tensors) {
   return Buffer.concat([all, Buffer.alloc(aligned(all.length) - all.length)]);
 }
 
-/** The length of the data of a tensor. */
+/** Returns the data size of a tensor in bytes. */
 export function bytes({ shape, type }) {
   return shape.reduce((product, n) => product * n, 1) * TYPES[type].bytes;
 }
 
-/** A length with its padding. */
+/** Rounds a length up to the alignment. */
 export function aligned(length) {
   return Math.ceil(length / 32) * 32;
 }
@@ -36,8 +36,8 @@ function typed(value) {
   return Buffer.concat([u32(9), u32(texts ? 8 : 5), u64(value.length), ...value.map(texts ? text : u32)]);
 }
 
-function text(words) {
-  const encoded = Buffer.from(words);
+function text(value) {
+  const encoded = Buffer.from(value);
   return Buffer.concat([u64(encoded.length), encoded]);
 }
 

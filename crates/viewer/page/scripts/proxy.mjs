@@ -1,5 +1,4 @@
-// The page from ../dist or another folder, with the API of a running `gguf view`: for working on the page without building
-// the program each time.
+// Serves the page from a folder with the API of a running `gguf view`, so that the binary need not be rebuilt.
 import { readFile } from "node:fs/promises";
 import http from "node:http";
 import path from "node:path";
@@ -12,25 +11,25 @@ const TYPES = {
   ".txt": "text/plain; charset=utf-8",
 };
 
-/** Serves `folder` in place of the page of the server at `base`; gives the new address, and a function that ends it. */
+/** Serves `folder` instead of the page at `base`. Returns the new URL and a function that stops the proxy. */
 export async function proxy(base, folder) {
   const target = new URL(base);
-  const server = http.createServer(async (request, answer) => {
-    if (!request.url?.startsWith(target.pathname)) return void answer.writeHead(404).end();
+  const server = http.createServer(async (request, response) => {
+    if (!request.url?.startsWith(target.pathname)) return void response.writeHead(404).end();
     const name = request.url.slice(target.pathname.length).split("?")[0] || "index.html";
-    if (name.startsWith("api/")) return void forward(request, answer, target);
+    if (name.startsWith("api/")) return void forward(request, response, target);
     try {
       const bytes = await readFile(path.join(folder, path.basename(name)));
-      // The policy is that of the server.
+      // Use the security policy of the server.
       const policy = (await fetch(base)).headers.get("content-security-policy");
-      answer
+      response
         .writeHead(200, {
           "content-type": TYPES[path.extname(name)] ?? "application/octet-stream",
           ...(policy ? { "content-security-policy": policy } : {}),
         })
         .end(bytes);
     } catch {
-      answer.writeHead(404).end();
+      response.writeHead(404).end();
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -44,17 +43,17 @@ export async function proxy(base, folder) {
   };
 }
 
-function forward(request, answer, target) {
+function forward(request, response, target) {
   const headers = { ...request.headers, host: target.host };
   if (headers.origin) headers.origin = target.origin;
-  const further = http.request(
+  const upstream = http.request(
     { host: target.hostname, port: target.port, path: request.url, method: request.method, headers },
-    (given) => {
-      answer.writeHead(given.statusCode, given.headers);
-      given.pipe(answer);
+    (reply) => {
+      response.writeHead(reply.statusCode, reply.headers);
+      reply.pipe(response);
     },
   );
-  further.on("error", () => answer.destroy());
-  answer.on("close", () => further.destroy());
-  request.pipe(further);
+  upstream.on("error", () => response.destroy());
+  response.on("close", () => upstream.destroy());
+  request.pipe(upstream);
 }

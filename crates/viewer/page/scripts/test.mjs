@@ -1,6 +1,6 @@
-// Runs test/*.test.ts: in Node, and in Chromium against `gguf view`.
-//   GGUF=target/debug/gguf CHROMIUM=/usr/bin/chromium node scripts/test.mjs [PART OF A NAME]
-// With SHOTS=FOLDER screenshots of every view are put there.
+// Runs test/*.test.ts in Node, with Chromium and `gguf view`.
+//   GGUF=target/debug/gguf CHROMIUM=/usr/bin/chromium node scripts/test.mjs [SUBSTRING OF A FILE NAME]
+// SHOTS=FOLDER writes screenshots of every view.
 import { spawnSync } from "node:child_process";
 import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
@@ -8,11 +8,11 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const page = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
-const wanted = process.argv[2] ?? "";
+const filter = process.argv[2] ?? "";
 const names = (await readdir(path.join(page, "test"))).filter(
-  (name) => name.endsWith(".test.ts") && name.includes(wanted),
+  (name) => name.endsWith(".test.ts") && name.includes(filter),
 );
-// Below node_modules, so that packages are found from there.
+// Below node_modules, so that imports of packages resolve.
 const out = path.join(page, "node_modules/.test");
 await rm(out, { recursive: true, force: true });
 await build({

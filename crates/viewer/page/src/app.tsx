@@ -1,9 +1,9 @@
-// The frame around every view: models, views, notices, and what was fetched.
+// Page frame: model selection, navigation, notices, traffic.
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { changed, models, reload, traffic } from "./api/health";
-import { lost } from "./api/request";
+import { changed, models, reload, traffic } from "./api/status";
+import { offline } from "./api/request";
 import type { Model } from "./api/types";
 import { Compare } from "./compare/compare";
 import { FileView } from "./file/file";
@@ -11,11 +11,11 @@ import { bytes, plural } from "./format";
 import { GraphView } from "./graph/graph";
 import { Metadata } from "./metadata/metadata";
 import { Overview } from "./overview/overview";
-import { go, link, model, view } from "./route";
+import { navigate, link, model, view } from "./route";
 import { Tensors } from "./tensors/tensors";
 import { TokenizerView } from "./tokenizer/tokenizer";
 import { fileName, modelName } from "./ui/model-name";
-import { Waiting } from "./ui/notice";
+import { Loading } from "./ui/states";
 import type { ViewProps } from "./ui/view";
 
 const VIEWS: { name: string; title: string; show: ComponentType<ViewProps>; broken?: boolean }[] = [
@@ -36,7 +36,7 @@ export function App() {
   const first = useRef(true);
   useEffect(() => {
     document.title = current ? `${title} – ${modelName(current)}` : "gguf view";
-    // Who went to another view by keyboard goes on in it.
+    // Move the keyboard focus to the new view.
     if (!first.current) main.current?.focus({ preventScroll: true });
     if (!first.current) scrollTo(0, 0);
     if (current) first.current = false;
@@ -44,7 +44,7 @@ export function App() {
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
-        Skip to the content
+        Skip to content
       </button>
       <header class="top">
         <p class="brand">
@@ -57,7 +57,7 @@ export function App() {
       </header>
       <main ref={main} id="main" tabIndex={-1} aria-label={title}>
         <Notices current={current} />
-        {!all && !lost.value && <Waiting />}
+        {!all && !offline.value && <Loading />}
         {all && current && <View all={all} current={current} />}
       </main>
     </>
@@ -72,7 +72,7 @@ function View({ all, current }: { all: Model[]; current: Model }) {
 }
 
 function Models({ all, current }: { all: Model[]; current: Model }) {
-  const about = `${bytes(current.bytes)}, ${plural(current.tensor_count ?? 0, "tensor")}${current.files.length > 1 ? `, ${plural(current.files.length, "file")}` : ""}`;
+  const details = `${bytes(current.bytes)}, ${plural(current.tensor_count ?? 0, "tensor")}${current.files.length > 1 ? `, ${plural(current.files.length, "file")}` : ""}`;
   return (
     <div class="models">
       {all.length > 1 ? (
@@ -81,7 +81,7 @@ function Models({ all, current }: { all: Model[]; current: Model }) {
           title={current.source}
           value={current.id}
           onChange={(event) =>
-            go(link([event.currentTarget.value, view.value === "compare" ? "overview" : view.value]))
+            navigate(link([event.currentTarget.value, view.value === "compare" ? "overview" : view.value]))
           }
         >
           {all.map((entry) => (
@@ -95,7 +95,7 @@ function Models({ all, current }: { all: Model[]; current: Model }) {
           {modelName(current)}
         </p>
       )}
-      <p class="models-about faint">{about}</p>
+      <p class="models-about faint">{details}</p>
     </div>
   );
 }
@@ -146,7 +146,7 @@ function Foot({ current }: { current: Model }) {
           {fetched?.cache && <span class="traffic-cache">, {bytes(fetched.cache.disk_bytes)} cached</span>}
         </p>
       )}
-      {!current.far && <p class="traffic">read from this machine</p>}
+      {!current.far && <p class="traffic">local file</p>}
     </div>
   );
 }
@@ -154,7 +154,7 @@ function Foot({ current }: { current: Model }) {
 function Notices({ current }: { current: Model | undefined }) {
   const failed = useSignal("");
   const state = current ? changed.value[current.id] : undefined;
-  const anew = (id: number) => {
+  const reopen = (id: number) => {
     failed.value = "";
     reload(id).catch((error: unknown) => {
       failed.value = String(error instanceof Error ? error.message : error);
@@ -162,27 +162,27 @@ function Notices({ current }: { current: Model | undefined }) {
   };
   return (
     <div aria-live="assertive">
-      {lost.value && (
+      {offline.value && (
         <div class="notice">
           <p>
-            <strong>The server has ended or cannot be reached.</strong> What is shown was read before. Start{" "}
+            <strong>The server has stopped or cannot be reached.</strong> The page shows earlier data. Start{" "}
             <code>gguf view</code> again and open the address that it prints.
           </p>
         </div>
       )}
-      {!lost.value && current && state && (
+      {!offline.value && current && state && (
         <div class="notice">
           <p>
             <strong>
               {state.files
                 .filter((file) => file.state !== "same")
-                .map((file) => `${fileName(file.name)} ${file.state === "gone" ? "is gone" : "has changed"}`)
+                .map((file) => `${fileName(file.name)} ${file.state === "gone" ? "was deleted" : "has changed"}`)
                 .join(", ")}
             </strong>{" "}
-            since it was opened. What is shown may be wrong.
+            since it was opened. The page may be out of date.
           </p>
-          <button type="button" onClick={() => anew(current.id)}>
-            Open it anew
+          <button type="button" onClick={() => reopen(current.id)}>
+            Reload
           </button>
           {failed.value && <p>{failed.value}</p>}
         </div>

@@ -1,11 +1,11 @@
-// Numbers for people, as `gguf` prints them (crates/kit/src/units.rs, `gguf inspect --values`).
+// Number formats of the command line (crates/kit/src/units.rs, `gguf inspect --values`).
 
-/** Bytes, in decimal units: `8.45 MB`. */
+/** Formats bytes in decimal units: `8.45 MB`. */
 export function bytes(n: number): string {
   return scaled(n, ["B", "kB", "MB", "GB", "TB"], " ");
 }
 
-/** A count: `4.20M`. */
+/** Formats a count: `4.20M`. */
 export function count(n: number): string {
   return scaled(n, ["", "K", "M", "B", "T"], "");
 }
@@ -21,7 +21,7 @@ function scaled(n: number, units: string[], space: string): string {
   return `${fixed(value, value < 9.95 ? 2 : 1)}${space}${units[unit]}`;
 }
 
-/** With so many digits after the point. Halves go to the even digit, as in Rust. */
+/** Formats with a fixed number of decimals. Ties round to even, as in Rust. */
 export function fixed(value: number, digits: number): string {
   const tie = Math.abs((value * 2 ** (digits + 1)) % 2) === 1;
   if (!tie) return value.toFixed(digits);
@@ -29,7 +29,7 @@ export function fixed(value: number, digits: number): string {
   return ((down % 2 === 0 ? down : down + 1) / 10 ** digits).toFixed(digits);
 }
 
-/** A weight or a figure of weights: four digits that count. */
+/** Formats a weight or statistic with four significant digits. */
 export function significant(value: number | null): string {
   if (value === null || Number.isNaN(value)) return "NaN";
   const size = Math.abs(value);
@@ -39,37 +39,37 @@ export function significant(value: number | null): string {
   return fixed(value, size >= 1000 ? 0 : size >= 1 ? 3 : 5);
 }
 
-/** A decoded number of a block: levels are whole numbers, scales are not. */
+/** Formats a decoded field of a block: quants are integers, scales are not. */
 export function exact(value: number | null): string {
   return value !== null && Number.isInteger(value) && Math.abs(value) < 1e5 ? String(value) : significant(value);
 }
 
-/** A whole number with thin spaces between thousands: `262 144`. */
+/** Formats an integer with thin spaces between thousands: `262 144`. */
 export function whole(n: number): string {
   return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }
 
-/** A share of something as percent: `68.7%`. */
+/** Formats a fraction in percent: `68.7%`. */
 export function share(part: number, of: number): string {
   return of > 0 ? `${fixed((100 * part) / of, 1)}%` : "0.0%";
 }
 
-/** A count with its word: `1 tensor`, `39 tensors`. */
+/** Formats a count with a noun: `1 tensor`, `39 tensors`. */
 export function plural(n: number, word: string): string {
   return `${whole(n)} ${n === 1 ? word : `${word}s`}`;
 }
 
-/** The elements of each dimension, the fastest first: `[576, 49152]`. */
+/** Formats a shape, fastest dimension first: `[576, 49152]`. */
 export function shape(dimensions: readonly number[]): string {
   return `[${dimensions.join(", ")}]`;
 }
 
-/** An offset as people look for it in hex editors: `0x1a2b`. */
+/** Formats an offset in hexadecimal: `0x1a2b`. */
 export function hex(n: number, digits = 0): string {
   return `0x${n.toString(16).padStart(digits, "0")}`;
 }
 
-/** A text on one line and visible: line ends, tabs and other controls as signs. */
+/** Makes control characters visible and keeps the text on one line. */
 export function visible(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) => {
     const code = c.codePointAt(0) ?? 0;

@@ -1,10 +1,10 @@
-// The page starts: asks what models there are, shows the view that the address names.
+// Entry point: loads the list of models and renders the view in the URL fragment.
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style/base.css";
 import "./style/frame.css";
-import "./style/parts.css";
-import "./style/heat.css";
+import "./style/components.css";
+import "./style/heatmap.css";
 import "./style/overview.css";
 import "./style/metadata.css";
 import "./style/tensors.css";
@@ -12,18 +12,18 @@ import "./style/file.css";
 import "./style/tokenizer.css";
 import "./style/graph.css";
 import "./style/compare.css";
-import { ask, watch } from "./api/health";
-import { begin } from "./api/request";
+import { loadModels, startPolling } from "./api/status";
+import { prefetch } from "./api/request";
 import { App } from "./app";
 import { model, view } from "./route";
 
-/** For so long nothing is drawn while the server is asked what to draw, milliseconds. */
-const PATIENCE = 100;
+/** Milliseconds to wait for the first responses before rendering. */
+const FIRST_RENDER_DELAY = 100;
 
-// A first picture without content would take as long as the one that counts.
-const first = [ask().catch(() => undefined)];
-if (view.value === "overview") first.push(begin(`models/${model.value}/summary`));
-await Promise.race([Promise.all(first), new Promise((done) => setTimeout(done, PATIENCE))]);
+// An empty first render would delay the one with content.
+const first = [loadModels().catch(() => undefined)];
+if (view.value === "overview") first.push(prefetch(`models/${model.value}/summary`));
+await Promise.race([Promise.all(first), new Promise((done) => setTimeout(done, FIRST_RENDER_DELAY))]);
 const root = document.getElementById("app");
 if (root) render(<App />, root);
-watch();
+startPolling();

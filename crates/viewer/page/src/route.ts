@@ -1,28 +1,28 @@
-// The address says what is shown: `#/0/tensors/blk.0.attn_q.weight?sort=size`. Links and the way back work by that.
+// The URL fragment holds the state of the page: `#/0/tensors/blk.0.attn_q.weight?sort=size`.
 import { computed, signal } from "@preact/signals";
 
-/** A place in the page: the parts of the path, and what is chosen there. */
-export interface Place {
+/** Path segments and query parameters of the fragment. */
+export interface Route {
   path: string[];
   query: URLSearchParams;
 }
 
-export const place = signal<Place>(read());
-/** Model numbers of the address, and the view. */
+export const route = signal<Route>(read());
+/** Index of the current model. */
 export const model = computed(() => {
-  const first = place.value.path[0];
+  const first = route.value.path[0];
   return first !== undefined && /^\d+$/.test(first) ? Number(first) : 0;
 });
 export const view = computed(() => {
-  const { path } = place.value;
+  const { path } = route.value;
   return path[0] === "compare" ? "compare" : (path[1] ?? "overview");
 });
 
 addEventListener("hashchange", () => {
-  place.value = read();
+  route.value = read();
 });
 
-function read(): Place {
+function read(): Route {
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
   const parts = path.split("/").filter((part) => part !== "");
   return { path: parts.map(decoded), query: new URLSearchParams(query) };
@@ -36,31 +36,31 @@ function decoded(part: string): string {
   }
 }
 
-/** The address of a place. Empty choices are left out. */
+/** Returns the URL fragment, without empty parameters. */
 export function link(
   path: (string | number)[],
   query: Record<string, string | number | null | undefined> = {},
 ): string {
-  const chosen = new URLSearchParams();
+  const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== null && value !== undefined && value !== "") chosen.set(name, String(value));
+    if (value !== null && value !== undefined && value !== "") params.set(name, String(value));
   }
-  const rest = chosen.toString();
+  const rest = params.toString();
   return `#/${path.map((part) => encodeURIComponent(part)).join("/")}${rest ? `?${rest}` : ""}`;
 }
 
-/** Goes to a place; with `replace`, back does not lead to the present one. */
-export function go(address: string, replace = false): void {
+/** Navigates to a fragment; `replace` replaces the current history entry. */
+export function navigate(address: string, replace = false): void {
   if (replace) {
     history.replaceState(null, "", address);
-    place.value = read();
+    route.value = read();
   } else {
     location.hash = address;
   }
 }
 
-/** Changes what is chosen in the present place. */
-export function choose(changes: Record<string, string | number | null | undefined>, replace = true): void {
-  const { path, query } = place.value;
-  go(link(path, { ...Object.fromEntries(query), ...changes }), replace);
+/** Changes query parameters of the current route. */
+export function setParams(changes: Record<string, string | number | null | undefined>, replace = true): void {
+  const { path, query } = route.value;
+  navigate(link(path, { ...Object.fromEntries(query), ...changes }), replace);
 }

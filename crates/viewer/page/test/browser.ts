@@ -1,4 +1,4 @@
-// Chromium, and what must hold on every page.
+// Chromium, and checks for every page.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,11 +16,11 @@ export function launch(): Promise<Browser> {
 
 export interface Tab {
   page: Page;
-  /** What went wrong: errors of the console, of scripts, of the content policy, and requests to anywhere else. */
+  /** Console errors, script errors, policy violations, and requests to other origins. */
   faults: string[];
 }
 
-/** A page at an address of the server. Statuses from `allowed` are no fault. */
+/** Opens a page. Responses with a status in `allowed` are not faults. */
 export async function open(
   browser: Browser,
   base: string,
@@ -32,7 +32,7 @@ export async function open(
   const page = await context.newPage();
   const faults: string[] = [];
   page.on("console", (message) => {
-    // The console repeats every answer that is an error.
+    // The console logs every error response.
     const status = /status of (\d+)/.exec(message.text())?.[1];
     if (status && allowed.includes(Number(status))) return;
     if (message.type() === "error" || message.type() === "warning") faults.push(`${message.type()}: ${message.text()}`);
@@ -54,7 +54,7 @@ export async function open(
   return { page, faults };
 }
 
-/** Goes to a place of the page and waits until nothing is on its way. */
+/** Navigates and waits until everything is loaded. */
 export async function visit(page: Page, address: string): Promise<void> {
   await page.goto(address);
   await settled(page);
@@ -62,7 +62,7 @@ export async function visit(page: Page, address: string): Promise<void> {
 
 export async function settled(page: Page): Promise<void> {
   await page.waitForSelector("main h1");
-  // Another place of the same page is shown after the address has changed, not with it.
+  // The page renders after the URL fragment has changed.
   await frames(page);
   await page.waitForFunction(
     () =>
@@ -72,12 +72,12 @@ export async function settled(page: Page): Promise<void> {
   await frames(page);
 }
 
-/** Two frames: effects, then what they changed. */
+/** Waits for two frames: one for effects, one for their changes. */
 async function frames(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
-/** No violation of the rules that axe knows. */
+/** Asserts that axe finds no violation. */
 export async function accessible(page: Page, where: string): Promise<void> {
   await page.evaluate(axe);
   const found = await page.evaluate(async () => {
@@ -93,7 +93,7 @@ export async function accessible(page: Page, where: string): Promise<void> {
   assert.deepEqual(found, [], `axe at ${where}`);
 }
 
-/** The page itself does not scroll sideways. */
+/** Asserts that the page does not scroll horizontally. */
 export async function fits(page: Page, where: string): Promise<void> {
   const moved = await page.evaluate(() => {
     scrollTo(1000, 0);
@@ -102,7 +102,7 @@ export async function fits(page: Page, where: string): Promise<void> {
   assert.equal(moved, 0, `${where} is wider than the window`);
 }
 
-/** A screenshot, if someone wants them. */
+/** Takes a screenshot if SHOTS names a folder. */
 export async function shot(page: Page, name: string): Promise<void> {
   const folder = process.env.SHOTS;
   if (!folder) return;

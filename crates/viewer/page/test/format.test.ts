@@ -1,4 +1,4 @@
-// Numbers are written as `gguf` writes them.
+// Number formats.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bytes, count, fixed, share, significant, visible, whole } from "../src/format";
@@ -14,7 +14,7 @@ test("sizes and counts as in crates/kit/src/units.rs", () => {
   assert.equal(count(12), "12");
 });
 
-test("halves go to the even digit, as in Rust", () => {
+test("ties round to even, as in Rust", () => {
   assert.equal(fixed(1.125, 2), "1.12");
   assert.equal(fixed(1.375, 2), "1.38");
   assert.equal(fixed(0.25, 1), "0.2");
@@ -23,7 +23,7 @@ test("halves go to the even digit, as in Rust", () => {
   assert.equal(fixed(-1.125, 2), "-1.12");
 });
 
-test("weights have four digits that count", () => {
+test("weights have four significant digits", () => {
   assert.equal(significant(0), "0");
   assert.equal(significant(0.0302), "0.03020");
   assert.equal(significant(-1.2664), "-1.266");
@@ -34,7 +34,7 @@ test("weights have four digits that count", () => {
   assert.equal(significant(Number.POSITIVE_INFINITY), "inf");
 });
 
-test("whole numbers, shares, and texts on a line", () => {
+test("integers, percentages and control characters", () => {
   assert.equal(whole(262144), "262\u202f144");
   assert.equal(whole(999), "999");
   assert.equal(share(687, 1000), "68.7%");

@@ -1,4 +1,4 @@
-// Files of people who mean harm: all that they hold is text.
+// Malicious files: everything in them is shown as text.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -20,7 +20,7 @@ after(() => browser.close());
 
 const SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>";
 
-test("scripts in names, values, and texts are shown and not run", async () => {
+test("scripts in names and values are shown and not executed", async () => {
   const bad = path.join(at, "bad.gguf");
   run(
     "edit",
@@ -61,7 +61,7 @@ test("scripts in names, values, and texts are shown and not run", async () => {
   await server.stop();
 });
 
-test("tensors and tokens may be scripts, and ten thousand", async () => {
+test("tensor names and tokens with scripts, and thousands of them", async () => {
   const tensors = Array.from({ length: 10_000 }, (_, n) => ({
     name: n === 0 ? SCRIPT.slice(0, 60) : `blk.${n >> 3}.part${n & 7}.weight`,
     shape: [8, 4],
@@ -96,11 +96,11 @@ test("tensors and tokens may be scripts, and ten thousand", async () => {
   await server.stop();
 });
 
-test("a template that loops is stopped, and its fault is at its line", async () => {
+test("an endless template is stopped, and errors have their line", async () => {
   const server = await serve(made.q4);
   const { page } = await open(browser, server.base, "desktop", "light", [422]);
   await visit(page, `${server.base}#/0/tokenizer?tab=template`);
-  const source = page.getByLabel("Source of the template");
+  const source = page.getByLabel("Template source");
   await source.fill(
     "{% for a in range(100000) %}{% for b in range(100000) %}{% for c in range(100000) %}x{% endfor %}{% endfor %}{% endfor %}",
   );
@@ -113,7 +113,7 @@ test("a template that loops is stopped, and its fault is at its line", async () 
   await server.stop();
 });
 
-test("broken files show their findings", async (context) => {
+test("invalid files show their findings", async (context) => {
   const data = process.env.GGUF_TEST_DATA;
   if (!data || !existsSync(path.join(data, "hostile")))
     return context.skip("SKIPPED: GGUF_TEST_DATA names no reference data");
@@ -127,7 +127,7 @@ test("broken files show their findings", async (context) => {
       assert.notEqual((await page.locator("main").innerText()).trim(), "", files[id]);
     }
   }
-  // What can be read as a model has all views.
+  // Files with valid headers have all views.
   const { models } = (await server.api("models")) as { models: { id: number; readable: boolean }[] };
   for (const { id } of models.filter(({ readable }) => readable)) {
     for (const view of ["metadata", "tensors", "tensors/0", "tokenizer", "graph"]) {

@@ -1,4 +1,4 @@
-// Everything can be done without a mouse.
+// Keyboard navigation.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
@@ -16,17 +16,17 @@ after(async () => {
   await server.stop();
 });
 
-test("the first key leads past the views", async () => {
+test("Tab reaches the skip link first", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, server.base);
   await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Skip to the content");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Skip to content");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement?.id), "main");
   await page.context().close();
 });
 
-test("the tree of tensors opens, closes, and is chosen from", async () => {
+test("the tensor tree expands, collapses and selects", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/tensors`);
   const tree = page.getByRole("treegrid");
@@ -55,7 +55,7 @@ test("the tree of tensors opens, closes, and is chosen from", async () => {
   await page.context().close();
 });
 
-test("the picture moves, grows, and says the weight that it is at", async () => {
+test("the heat map pans, zooms and announces weights", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/tensors/blk.0.ffn_down.weight?at=30.5,20.5,40`);
   await page.locator(".heat-canvas").focus();
@@ -68,7 +68,7 @@ test("the picture moves, grows, and says the weight that it is at", async () => 
   await page.context().close();
 });
 
-test("tabs go by arrows", async () => {
+test("arrow keys switch tabs", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/tensors/blk.0.ffn_down.weight`);
   await page.getByRole("tab", { name: "Values" }).focus();
@@ -79,14 +79,14 @@ test("tabs go by arrows", async () => {
   await page.context().close();
 });
 
-test("the strip of the file goes from part to part", async () => {
+test("arrow keys move between regions of the file", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/file`);
-  await page.getByRole("slider", { name: /Place in the file/ }).focus();
+  await page.getByRole("slider", { name: /Position in the file/ }).focus();
   await page.keyboard.press("ArrowRight");
   await page.waitForFunction(() => location.hash.includes("offset=24"));
   assert.match(
-    (await page.getByRole("slider", { name: /Place in the file/ }).getAttribute("aria-valuetext")) ?? "",
+    (await page.getByRole("slider", { name: /Position in the file/ }).getAttribute("aria-valuetext")) ?? "",
     /^metadata, byte 0x18$/,
   );
   await page.context().close();

@@ -1,4 +1,4 @@
-// `gguf view` of some models, and the command line beside it.
+// Runs `gguf view` and other commands.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,19 +9,19 @@ const repository = path.resolve("../../..");
 export const gguf = path.resolve(process.env.GGUF ?? path.join(repository, "target/debug/gguf"));
 export const checkpoint = path.join(repository, "crates/demo/Tiny-KJV-Llama-4M");
 
-/** What the command prints. */
+/** Runs a command and returns its output. */
 export function run(...words: string[]): string {
   return execFileSync(gguf, words, { encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** A folder that is gone when the tests of a file are. */
+/** Creates a folder that is deleted on exit. */
 export function folder(): string {
   const made = mkdtempSync(path.join(tmpdir(), "gguf-view-"));
   process.on("exit", () => rmSync(made, { recursive: true, force: true }));
   return made;
 }
 
-/** The demonstration model as F16, and a mix of it. */
+/** Converts the demo checkpoint to F16 and quantizes it to Q4_K_M. */
 export function models(at: string): { f16: string; q4: string } {
   const f16 = path.join(at, "tiny-f16.gguf");
   const q4 = path.join(at, "tiny-q4_k_m.gguf");
@@ -31,14 +31,14 @@ export function models(at: string): { f16: string; q4: string } {
 }
 
 export interface Server {
-  /** The address of the page, with its secret. */
+  /** URL of the page, including the secret. */
   base: string;
   api: (path: string) => Promise<unknown>;
-  /** Ends it as Ctrl-C does. */
+  /** Stops the server like Ctrl-C. */
   stop: () => Promise<void>;
 }
 
-/** Starts the server; gives its address, which is the first line that it prints. */
+/** Starts the server. Its first line of output is the URL. */
 export async function serve(...words: string[]): Promise<Server> {
   const child = spawn(gguf, ["view", ...words, "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
@@ -50,15 +50,15 @@ export async function serve(...words: string[]): Promise<Server> {
       const [line, rest] = text.split("\n", 2);
       if (line && rest !== undefined) resolve(line.trim());
     });
-    void ended.then(() => reject(new Error("gguf view ended before it printed an address")));
+    void ended.then(() => reject(new Error("gguf view exited before it printed a URL")));
   });
-  // With DIST=FOLDER the page comes from there, and not from what the program embeds.
+  // DIST=FOLDER serves the page from a folder instead of the binary.
   const other = process.env.DIST ? await proxy(base, path.resolve(process.env.DIST)) : null;
   return {
     base: other?.base ?? base,
     api: async (path) => {
-      const answer = await fetch(`${base}api/1/${path}`);
-      return answer.json();
+      const response = await fetch(`${base}api/1/${path}`);
+      return response.json();
     },
     stop: async () => {
       other?.stop();

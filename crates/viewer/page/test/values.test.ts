@@ -1,4 +1,4 @@
-// What the page says is what the API says, and what the command line prints.
+// Values on the page against the API and the command line.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
@@ -34,7 +34,7 @@ interface Inspected {
   };
 }
 
-test("weights beside the one that was chosen are those of `gguf inspect --values`", async () => {
+test("weights around the selected one equal `gguf inspect --values`", async () => {
   const { values } = JSON.parse(run("inspect", made.q4, "--values", `${NAME}:3..7`, "--json")) as Inspected;
   const { page, faults } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/tensors/${NAME}?row=3&column=5`);
@@ -47,10 +47,10 @@ test("weights beside the one that was chosen are those of `gguf inspect --values
   await page.context().close();
 });
 
-test("the picture reads the same weight under the pointer", async () => {
+test("the heat map reads the weight under the pointer", async () => {
   const { values } = JSON.parse(run("inspect", made.q4, "--values", `${NAME}:20`, "--json")) as Inspected;
   const { page } = await open(browser, server.base);
-  // The weight in the middle of the picture, 56 pixels large.
+  // Centers a weight at 56 pixels per weight.
   await visit(page, `${server.base}#/0/tensors/${NAME}?at=30.5,20.5,56`);
   const box = await page.locator(".heat-canvas").boundingBox();
   assert.ok(box);
@@ -60,7 +60,7 @@ test("the picture reads the same weight under the pointer", async () => {
   await page.context().close();
 });
 
-test("figures are those of `gguf inspect --values`", async () => {
+test("statistics equal `gguf inspect --values`", async () => {
   const { values } = JSON.parse(run("inspect", made.q4, "--values", NAME, "--json")) as {
     values: Record<string, number>;
   };
@@ -70,13 +70,13 @@ test("figures are those of `gguf inspect --values`", async () => {
   const of = (...names: string[]) => names.map((name) => values[name]).find((value) => value !== undefined) ?? null;
   assert.equal(await figure("values"), whole(of("count", "values") ?? 0));
   assert.equal(await figure("mean"), significant(of("mean")));
-  assert.equal(await figure("deviation"), significant(of("deviation")));
-  assert.equal(await figure("least"), significant(of("min", "least")));
-  assert.equal(await figure("most"), significant(of("max", "most")));
+  assert.equal(await figure("std dev"), significant(of("deviation")));
+  assert.equal(await figure("min"), significant(of("min", "least")));
+  assert.equal(await figure("max"), significant(of("max", "most")));
   await page.context().close();
 });
 
-test("the weights of a block are those of its row", async () => {
+test("the weights of a block equal those of its row", async () => {
   const { values } = JSON.parse(run("inspect", made.q4, "--values", `${NAME}:1`, "--json")) as Inspected;
   const { page } = await open(browser, server.base);
   const tensor = (await server.api(`models/0/tensor?name=${NAME}`)) as {
@@ -91,7 +91,7 @@ test("the weights of a block are those of its row", async () => {
   await page.context().close();
 });
 
-test("the overview says what `gguf inspect --json` says", async () => {
+test("the overview equals `gguf inspect --json`", async () => {
   const summary = JSON.parse(run("inspect", made.q4, "--json")) as {
     file_bytes: number;
     tensor_count: number;
@@ -110,7 +110,7 @@ test("the overview says what `gguf inspect --json` says", async () => {
   await page.context().close();
 });
 
-test("sliders ask for another estimate", async () => {
+test("the memory estimate follows the settings", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, server.base);
   await page.getByRole("button", { name: "q8_0" }).click();
@@ -125,7 +125,7 @@ test("sliders ask for another estimate", async () => {
   await page.context().close();
 });
 
-test("tokens of a text are those of `gguf tokenize`", async () => {
+test("tokens of a text equal `gguf tokenize`", async () => {
   const text = "In the beginning God created";
   const ids = JSON.parse(run("tokenize", made.q4, "-p", text, "--ids")) as number[];
   const { page, faults } = await open(browser, server.base);
@@ -136,12 +136,12 @@ test("tokens of a text are those of `gguf tokenize`", async () => {
   await page.context().close();
 });
 
-test("error figures are those of `gguf diff`", async () => {
+test("error statistics equal `gguf diff`", async () => {
   let printed = "";
   try {
     printed = run("diff", made.f16, made.q4, "--json");
   } catch (error) {
-    // It ends with 1 because they differ.
+    // The exit code is 1 because the models differ.
     printed = (error as { stdout: string }).stdout;
   }
   interface Entry {
@@ -157,7 +157,7 @@ test("error figures are those of `gguf diff`", async () => {
   await page.context().close();
 });
 
-test("bytes are those of the file, and named", async () => {
+test("the hex view shows the bytes and span names of the file", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/file`);
   assert.match(await page.locator(".hex-line").first().innerText(), /47 47 55 46 03 00 00 00/);
@@ -168,17 +168,17 @@ test("bytes are those of the file, and named", async () => {
   await page.context().close();
 });
 
-/** The number of rows in the document, of however many there are. */
-async function inDocument(page: Page): Promise<number> {
+/** Counts the rows in the document. */
+async function renderedRows(page: Page): Promise<number> {
   return page.locator(".virtual-all > .row").count();
 }
 
-test("a long list has few rows in the document", async () => {
+test("a long list renders few rows", async () => {
   const { page } = await open(browser, server.base);
   await visit(page, `${server.base}#/0/tokenizer`);
   const total = Number(await page.locator(".token-rows .virtual-box").getAttribute("aria-rowcount"));
   assert.ok(total > 1000, String(total));
-  assert.ok((await inDocument(page)) < 60);
+  assert.ok((await renderedRows(page)) < 60);
   await page.locator(".token-rows .virtual-box").focus();
   await page.keyboard.press("End");
   await page.waitForFunction(

@@ -1,4 +1,4 @@
-// Every view at both sizes: no error, nothing beside the window, nothing that a screen reader cannot use.
+// Every view at both sizes: no errors, no horizontal scrolling, no accessibility violations.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
@@ -42,7 +42,6 @@ const VIEWS: Record<string, string> = {
 for (const size of ["desktop", "phone"] as Size[]) {
   for (const [name, hash] of Object.entries(VIEWS)) {
     test(`${name} at ${size} width`, async () => {
-      // A template that the model does not have is no fault of the page.
       const { page, faults } = await open(browser, server.base, size, "light", []);
       const array = ((await server.api("models/0/keys?search=tokenizer.ggml.tokens")) as { keys: { n: number }[] })
         .keys[0]?.n;
@@ -50,14 +49,14 @@ for (const size of ["desktop", "phone"] as Size[]) {
       await shot(page, `${name}-${size}`);
       await fits(page, name);
       await accessible(page, `${name}, ${size}`);
-      assert.equal(await page.locator("main .problem").count(), 0, "something is a problem");
+      assert.equal(await page.locator("main .problem").count(), 0, "the view shows an error");
       assert.deepEqual(faults, []);
       await page.context().close();
     });
   }
 }
 
-test("the views in the dark", async () => {
+test("views in dark mode", async () => {
   const { page, faults } = await open(browser, server.base, "desktop", "dark");
   for (const name of ["overview", "values", "statistics", "block", "file", "try-text", "graph"]) {
     await visit(page, `${server.base}${VIEWS[name]}`);
@@ -68,7 +67,7 @@ test("the views in the dark", async () => {
   await page.context().close();
 });
 
-test("links, back, and the title go together", async () => {
+test("links, history and the title are in sync", async () => {
   const { page, faults } = await open(browser, server.base);
   await visit(page, server.base);
   assert.match(await page.title(), /^Overview – /);

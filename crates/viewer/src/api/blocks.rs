@@ -1,17 +1,17 @@
-//! Blocks of tensors: what their bits mean.
+//! Quantization blocks of tensors, bit by bit.
 
 use gguf_kit::Error;
 use gguf_kit::values::{Matrix, Numbers, Scales};
 use gguf_quant::{Item, Layout, layout};
 use serde_json::{Value as Json, json};
 
-use super::Question;
-use crate::answer::{Answer, Answered, Failure, hex};
+use super::Request;
+use crate::response::{ApiError, ApiResult, Response, hex};
 
-/// From here on integers are not exact in the numbers of most programs.
-const INEXACT: u64 = 1 << 53;
+/// Largest integer that a JSON number (F64) represents exactly.
+const MAX_EXACT: u64 = 1 << 53;
 
-/// What all blocks of a type have in common.
+/// Returns the layout that all blocks of a type share.
 pub fn layout_json(layout: &Layout) -> Json {
     let field = |field: &gguf_quant::Field| json!({ "name": field.name, "about": field.about, "count": field.count, "kind": field.kind.name() });
     json!({
@@ -22,19 +22,20 @@ pub fn layout_json(layout: &Layout) -> Json {
 }
 
 /// `GET tensor/block`.
-pub fn block(question: &Question) -> Answered {
-    let (_, tensor) = question.model.tensor(&question.ask.named()?)?;
-    let index: u64 = question.ask.needed("index")?;
+pub fn block(request: &Request) -> ApiResult {
+    let (_, tensor) = request.model.tensor(&request.query.selector()?)?;
+    let index: u64 = request.query.required("index")?;
     let matrix = Matrix::of(tensor)?;
     let (weights, bytes) = matrix.block();
-    let of_row = matrix.blocks_per_row().max(1);
-    let (row, at) = (index / of_row, index % of_row);
+    let per_row = matrix.blocks_per_row().max(1);
+    let (row, at) = (index / per_row, index % per_row);
     if row >= matrix.rows() {
-        let what = format!("there is no block {index}: there are {}", matrix.rows() * of_row);
-        return Err(Error::request("name-not-found", what, "").into());
+        let message =
+            format!("block {index} does not exist; there are {}", matrix.rows() * per_row);
+        return Err(Error::request("name-not-found", message, "").into());
     }
     let layout = layout(tensor.info.tensor_type)
-        .ok_or_else(|| Failure::broken("there is no layout of these blocks"))?;
+        .ok_or_else(|| ApiError::internal("the layout of these blocks is unknown"))?;
     let block = matrix.blocks(row, at..at + 1)?;
     let mut numbers = Vec::new();
     matrix.read(row, at * weights..(at + 1) * weights, &mut numbers)?;
@@ -50,7 +51,7 @@ pub fn block(question: &Question) -> Answered {
         .iter()
         .enumerate()
         .map(|(w, value)| json!({ "value": value, "items": layout.of_weight(w) }));
-    Ok(Answer::Json(json!({
+    Ok(Response::Json(json!({
         "index": index,
         "row": row,
         "column": at * weights,
@@ -65,7 +66,7 @@ pub fn block(question: &Question) -> Answered {
 
 fn item(item: &Item) -> Json {
     let raw = match item.raw {
-        number if number > INEXACT => number.to_string().into(),
+        number if number > MAX_EXACT => number.to_string().into(),
         number => Json::from(number),
     };
     json!({ "bits": item.bits, "raw": raw, "value": item.value })

@@ -1,4 +1,4 @@
-//! Two models beside each other.
+//! Comparison of two models.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,32 +9,32 @@ use gguf_kit::values::{Differences, error_figures, statistics};
 use gguf_store::ModelTensor;
 use serde_json::{Value as Json, json};
 
-use super::tensors::{LISTED, statistics_json, tile_of_numbers};
-use crate::answer::{Answer, Answered, Failure};
-use crate::ask::Ask;
-use crate::shown::Shown;
-use crate::work::Waiting;
+use super::tensors::{LISTED, statistics_json, tile_response};
+use crate::jobs::CancelFlag;
+use crate::models::OpenModel;
+use crate::query::Query;
+use crate::response::{ApiError, ApiResult, Response};
 
-/// What is asked of two models.
-pub struct Question<'a> {
-    pub a: &'a Arc<Shown>,
-    pub b: &'a Arc<Shown>,
-    pub ask: &'a Ask,
-    pub waiting: &'a Waiting,
+/// A request about two models.
+pub struct Request<'a> {
+    pub a: &'a Arc<OpenModel>,
+    pub b: &'a Arc<OpenModel>,
+    pub query: &'a Query,
+    pub cancel: &'a CancelFlag,
 }
 
 /// `GET keys`.
-pub fn keys(question: &Question) -> Answered {
-    let (a, b) = (question.a.model()?.metadata(), question.b.model()?.metadata());
+pub fn keys(request: &Request) -> ApiResult {
+    let (a, b) = (request.a.model()?.metadata(), request.b.model()?.metadata());
     let changes = diff_keys(a, b);
     let same = a.iter().filter(|(key, value)| b.get(key) == Some(*value)).count();
     let keys = changes.iter().map(key_change).collect::<Json>();
-    Ok(Answer::Json(json!({ "keys": keys, "same": same })))
+    Ok(Response::Json(json!({ "keys": keys, "same": same })))
 }
 
 /// `GET tensors`.
-pub fn tensors(question: &Question) -> Answered {
-    let (a, b) = (question.a.model()?.tensors(), question.b.model()?.tensors());
+pub fn tensors(request: &Request) -> ApiResult {
+    let (a, b) = (request.a.model()?.tensors(), request.b.model()?.tensors());
     fn index(tensors: &[ModelTensor]) -> HashMap<&str, (usize, &ModelTensor)> {
         tensors.iter().enumerate().map(|(n, tensor)| (&*tensor.info.name, (n, tensor))).collect()
     }
@@ -46,41 +46,41 @@ pub fn tensors(question: &Question) -> Answered {
         })
     };
     let entry = |name: &str| {
-        let (of_a, of_b) = (in_a.get(name), in_b.get(name));
-        let change = match (of_a, of_b) {
+        let (in_a, in_b) = (in_a.get(name), in_b.get(name));
+        let change = match (in_a, in_b) {
             (Some((_, a)), Some((_, b))) if a.info.shape == b.info.shape => "data",
             (Some(_), Some(_)) => "reshaped",
             (Some(_), None) => "removed",
             (None, _) => "added",
         };
-        let shown = crate::answer::cut(name.as_bytes(), super::keys::SHOWN);
-        json!({ "name": shown, "change": change, "a": side(of_a), "b": side(of_b) })
+        let shown = crate::response::truncated(name.as_bytes(), super::keys::SHOWN);
+        json!({ "name": shown, "change": change, "a": side(in_a), "b": side(in_b) })
     };
     let names = a.iter().map(|tensor| &*tensor.info.name);
     let only_b = b.iter().map(|tensor| &*tensor.info.name).filter(|name| !in_a.contains_key(name));
-    let page = question.ask.page_of(LISTED, LISTED)?;
-    let (listed, total) = page.of(names.chain(only_b));
+    let page = request.query.page_with_limit(LISTED, LISTED)?;
+    let (listed, total) = page.slice(names.chain(only_b));
     let listed = listed.into_iter().map(entry).collect::<Json>();
-    Ok(Answer::Json(json!({ "total": total, "offset": page.offset, "tensors": listed })))
+    Ok(Response::Json(json!({ "total": total, "offset": page.offset, "tensors": listed })))
 }
 
-/// The tensor that is asked for, on both sides: by its name, or by its number in the first model.
-fn both<'q>(question: &Question<'q>) -> Result<(&'q ModelTensor, &'q ModelTensor), Failure> {
-    let (_, a) = question.a.tensor(&question.ask.named()?)?;
-    let (_, b) = question.b.tensor(&crate::ask::Named::Name(a.info.name.clone()))?;
+/// Returns the selected tensor of both models. An index counts in the first model.
+fn tensor_pair<'q>(request: &Request<'q>) -> Result<(&'q ModelTensor, &'q ModelTensor), ApiError> {
+    let (_, a) = request.a.tensor(&request.query.selector()?)?;
+    let (_, b) = request.b.tensor(&crate::query::Selector::Name(a.info.name.clone()))?;
     Ok((a, b))
 }
 
 /// `GET tensor`.
-pub fn tensor(question: &Question) -> Answered {
-    let (a, b) = both(question)?;
+pub fn tensor(request: &Request) -> ApiResult {
+    let (a, b) = tensor_pair(request)?;
     let differences = Differences::of(a, b)?;
-    let budget = match question.ask.or("exact", false)? {
+    let budget = match request.query.parsed_or("exact", false)? {
         true => u64::MAX,
-        false => question.a.budget().statistics.min(question.b.budget().statistics),
+        false => request.a.budget().statistics.min(request.b.budget().statistics),
     };
-    let (errors, exact) = error_figures(&differences, budget, question.waiting)?;
-    let found = statistics(&differences, budget, question.waiting)?;
+    let (errors, exact) = error_figures(&differences, budget, request.cancel)?;
+    let found = statistics(&differences, budget, request.cancel)?;
     let mut json = statistics_json(&found);
     if let (Json::Object(json), Json::Object(errors)) = (&mut json, figures(&errors)) {
         json.extend(errors);
@@ -88,12 +88,12 @@ pub fn tensor(question: &Question) -> Answered {
     }
     json["exact"] = (exact && found.exact).into();
     json["same"] = (errors.squared_error == 0.0 && exact).into();
-    Ok(Answer::Json(json))
+    Ok(Response::Json(json))
 }
 
 /// `GET tile`.
-pub fn tile(question: &Question) -> Answered {
-    let (a, b) = both(question)?;
-    let budget = question.a.budget().tile.min(question.b.budget().tile);
-    tile_of_numbers(&Differences::of(a, b)?, question.ask, budget)
+pub fn tile(request: &Request) -> ApiResult {
+    let (a, b) = tensor_pair(request)?;
+    let budget = request.a.budget().tile.min(request.b.budget().tile);
+    tile_response(&Differences::of(a, b)?, request.query, budget)
 }

@@ -1,4 +1,4 @@
-//! Changes of keys and names: by the rules of `gguf edit`, in the same ways.
+//! Edits of metadata and tensor names, with the rules of `gguf edit`.
 
 use gguf_kit::edit::{Changes, Token, in_place, new_findings, preview};
 use gguf_kit::key_value::KeyValue;
@@ -8,16 +8,16 @@ use gguf_store::edit::Saved;
 use gguf_tokenizer::template;
 use serde::Deserialize;
 
-use super::Question;
-use super::facts::findings_json;
-use super::tokens::yes;
-use crate::answer::{Answer, Answered, Failure};
+use super::Request;
+use super::overview::findings_json;
+use super::tokens::default_true;
+use crate::response::{ApiError, ApiResult, Response};
 
-/// What `POST edit` is sent.
+/// Body of `POST edit`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     preview: bool,
     #[serde(default)]
     set: Vec<Set>,
@@ -26,7 +26,7 @@ pub struct Edit {
     #[serde(default)]
     rename: Vec<(String, String)>,
     #[serde(default)]
-    special_tokens: Vec<Special>,
+    special_tokens: Vec<SpecialToken>,
     #[serde(default)]
     chat_template: Option<String>,
     #[serde(default)]
@@ -44,7 +44,7 @@ struct Set {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Special {
+struct SpecialToken {
     role: String,
     #[serde(default)]
     text: Option<String>,
@@ -64,8 +64,8 @@ impl Edit {
                 (Some(text), None) => Token::Text(text.clone()),
                 (None, Some(id)) => Token::Id(id.to_string()),
                 _ => {
-                    let what = "a special token is named by its text or its id";
-                    return Err(Error::request("request-invalid", what, ""));
+                    let message = "expected either `text` or `id` of a special token";
+                    return Err(Error::request("request-invalid", message, ""));
                 }
             };
             Ok((special.role.clone(), token))
@@ -82,28 +82,28 @@ impl Edit {
 }
 
 /// `POST edit`.
-pub fn edit(question: Question, sent: Edit) -> Answered {
-    let Question { session, id, model, waiting, .. } = question;
+pub fn edit(request: Request, edit: Edit) -> ApiResult {
+    let Request { session, id, model, cancel, .. } = request;
     let renderer = &session.renderer;
     let Location::Path(path) = model.files.location() else {
-        return Err(refused("a far file cannot be changed"));
+        return Err(refused("remote files cannot be edited"));
     };
     if model.files.files().len() != 1 {
-        return Err(refused("a model in several files is changed with `gguf edit`"));
+        return Err(refused("split models cannot be edited here"));
     }
-    let changes = sent.changes()?;
+    let changes = edit.changes()?;
     let keys = preview(model.model()?, &changes, renderer)?;
     let findings = new_findings(model.model()?, &changes, renderer)?;
     let mut document = json::with_schema(
         "edit/1",
         serde_json::json!({ "keys": json::edited_keys(&keys), "findings": findings_json(&model, &findings) }),
     );
-    if !sent.preview {
+    if !edit.preview {
         let path = path.clone();
-        // While it is open here, the header cannot be overwritten in place.
+        // The header is written in place only if the file is not open.
         drop(model);
         let saved =
-            session.models.edit(id, || Ok(in_place(&path, &changes, renderer, waiting)?.1))?;
+            session.models.edit(id, || Ok(in_place(&path, &changes, renderer, cancel)?.1))?;
         document["saved"] = match saved {
             Saved::Unchanged => "unchanged",
             Saved::InPlace => "in-place",
@@ -111,9 +111,9 @@ pub fn edit(question: Question, sent: Edit) -> Answered {
         }
         .into();
     }
-    Ok(Answer::Json(document))
+    Ok(Response::Json(document))
 }
 
-fn refused(what: &str) -> Failure {
-    Error::request("edit-refused", what, "use `gguf edit -o`").into()
+fn refused(message: &str) -> ApiError {
+    Error::request("edit-refused", message, "use `gguf edit -o`").into()
 }

@@ -1,73 +1,72 @@
-//! Keys and their values.
+//! Metadata keys and their values.
 
 use gguf::Value;
 use gguf_kit::Error;
 use gguf_models::schema;
 use serde_json::{Value as Json, json};
 
-use super::Question;
-use crate::answer::{Answer, Answered, Failure, cut};
-use crate::ask::Named;
-use crate::shown::Shown;
+use super::Request;
+use crate::models::OpenModel;
+use crate::query::Selector;
+use crate::response::{ApiError, ApiResult, Response, truncated};
 
-/// Characters of a name or a value that are shown at most.
-pub const SHOWN: usize = 1000;
+/// Maximum number of characters of a name or value in a response.
+pub const MAX_CHARS: usize = 1000;
 
-/// The longest part of a string, in bytes.
-const LONGEST: u64 = 64 << 10;
+/// Maximum number of bytes of a string per response.
+const MAX_STRING: u64 = 64 << 10;
 
-/// Integers from here on are not exact in the numbers of most programs that read JSON.
-const INEXACT: u64 = 1 << 53;
+/// Largest integer that a JSON number (F64) represents exactly.
+const MAX_EXACT: u64 = 1 << 53;
 
 /// `GET keys`.
-pub fn keys(question: &Question) -> Answered {
-    let (model, page) = (&question.model, question.ask.page()?);
+pub fn keys(request: &Request) -> ApiResult {
+    let (model, page) = (&request.model, request.query.page()?);
     let metadata = model.model()?.metadata();
-    let search = question.ask.search();
+    let search = request.query.search();
     let fits = |(_, (key, value)): &(usize, (&str, &Value))| {
         search.as_deref().is_none_or(|search| {
-            key.to_lowercase().contains(search) || shown(value).0.to_lowercase().contains(search)
+            key.to_lowercase().contains(search) || display(value).0.to_lowercase().contains(search)
         })
     };
-    let (entries, found) = page.of(metadata.iter().enumerate().filter(fits));
+    let (entries, found) = page.slice(metadata.iter().enumerate().filter(fits));
     let keys = entries.into_iter().map(|(n, (key, value))| entry(model, n, key, value));
     let keys = keys.collect::<Result<Json, _>>()?;
     let (total, offset) = (metadata.len(), page.offset);
-    Ok(Answer::Json(json!({ "total": total, "found": found, "offset": offset, "keys": keys })))
+    Ok(Response::Json(json!({ "total": total, "found": found, "offset": offset, "keys": keys })))
 }
 
 /// `GET key`.
-pub fn key(question: &Question) -> Answered {
-    let model = &question.model;
-    let named = question.ask.named()?;
+pub fn key(request: &Request) -> ApiResult {
+    let model = &request.model;
+    let selector = request.query.selector()?;
     let mut all = model.model()?.metadata().iter().enumerate();
-    let found = match &named {
-        Named::Number(n) => usize::try_from(*n).ok().and_then(|n| all.nth(n)),
-        Named::Name(name) => all.find(|(_, (key, _))| key == name),
+    let found = match &selector {
+        Selector::Index(n) => usize::try_from(*n).ok().and_then(|n| all.nth(n)),
+        Selector::Name(name) => all.find(|(_, (key, _))| key == name),
     };
-    let (n, (key, value)) = found.ok_or_else(|| {
-        Failure::from(Error::request("name-not-found", "there is no such key", ""))
-    })?;
+    let (n, (key, value)) =
+        found.ok_or_else(|| ApiError::from(Error::request("name-not-found", "no such key", "")))?;
     let mut json = entry(model, n, key, value)?;
     match value {
         Value::Array(array) => {
-            let (page, search) = (question.ask.page()?, question.ask.search());
+            let (page, search) = (request.query.page()?, request.query.search());
             let fits = |(_, value): &(u64, Value)| {
                 search
                     .as_deref()
-                    .is_none_or(|search| shown(value).0.to_lowercase().contains(search))
+                    .is_none_or(|search| display(value).0.to_lowercase().contains(search))
             };
             let (elements, found) = match &search {
-                // Those before and after are not looked at.
+                // Skip the elements outside the page.
                 None => {
                     let skipped = usize::try_from(page.offset).unwrap_or(usize::MAX);
                     let rest = (0..).zip(array.iter()).skip(skipped);
                     (rest.take(page.limit as usize).collect(), array.len())
                 }
-                Some(_) => page.of((0..).zip(array.iter()).filter(fits)),
+                Some(_) => page.slice((0..).zip(array.iter()).filter(fits)),
             };
             let element = |(i, value): (u64, Value)| {
-                let (text, bytes) = shown(&value);
+                let (text, bytes) = display(&value);
                 json!({ "i": i, "value": scalar(&value), "text": text, "text_bytes": bytes })
             };
             json["array"] = json!({
@@ -78,7 +77,7 @@ pub fn key(question: &Question) -> Answered {
             });
         }
         Value::String(bytes) => {
-            let page = question.ask.page_of(LONGEST, LONGEST)?;
+            let page = request.query.page_with_limit(MAX_STRING, MAX_STRING)?;
             let start = usize::try_from(page.offset).unwrap_or(usize::MAX).min(bytes.len());
             let part = &bytes[start..(start + page.limit as usize).min(bytes.len())];
             let text = String::from_utf8_lossy(part);
@@ -86,17 +85,17 @@ pub fn key(question: &Question) -> Answered {
         }
         _ => {}
     }
-    Ok(Answer::Json(json))
+    Ok(Response::Json(json))
 }
 
-/// An entry of the list.
-fn entry(model: &Shown, n: usize, key: &str, value: &Value) -> Result<Json, Failure> {
+/// Returns a key as an entry of the list.
+fn entry(model: &OpenModel, n: usize, key: &str, value: &Value) -> Result<Json, ApiError> {
     let standard = schema::key(key);
-    let (text, text_bytes) = shown(value);
+    let (text, text_bytes) = display(value);
     let array = value.as_array();
     let mut json = json!({
         "n": n,
-        "name": cut(key.as_bytes(), SHOWN),
+        "name": truncated(key.as_bytes(), MAX_CHARS),
         "name_bytes": key.len(),
         "type": value.value_type().name(),
         "element_type": array.map(|array| array.element_type().name()),
@@ -112,8 +111,7 @@ fn entry(model: &Shown, n: usize, key: &str, value: &Value) -> Result<Json, Fail
         "span": null,
         "value_start": null,
     });
-    // Keys are those of the first file, without some that place it among others: its entry is at the same place, or
-    // a few later.
+    // The model has the keys of the first file without the `split.*` keys, so the entry is at index `n` or a few later.
     if let (_, Some(gguf)) = model.file(0)? {
         let mut entries = gguf.metadata().iter().zip(&gguf.spans().entries).enumerate().skip(n);
         if let Some((place, (_, span))) = entries.find(|(_, ((other, _), _))| *other == key) {
@@ -127,27 +125,27 @@ fn entry(model: &Shown, n: usize, key: &str, value: &Value) -> Result<Json, Fail
     Ok(json)
 }
 
-/// What a line shows of a value, and the bytes of its text.
-fn shown(value: &Value) -> (String, usize) {
+/// Formats a value on one line; returns the text and its full length in bytes.
+fn display(value: &Value) -> (String, usize) {
     match value {
-        Value::String(bytes) if bytes.len() > SHOWN => {
-            (format!("{:?}", cut(bytes, SHOWN)), bytes.len())
+        Value::String(bytes) if bytes.len() > MAX_CHARS => {
+            (format!("{:?}", truncated(bytes, MAX_CHARS)), bytes.len())
         }
-        // A line has the first elements only, however many there are: but one of them can be long.
+        // An array is formatted with its first elements only, but one of them can be long.
         value => {
             let text = value.to_string();
-            (cut(text.as_bytes(), SHOWN), text.len())
+            (truncated(text.as_bytes(), MAX_CHARS), text.len())
         }
     }
 }
 
-/// A value that is no array; null of arrays.
+/// Returns a scalar as JSON, and null for an array.
 fn scalar(value: &Value) -> Json {
     match value {
-        Value::String(bytes) => cut(bytes, SHOWN).into(),
+        Value::String(bytes) => truncated(bytes, MAX_CHARS).into(),
         Value::Array(_) => Json::Null,
-        Value::U64(number) if *number > INEXACT => number.to_string().into(),
-        Value::I64(number) if number.unsigned_abs() > INEXACT => number.to_string().into(),
+        Value::U64(number) if *number > MAX_EXACT => number.to_string().into(),
+        Value::I64(number) if number.unsigned_abs() > MAX_EXACT => number.to_string().into(),
         other => gguf_kit::json::value(other, 0),
     }
 }

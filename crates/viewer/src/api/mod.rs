@@ -1,13 +1,13 @@
-//! The addresses, and who answers at each. What they answer stands in `docs/viewer-api.md`.
+//! Routes of the API. `docs/viewer-api.md` documents requests and responses.
 
 mod blocks;
-mod bytes;
 mod compare;
 mod edits;
-mod facts;
-mod graphs;
+mod files;
+mod graph;
 mod keys;
 mod models;
+mod overview;
 mod state;
 mod templates;
 mod tensors;
@@ -21,222 +21,230 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
-use axum::response::Response;
+use axum::response::Response as HttpResponse;
 use axum::routing::{MethodRouter, get, post};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::answer::{Answered, Failure};
-use crate::ask::Ask;
 use crate::guard::{Guard, guard};
-use crate::shown::Shown;
-use crate::work::Waiting;
-use crate::{Session, page};
+use crate::jobs::CancelFlag;
+use crate::models::OpenModel;
+use crate::query::Query;
+use crate::response::{ApiError, ApiResult};
+use crate::{Session, assets};
 
-/// The longest body of a request.
-const LONGEST_BODY: usize = 1 << 20;
+/// Maximum size of a request body in bytes.
+const MAX_BODY: usize = 1 << 20;
 
-/// Everything that is answered.
-pub fn router(session: Arc<Session>, guarding: Guard) -> Router {
-    let of_one = [
-        ("summary", of_model(facts::summary)),
-        ("findings", of_files(facts::findings)),
-        ("memory", of_model(facts::memory)),
-        ("graph", of_model(graphs::graph)),
-        ("graph.svg", of_model(graphs::picture)),
-        ("traffic", whatever(state::traffic)),
-        ("state", whatever(state::state)),
-        ("reload", sent(Needs::Nothing, state::reload)),
-        ("keys", of_model(keys::keys)),
-        ("key", of_model(keys::key)),
-        ("tensors", of_model(tensors::tensors)),
-        ("tensor", of_model(tensors::tensor)),
-        ("tensor/tile", of_model(tensors::tile)),
-        ("tensor/rows", of_model(tensors::rows)),
-        ("tensor/statistics", of_model(tensors::statistics)),
-        ("tensor/block", of_model(blocks::block)),
-        ("map", of_files(bytes::map)),
-        ("bytes", of_files(bytes::bytes)),
-        ("spans", of_files(bytes::spans)),
-        ("tokenizer", of_model(tokens::tokenizer)),
-        ("tokens", of_model(tokens::tokens)),
-        ("merges", of_model(tokens::merges)),
-        ("tokenize", sent(Needs::Model, tokens::tokenize)),
-        ("templates", of_model(templates::templates)),
-        ("template", sent(Needs::Model, templates::template)),
-        ("edit", sent(Needs::Model, edits::edit)),
+/// Returns the router of the page and the API.
+pub fn router(session: Arc<Session>, authorization: Guard) -> Router {
+    let model_routes = [
+        ("summary", valid_model(overview::summary)),
+        ("findings", unchanged_files(overview::findings)),
+        ("memory", valid_model(overview::memory)),
+        ("graph", valid_model(graph::graph)),
+        ("graph.svg", valid_model(graph::picture)),
+        ("traffic", any_model(state::traffic)),
+        ("state", any_model(state::state)),
+        ("reload", post_json(Requires::Nothing, state::reload)),
+        ("keys", valid_model(keys::keys)),
+        ("key", valid_model(keys::key)),
+        ("tensors", valid_model(tensors::tensors)),
+        ("tensor", valid_model(tensors::tensor)),
+        ("tensor/tile", valid_model(tensors::tile)),
+        ("tensor/rows", valid_model(tensors::rows)),
+        ("tensor/statistics", valid_model(tensors::statistics)),
+        ("tensor/block", valid_model(blocks::block)),
+        ("map", unchanged_files(files::map)),
+        ("bytes", unchanged_files(files::bytes)),
+        ("spans", unchanged_files(files::spans)),
+        ("tokenizer", valid_model(tokens::tokenizer)),
+        ("tokens", valid_model(tokens::tokens)),
+        ("merges", valid_model(tokens::merges)),
+        ("tokenize", post_json(Requires::ValidModel, tokens::tokenize)),
+        ("templates", valid_model(templates::templates)),
+        ("template", post_json(Requires::ValidModel, templates::template)),
+        ("edit", post_json(Requires::ValidModel, edits::edit)),
     ];
-    let of_two = [
-        ("keys", of_both(compare::keys)),
-        ("tensors", of_both(compare::tensors)),
-        ("tensor", of_both(compare::tensor)),
-        ("tile", of_both(compare::tile)),
+    let compare_routes = [
+        ("keys", model_pair(compare::keys)),
+        ("tensors", model_pair(compare::tensors)),
+        ("tensor", model_pair(compare::tensor)),
+        ("tile", model_pair(compare::tile)),
     ];
-    // The guard has looked at the secret; here it stands for any word.
+    // The guard has checked the secret already.
     let mut router = Router::new()
-        .route("/{secret}/", get(page_file))
-        .route("/{secret}/{*file}", get(page_file))
+        .route("/{secret}/", get(asset))
+        .route("/{secret}/{*file}", get(asset))
         .route("/{secret}/api/1/models", get(models::models));
-    for (name, answering) in of_one {
-        router = router.route(&format!("/{{secret}}/api/1/models/{{id}}/{name}"), answering);
+    for (name, method) in model_routes {
+        router = router.route(&format!("/{{secret}}/api/1/models/{{id}}/{name}"), method);
     }
-    for (name, answering) in of_two {
-        router = router.route(&format!("/{{secret}}/api/1/compare/{{a}}/{{b}}/{name}"), answering);
+    for (name, method) in compare_routes {
+        router = router.route(&format!("/{{secret}}/api/1/compare/{{a}}/{{b}}/{name}"), method);
     }
     router
         .with_state(session)
-        .layer(DefaultBodyLimit::max(LONGEST_BODY))
-        .layer(middleware::from_fn_with_state(guarding, guard))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn_with_state(authorization, guard))
 }
 
-/// The number of a model in an address.
+/// Path parameters of a request about one model.
 #[derive(Deserialize)]
-struct OfModel {
+struct ModelPath {
     id: String,
 }
 
-/// The numbers of two models in an address.
+/// Path parameters of a request about two models.
 #[derive(Deserialize)]
-struct OfBoth {
+struct ComparePath {
     a: String,
     b: String,
 }
 
-/// A file of the page in an address.
+/// Path parameters of a request for a file of the page.
 #[derive(Deserialize)]
-struct OfPage {
+struct AssetPath {
     #[serde(default)]
     file: String,
 }
 
-/// What is asked of a model.
-pub struct Question<'a> {
+/// A request about one model.
+pub struct Request<'a> {
     pub session: &'a Session,
-    /// Its number.
+    /// Index of the model.
     pub id: usize,
-    pub model: Arc<Shown>,
-    pub ask: &'a Ask,
-    pub waiting: &'a Waiting,
+    pub model: Arc<OpenModel>,
+    pub query: &'a Query,
+    pub cancel: &'a CancelFlag,
 }
 
-/// What a question needs of the model before it is answered.
+/// Requirement on the model that is checked before a handler runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Needs {
-    /// It keeps the rules, and has not changed.
-    Model,
-    /// It has not changed.
-    Files,
+enum Requires {
+    /// The headers are valid and the files have not changed.
+    ValidModel,
+    /// The files have not changed.
+    UnchangedFiles,
     Nothing,
 }
 
-impl Needs {
-    fn check(self, model: &Shown) -> Result<(), Failure> {
+impl Requires {
+    fn check(self, model: &OpenModel) -> Result<(), ApiError> {
         if self != Self::Nothing {
-            model.require_same()?;
+            model.require_unchanged()?;
         }
-        if self == Self::Model {
+        if self == Self::ValidModel {
             model.model()?;
         }
         Ok(())
     }
 }
 
-type Answering = fn(&Question) -> Answered;
+type Handler = fn(&Request) -> ApiResult;
 
-/// Answers a question about a model that keeps the rules and has not changed.
-fn of_model(answering: Answering) -> MethodRouter<Arc<Session>> {
-    asked(Needs::Model, answering)
+/// Routes a GET request that requires valid headers.
+fn valid_model(handler: Handler) -> MethodRouter<Arc<Session>> {
+    get_json(Requires::ValidModel, handler)
 }
 
-/// Answers a question about the files of a model, which may break the rules.
-fn of_files(answering: Answering) -> MethodRouter<Arc<Session>> {
-    asked(Needs::Files, answering)
+/// Routes a GET request that also works with invalid headers.
+fn unchanged_files(handler: Handler) -> MethodRouter<Arc<Session>> {
+    get_json(Requires::UnchangedFiles, handler)
 }
 
-/// Answers a question that has an answer also of files that have changed.
-fn whatever(answering: Answering) -> MethodRouter<Arc<Session>> {
-    asked(Needs::Nothing, answering)
+/// Routes a GET request that also works after the files have changed.
+fn any_model(handler: Handler) -> MethodRouter<Arc<Session>> {
+    get_json(Requires::Nothing, handler)
 }
 
-fn asked(needs: Needs, answering: Answering) -> MethodRouter<Arc<Session>> {
-    get(async move |State(session): State<Arc<Session>>, Path(of): Path<OfModel>, ask: Ask| {
-        let working = session.clone();
-        let work = move |waiting: &Waiting| {
-            let (id, model) = working.models.get(&of.id)?;
-            needs.check(&model)?;
-            let far = model.files.is_far();
-            let question = Question { session: &working, id, model, ask: &ask, waiting };
-            let answered = working.work.on_threads(far, || answering(&question));
-            answered.map_err(|failure| because_of_change(&question.model, failure))
-        };
-        session.work.run(work).await
-    })
-}
-
-/// Answers a question that comes with a document.
-fn sent<T: DeserializeOwned + Send + 'static>(
-    needs: Needs,
-    answering: fn(Question, T) -> Answered,
-) -> MethodRouter<Arc<Session>> {
-    post(
+fn get_json(requires: Requires, handler: Handler) -> MethodRouter<Arc<Session>> {
+    get(
         async move |State(session): State<Arc<Session>>,
-                    Path(of): Path<OfModel>,
-                    ask: Ask,
-                    headers: HeaderMap,
-                    body: Bytes| {
-            let document = document(&headers, &body)?;
-            let working = session.clone();
-            let work = move |waiting: &Waiting| {
-                let (id, model) = working.models.get(&of.id)?;
-                needs.check(&model)?;
-                let question = Question { session: &working, id, model, ask: &ask, waiting };
-                answering(question, document)
+                    Path(path): Path<ModelPath>,
+                    query: Query| {
+            let server = session.clone();
+            let job = move |cancel: &CancelFlag| {
+                let (id, model) = server.models.get(&path.id)?;
+                requires.check(&model)?;
+                let remote = model.files.is_far();
+                let request = Request { session: &server, id, model, query: &query, cancel };
+                let result = server.jobs.install(remote, || handler(&request));
+                result.map_err(|error| with_cause(&request.model, error))
             };
-            session.work.run(work).await
+            session.jobs.run(job).await
         },
     )
 }
 
-/// The document of a request.
-fn document<T: DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, Failure> {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|of| of.to_str().ok());
-    let content_type = content_type.and_then(|of| of.split(';').next()).map(str::trim);
-    if !content_type.is_some_and(|of| of.eq_ignore_ascii_case("application/json")) {
-        let failure = Failure::request("the body is to be `application/json`");
-        return Err(Failure { status: StatusCode::UNSUPPORTED_MEDIA_TYPE, ..failure });
+/// Routes a POST request with a JSON body.
+fn post_json<T: DeserializeOwned + Send + 'static>(
+    requires: Requires,
+    handler: fn(Request, T) -> ApiResult,
+) -> MethodRouter<Arc<Session>> {
+    post(
+        async move |State(session): State<Arc<Session>>,
+                    Path(path): Path<ModelPath>,
+                    query: Query,
+                    headers: HeaderMap,
+                    body: Bytes| {
+            let body = json_body(&headers, &body)?;
+            let server = session.clone();
+            let job = move |cancel: &CancelFlag| {
+                let (id, model) = server.models.get(&path.id)?;
+                requires.check(&model)?;
+                let request = Request { session: &server, id, model, query: &query, cancel };
+                handler(request, body)
+            };
+            session.jobs.run(job).await
+        },
+    )
+}
+
+/// Parses the JSON body of a request.
+fn json_body<T: DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, ApiError> {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = content_type.and_then(|value| value.split(';').next()).map(str::trim);
+    if !content_type.is_some_and(|value| value.eq_ignore_ascii_case("application/json")) {
+        let error = ApiError::bad_request("expected a body of type `application/json`");
+        return Err(ApiError { status: StatusCode::UNSUPPORTED_MEDIA_TYPE, ..error });
     }
     serde_json::from_slice(body)
-        .map_err(|fault| Failure::request(format!("the body cannot be understood: {fault}")))
+        .map_err(|error| ApiError::bad_request(format!("invalid body: {error}")))
 }
 
-fn of_both(answering: fn(&compare::Question) -> Answered) -> MethodRouter<Arc<Session>> {
-    get(async move |State(session): State<Arc<Session>>, Path(of): Path<OfBoth>, ask: Ask| {
-        let working = session.clone();
-        let work = move |waiting: &Waiting| {
-            let ((_, a), (_, b)) = (working.models.get(&of.a)?, working.models.get(&of.b)?);
-            Needs::Model.check(&a)?;
-            Needs::Model.check(&b)?;
-            let far = a.files.is_far() || b.files.is_far();
-            let question = compare::Question { a: &a, b: &b, ask: &ask, waiting };
-            let answered = working.work.on_threads(far, || answering(&question));
-            answered.map_err(|failure| because_of_change(&b, because_of_change(&a, failure)))
-        };
-        session.work.run(work).await
-    })
+/// Routes a GET request about two models.
+fn model_pair(handler: fn(&compare::Request) -> ApiResult) -> MethodRouter<Arc<Session>> {
+    get(
+        async move |State(session): State<Arc<Session>>,
+                    Path(path): Path<ComparePath>,
+                    query: Query| {
+            let server = session.clone();
+            let job = move |cancel: &CancelFlag| {
+                let ((_, a), (_, b)) = (server.models.get(&path.a)?, server.models.get(&path.b)?);
+                Requires::ValidModel.check(&a)?;
+                Requires::ValidModel.check(&b)?;
+                let remote = a.files.is_far() || b.files.is_far();
+                let request = compare::Request { a: &a, b: &b, query: &query, cancel };
+                let result = server.jobs.install(remote, || handler(&request));
+                result.map_err(|error| with_cause(&b, with_cause(&a, error)))
+            };
+            session.jobs.run(job).await
+        },
+    )
 }
 
-/// What cannot be read because the file has just changed is no fault of the machine; what a far server does not
-/// give is its own.
-fn because_of_change(model: &Shown, failure: Failure) -> Failure {
-    if failure.status != StatusCode::INTERNAL_SERVER_ERROR {
-        return failure;
+/// Replaces an internal error by its cause: 502 for a remote file, 409 for a file that has changed meanwhile.
+fn with_cause(model: &OpenModel, error: ApiError) -> ApiError {
+    if error.status != StatusCode::INTERNAL_SERVER_ERROR {
+        return error;
     }
     if model.files.is_far() {
-        return Failure { status: StatusCode::BAD_GATEWAY, ..failure };
+        return ApiError { status: StatusCode::BAD_GATEWAY, ..error };
     }
-    model.require_same().err().unwrap_or(failure)
+    model.require_unchanged().err().unwrap_or(error)
 }
 
-async fn page_file(Path(of): Path<OfPage>) -> Result<Response, Failure> {
-    page::file(&of.file)
+async fn asset(Path(path): Path<AssetPath>) -> Result<HttpResponse, ApiError> {
+    assets::file(&path.file)
 }

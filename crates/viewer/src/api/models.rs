@@ -1,4 +1,4 @@
-//! Which models there are.
+//! The list of models.
 
 use std::sync::Arc;
 
@@ -7,42 +7,42 @@ use gguf_kit::summary::Summary;
 use serde_json::{Value as Json, json};
 
 use crate::Session;
-use crate::answer::{Answer, Answered, Failure};
-use crate::shown::Shown;
-use crate::work::Waiting;
+use crate::jobs::CancelFlag;
+use crate::models::OpenModel;
+use crate::response::{ApiError, ApiResult, Response};
 
-/// All of them.
-pub async fn models(State(session): State<Arc<Session>>) -> Answered {
-    let working = session.clone();
-    let work = move |_: &Waiting| {
-        let all = (0..working.models.len()).map(|id| {
-            let model = working.models.model(id)?;
-            Ok(entry(&working, id, &model))
+/// `GET models`.
+pub async fn models(State(session): State<Arc<Session>>) -> ApiResult {
+    let server = session.clone();
+    let job = move |_: &CancelFlag| {
+        let all = (0..server.models.len()).map(|id| {
+            let model = server.models.model(id)?;
+            Ok(entry(&server, id, &model))
         });
-        let all = all.collect::<Result<Json, Failure>>()?;
-        Ok(Answer::Json(json!({ "api": 1, "version": working.version, "models": all })))
+        let all = all.collect::<Result<Json, ApiError>>()?;
+        Ok(Response::Json(json!({ "api": 1, "version": server.version, "models": all })))
     };
-    session.work.run(work).await
+    session.jobs.run(job).await
 }
 
-/// One of them.
-pub fn entry(session: &Session, id: usize, model: &Shown) -> Json {
+/// Returns a model as an entry of the list.
+pub fn entry(session: &Session, id: usize, model: &OpenModel) -> Json {
     let files = model.files.files();
     let file = |file: &gguf_kit::HeldFile| json!({ "name": file.name().display().to_string(), "bytes": file.source().byte_len() });
-    let far = model.files.is_far();
-    let read = model.model().ok();
-    let name = read.and_then(|read| Summary::of(read).name);
+    let remote = model.files.is_far();
+    let parsed = model.model().ok();
+    let name = parsed.and_then(|parsed| Summary::of(parsed).name);
     json!({
         "id": id,
-        "name": name.map(|name| crate::answer::cut(name.as_bytes(), 200)),
+        "name": name.map(|name| crate::response::truncated(name.as_bytes(), 200)),
         "source": model.source,
-        "far": far,
+        "far": remote,
         "bytes": files.iter().map(|file| file.source().byte_len()).sum::<u64>(),
-        "tensor_count": read.map(|read| read.tensors().len()),
+        "tensor_count": parsed.map(|parsed| parsed.tensors().len()),
         "files": files.iter().map(file).collect::<Json>(),
-        "readable": read.is_some(),
-        "error": model.fault(),
-        "editable": !far && read.is_some() && files.len() == 1,
+        "readable": parsed.is_some(),
+        "error": model.error(),
+        "editable": !remote && parsed.is_some() && files.len() == 1,
         "original": session.original.filter(|original| id != *original),
     })
 }

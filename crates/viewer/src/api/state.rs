@@ -1,4 +1,4 @@
-//! Whether files are what they were, and what reading them has cost.
+//! State of the files and network traffic.
 
 use std::time::UNIX_EPOCH;
 
@@ -6,16 +6,16 @@ use gguf_kit::HeldFile;
 use gguf_store::FileState;
 use serde_json::{Value as Json, json};
 
-use super::Question;
+use super::Request;
 use super::models::entry;
-use crate::answer::{Answer, Answered};
+use crate::response::{ApiResult, Response};
 
 /// `GET state`.
-pub fn state(question: &Question) -> Answered {
-    let files = question.model.files.files();
-    let far = question.model.files.is_far();
+pub fn state(request: &Request) -> ApiResult {
+    let files = request.model.files.files();
+    let remote = request.model.files.is_far();
     let file = |file: &HeldFile| {
-        let now = file.name().metadata().ok().filter(|_| !far);
+        let now = file.name().metadata().ok().filter(|_| !remote);
         let modified =
             now.as_ref().and_then(|now| now.modified().ok()?.duration_since(UNIX_EPOCH).ok());
         json!({
@@ -31,31 +31,31 @@ pub fn state(question: &Question) -> Answered {
     };
     let changed = files.iter().any(|file| file.state() != FileState::Same);
     let files = files.iter().map(file).collect::<Json>();
-    Ok(Answer::Json(json!({ "changed": changed, "files": files })))
+    Ok(Response::Json(json!({ "changed": changed, "files": files })))
 }
 
 /// `GET traffic`.
-pub fn traffic(question: &Question) -> Answered {
-    let traffic = question.model.files.traffic();
-    let cache = question.session.cache.as_ref().filter(|_| question.model.files.is_far());
-    Ok(Answer::Json(json!({
-        "far": question.model.files.is_far(),
+pub fn traffic(request: &Request) -> ApiResult {
+    let traffic = request.model.files.traffic();
+    let cache = request.session.cache.as_ref().filter(|_| request.model.files.is_far());
+    Ok(Response::Json(json!({
+        "far": request.model.files.is_far(),
         "fetched_bytes": traffic.bytes,
         "requests": traffic.requests,
         "cache": cache.map(|cache| {
-            let kept = cache.kept();
+            let usage = cache.kept();
             json!({
-                "memory_bytes": kept.memory_bytes,
-                "disk_bytes": kept.disk_bytes,
-                "disk_limit": kept.disk_limit,
-                "directory": kept.directory.map(|directory| directory.display().to_string()),
+                "memory_bytes": usage.memory_bytes,
+                "disk_bytes": usage.disk_bytes,
+                "disk_limit": usage.disk_limit,
+                "directory": usage.directory.map(|directory| directory.display().to_string()),
             })
         }),
     })))
 }
 
 /// `POST reload`.
-pub fn reload(question: Question, _: Json) -> Answered {
-    let model = question.session.models.reopen(question.id)?;
-    Ok(Answer::Json(entry(question.session, question.id, &model)))
+pub fn reload(request: Request, _: Json) -> ApiResult {
+    let model = request.session.models.reopen(request.id)?;
+    Ok(Response::Json(entry(request.session, request.id, &model)))
 }

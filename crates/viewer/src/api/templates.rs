@@ -1,19 +1,19 @@
-//! Chat templates, which are programs of whoever made the model: they run in a process of its own.
+//! Chat templates. They are untrusted code and are rendered in a sandboxed process.
 
 use gguf_tokenizer::template::{Context, Error, Source};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::Question;
-use super::tokens::yes;
-use crate::answer::{Answer, Answered, Failure, cut};
+use super::Request;
+use super::tokens::default_true;
+use crate::response::{ApiError, ApiResult, Response, truncated};
 
-/// Characters of a template that are shown.
-const SHOWN: usize = 256 << 10;
+/// Maximum number of characters of a template in a response.
+const MAX_CHARS: usize = 256 << 10;
 
 /// `GET templates`.
-pub fn templates(question: &Question) -> Answered {
-    let keys = question.model.model()?.metadata().iter().enumerate();
+pub fn templates(request: &Request) -> ApiResult {
+    let keys = request.model.model()?.metadata().iter().enumerate();
     let template = |(n, (key, value)): (usize, (&str, &gguf::Value))| {
         let rest = key.strip_prefix(Source::KEY)?;
         let name = match rest.strip_prefix('.') {
@@ -23,13 +23,13 @@ pub fn templates(question: &Question) -> Answered {
         };
         let text = value.as_bytes()?;
         Some(json!({
-            "name": name, "key_n": n, "text": cut(text, SHOWN), "text_bytes": text.len(),
+            "name": name, "key_n": n, "text": truncated(text, MAX_CHARS), "text_bytes": text.len(),
         }))
     };
-    Ok(Answer::Json(json!({ "templates": keys.filter_map(template).collect::<Json>() })))
+    Ok(Response::Json(json!({ "templates": keys.filter_map(template).collect::<Json>() })))
 }
 
-/// What `POST template` is sent.
+/// Body of `POST template`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conversation {
@@ -42,49 +42,49 @@ pub struct Conversation {
     tools: Json,
     #[serde(default)]
     variables: Map<String, Json>,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     add_generation_prompt: bool,
 }
 
 /// `POST template`.
-pub fn template(question: Question, sent: Conversation) -> Answered {
-    let metadata = question.model.model()?.metadata();
-    if !sent.messages.is_array() {
-        return Err(Failure::request("`messages` is a list"));
+pub fn template(request: Request, conversation: Conversation) -> ApiResult {
+    let metadata = request.model.model()?.metadata();
+    if !conversation.messages.is_array() {
+        return Err(ApiError::bad_request("expected an array as `messages`"));
     }
-    let source = match &sent.source {
-        // With the special tokens of the model.
+    let source = match &conversation.source {
+        // The template uses the special tokens of the model.
         Some(text) => {
             let mut metadata = metadata.clone();
             metadata.set(Source::KEY, text.as_str());
             Source::from_metadata(&metadata, None)
         }
-        None => Source::from_metadata(metadata, sent.name.as_deref()),
+        None => Source::from_metadata(metadata, conversation.name.as_deref()),
     };
-    let source = source.map_err(|fault| failure(&fault))?.ok_or_else(|| {
-        let what = "the model has no such chat template";
-        Failure::from(gguf_kit::Error::request("name-not-found", what, ""))
+    let source = source.map_err(|error| template_error(&error))?.ok_or_else(|| {
+        let message = "the model has no such chat template";
+        ApiError::from(gguf_kit::Error::request("name-not-found", message, ""))
     })?;
     let context = Context {
-        tools: sent.tools,
-        variables: sent.variables,
-        add_generation_prompt: sent.add_generation_prompt,
-        ..Context::new(sent.messages)
+        tools: conversation.tools,
+        variables: conversation.variables,
+        add_generation_prompt: conversation.add_generation_prompt,
+        ..Context::new(conversation.messages)
     };
-    let text = question.session.renderer.render(&source, &context);
-    Ok(Answer::Json(json!({ "text": text.map_err(|fault| failure(&fault))? })))
+    let text = request.session.renderer.render(&source, &context);
+    Ok(Response::Json(json!({ "text": text.map_err(|error| template_error(&error))? })))
 }
 
-/// The failure of a template, with the line where it fails.
-fn failure(fault: &Error) -> Failure {
-    let line = match fault {
+/// Returns the error of a template with its line.
+fn template_error(error: &Error) -> ApiError {
+    let line = match error {
         Error::Syntax { line, .. }
         | Error::Refused { line, .. }
         | Error::Limit { line, .. }
         | Error::Render { line, .. } => Some(*line).filter(|line| *line > 0),
         _ => None,
     };
-    let mut failure = Failure::from(gguf_kit::Error::from(fault.clone()));
-    failure.error["line"] = line.into();
-    failure
+    let mut api_error = ApiError::from(gguf_kit::Error::from(error.clone()));
+    api_error.error["line"] = line.into();
+    api_error
 }

@@ -1,4 +1,4 @@
-//! Tensors: which there are, and their numbers.
+//! Tensors: list, tiles of the heat map, rows, statistics.
 
 use gguf_kit::values::{
     Entry, Matrix, Numbers, Place, Profile, Scales, Statistics, TILE, levels,
@@ -7,34 +7,34 @@ use gguf_kit::values::{
 use gguf_store::ModelTensor;
 use serde_json::{Value as Json, json};
 
-use super::Question;
+use super::Request;
 use super::blocks::layout_json;
-use super::keys::SHOWN;
-use crate::answer::{Answer, Answered, Failure, cut};
-use crate::ask::Ask;
+use super::keys::MAX_CHARS;
+use crate::query::Query;
+use crate::response::{ApiError, ApiResult, Response, truncated};
 
-/// Numbers of one answer at most.
-const MOST: u64 = 64 << 10;
+/// Maximum number of values per response.
+const MAX_VALUES: u64 = 64 << 10;
 
-/// Tensors that are listed at a time: many times what models have, and less than what a file may say.
-pub const LISTED: u64 = 64 << 10;
+/// Maximum number of tensors per response: far above real models, and a bound for malicious files.
+pub const MAX_TENSORS: u64 = 64 << 10;
 
 /// `GET tensors`.
-pub fn tensors(question: &Question) -> Answered {
-    let tensors = question.model.model()?.tensors();
-    let page = question.ask.page_of(LISTED, LISTED)?;
-    let (listed, total) = page.of(tensors.iter().enumerate());
+pub fn tensors(request: &Request) -> ApiResult {
+    let tensors = request.model.model()?.tensors();
+    let page = request.query.page_with_limit(MAX_TENSORS, MAX_TENSORS)?;
+    let (listed, total) = page.slice(tensors.iter().enumerate());
     let listed = listed.into_iter().map(|(n, tensor)| entry(n, tensor)).collect::<Json>();
-    Ok(Answer::Json(json!({ "total": total, "offset": page.offset, "tensors": listed })))
+    Ok(Response::Json(json!({ "total": total, "offset": page.offset, "tensors": listed })))
 }
 
-/// An entry of the list.
+/// Returns a tensor as an entry of the list.
 fn entry(n: usize, tensor: &ModelTensor) -> Json {
     let info = &tensor.info;
-    let (block, kind) = block_and_kind(&info.name);
+    let (layer, kind) = layer_and_kind(&info.name);
     json!({
         "n": n,
-        "name": cut(info.name.as_bytes(), SHOWN),
+        "name": truncated(info.name.as_bytes(), MAX_CHARS),
         "name_bytes": info.name.len(),
         "type": info.tensor_type.name(),
         "shape": &info.shape[..],
@@ -42,24 +42,24 @@ fn entry(n: usize, tensor: &ModelTensor) -> Json {
         "bytes": info.byte_len(),
         "file": tensor.shard,
         "offset": tensor.offset,
-        "block": block,
-        "kind": cut(kind.as_bytes(), SHOWN),
+        "block": layer,
+        "kind": truncated(kind.as_bytes(), MAX_CHARS),
     })
 }
 
-/// The number of the block that a tensor is of, and its name there.
-fn block_and_kind(name: &str) -> (Option<u64>, &str) {
+/// Splits a tensor name `blk.N.kind` into the layer index and the rest.
+fn layer_and_kind(name: &str) -> (Option<u64>, &str) {
     let at = if name.starts_with("blk.") { Some(4) } else { name.find(".blk.").map(|at| at + 5) };
-    let of_block = at.and_then(|at| {
+    let parts = at.and_then(|at| {
         let (number, kind) = name.get(at..)?.split_once('.')?;
         Some((Some(number.parse().ok()?), kind))
     });
-    of_block.unwrap_or((None, name))
+    parts.unwrap_or((None, name))
 }
 
 /// `GET tensor`.
-pub fn tensor(question: &Question) -> Answered {
-    let (n, tensor) = question.model.tensor(&question.ask.named()?)?;
+pub fn tensor(request: &Request) -> ApiResult {
+    let (n, tensor) = request.model.tensor(&request.query.selector()?)?;
     let mut json = entry(n, tensor);
     let matrix = Matrix::of(tensor).ok();
     let block = tensor.info.tensor_type.block();
@@ -75,40 +75,44 @@ pub fn tensor(question: &Question) -> Answered {
     json["blocks"] = matrix.map(|matrix| matrix.blocks_per_row().saturating_mul(rows)).into();
     let layout = matrix.and_then(|_| gguf_quant::layout(tensor.info.tensor_type));
     json["layout"] = layout.map(layout_json).into();
-    Ok(Answer::Json(json))
+    Ok(Response::Json(json))
 }
 
 /// `GET tensor/tile`.
-pub fn tile(question: &Question) -> Answered {
-    let (_, tensor) = question.model.tensor(&question.ask.named()?)?;
-    let (matrix, budget) = (Matrix::of(tensor)?, question.model.budget().tile);
-    if question.model.files.is_far() {
-        fetch_ahead(&matrix, question.ask)?;
+pub fn tile(request: &Request) -> ApiResult {
+    let (_, tensor) = request.model.tensor(&request.query.selector()?)?;
+    let (matrix, budget) = (Matrix::of(tensor)?, request.model.budget().tile);
+    if request.model.files.is_far() {
+        prefetch(&matrix, request.query)?;
     }
-    match question.ask.text("of") {
-        None => tile_of_numbers(&matrix, question.ask, budget),
-        Some(field) => tile_of_numbers(&Scales::of(matrix, field)?, question.ask, budget),
+    match request.query.text("of") {
+        None => tile_response(&matrix, request.query, budget),
+        Some(field) => tile_response(&Scales::of(matrix, field)?, request.query, budget),
     }
 }
 
-/// Fetches the rows of a tile in one request, where that costs little: one by one they would be many.
-fn fetch_ahead(matrix: &Matrix, ask: &Ask) -> Result<(), Failure> {
-    const MOST: u64 = 4 << 20;
-    let (level, y): (u32, u64) = (ask.or("level", 0)?, ask.or("y", 0)?);
+/// Fetches the rows of a small tile in one HTTP range request instead of one per row.
+fn prefetch(matrix: &Matrix, query: &Query) -> Result<(), ApiError> {
+    const MAX_BYTES: u64 = 4 << 20;
+    let (level, y): (u32, u64) = (query.parsed_or("level", 0)?, query.parsed_or("y", 0)?);
     let rows = TILE.checked_shl(level).unwrap_or(u64::MAX);
     let first = y.saturating_mul(rows).min(matrix.rows());
     let count = rows.min(matrix.rows() - first);
     let (_, bytes) = matrix.block();
     let blocks = count.saturating_mul(matrix.blocks_per_row());
-    if blocks.saturating_mul(bytes) <= MOST {
+    if blocks.saturating_mul(bytes) <= MAX_BYTES {
         matrix.blocks(first, 0..blocks)?;
     }
     Ok(())
 }
 
-/// The tile of any numbers that a request asks for.
-pub fn tile_of_numbers(numbers: &dyn Numbers, ask: &Ask, budget: u64) -> Answered {
-    let place = Place { level: ask.or("level", 0)?, x: ask.or("x", 0)?, y: ask.or("y", 0)? };
+/// Returns the requested tile.
+pub fn tile_response(numbers: &dyn Numbers, query: &Query, budget: u64) -> ApiResult {
+    let place = Place {
+        level: query.parsed_or("level", 0)?,
+        x: query.parsed_or("x", 0)?,
+        y: query.parsed_or("y", 0)?,
+    };
     let tile = tile_of(numbers, place, budget)?;
     let planes = 1 + usize::from(!tile.extreme.is_empty());
     let headers = vec![
@@ -118,26 +122,28 @@ pub fn tile_of_numbers(numbers: &dyn Numbers, ask: &Ask, budget: u64) -> Answere
         ("tile-exact", tile.exact.to_string()),
         ("tile-read", tile.read.to_string()),
     ];
-    let bytes = Answer::floats(tile.mean.into_iter().chain(tile.extreme));
-    Ok(Answer::Bytes("application/octet-stream", bytes, headers))
+    let bytes = Response::f32_bytes(tile.mean.into_iter().chain(tile.extreme));
+    Ok(Response::Bytes("application/octet-stream", bytes, headers))
 }
 
 /// `GET tensor/rows`.
-pub fn rows(question: &Question) -> Answered {
-    let (_, tensor) = question.model.tensor(&question.ask.named()?)?;
-    let (matrix, ask) = (Matrix::of(tensor)?, question.ask);
-    let (start, count): (u64, u64) = (ask.or("start", 0)?, ask.or("count", 1)?);
-    let column: u64 = ask.or("column", 0)?;
-    let room = matrix.columns().saturating_sub(column).min(MOST / count.max(1));
-    let columns: u64 = ask.or("columns", room)?;
+pub fn rows(request: &Request) -> ApiResult {
+    let (_, tensor) = request.model.tensor(&request.query.selector()?)?;
+    let (matrix, query) = (Matrix::of(tensor)?, request.query);
+    let (start, count): (u64, u64) = (query.parsed_or("start", 0)?, query.parsed_or("count", 1)?);
+    let column: u64 = query.parsed_or("column", 0)?;
+    let room = matrix.columns().saturating_sub(column).min(MAX_VALUES / count.max(1));
+    let columns: u64 = query.parsed_or("columns", room)?;
     let within =
         |start: u64, count: u64, len: u64| start.checked_add(count).is_some_and(|end| end <= len);
     if !within(start, count, matrix.rows()) || !within(column, columns, matrix.columns()) {
-        let shape = format!("{} rows of {}", matrix.rows(), matrix.columns());
-        return Err(Failure::request(format!("there are {shape}, not all that was asked for")));
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        return Err(ApiError::bad_request(format!(
+            "the requested range exceeds the {rows} rows of {columns} values"
+        )));
     }
-    if count.checked_mul(columns).is_none_or(|all| all > MOST) {
-        return Err(Failure::request(format!("at most {MOST} values at a time")));
+    if count.checked_mul(columns).is_none_or(|all| all > MAX_VALUES) {
+        return Err(ApiError::bad_request(format!("expected at most {MAX_VALUES} values")));
     }
     let mut data = Vec::new();
     for row in start..start + count {
@@ -145,34 +151,39 @@ pub fn rows(question: &Question) -> Answered {
         matrix.read(row, column..column + columns, &mut numbers)?;
         data.push(numbers);
     }
-    match ask.text("format").unwrap_or("json") {
-        "f32" => Ok(Answer::bytes(Answer::floats(data.concat()))),
-        "json" => Ok(Answer::Json(json!({
+    match query.text("format").unwrap_or("json") {
+        "f32" => Ok(Response::bytes(Response::f32_bytes(data.concat()))),
+        "json" => Ok(Response::Json(json!({
             "start": start, "count": count, "column": column, "columns": columns, "rows": data,
         }))),
-        _ => Err(Failure::request("`format` is json or f32")),
+        _ => Err(ApiError::bad_request("expected json or f32 as `format`")),
     }
 }
 
 /// `GET tensor/statistics`.
-pub fn statistics(question: &Question) -> Answered {
-    let (_, tensor) = question.model.tensor(&question.ask.named()?)?;
+pub fn statistics(request: &Request) -> ApiResult {
+    let (_, tensor) = request.model.tensor(&request.query.selector()?)?;
     let matrix = Matrix::of(tensor)?;
-    let found = statistics_of(&matrix, budget(question)?, question.waiting)?;
-    Ok(Answer::Json(statistics_json(&found)))
+    let found = statistics_of(&matrix, budget(request)?, request.cancel)?;
+    Ok(Response::Json(statistics_json(&found)))
 }
 
-/// How many numbers may be read.
-pub fn budget(question: &Question) -> Result<u64, Failure> {
-    let exact = question.ask.or("exact", false)?;
-    Ok(if exact { u64::MAX } else { question.model.budget().statistics })
+/// Returns the maximum number of values to read.
+pub fn budget(request: &Request) -> Result<u64, ApiError> {
+    let exact = request.query.parsed_or("exact", false)?;
+    Ok(if exact { u64::MAX } else { request.model.budget().statistics })
 }
 
-/// Statistics of any numbers.
+/// Returns statistics as JSON.
 pub fn statistics_json(found: &Statistics) -> Json {
     let figures = &found.figures;
-    let outliers = found.outliers.iter().map(|one| {
-        json!({ "row": one.row, "column": one.column, "value": one.value, "deviations": one.deviations })
+    let outliers = found.outliers.iter().map(|outlier| {
+        json!({
+            "row": outlier.row,
+            "column": outlier.column,
+            "value": outlier.value,
+            "deviations": outlier.deviations,
+        })
     });
     json!({
         "exact": found.exact,
@@ -193,15 +204,15 @@ pub fn statistics_json(found: &Statistics) -> Json {
 }
 
 fn profile(profile: &Profile) -> Json {
-    let of = |get: fn(&Entry) -> f64| {
+    let values = |get: fn(&Entry) -> f64| {
         profile.entries.iter().map(|entry| entry.as_ref().map(get)).collect::<Vec<_>>()
     };
     json!({
         "per": profile.per,
-        "min": of(|entry| entry.min.into()),
-        "max": of(|entry| entry.max.into()),
-        "mean": of(|entry| entry.mean),
-        "deviation": of(|entry| entry.deviation),
+        "min": values(|entry| entry.min.into()),
+        "max": values(|entry| entry.max.into()),
+        "mean": values(|entry| entry.mean),
+        "deviation": values(|entry| entry.deviation),
     })
 }
 
@@ -210,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_found_in_names() {
+    fn layer_and_kind_of_tensor_names() {
         for (name, expected) in [
             ("blk.3.attn_q.weight", (Some(3), "attn_q.weight")),
             ("enc.blk.12.ffn.weight", (Some(12), "ffn.weight")),

@@ -1,12 +1,16 @@
-"""In the place of the official package ``gguf``: the same names, with the same results.
+"""Drop-in replacement of the official package ``gguf``.
 
+Examples
+--------
 >>> import gguf_kit.compat as gguf
 >>> reader = gguf.GGUFReader("tiny.gguf")
 >>> reader.get_field("general.architecture").contents()
 'llama'
 
-Programs that cannot be changed find it under the name ``gguf`` after ``python -m gguf_kit.compat install``. What is
-not covered, and what is otherwise on purpose: ``docs/python.md``.
+Notes
+-----
+``python -m gguf_kit.compat install`` installs it under the name ``gguf`` for programs that cannot be changed.
+``docs/python.md`` lists missing features and intentional differences.
 """
 
 from .constants import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""The constants of the format and of models, made of tables: ours of tensor types, and ``official.json``."""
+"""Constants of the format and of models, generated from the table of tensor types and from ``official.json``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _TABLE: Dict[str, Any] = json.loads(Path(__file__).with_name("official.json").re
 
 
 def _constants(name: str, fields: Dict[str, Any]) -> type:
-    made = {key: _constants(key, value) if isinstance(value, dict) else value for key, value in fields.items()}
-    return type(name, (), made)
+    constants = {key: _constants(key, value) if isinstance(value, dict) else value for key, value in fields.items()}
+    return type(name, (), constants)
 
 
 def _enum(name: str) -> Any:
@@ -47,7 +47,7 @@ TokenType: Any = globals()["TokenType"]
 
 
 class GGUFValueType(IntEnum):
-    """Types of values, as numbered in files."""
+    """Types of metadata values with their ids."""
 
     UINT8 = 0
     INT8 = 1
@@ -65,19 +65,19 @@ class GGUFValueType(IntEnum):
 
     @staticmethod
     def get_type(val: Any) -> "GGUFValueType":
-        """The type that a value of Python is written as if nobody says.
+        """Return the default type of a Python value.
 
         >>> GGUFValueType.get_type(1).name
         'INT32'
         """
-        for kinds, found in _OF_PYTHON:
+        for kinds, found in _DEFAULT_TYPES:
             if isinstance(val, kinds):
                 return found
         raise ValueError(f"Unknown type: {type(val)}")
 
 
-#: A truth value is a number too: it comes first.
-_OF_PYTHON: List[Tuple[Tuple[type, ...], GGUFValueType]] = [
+#: `bool` is a subclass of `int` and comes first.
+_DEFAULT_TYPES: List[Tuple[Tuple[type, ...], GGUFValueType]] = [
     ((str, bytes, bytearray), GGUFValueType.STRING),
     ((list,), GGUFValueType.ARRAY),
     ((float,), GGUFValueType.FLOAT32),
@@ -85,14 +85,14 @@ _OF_PYTHON: List[Tuple[Tuple[type, ...], GGUFValueType]] = [
     ((int,), GGUFValueType.INT32),
 ]
 
-#: Those that stand in files of today, or did in memory: as the official package has them.
-_Numbers: Any = IntEnum
-GGMLQuantizationType: Any = _Numbers(
+#: The types of the official package: those in files, and those used in memory only.
+_IntEnum: Any = IntEnum
+GGMLQuantizationType: Any = _IntEnum(
     "GGMLQuantizationType",
     {row.name: row.id for row in codecs.TYPES.values() if row.block_len > 0},
     module=__name__,
 )
-#: Elements and bytes of a block.
+#: Elements and bytes per block.
 GGML_QUANT_SIZES: Dict[Any, Tuple[int, int]] = {
     GGMLQuantizationType[row.name]: (row.block_len, row.block_bytes)
     for row in codecs.TYPES.values()

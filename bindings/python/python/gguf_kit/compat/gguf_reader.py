@@ -1,4 +1,4 @@
-"""Files, read: the header by our reader, what programs ask for of it when they ask."""
+"""Reader. The native module parses the header; fields are built lazily."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PLAIN = {"F16": "f2", "F32": "f4", "F64": "f8", "I8": "i1", "I16": "i2", "I32":
 
 
 class ReaderField:
-    """A key of a file. ``parts`` are made when somebody asks for them: of a vocabulary they are many.
+    """A metadata key. ``parts`` are built on first access, since a vocabulary has many.
 
-    ``offset`` is its first byte, ``parts`` are views of the file, ``data`` says which of them are the value, ``types``
-    are its type and that of its elements.
+    ``offset`` is the start of the entry, ``parts`` are views of the file, ``data`` has the indices of the parts of the
+    value, ``types`` has the type of the value and of its elements.
     """
 
     def __init__(
@@ -38,29 +38,29 @@ class ReaderField:
         contents: Any = None,
     ) -> None:
         self.offset, self.name, self.types = offset, name, list(types)
-        self._make: Any = parts if callable(parts) else None
+        self._build: Any = parts if callable(parts) else None
         self._parts: Any = None if callable(parts) else list(parts)
         self._data: Any = list(data)
         self._contents = contents
 
     @property
     def parts(self) -> List[Any]:
-        """Views of the file: the length of the key, the key, its type, and what the value has."""
+        """Views of the file: length of the key, key, type, and the parts of the value."""
         if self._parts is None:
-            self._parts, self._data = self._make()
-        made: List[Any] = self._parts
-        return made
+            self._parts, self._data = self._build()
+        parts: List[Any] = self._parts
+        return parts
 
     @property
     def data(self) -> List[int]:
-        """Which parts are the value."""
+        """Indices of the parts of the value."""
         if self._parts is None:
-            self._parts, self._data = self._make()
-        which: List[int] = self._data
-        return which
+            self._parts, self._data = self._build()
+        indices: List[int] = self._data
+        return indices
 
     def contents(self, index_or_slice: Union[int, slice] = slice(None)) -> Any:
-        """The value, or elements of an array."""
+        """Return the value, or elements of an array."""
         if not self.types:
             return None
         value = self._contents() if self._contents else self.parts[self.data[0]].tolist()[0]
@@ -71,7 +71,7 @@ class ReaderField:
         return value[index_or_slice]
 
     def __iter__(self) -> Iterator[Any]:
-        """As the tuple that it is in the official package."""
+        """Iterate like the named tuple of the official package."""
         return iter((self.offset, self.name, self.parts, self.data, self.types))
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class ReaderField:
 
 
 class ReaderTensor(NamedTuple):
-    """A tensor of a file."""
+    """A tensor."""
 
     name: str
     tensor_type: Any
@@ -92,7 +92,7 @@ class ReaderTensor(NamedTuple):
 
 
 class GGUFReader:
-    """A file, read: its keys in ``fields``, its ``tensors`` with views of their data.
+    """Reader of a file: metadata in ``fields``, and ``tensors`` with views of their data.
 
     >>> reader = GGUFReader("tiny.gguf")
     >>> reader.fields["llama.context_length"].contents(), reader.tensors[0].name
@@ -107,8 +107,8 @@ class GGUFReader:
     def __init__(self, path: Union[str, "os.PathLike[str]"], mode: str = "r") -> None:
         try:
             self._header = _native.Header(path)
-        except InputError as fault:
-            raise _as_official(fault) from fault
+        except InputError as error:
+            raise _as_official(error) from error
         self.data = np.memmap(path, mode=mode)  # type: ignore[call-overload]
         big = self._header.is_big_endian
         self.endianess = GGUFEndian.BIG if big else GGUFEndian.LITTLE
@@ -127,11 +127,11 @@ class GGUFReader:
         self.tensors = [self._tensor(*tensor) for tensor in tensors]
 
     def get_field(self, key: str) -> Optional[ReaderField]:
-        """The key, if it is there."""
+        """Return the field of a key, or ``None``."""
         return self.fields.get(key)
 
     def get_tensor(self, idx: int) -> ReaderTensor:
-        """The tensor of this number."""
+        """Return a tensor by its index."""
         return self.tensors[idx]
 
     def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Optional[str] = None) -> Any:
@@ -144,7 +144,7 @@ class GGUFReader:
         return [length, self._get(offset + 8, "u1", length[0])]
 
     def _field(
-        self, at: int, name: str, start: int, value: int, behind: int, kind: int, elements: Optional[int]
+        self, at: int, name: str, start: int, value: int, end: int, kind: int, elements: Optional[int]
     ) -> ReaderField:
         types = [GGUFValueType(kind)]
         count = int(self._get(value + 4, "u8")[0]) if elements is not None else 0
@@ -152,21 +152,21 @@ class GGUFReader:
             types.append(GGUFValueType(elements))
 
         def parts() -> Any:
-            made = [*self._string(start), self._get(value - 4, "u4")]
+            parts_ = [*self._string(start), self._get(value - 4, "u4")]
             if elements is None:
                 found = self._string(value) if kind == GGUFValueType.STRING else [self._get(value, _TYPES[kind])]
-                return made + found, [len(made) + len(found) - 1]
-            made += [self._get(value, "u4"), self._get(value + 4, "u8")]
+                return parts_ + found, [len(parts_) + len(found) - 1]
+            parts_ += [self._get(value, "u4"), self._get(value + 4, "u8")]
             if elements == GGUFValueType.STRING:
-                first = len(made)
+                first = len(parts_)
                 for offset in self._header.string_starts(at):
-                    made += self._string(offset)
-                return made, list(range(first + 1, len(made), 2))
+                    parts_ += self._string(offset)
+                return parts_, list(range(first + 1, len(parts_), 2))
             if elements == GGUFValueType.ARRAY:
-                raise ValueError(f"{name}: arrays of arrays have no parts; ask for contents()")
+                raise ValueError(f"{name}: nested arrays have no parts; use contents()")
             each = self._get(value + 12, _TYPES[elements], count)
-            indices = list(range(len(made), len(made) + count))
-            return made + [each[i : i + 1] for i in range(count)], indices
+            indices = list(range(len(parts_), len(parts_) + count))
+            return parts_ + [each[i : i + 1] for i in range(count)], indices
 
         return ReaderField(start, name, parts, (), types, lambda: self._header.value(at))
 
@@ -186,9 +186,9 @@ class GGUFReader:
             length, text = self._string(start)
             at = start + 8 + int(length[0])
             n = len(dims)
-            made = [length, text, self._get(at, "u4"), self._get(at + 4, "u8", n)]
-            made += [self._get(at + 4 + 8 * n, "u4"), self._get(at + 8 + 8 * n, "u8")]
-            return made, [1, 3, 4, 5]
+            parts_ = [length, text, self._get(at, "u4"), self._get(at + 4, "u8", n)]
+            parts_ += [self._get(at + 4 + 8 * n, "u4"), self._get(at + 8 + 8 * n, "u8")]
+            return parts_, [1, 3, 4, 5]
 
         field = ReaderField(start, name, parts)
         return ReaderTensor(
@@ -196,8 +196,8 @@ class GGUFReader:
         )
 
 
-def _as_official(fault: InputError) -> ValueError:
-    """The same fault in the words that programs look for."""
-    if fault.code == "tensor-dimensions":
-        return ValueError(f"{fault}: the count of dimensions exceeds GGML_MAX_DIMS (4)")
-    return fault
+def _as_official(error: InputError) -> ValueError:
+    """Return the error with the wording of the official package, which programs match."""
+    if error.code == "tensor-dimensions":
+        return ValueError(f"{error}: the count of dimensions exceeds GGML_MAX_DIMS (4)")
+    return error

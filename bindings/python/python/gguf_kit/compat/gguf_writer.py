@@ -1,4 +1,4 @@
-"""Files, written: key by key, tensor by tensor. The methods that set one key are made of a table."""
+"""Writer. The methods that set a single key are generated from a table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PACKED = {
     GGUFValueType.FLOAT64: "d",
     GGUFValueType.BOOL: "?",
 }
-_OF_NUMPY = {
+_NUMPY_TYPES = {
     "float16": "F16",
     "float32": "F32",
     "float64": "F64",
@@ -61,7 +61,7 @@ _OF_NUMPY = {
 
 @dataclass
 class TensorInfo:
-    """A tensor that is to be written."""
+    """A tensor to write."""
 
     shape: Sequence[int]
     dtype: Any
@@ -71,7 +71,7 @@ class TensorInfo:
 
 @dataclass
 class GGUFValue:
-    """A value with its type, and that of its elements if they are to have another than their own."""
+    """A value with its type, and optionally the type of its elements."""
 
     value: Any
     type: GGUFValueType
@@ -79,7 +79,7 @@ class GGUFValue:
 
 
 class WriterState(Enum):
-    """What is written already."""
+    """What has been written."""
 
     NO_FILE = auto()
     EMPTY = auto()
@@ -94,7 +94,7 @@ def _native_order() -> Any:
 
 
 class GGUFWriter:
-    """Writes a file, or several shards of one.
+    """Writer of a file, or of several shards.
 
     >>> writer = GGUFWriter("written.gguf", "llama")
     >>> writer.add_context_length(256)
@@ -128,54 +128,54 @@ class GGUFWriter:
         self.state = WriterState.NO_FILE
         self.add_architecture()
 
-    # Keys.
+    # Metadata.
 
     def add_key_value(self, key: str, val: Any, vtype: GGUFValueType, sub_type: Optional[GGUFValueType] = None) -> None:
-        """Sets a key."""
-        if any(key in of_file for of_file in self.kv_data):
+        """Set a key."""
+        if any(key in entries for entries in self.kv_data):
             logger.warning("Duplicated key name %r, overwriting it with new value %r of type %s", key, val, vtype.name)
         self.kv_data[0][key] = GGUFValue(val, vtype, sub_type)
 
     def remove_key(self, key: str) -> None:
-        """Removes a key, if it is there."""
-        for of_file in self.kv_data:
-            of_file.pop(key, None)
+        """Remove a key if it exists."""
+        for entries in self.kv_data:
+            entries.pop(key, None)
 
     def add_string(self, key: str, val: str) -> None:
-        """Sets a key to a text; none that is empty."""
+        """Set a key to a string; an empty string is ignored."""
         if val:
             self.add_key_value(key, val, GGUFValueType.STRING)
 
     def add_array(self, key: str, val: Sequence[Any]) -> None:
-        """Sets a key to an array; none that is empty."""
+        """Set a key to an array; an empty array is ignored."""
         if len(val) > 0:
             self.add_key_value(key, val, GGUFValueType.ARRAY)
 
     def add_architecture(self) -> None:
-        """Sets the architecture that the writer was made for."""
+        """Set the architecture of the writer."""
         self.add_string(Keys.General.ARCHITECTURE, self.arch)
 
     def add_custom_alignment(self, alignment: int) -> None:
-        """Sets the alignment of tensor data."""
+        """Set the alignment of tensor data."""
         if alignment <= 0 or alignment & (alignment - 1):
             raise ValueError("Invalid alignment: must be a non-zero power of two")
         self.data_alignment = alignment
         self.add_key_value(Keys.General.ALIGNMENT, alignment, GGUFValueType.UINT32)
 
     def add_dense_features_dims(self, dense: str, in_f: int, out_f: int) -> None:
-        """Sets the sizes of a dense module behind an embedding model."""
+        """Set the sizes of a dense module of an embedding model."""
         for key, size in ((Keys.LLM.DENSE_FEAT_IN_SIZE, in_f), (Keys.LLM.DENSE_FEAT_OUT_SIZE, out_f)):
             self.add_key_value(key.format(arch=self.arch, dense=dense), size, GGUFValueType.UINT32)
 
     def add_tensor_extra_prec_a4(self, tensor_names: Sequence[str], values: Sequence[bool]) -> None:
-        """Sets which tensors have activations of which precision."""
+        """Set the activation precision of tensors."""
         if len(tensor_names) != len(values):
             raise ValueError("tensor_extra prec_a4 names and values must have the same length")
         self.add_array(Keys.General.TENSOR_EXTRA_NAME, list(tensor_names))
         self.add_array(Keys.General.TENSOR_EXTRA_PREC_A4, list(values))
 
     def add_chat_template(self, value: Union[None, str, Sequence[Mapping[str, str]]]) -> None:
-        """Sets the chat template, or several by their names."""
+        """Set the chat template, or several named templates."""
         if value is None:
             self.remove_key(Keys.Tokenizer.CHAT_TEMPLATE)
             return
@@ -203,8 +203,11 @@ class GGUFWriter:
     # Tensors.
 
     def get_total_parameter_count(self) -> Tuple[int, int, int, int]:
-        """Parameters in all, shared ones, those of an expert, and experts; the first is negative for adapters."""
-        total = shared = of_expert = experts = with_experts = 0
+        """Return the counts of all parameters, shared parameters, parameters per expert, and experts.
+
+        The first is negative for adapters.
+        """
+        total = shared = per_expert = experts = expert_tensors = 0
         lora: Optional[Tuple[str, TensorInfo]] = None
         for name, info in ((name, info) for file in self.tensors for name, info in file.items()):
             shape = list(info.shape)
@@ -220,23 +223,23 @@ class GGUFWriter:
             total += size
             if "_exps." in name and len(shape) >= 3:
                 count = shape[-2 if ".bias" in name else -3]
-                of_expert += size // count
+                per_expert += size // count
                 experts += count
-                with_experts += 1
+                expert_tensors += 1
             else:
                 shared += size
-        return (-total if lora else total), shared, of_expert, (experts // with_experts if with_experts else 0)
+        return (-total if lora else total), shared, per_expert, (experts // expert_tensors if expert_tensors else 0)
 
     def add_tensor_info(
         self, name: str, tensor_shape: Sequence[int], tensor_dtype: Any, tensor_nbytes: int, raw_dtype: Any = None
     ) -> None:
-        """Names a tensor whose data come later."""
+        """Declare a tensor whose data is written later."""
         if self.state is not WriterState.NO_FILE:
             raise ValueError(f"Expected output file to be not yet opened, got {self.state}")
-        if any(name in of_file for of_file in self.tensors):
+        if any(name in entries for entries in self.tensors):
             raise ValueError(f"Duplicated tensor name {name!r}")
         if raw_dtype is None:
-            known = _OF_NUMPY.get(np.dtype(tensor_dtype).name)
+            known = _NUMPY_TYPES.get(np.dtype(tensor_dtype).name)
             if known is None:
                 raise ValueError("Only F16, F32, F64, I8, I16, I32, I64 tensors are supported for now")
             dtype = GGMLQuantizationType[known]
@@ -259,7 +262,7 @@ class GGUFWriter:
         raw_dtype: Any = None,
         tensor_endianess: Any = None,
     ) -> None:
-        """Adds a tensor, which is read when it is written."""
+        """Add a tensor, whose data is read when it is written."""
         tensor = self._ordered(tensor, tensor_endianess)
         if self.use_temp_file and self.temp_file is None:
             self.temp_file = tempfile.SpooledTemporaryFile(max_size=256 << 20)  # type: ignore[assignment]
@@ -279,22 +282,22 @@ class GGUFWriter:
 
     @staticmethod
     def ggml_pad(x: int, n: int) -> int:
-        """The next multiple of ``n``."""
+        """Round up to a multiple of ``n``."""
         return (x + n - 1) // n * n
 
     def write_padding(self, fp: IO[bytes], n: int, align: Optional[int] = None) -> None:
-        """Zeros up to the alignment."""
+        """Write zeros up to the alignment."""
         fp.write(bytes(self.ggml_pad(n, align or self.data_alignment) - n))
 
     def format_shard_names(self, path: Path) -> List[Path]:
-        """The names of the files."""
+        """Return the names of the files."""
         count = len(self.tensors)
         if count == 1:
             return [path]
         return [path.with_name(SHARD_NAME_FORMAT.format(path.stem, i + 1, count)) for i in range(count)]
 
     def print_plan(self) -> List[Path]:
-        """The names of the files, which a dry run prints before it ends the program."""
+        """Return the names of the files. A dry run prints them and exits."""
         assert self.path is not None
         names = self.format_shard_names(self.path)
         logger.info("Writing the following files:")
@@ -309,7 +312,7 @@ class GGUFWriter:
         return names
 
     def open_output_file(self, path: Optional[Path] = None) -> None:
-        """Creates the files."""
+        """Create the files."""
         if self.state is WriterState.EMPTY and path in (None, self.path):
             return
         self._require(WriterState.NO_FILE, "not yet opened")
@@ -324,19 +327,19 @@ class GGUFWriter:
         return self.fout or []
 
     def add_shard_kv_data(self) -> None:
-        """Sets the keys by which shards know each other."""
+        """Set the ``split.*`` keys of shards."""
         count = len(self.tensors)
         if count == 1:
             return
         tensors = sum(map(len, self.tensors))
         self.kv_data += [{} for _ in range(len(self.kv_data), count)]
-        for number, of_file in enumerate(self.kv_data):
-            of_file[Keys.Split.LLM_KV_SPLIT_NO] = GGUFValue(number, GGUFValueType.UINT16)
-            of_file[Keys.Split.LLM_KV_SPLIT_COUNT] = GGUFValue(count, GGUFValueType.UINT16)
-            of_file[Keys.Split.LLM_KV_SPLIT_TENSORS_COUNT] = GGUFValue(tensors, GGUFValueType.INT32)
+        for number, entries in enumerate(self.kv_data):
+            entries[Keys.Split.LLM_KV_SPLIT_NO] = GGUFValue(number, GGUFValueType.UINT16)
+            entries[Keys.Split.LLM_KV_SPLIT_COUNT] = GGUFValue(count, GGUFValueType.UINT16)
+            entries[Keys.Split.LLM_KV_SPLIT_TENSORS_COUNT] = GGUFValue(tensors, GGUFValueType.INT32)
 
     def write_header_to_file(self, path: Optional[Path] = None) -> None:
-        """Writes magic, version and counts."""
+        """Write the fixed-size header: magic, version, counts."""
         if len(self.tensors) == 1 and (self.split_max_tensors or self.split_max_size):
             logger.warning("Model fails split requirements, not splitting")
         self.open_output_file(path)
@@ -349,7 +352,7 @@ class GGUFWriter:
         self.state = WriterState.HEADER
 
     def write_kv_data_to_file(self) -> None:
-        """Writes keys and values."""
+        """Write the metadata."""
         files = self._require(WriterState.HEADER, "containing the header")
         for file, keys in zip(files, self.kv_data):
             for key, value in keys.items():
@@ -359,7 +362,7 @@ class GGUFWriter:
         self.state = WriterState.KV_DATA
 
     def write_ti_data_to_file(self) -> None:
-        """Writes the directory of tensors."""
+        """Write the tensor infos."""
         files = self._require(WriterState.KV_DATA, "containing KV data")
         for file, tensors in zip(files, self.tensors):
             offset = 0
@@ -374,26 +377,26 @@ class GGUFWriter:
         self.state = WriterState.TI_DATA
 
     def write_tensor_data(self, tensor: Any, tensor_endianess: Any = None) -> None:
-        """Writes the data of the next tensor that has none."""
+        """Write the data of the next tensor without data."""
         if self.state not in (WriterState.TI_DATA, WriterState.WEIGHTS):
             raise ValueError(f"Expected output file to contain tensor info or weights, got {self.state}")
         tensor = self._ordered(tensor, tensor_endianess)
         for file, tensors in zip(self.fout or [], self.tensors):
-            waiting = next((name for name, info in tensors.items() if info.tensor is None), None)
-            if waiting is None:
+            pending = next((name for name, info in tensors.items() if info.tensor is None), None)
+            if pending is None:
                 continue
-            if tensors[waiting].nbytes != tensor.nbytes:
-                raise ValueError(f"{waiting} has {tensors[waiting].nbytes} bytes, not {tensor.nbytes}")
+            if tensors[pending].nbytes != tensor.nbytes:
+                raise ValueError(f"{pending} has {tensors[pending].nbytes} bytes, not {tensor.nbytes}")
             self.write_padding(file, file.tell())
             _write(tensor, file)
             self.write_padding(file, tensor.nbytes)
-            tensors[waiting].tensor = _WRITTEN
+            tensors[pending].tensor = _WRITTEN
             self.state = WriterState.WEIGHTS
             return
-        raise ValueError("every tensor has its data already")
+        raise ValueError("the data of all tensors has been written")
 
     def write_tensors_to_file(self, *, progress: bool = False) -> None:
-        """Writes the directory, then the data of all tensors. ``progress`` needs the package ``tqdm``."""
+        """Write the tensor infos and the data of all tensors. ``progress`` requires the package ``tqdm``."""
         self.write_ti_data_to_file()
         files = self.fout or []
         for file in files:
@@ -429,17 +432,17 @@ class GGUFWriter:
                     bar.update(info.nbytes)
 
     def flush(self) -> None:
-        """Gives what is written to the system."""
+        """Flush the files."""
         for file in self.fout or []:
             file.flush()
 
     def close(self) -> None:
-        """Closes the files."""
+        """Close the files."""
         for file in self.fout or []:
             file.close()
         self.fout = None
 
-    # Bytes.
+    # Encoding.
 
     def _pack(self, fmt: str, value: Any, skip_pack_prefix: bool = False) -> bytes:
         order = "" if skip_pack_prefix else "<" if self.endianess == GGUFEndian.LITTLE else ">"
@@ -474,7 +477,7 @@ class GGUFWriter:
 
     @staticmethod
     def format_n_bytes_to_str(num: int) -> str:
-        """A size for people."""
+        """Format a size."""
         if num == 0:
             return "negligible - metadata only"
         size = float(num)
@@ -485,7 +488,7 @@ class GGUFWriter:
         return f"{size:.1f}T - over 1TB, split recommended"
 
 
-#: Stands in the place of a tensor that is written.
+#: Marks a tensor whose data has been written.
 _WRITTEN = object()
 
 
@@ -497,7 +500,7 @@ def _write(tensor: Any, file: Any) -> None:
 
 
 def _common_type(values: Sequence[Any]) -> GGUFValueType:
-    # Each kind of value is asked for once: a vocabulary has many values, and few kinds.
+    # Check one value per Python type: a vocabulary has many values, but few types.
     kinds: Dict[type, Any] = {}
     for value in values:
         kinds.setdefault(type(value), value)
@@ -508,7 +511,7 @@ def _common_type(values: Sequence[Any]) -> GGUFValueType:
 
 
 def _method(name: str, row: Dict[str, Any]) -> Callable[..., None]:
-    """The method of a row of the table: it sets one key, whose name may have a number in it."""
+    """Return the method of a table row. It sets one key, whose name may contain a number."""
     scalar = GGUFValueType[row["scalar"]] if row["scalar"] else None
     elements = GGUFValueType[row["elements"]] if row["elements"] else None
     parameters = row["parameters"]
@@ -534,19 +537,19 @@ def _method(name: str, row: Dict[str, Any]) -> Callable[..., None]:
             self.add_key_value(key, value, scalar)
 
     add.__name__, add.__qualname__ = name, f"GGUFWriter.{name}"
-    add.__doc__ = f"Sets ``{row['key']}``."
+    add.__doc__ = f"Set ``{row['key']}``."
     return add
 
 
-def _of_type(kind: GGUFValueType) -> Callable[[GGUFWriter, str, Any], None]:
+def _typed_method(kind: GGUFValueType) -> Callable[[GGUFWriter, str, Any], None]:
     def add(self: GGUFWriter, key: str, val: Any) -> None:
         self.add_key_value(key, val, kind)
 
-    add.__doc__ = f"Sets a key to a value of type {kind.name}."
+    add.__doc__ = f"Set a key to a value of type {kind.name}."
     return add
 
 
 for _kind in _PACKED:
-    setattr(GGUFWriter, f"add_{_kind.name.lower()}", _of_type(_kind))
+    setattr(GGUFWriter, f"add_{_kind.name.lower()}", _typed_method(_kind))
 for _name, _row in _TABLE["writer"].items():
     setattr(GGUFWriter, _name, _method(_name, _row))

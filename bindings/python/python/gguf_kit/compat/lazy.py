@@ -1,6 +1,4 @@
-"""Arrays that are computed when they are written: operations on them are remembered, and tried on an array of the
-same shape and type that takes no memory, to know the shape and type of the result.
-"""
+"""Lazy arrays. Operations are recorded, and run on placeholder arrays without memory to infer shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ _BINARY = (
     "iadd iand ifloordiv ilshift imod imul ior irshift isub ixor "
     "radd rand rfloordiv rmul ror rpow rsub rtruediv rxor getitem setitem len"
 )
-#: Shape and type stay what they are.
+#: Operators that keep shape and dtype.
 _UNARY = "not abs invert neg pos"
 
 
 class LazyMeta(type):
-    """Gives classes of lazy tensors the operators, which Python looks up on the class alone."""
+    """Metaclass that adds operators, since Python looks them up on the class."""
 
     def __new__(mcs, name: str, bases: Tuple[type, ...], fields: Dict[str, Any], **given: Any) -> Any:
         def operator(of: str, same: bool) -> Callable[..., Any]:
@@ -38,7 +36,7 @@ class LazyMeta(type):
 
 
 class LazyBase(metaclass=LazyMeta):
-    """A tensor that is there, or a function with what it is to be called with."""
+    """A lazy tensor: data, or a function with its arguments."""
 
     _tensor_type: type
 
@@ -52,7 +50,7 @@ class LazyBase(metaclass=LazyMeta):
         func: Optional[Callable[..., Any]] = None,
     ) -> None:
         if data is None and func is None:
-            raise ValueError("a lazy tensor has data, or a function that makes them")
+            raise ValueError("a lazy tensor needs data or a function")
         self._meta, self._data, self._func = meta, data, func
         self._args, self._kwargs = args, kwargs or {}
 
@@ -81,22 +79,22 @@ class LazyBase(metaclass=LazyMeta):
 
     @classmethod
     def _wrap_fn(cls, fn: Callable[..., Any], *, use_self: Any = None, meta_noop: Any = False) -> Callable[..., Any]:
-        def remembered(*args: Any, **kwargs: Any) -> Any:
+        def record(*args: Any, **kwargs: Any) -> Any:
             if use_self is not None:
                 args = (use_self, *args)
-            result = cls._tried(fn, args, kwargs, meta_noop)
+            result = cls._infer(fn, args, kwargs, meta_noop)
             if isinstance(result, cls._tensor_type):
                 return cls(meta=cls.eager_to_meta(result), args=args, kwargs=kwargs, func=fn)
             if isinstance(result, tuple) and all(isinstance(one, cls._tensor_type) for one in result):
-                return cls._several(fn, args, kwargs, result)
-            # No tensor: it may depend on what the tensors hold.
+                return cls._tuple(fn, args, kwargs, result)
+            # The result is not a tensor and may depend on the data.
             return fn(*cls.to_eager(args), **kwargs)
 
-        return remembered
+        return record
 
     @classmethod
-    def _tried(cls, fn: Callable[..., Any], args: Any, kwargs: Any, meta_noop: Any) -> Any:
-        """What the function makes of tensors without content; `meta_noop` says it without trying."""
+    def _infer(cls, fn: Callable[..., Any], args: Any, kwargs: Any, meta_noop: Any) -> Any:
+        """Run the function on placeholders; `meta_noop` gives the result without running it."""
         if meta_noop is False:
             try:
                 return fn(*cls._recurse_apply(args, lambda tensor: tensor._meta), **kwargs)
@@ -109,9 +107,9 @@ class LazyBase(metaclass=LazyMeta):
         return cls.meta_with_dtype_and_shape(dtype, shape(meta.shape))
 
     @classmethod
-    def _several(cls, fn: Callable[..., Any], args: Any, kwargs: Any, made: Tuple[Any, ...]) -> Tuple[Any, ...]:
-        """Tensors that one call makes together."""
-        whole = cls(meta=cls.eager_to_meta(made[0]), args=args, kwargs=kwargs, func=fn) if made else None
+    def _tuple(cls, fn: Callable[..., Any], args: Any, kwargs: Any, metas: Tuple[Any, ...]) -> Tuple[Any, ...]:
+        """Return the lazy tensors of a function that returns a tuple."""
+        whole = cls(meta=cls.eager_to_meta(metas[0]), args=args, kwargs=kwargs, func=fn) if metas else None
         shared: Dict[str, Any] = {}
 
         def one(number: int) -> Any:
@@ -119,36 +117,36 @@ class LazyBase(metaclass=LazyMeta):
                 shared["all"] = fn(*cls.to_eager(args), **kwargs)
             return shared["all"][number]
 
-        return tuple(cls(meta=cls.eager_to_meta(m), args=(i,), func=one) for i, m in enumerate(made))
+        return tuple(cls(meta=cls.eager_to_meta(m), args=(i,), func=one) for i, m in enumerate(metas))
 
     @classmethod
     def to_eager(cls, t: Any) -> Any:
-        """The tensors themselves, also within lists and tuples."""
+        """Compute lazy tensors, including those in lists and tuples."""
 
         def computed(tensor: Any) -> Any:
             if tensor._data is None:
                 tensor._args = cls._recurse_apply(tensor._args, computed)
                 tensor._data = tensor._func(*tensor._args, **tensor._kwargs)
-                found, said = tensor._data, tensor._meta
-                if found.dtype != said.dtype or found.shape != said.shape:
-                    raise ValueError(f"{found.dtype} {found.shape} came where {said.dtype} {said.shape} was said")
+                data, meta = tensor._data, tensor._meta
+                if data.dtype != meta.dtype or data.shape != meta.shape:
+                    raise ValueError(f"computed {data.dtype} {data.shape}; expected {meta.dtype} {meta.shape}")
             return tensor._data
 
         return cls._recurse_apply(t, computed)
 
     @classmethod
     def eager_to_meta(cls, t: Any) -> Any:
-        """One of the same shape and type without content."""
+        """Return a placeholder of the same shape and dtype."""
         return cls.meta_with_dtype_and_shape(t.dtype, t.shape)
 
     @classmethod
     def meta_with_dtype_and_shape(cls, dtype: Any, shape: Any) -> Any:
-        """A tensor without content; every kind of tensor has its own."""
+        """Return a placeholder; subclasses implement it."""
         raise NotImplementedError
 
     @classmethod
     def from_eager(cls, t: Any) -> Any:
-        """A tensor that is there, as a lazy one."""
+        """Wrap an existing tensor."""
         if type(t) is cls:
             return t
         if isinstance(t, cls._tensor_type):
@@ -157,7 +155,7 @@ class LazyBase(metaclass=LazyMeta):
 
 
 class LazyNumpyTensor(LazyBase):
-    """An array of numpy that is computed when it is written.
+    """A numpy array that is computed when it is written.
 
     >>> lazy = LazyNumpyTensor.from_eager(np.ones((2, 3), np.float32)) * 2
     >>> lazy.shape, LazyNumpyTensor.to_eager(lazy).tolist()[0]
@@ -169,23 +167,23 @@ class LazyNumpyTensor(LazyBase):
 
     @classmethod
     def meta_with_dtype_and_shape(cls, dtype: Any, shape: Any) -> Any:
-        """One zero, seen in every place."""
+        """Return a broadcast zero."""
         return np.broadcast_to(np.zeros((), dtype), tuple(shape))
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> "LazyNumpyTensor":
-        """As numpy's."""
+        """Like the method of ``numpy.ndarray``."""
         meta = type(self).meta_with_dtype_and_shape(dtype, self._meta.shape)
         return type(self)(
             meta=meta, args=(self, dtype, *args), kwargs=kwargs, func=lambda a, *args, **kw: a.astype(*args, **kw)
         )
 
     def tofile(self, *args: Any, **kwargs: Any) -> Any:
-        """As numpy's."""
+        """Like the method of ``numpy.ndarray``."""
         return LazyNumpyTensor.to_eager(self).tofile(*args, **kwargs)
 
 
 class LazyChunkedTensor:
-    """A tensor whose rows come from functions, piece by piece, when it is written."""
+    """A tensor whose chunks are computed by functions when it is written."""
 
     def __init__(
         self,
@@ -200,21 +198,21 @@ class LazyChunkedTensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all pieces."""
+        """Size of all chunks in bytes."""
         count = self.dtype.itemsize
         for extent in self.shape:
             count *= extent
         return int(count)
 
     def numpy(self) -> "LazyChunkedTensor":
-        """Itself: it is written in pieces."""
+        """Return the tensor itself, since it is written in chunks."""
         return self
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("LazyChunkedTensor cannot become an ndarray, it is written in chunks")
 
     def quantize(self, qtype: Any) -> "LazyChunkedTensor":
-        """The same in another type."""
+        """Return the tensor quantized to a type."""
         from .quants import QuantError, quant_shape_to_byte_shape
 
         plain = {"F32": np.float32, "F16": np.float16}.get(qtype.name)
@@ -222,28 +220,28 @@ class LazyChunkedTensor:
         if plain is None:
             try:
                 shape = quant_shape_to_byte_shape(self.shape, qtype)
-            except ValueError as fault:
-                raise QuantError(str(fault)) from fault
+            except ValueError as error:
+                raise QuantError(str(error)) from error
         return LazyChunkedTensor(self._chunks, shape, plain or np.uint8, qtype, self._byteswap)
 
     def byteswap(self, inplace: bool = False) -> "LazyChunkedTensor":
-        """The same in the other order of bytes."""
+        """Return the tensor with swapped byte order."""
         if inplace:
             raise NotImplementedError("a chunked tensor cannot be byteswapped in place")
         return LazyChunkedTensor(self._chunks, self.shape, self.dtype, self._qtype, not self._byteswap)
 
     def tofile(self, *args: Any, **kwargs: Any) -> None:
-        """Writes piece after piece."""
+        """Write the chunks."""
         from .quants import quantize
 
         written = 0
-        for make in self._chunks:
-            piece = make()
+        for compute in self._chunks:
+            chunk = compute()
             if self._qtype is not None:
-                piece = quantize(piece, self._qtype)
+                chunk = quantize(chunk, self._qtype)
             if self._byteswap:
-                piece = piece.byteswap()
-            piece.tofile(*args, **kwargs)
-            written += piece.nbytes
+                chunk = chunk.byteswap()
+            chunk.tofile(*args, **kwargs)
+            written += chunk.nbytes
         if written != self.nbytes:
             raise ValueError(f"chunked tensor wrote {written} bytes, expected {self.nbytes}")

@@ -1,4 +1,4 @@
-"""What a model says of itself: its card, its configuration, the name of its folder, what the user says instead."""
+"""Model metadata from the model card, the configuration, the directory name, and overrides of the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("metadata")
 
 _Components = Tuple[Optional[str], Optional[str], Optional[str], Optional[str], Optional[str], Optional[str]]
 
-#: Field of the generation configuration to ours.
+#: Fields of the generation configuration, and our names.
 _SAMPLING = {
     "sequence": "sequence",
     "top_k": "top_k",
@@ -33,7 +33,7 @@ _SAMPLING = {
     "mirostat_tau": "mirostat_tau",
     "mirostat_eta": "mirostat_eta",
 }
-#: Fields of a card, in the order in which they count, to ours.
+#: Fields of a model card in order of precedence, and our names.
 _CARD = [
     *((name, name) for name in "name author version organization description finetune basename size_label".split()),
     *((name, f"source_{name}") for name in "url doi uuid repo_url".split()),
@@ -47,7 +47,7 @@ _CARD = [
 
 @dataclass
 class Metadata:
-    """What a model says of itself.
+    """Model metadata.
 
     >>> Metadata.get_model_id_components("mistralai/Mixtral-8x7B-Instruct-v0.1")[2:]
     ('Mixtral', 'Instruct', 'v0.1', '8x7B')
@@ -97,7 +97,7 @@ class Metadata:
         model_name: Optional[str] = None,
         total_params: int = 0,
     ) -> "Metadata":
-        """All of it, the user's words last."""
+        """Load all metadata. Overrides take precedence."""
         metadata = Metadata()
         card = Metadata.load_model_card(model_path)
         config = Metadata.load_hf_parameters(model_path)
@@ -108,7 +108,7 @@ class Metadata:
                 setattr(metadata, f"sampling_{ours}", generation[theirs])
         override = Metadata.load_metadata_override(metadata_override_path)
         for field in fields(Metadata):
-            # A licence is that of the model; the user cannot say another.
+            # The license cannot be overridden.
             if field.name == "license":
                 continue
             key = {"base_models": "general.base_models", "datasets": "general.datasets"}.get(field.name)
@@ -121,17 +121,17 @@ class Metadata:
 
     @staticmethod
     def load_metadata_override(metadata_override_path: Optional[Path] = None) -> Dict[str, Any]:
-        """What the user says, from a file of JSON."""
+        """Load the overrides of the user from a JSON file."""
         return _json(metadata_override_path)
 
     @staticmethod
     def load_hf_parameters(model_path: Optional[Path] = None) -> Dict[str, Any]:
-        """The configuration of a checkpoint."""
+        """Load the configuration of a checkpoint."""
         return _json(_file(model_path, "config.json"))
 
     @staticmethod
     def load_generation_config(model_path: Optional[Path] = None) -> Dict[str, Any]:
-        """How its makers generate text; files that cannot be read do not count."""
+        """Load the generation configuration. Unreadable files are ignored."""
         try:
             return _json(_file(model_path, "generation_config.json"))
         except (json.JSONDecodeError, OSError):
@@ -139,7 +139,7 @@ class Metadata:
 
     @staticmethod
     def load_model_card(model_path: Optional[Path] = None) -> Dict[str, Any]:
-        """The fields of a model card. Needs the package ``PyYAML``."""
+        """Load the fields of a model card. Requires the package ``PyYAML``."""
         card = _file(model_path, "README.md")
         lines = card.read_text(encoding="utf-8").splitlines() if card is not None and card.is_file() else []
         if not lines or lines[0] != "---":
@@ -148,7 +148,7 @@ class Metadata:
 
         end = lines.index("---", 1) if "---" in lines[1:] else len(lines)
         text = "\n".join(lines[1:end]) + "\n"
-        # A language, no truth value. And tabs are no indentation.
+        # `no` is the language Norwegian, not a boolean; YAML forbids tabs as indentation.
         text = text.replace("- no\n", '- "no"\n').replace("\t", "  ")
         found = yaml.safe_load(text)
         if not isinstance(found, dict):
@@ -158,7 +158,7 @@ class Metadata:
 
     @staticmethod
     def id_to_title(string: str) -> str:
-        """Words with capital letters, but for versions.
+        """Capitalize words, except versions.
 
         >>> Metadata.id_to_title("tiny-llama-v1")
         'Tiny Llama v1'
@@ -169,7 +169,7 @@ class Metadata:
 
     @staticmethod
     def get_model_id_components(model_id: Optional[str] = None, total_params: int = 0) -> _Components:
-        """What the parts of a name mean: name, organization, base name, finetune, version, size."""
+        """Split a model id into name, organization, base name, finetune, version and size."""
         if model_id is None or " " in model_id:
             return model_id, None, None, None, None, None
         organization, _, name = model_id.rpartition("/") if model_id.count("/") <= 1 else model_id.partition("/")
@@ -187,7 +187,7 @@ class Metadata:
         if size is None and finetune is None and version is None:
             basename = None
         of = organization if organization and not organization.startswith(".") else None
-        # Of "/name" the organization is the empty text.
+        # The organization of "/name" is empty.
         of = "" if "/" in model_id and organization == "" else of
         return name, of, basename, finetune, version, size
 
@@ -199,7 +199,7 @@ class Metadata:
         model_path: Optional[Path] = None,
         total_params: int = 0,
     ) -> "Metadata":
-        """Adds what card, configuration and the name of the folder say; what is there stays."""
+        """Fill missing fields from the model card, the configuration and the directory name."""
         if model_card is not None:
             metadata._add_card(model_card, total_params)
         path = (hf_params or {}).get("_name_or_path")
@@ -239,7 +239,7 @@ class Metadata:
                 setattr(self, field, value)
 
     def set_gguf_meta_model(self, gguf_writer: Any) -> None:
-        """Sets the keys of a writer."""
+        """Set the keys of a writer."""
         assert self.name is not None
         for field in fields(self):
             value = getattr(self, field.name)
@@ -271,7 +271,7 @@ _TUNED = re.compile(r"chat|instruct|vision|lora", re.IGNORECASE)
 
 
 def _annotate(parts: List[str], total_params: int) -> List[Set[str]]:
-    """What each part of a name is; sizes and types get their usual form in place."""
+    """Classify the parts of a name. Sizes and types are normalized in place."""
     kinds: List[Set[str]] = [set() for _ in parts]
     for i, part in enumerate(parts):
         if _VERSION.fullmatch(part):
@@ -291,26 +291,26 @@ def _annotate(parts: List[str], total_params: int) -> List[Set[str]]:
             if part.isalpha():
                 kind.remove("size_label")
     at_start = True
-    for part, of_part in zip(parts, kinds):
-        if at_start and ((not of_part and part[0].isalpha()) or "version" in of_part):
-            of_part.add("basename")
+    for part, kind in zip(parts, kinds):
+        if at_start and ((not kind and part[0].isalpha()) or "version" in kind):
+            kind.add("basename")
             continue
         at_start = False
-        if not of_part:
-            of_part.add("finetune")
-    # A version at the end of the base name is none of it.
-    for of_part in reversed(kinds):
-        if "basename" not in of_part or len(of_part) == 1:
+        if not kind:
+            kind.add("finetune")
+    # A trailing version does not belong to the base name.
+    for kind in reversed(kinds):
+        if "basename" not in kind or len(kind) == 1:
             break
-        of_part.remove("basename")
+        kind.remove("basename")
     return kinds
 
 
 def _size(part: str, total_params: int) -> Tuple[str, str]:
-    """A size as it is usually written; or a length of context, where the model is of quite another size."""
+    """Normalize a size label. It is a context length if it differs greatly from the model size."""
     part = part.replace("_", ".")
     if part[-1].isdecimal():
-        # 7b1 is 7.1b.
+        # 7b1 means 7.1b.
         part = f"{part[:-2]}.{part[-1]}{part[-2]}"
     if len(part) > 1 and part[-2].isdecimal() and part[-1] in "kmbt":
         part = part[:-1] + part[-1].upper()
@@ -320,12 +320,12 @@ def _size(part: str, total_params: int) -> Tuple[str, str]:
         said = float(part[:-1]) * pow(1000, " KMBT".find(part[-1]))
     except ValueError:
         return part, "size_label"
-    far = said < abs(total_params) // 8 if total_params < 0 else abs(said - total_params) > 7 * total_params // 8
-    return (part[:-1] + part[-1].lower(), "finetune") if far else (part, "size_label")
+    differs = said < abs(total_params) // 8 if total_params < 0 else abs(said - total_params) > 7 * total_params // 8
+    return (part[:-1] + part[-1].lower(), "finetune") if differs else (part, "size_label")
 
 
 def _origins(card: Dict[str, Any], field: str, known: Optional[List[Any]], total_params: int) -> Optional[List[Any]]:
-    """Models or data that a model comes from."""
+    """Return the base models or datasets of a model card."""
     names = [field, f"{field}s", f"{field}_sources"]
     names = ["datasets", "dataset", "dataset_sources"] if field == "dataset" else names
     if not any(name in card for name in names):
@@ -344,7 +344,7 @@ def _origins(card: Dict[str, Any], field: str, known: Optional[List[Any]], total
 
 
 def _origin(said: str, total_params: int) -> Dict[str, str]:
-    """A name or an address, taken apart."""
+    """Parse a model name or URL."""
     found: Dict[str, str] = {}
     is_url = said.startswith(("http://", "https://", "ssh://"))
     if is_url:

@@ -1,4 +1,4 @@
-"""Encoding and decoding of tensors, of every type that has a codec."""
+"""Quantization and dequantization, for every type with a codec."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = [  # noqa: RUF022
 
 
 class QuantError(Exception):
-    """A tensor cannot have a type."""
+    """A tensor cannot be quantized to a type."""
 
 
 def quant_shape_to_byte_shape(shape: Sequence[int], quant_type: Any) -> Tuple[int, ...]:
-    """The shape in bytes of a shape in elements.
+    """Convert a shape in elements to a shape in bytes.
 
     >>> quant_shape_to_byte_shape((4, 64), GGMLQuantizationType.Q8_0)
     (4, 68)
@@ -39,7 +39,7 @@ def quant_shape_to_byte_shape(shape: Sequence[int], quant_type: Any) -> Tuple[in
 
 
 def quant_shape_from_byte_shape(shape: Sequence[int], quant_type: Any) -> Tuple[int, ...]:
-    """The shape in elements of a shape in bytes."""
+    """Convert a shape in bytes to a shape in elements."""
     elements, size = GGML_QUANT_SIZES[quant_type]
     if shape[-1] % size != 0:
         what = f"Quantized tensor bytes per row ({shape[-1]}) is not a multiple of {quant_type.name} type size ({size})"
@@ -48,20 +48,20 @@ def quant_shape_from_byte_shape(shape: Sequence[int], quant_type: Any) -> Tuple[
 
 
 class ImportanceNeededError(QuantError, NotImplementedError):
-    """The type cannot be made without importance weights: ``gguf_kit.encode`` takes them."""
+    """The type requires an importance matrix; use ``gguf_kit.encode``."""
 
 
 def _encode(data: Any, name: str) -> Any:
     if codecs.TYPES[name].requires_importance:
-        raise ImportanceNeededError(f"Quantization for {name} needs importance weights: use gguf_kit.encode")
+        raise ImportanceNeededError(f"Quantization for {name} requires an importance matrix; use gguf_kit.encode")
     try:
         return codecs.encode(data, name)
-    except RequestError as fault:
-        raise QuantError(str(fault)) from fault
+    except RequestError as error:
+        raise QuantError(str(error)) from error
 
 
 class _Quant:
-    """A type that is encoded and decoded; lazy arrays remember that they are."""
+    """Codec of a type for arrays and lazy arrays."""
 
     def __init__(self, qtype: Any) -> None:
         self.qtype = qtype
@@ -76,22 +76,22 @@ class _Quant:
         )
 
     def quantize(self, data: Any) -> Any:
-        """Numbers to bytes."""
+        """Quantize an array."""
         if not isinstance(data, LazyNumpyTensor):
             return _encode(data, self.qtype.name)
         try:
             return self._encode_lazy(data)
-        except ValueError as fault:
-            raise QuantError(str(fault)) from fault
+        except ValueError as error:
+            raise QuantError(str(error)) from error
 
     def dequantize(self, data: Any) -> Any:
-        """Bytes to numbers."""
+        """Dequantize an array."""
         if isinstance(data, LazyNumpyTensor):
             return self._decode_lazy(data)
         return codecs.decode(data, self.qtype.name)
 
 
-#: Every type of files with blocks, and BF16.
+#: Codecs of all quantized types in files, and of BF16.
 _type_traits: Dict[Any, _Quant] = {
     qtype: _Quant(qtype)
     for qtype in GGMLQuantizationType
@@ -99,7 +99,7 @@ _type_traits: Dict[Any, _Quant] = {
     and codecs.TYPES[qtype.name].current
     and (GGML_QUANT_SIZES[qtype][0] > 1 or qtype.name == "BF16")
 }
-#: By their names, as the official package has them.
+# Module attributes by type name, as in the official package.
 globals().update({qtype.name: of for qtype, of in _type_traits.items()})
 
 
@@ -111,7 +111,7 @@ def _traits(qtype: Any, what: str) -> _Quant:
 
 
 def quantize(data: Any, qtype: Any) -> Any:
-    """Numbers as the bytes of a type, with the bytes that llama.cpp writes.
+    """Quantize an array, byte-identical to llama.cpp.
 
     >>> quantize(np.ones((1, 256), np.float32), GGMLQuantizationType.Q4_K).shape
     (1, 144)
@@ -124,7 +124,7 @@ def quantize(data: Any, qtype: Any) -> Any:
 
 
 def dequantize(data: Any, qtype: Any) -> Any:
-    """Bytes of a type as numbers."""
+    """Dequantize an array."""
     if qtype == GGMLQuantizationType.F32:
         return data.view(np.float32)
     if qtype == GGMLQuantizationType.F16:

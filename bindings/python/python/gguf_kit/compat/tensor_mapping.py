@@ -1,4 +1,4 @@
-"""Names of tensors of other programs to those of GGUF."""
+"""Mapping of checkpoint tensor names to GGUF names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _names(table: Dict[str, Sequence[str]]) -> _Names:
 
 
 class TensorNameMap:
-    """What the tensors of an architecture are called elsewhere.
+    """Tensor names of an architecture.
 
     >>> from gguf_kit.compat import MODEL_ARCH
     >>> TensorNameMap(MODEL_ARCH.LLAMA, 2).get_name("model.layers.1.mlp.up_proj.weight", (".weight",))
@@ -47,12 +47,12 @@ class TensorNameMap:
 
         for tensor, foreign in names.items():
             if tensor in known:
-                ours = numbered(TENSOR_NAMES[tensor])
+                gguf_name = numbered(TENSOR_NAMES[tensor])
                 for name in (TENSOR_NAMES[tensor], *foreign):
-                    self.mapping[numbered(name)] = (tensor, ours)
+                    self.mapping[numbered(name)] = (tensor, gguf_name)
 
     def get_type_and_name(self, key: str, try_suffixes: Sequence[str] = ()) -> Optional[Tuple[Any, str]]:
-        """The tensor and its name, with the first of the endings that fits."""
+        """Return the tensor and its GGUF name, with the first matching suffix."""
         for suffix in ("", *try_suffixes):
             if key.endswith(suffix):
                 found = self.mapping.get(key[: len(key) - len(suffix)])
@@ -61,12 +61,12 @@ class TensorNameMap:
         return None
 
     def get_name(self, key: str, try_suffixes: Sequence[str] = ()) -> Optional[str]:
-        """The name."""
+        """Return the GGUF name."""
         found = self.get_type_and_name(key, try_suffixes)
         return None if found is None else found[1]
 
     def get_type(self, key: str, try_suffixes: Sequence[str] = ()) -> Any:
-        """The tensor."""
+        """Return the tensor."""
         found = self.get_type_and_name(key, try_suffixes)
         return None if found is None else found[0]
 
@@ -81,5 +81,5 @@ class TensorNameMap:
 
 
 def get_tensor_name_map(arch: Any, n_blocks: int) -> TensorNameMap:
-    """The names of an architecture with so many blocks."""
+    """Return the tensor names of an architecture with ``n_blocks`` layers."""
     return TensorNameMap(arch, n_blocks)

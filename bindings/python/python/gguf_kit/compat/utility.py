@@ -1,4 +1,4 @@
-"""Names of files, and weights of checkpoints."""
+"""File names and safetensors files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def fill_templated_filename(filename: str, output_type: Optional[str]) -> str:
-    """A file name with the type in the place of ``{ftype}``.
+    """Fill the type into a file name template with ``{ftype}``.
 
     >>> fill_templated_filename("model.{FTYPE}.gguf", "q8_0")
     'model.Q8_0.gguf'
@@ -33,7 +33,7 @@ def fill_templated_filename(filename: str, output_type: Optional[str]) -> str:
 
 
 def model_weight_count_rounded_notation(model_params_count: int, min_digits: int = 2) -> str:
-    """A number of parameters for people.
+    """Format a parameter count.
 
     >>> model_weight_count_rounded_notation(7_241_732_096)
     '7.2B'
@@ -41,14 +41,14 @@ def model_weight_count_rounded_notation(model_params_count: int, min_digits: int
     for above, suffix in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (0, "K")):
         if model_params_count > above or above == 0:
             break
-    # The factor, and not the quotient: its last bit decides how a half is rounded.
+    # Multiply instead of divide, for the same rounding of ties as the official package.
     scaled = model_params_count * {"T": 1e-12, "B": 1e-9, "M": 1e-6, "K": 1e-3}[suffix]
     places = max(min_digits - len(str(round(scaled)).lstrip("0")), 0)
     return f"{scaled:.{places}f}{suffix}"
 
 
 def size_label(total_params: int, shared_params: int, expert_params: int, expert_count: int) -> str:
-    """How large a model is, as a part of its name.
+    """Return the size label of a model name.
 
     >>> size_label(46_702_792_704, 1_605_000_000, 5_637_000_000, 8)
     '8x7.2B'
@@ -68,7 +68,7 @@ def naming_convention(
     output_type: Optional[str],
     model_type: Optional[str] = None,
 ) -> str:
-    """The name of a file by the naming convention.
+    """Return the file name of the naming convention.
 
     >>> naming_convention("Tiny Llama", None, "chat", "v1", "1.1B", "q8_0")
     'Tiny-Llama-1.1B-chat-v1-Q8_0'
@@ -83,7 +83,7 @@ def naming_convention(
 
 @dataclass
 class LocalTensorRange:
-    """Where the bytes of a tensor are."""
+    """Byte range of a tensor."""
 
     filename: Path
     offset: int
@@ -92,20 +92,20 @@ class LocalTensorRange:
 
 @dataclass
 class LocalTensor:
-    """A tensor of a file of safetensors."""
+    """A tensor of a safetensors file."""
 
     dtype: str
     shape: Tuple[int, ...]
     data_range: LocalTensorRange
 
     def mmap_bytes(self) -> Any:
-        """Its bytes, mapped; what is written to them is not written to the file."""
+        """Return the bytes as a copy-on-write memory map."""
         place = self.data_range
         return np.memmap(place.filename, mode="c", offset=place.offset, shape=place.size)
 
 
 class SafetensorsLocal:
-    """The tensors of a file of safetensors, by name."""
+    """Tensors of a safetensors file by name."""
 
     tensors: Dict[str, LocalTensor]
 
@@ -117,8 +117,8 @@ class SafetensorsLocal:
                 raise ValueError(f"Could not read complete metadata. Need {8 + length} bytes, got {size}")
             try:
                 header = json.loads(file.read(length).decode("utf-8"))
-            except json.JSONDecodeError as fault:
-                raise ValueError(f"Failed to parse safetensors metadata as JSON: {fault}") from fault
+            except json.JSONDecodeError as error:
+                raise ValueError(f"Failed to parse safetensors metadata as JSON: {error}") from error
         header.pop("__metadata__", None)
         self.tensors = {}
         for name in sorted(header):

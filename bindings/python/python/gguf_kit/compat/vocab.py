@@ -22,7 +22,7 @@ def _json(path: Path) -> Any:
 
 
 class SpecialVocab:
-    """What a checkpoint says of its special tokens, and of what is added to a text."""
+    """Special tokens, merges and chat template of a checkpoint."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class SpecialVocab:
         return f"<SpecialVocab with {len(self.merges)} merges, special tokens {special}, add special tokens {added}>"
 
     def add_to_gguf(self, gw: Any, quiet: bool = False) -> None:
-        """Sets the keys of a writer."""
+        """Set the keys of a writer."""
 
         def add(method: str, value: Any) -> None:
             setter = getattr(gw, method, None)
@@ -90,7 +90,7 @@ class SpecialVocab:
         if isinstance(merges[0], str):
             self.merges = merges
         elif isinstance(merges[0], list) and len(merges[0]) == 2 and isinstance(merges[0][0], str):
-            # A space parts the two, so that one within a part is written as another letter.
+            # A space separates the pair, so a space within a token is written as U+0120.
             self.merges = [" ".join(part.replace(" ", chr(ord(" ") + 256)) for part in pair) for pair in merges]
         else:
             raise ValueError("Unknown tokenizer merges format")
@@ -168,9 +168,9 @@ class SpecialVocab:
 
 
 class _PostProcessor:
-    """What the tokenizer of a checkpoint adds to a text, as far as simple templates say it.
+    """Special tokens that the post-processor of a checkpoint adds, for simple templates.
 
-    What it finds of the texts of special tokens goes into the configuration, where the ids are looked up.
+    Texts of special tokens are stored in the configuration, where their ids are looked up.
     """
 
     def __init__(self, vocab: SpecialVocab, tokenizer: Dict[str, Any], config: Optional[Dict[str, Any]]) -> None:
@@ -178,17 +178,17 @@ class _PostProcessor:
         given = config or {}
         self.tokens = {role: given.get(f"{role}_token") for role in ("bos", "cls", "eos", "sep")}
 
-    def _become(self, role: str, token: Any) -> None:
+    def _set_role(self, role: str, token: Any) -> None:
         self.tokens[role] = token
         if self.config is not None:
             self.config[f"{role}_token"] = token
 
     def read(self) -> None:
-        """Goes through all of them."""
+        """Read all post-processors."""
         if self.config:
             for role, other in (("bos", "cls"), ("eos", "sep")):
                 if not self.tokens[role] and self.tokens[other]:
-                    self._become(role, self.tokens[other])
+                    self._set_role(role, self.tokens[other])
         processor = self.tokenizer.get("post_processor")
         for one in processor.get("processors", [processor]) if processor else []:
             kind = one.get("type")
@@ -205,7 +205,7 @@ class _PostProcessor:
             self.vocab.add_special_token[role] = True
         for role, other in (("cls", "bos"), ("sep", "eos")):
             if not self.tokens[role] and self.config:
-                self._become(role, processor.get(role, [self.tokens[other]])[0])
+                self._set_role(role, processor.get(role, [self.tokens[other]])[0])
 
     def _template(self, processor: Dict[str, Any]) -> None:
         single, pair = processor.get("single", []), processor.get("pair", [])
@@ -225,7 +225,7 @@ class _PostProcessor:
         elif first not in (tokens["bos"], tokens["cls"]):
             for role in ("bos", "cls"):
                 if not tokens[role]:
-                    self._become(role, first)
+                    self._set_role(role, first)
         known = first in (tokens["bos"], tokens["cls"])
         self.vocab.add_special_token["bos"] = known
         if not known:
@@ -236,14 +236,14 @@ class _PostProcessor:
         if not self.config:
             self.tokens["eos"] = last
         elif last != self.tokens["eos"]:
-            # The end of a turn that stood in its place.
+            # Keep the replaced EOS token as an end-of-turn token.
             free = next((role for role in ("eot", "eom") if role not in vocab.special_token_types), None)
             if free is None:
                 logger.warning("Overriding EOS token %r with %r", self.tokens["eos"], last)
             else:
                 vocab.special_token_types = (*vocab.special_token_types, free)
                 self.config[f"{free}_token"] = self.tokens["eos"]
-            self._become("eos", last)
+            self._set_role("eos", last)
         vocab.add_special_token["eos"] = last == self.tokens["eos"]
 
     def _pair(self, pair: List[Any], first: Optional[str], last: Optional[str]) -> None:
@@ -274,7 +274,7 @@ def _special(part: Dict[str, Any]) -> Optional[str]:
 
 
 class NoVocab:
-    """Of models without a vocabulary."""
+    """Vocabulary of a model without one."""
 
     tokenizer_model = "no_vocab"
     name = "no_vocab"
@@ -284,7 +284,7 @@ class NoVocab:
 
 
 class LlamaHfVocab:
-    """The vocabulary of a llama with byte fallback, in the form of ``tokenizer.json``. Needs ``transformers``."""
+    """Llama vocabulary with byte fallback in ``tokenizer.json``. Requires ``transformers``."""
 
     tokenizer_model = "llama"
     name = "hfft"
@@ -312,17 +312,17 @@ class LlamaHfVocab:
         self.vocab_size = self.vocab_size_base + len(self.added_tokens_list)
 
     def get_token_type(self, token_id: int, token_text: bytes, special_ids: "set[int]") -> Any:
-        """Byte, control or normal."""
+        """Return the token type: byte, control or normal."""
         if re.fullmatch(rb"<0x[0-9A-Fa-f]{2}>", token_text):
             return TokenType.BYTE
         return TokenType.CONTROL if token_id in special_ids else TokenType.NORMAL
 
     def get_token_score(self, token_id: int) -> float:
-        """The form has no scores."""
+        """Return a constant: ``tokenizer.json`` has no scores."""
         return -1000.0
 
     def hf_tokens(self) -> Iterator[Tuple[bytes, float, Any]]:
-        """Those of the model."""
+        """Iterate over the base tokens."""
         texts = {id: text for text, id in self.tokenizer.get_vocab().items()}
         for token in range(self.vocab_size_base):
             if token not in self.added_tokens_ids:
@@ -330,7 +330,7 @@ class LlamaHfVocab:
                 yield text, self.get_token_score(token), self.get_token_type(token, text, self.special_ids)
 
     def added_tokens(self) -> Iterator[Tuple[bytes, float, Any]]:
-        """Those that were added."""
+        """Iterate over the added tokens."""
         for text in self.added_tokens_list:
             kind = TokenType.USER_DEFINED
             if text in self.specials:
@@ -338,11 +338,11 @@ class LlamaHfVocab:
             yield text.encode("utf-8"), -1000.0, kind
 
     def has_newline_token(self) -> bool:
-        """Whether there is a token for the end of a line."""
+        """Return whether there is a newline token."""
         return "<0x0A>" in self.tokenizer.vocab or "\n" in self.tokenizer.vocab
 
     def all_tokens(self) -> Iterator[Tuple[bytes, float, Any]]:
-        """All of them: text, score, type."""
+        """Iterate over all tokens as (text, score, type)."""
         yield from self.hf_tokens()
         yield from self.added_tokens()
 
@@ -352,17 +352,17 @@ class LlamaHfVocab:
 
 
 class MistralTokenizerType(str, Enum):
-    """Forms of Mistral's own tokenizers."""
+    """Types of Mistral tokenizers."""
 
     spm = "spm"
     tekken = "tekken"
 
 
 class MistralVocab:
-    """Not covered: see the table in ``docs/python.md``."""
+    """Not supported; see ``docs/python.md``."""
 
     tokenizer_model = "mistral"
     name = "mistral"
 
     def __init__(self, base_path: Path) -> None:
-        raise NotImplementedError("tokenizers of mistral-common: convert with `gguf convert`, or the official package")
+        raise NotImplementedError("mistral-common tokenizers are not supported; use `gguf convert` or the official package")

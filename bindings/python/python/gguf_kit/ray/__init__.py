@@ -1,32 +1,49 @@
-"""The work of many machines, as tasks of `Ray <https://docs.ray.io>`_: quantize, convert, evaluate, sweep.
+"""Distributed jobs with `Ray <https://docs.ray.io>`_: quantize, convert, evaluate, sweep.
 
+Examples
+--------
 ::
 
     import gguf_kit.ray
 
     gguf_kit.ray.quantize("f16.gguf", "q4.gguf", "Q4_K_M", parts=16, address="auto")
 
-The bytes and figures are those of one machine, whichever workers are lost on the way. Every node needs this package in
-the same version, and sees inputs and outputs under the same names: a file system that all share, or ``s3://`` and
-the like. ``python -m gguf_kit.ray`` is the same as a command.
+Notes
+-----
+Outputs and results are identical to those of a single machine, even if workers are lost. Every node needs the same
+version of this package, and access to inputs and outputs under the same paths: a shared file system or an object store
+such as ``s3://``. ``python -m gguf_kit.ray`` is the command-line interface.
 
-Ray itself is not needed before a function is called (``pip install "gguf-kit[ray]"``).
+Ray is imported when a function is called (``pip install "gguf-kit[ray]"``).
 """
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
+from .._deprecation import warn_renamed as _warn_renamed
 from .cluster import ClusterError
 from .evaluation import evaluate
-from .parts import Made, convert, quantize
-from .recipes import Measured, Sweep, sweep
+from .jobs import JobResult, convert, quantize
+from .sweeps import Sweep, SweepRow, sweep
 
 __all__ = [
     "ClusterError",
-    "Made",
-    "Measured",
+    "JobResult",
     "Sweep",
+    "SweepRow",
     "convert",
     "evaluate",
     "quantize",
     "sweep",
 ]
+
+_DEPRECATED = {"Made": "JobResult", "Measured": "SweepRow"}
+
+
+def __getattr__(name: str) -> _Any:
+    """Return the object of a deprecated name."""
+    if name in _DEPRECATED:
+        _warn_renamed(name, _DEPRECATED[name])
+        return globals()[_DEPRECATED[name]]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""``python -m gguf_kit.ray``: quantize, convert, evaluate and sweep on a cluster."""
+"""``python -m gguf_kit.ray``: quantize, convert, evaluate and sweep on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any, Dict, List, Optional, Sequence
 from .. import Recipe
 from ..errors import Cancelled, GgufError
 from . import convert, evaluate, quantize, sweep
+from .results import to_json
 
-#: What a fault is to a shell, as with the command `gguf`.
+#: Exit codes by fault, as of the `gguf` command.
 _EXIT_CODES = {"input": 1, "request": 2, "environment": 3, "interrupted": 130}
 
 _EXAMPLES = {
@@ -32,144 +33,144 @@ def _parser() -> argparse.ArgumentParser:
         shape = argparse.RawDescriptionHelpFormatter
         return commands.add_parser(name, help=help, description=help, epilog=example, formatter_class=shape)
 
-    making = command("quantize", "a smaller model of a model")
-    making.add_argument("source", help="the model: a path that all nodes see, s3://, hf:")
-    making.add_argument("out", help="the file to write, where all nodes see it")
-    making.add_argument("type", help="a mix or type, such as Q4_K_M")
-    converting = command("convert", "a model of a checkpoint")
-    converting.add_argument("source", help="the directory of the checkpoint, or hf:org/repo")
-    converting.add_argument("out", help="the file to write, where all nodes see it")
-    converting.add_argument("type", nargs="?", help="a mix or type (default: the types of the source)")
-    for one in (making, converting):
-        one.add_argument("--no-merge", action="store_true", help="leave the parts as shards")
-        one.add_argument("--no-resume", action="store_true", help="do not go on with parts that are there")
-        one.add_argument("--force", action="store_true", help="replace what exists")
-    judging = command("evaluate", "perplexity, or divergence from a reference")
-    judging.add_argument("models", nargs="+", help="models that all nodes see")
-    judging.add_argument("--reference", help="the model that they were made of")
-    judging.add_argument("--keep", metavar="DIR", help="a folder for parts that are done, to go on with")
-    sweeping = command("sweep", "many recipes of one model, each measured by divergence")
-    sweeping.add_argument("source", help="the model: a path that all nodes see, s3://, hf:")
-    sweeping.add_argument("recipes", nargs="+", metavar="RECIPE", help="TYPE, or NAME=TYPE:FILE of --tensor-type-file")
-    sweeping.add_argument("--keep", metavar="FILE", help="gets a line per recipe that is done, to go on with")
-    for one in (judging, sweeping):
-        one.add_argument("-f", "--file", metavar="TEXT", required=True, help="the file with the text, on this machine")
-        one.add_argument("-c", "--ctx-size", type=int, default=512, metavar="N", help="tokens of a window (512)")
-        one.add_argument("--chunks", type=int, metavar="N", help="windows at most (all)")
-        one.add_argument("--json", action="store_true", help="print JSON")
-    for one in (making, converting, sweeping):
-        _add_recipe(one)
-    for one in (making, converting, judging):
-        one.add_argument("--parts", type=int, default=8, metavar="N", help="parts to divide the work into (8)")
-    for one in (making, converting, judging, sweeping):
-        one.add_argument("--address", help="the cluster: auto, ray://host:10001 (default: RAY_ADDRESS, or this machine)")
-        one.add_argument("--cpus", type=int, metavar="N", help="CPUs for each part (default: all nodes busy)")
-        one.add_argument("--memory", type=int, metavar="BYTES", help="memory for each part (default: what is needed)")
-        one.add_argument("--retries", type=int, default=10, metavar="N", help="tries after a worker is lost (10)")
+    quantizing = command("quantize", "quantize a model")
+    quantizing.add_argument("source", help="model: a path that all nodes can access, s3://, hf:")
+    quantizing.add_argument("out", help="output file, on storage that all nodes can access")
+    quantizing.add_argument("type", help="quantization type, such as Q4_K_M")
+    converting = command("convert", "convert a checkpoint")
+    converting.add_argument("source", help="checkpoint directory, or hf:org/repo")
+    converting.add_argument("out", help="output file, on storage that all nodes can access")
+    converting.add_argument("type", nargs="?", help="quantization type (default: the types of the source)")
+    for subparser in (quantizing, converting):
+        subparser.add_argument("--no-merge", action="store_true", help="keep the parts as shards")
+        subparser.add_argument("--no-resume", action="store_true", help="do not resume from existing parts")
+        subparser.add_argument("--force", action="store_true", help="overwrite existing outputs")
+    evaluating = command("evaluate", "measure perplexity, or KL divergence from a reference model")
+    evaluating.add_argument("models", nargs="+", help="models that all nodes can access")
+    evaluating.add_argument("--reference", help="reference model")
+    evaluating.add_argument("--keep", metavar="DIR", help="directory for completed parts, to resume from")
+    sweeping = command("sweep", "quantize a model with many recipes and measure the KL divergence of each")
+    sweeping.add_argument("source", help="model: a path that all nodes can access, s3://, hf:")
+    sweeping.add_argument("recipes", nargs="+", metavar="RECIPE", help="TYPE, or NAME=TYPE:FILE with the format of --tensor-type-file")
+    sweeping.add_argument("--keep", metavar="FILE", help="file for results of completed recipes, to resume from")
+    for subparser in (evaluating, sweeping):
+        subparser.add_argument("-f", "--file", metavar="TEXT", required=True, help="local text file")
+        subparser.add_argument("-c", "--ctx-size", type=int, default=512, metavar="N", help="context size of a chunk in tokens (512)")
+        subparser.add_argument("--chunks", type=int, metavar="N", help="maximum number of chunks (all)")
+        subparser.add_argument("--json", action="store_true", help="print JSON")
+    for subparser in (quantizing, converting, sweeping):
+        _add_recipe(subparser)
+    for subparser in (quantizing, converting, evaluating):
+        subparser.add_argument("--parts", type=int, default=8, metavar="N", help="number of parts (8)")
+    for subparser in (quantizing, converting, evaluating, sweeping):
+        subparser.add_argument("--address", help="cluster address: auto, ray://host:10001 (default: RAY_ADDRESS, or the local machine)")
+        subparser.add_argument("--cpus", type=int, metavar="N", help="CPUs per part (default: use all nodes)")
+        subparser.add_argument("--memory", type=int, metavar="BYTES", help="memory per part (default: estimated)")
+        subparser.add_argument("--retries", type=int, default=10, metavar="N", help="retries after a worker is lost (10)")
     return parser
 
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--imatrix", metavar="FILE", help="an importance matrix that all nodes see")
-    parser.add_argument("--pure", action="store_true", help="give all tensors the default type")
-    parser.add_argument("--leave-output-tensor", action="store_true", help="keep output.weight as it is")
+    parser.add_argument("--imatrix", metavar="FILE", help="importance matrix that all nodes can access")
+    parser.add_argument("--pure", action="store_true", help="quantize all tensors to the default type")
+    parser.add_argument("--leave-output-tensor", action="store_true", help="do not quantize output.weight")
     parser.add_argument("--output-tensor-type", metavar="TYPE", help="type of output.weight")
     parser.add_argument("--token-embedding-type", metavar="TYPE", help="type of the token embeddings")
-    parser.add_argument("--tensor-type", action="append", default=[], metavar="REGEX=TYPE", help="may be repeated")
-    parser.add_argument("--tensor-type-file", metavar="FILE", help="such lines, on this machine")
-    parser.add_argument("--allow-requantize", action="store_true", help="also what is quantized already")
+    parser.add_argument("--tensor-type", action="append", default=[], metavar="REGEX=TYPE", help="override the type of matching tensors; may be repeated")
+    parser.add_argument("--tensor-type-file", metavar="FILE", help="local file with one REGEX=TYPE per line")
+    parser.add_argument("--allow-requantize", action="store_true", help="allow quantized input tensors")
 
 
-def _recipe(given: argparse.Namespace, file: Optional[str] = None) -> Recipe:
-    file = file or given.tensor_type_file
+def _recipe(args: argparse.Namespace, file: Optional[str] = None) -> Recipe:
+    file = file or args.tensor_type_file
     return Recipe(
-        pure=given.pure,
-        leave_output_tensor=given.leave_output_tensor,
-        output_tensor_type=given.output_tensor_type,
-        token_embedding_type=given.token_embedding_type,
-        tensor_types=given.tensor_type,
+        pure=args.pure,
+        leave_output_tensor=args.leave_output_tensor,
+        output_tensor_type=args.output_tensor_type,
+        token_embedding_type=args.token_embedding_type,
+        tensor_types=args.tensor_type,
         recipe=None if file is None else Path(file).read_text(encoding="utf-8"),
-        imatrix=given.imatrix,
-        allow_requantize=given.allow_requantize,
+        imatrix=args.imatrix,
+        allow_requantize=args.allow_requantize,
     )
 
 
-class _Line:
-    """How far the work is, on one line of a terminal; nothing elsewhere."""
+class _ProgressLine:
+    """Progress on one line of a terminal; silent elsewhere."""
 
     def __init__(self) -> None:
         self._length = 0
-        self._shown = sys.stderr.isatty()
+        self._enabled = sys.stderr.isatty()
 
     def __call__(self, what: str, done: int, total: int) -> None:
         share = done / total if total else 0.0
         self._print(f"{what} {share:4.0%}")
 
     def clear(self) -> None:
-        """Takes the line away."""
+        """Clear the line."""
         self._print("")
         self._length = 0
 
     def _print(self, text: str) -> None:
-        if self._shown and (text or self._length):
+        if self._enabled and (text or self._length):
             print(f"\r{text.ljust(self._length)}", end="" if text else "\r", file=sys.stderr, flush=True)
             self._length = len(text)
 
 
-def _run(given: argparse.Namespace, line: _Line) -> List[str]:
-    """Does what is asked for; the lines to print."""
+def _run(args: argparse.Namespace, line: _ProgressLine) -> List[str]:
+    """Run a command and return the lines to print."""
     cluster: Dict[str, Any] = {
-        "address": given.address,
-        "cpus": given.cpus,
-        "memory": given.memory,
-        "retries": given.retries,
+        "address": args.address,
+        "cpus": args.cpus,
+        "memory": args.memory,
+        "retries": args.retries,
         "progress": line,
     }
-    if given.command in ("quantize", "convert"):
-        how: Dict[str, Any] = {
-            "parts": given.parts,
-            "recipe": _recipe(given),
-            "merge": not given.no_merge,
-            "resume": not given.no_resume,
-            "force": given.force,
+    if args.command in ("quantize", "convert"):
+        options: Dict[str, Any] = {
+            "parts": args.parts,
+            "recipe": _recipe(args),
+            "merge": not args.no_merge,
+            "resume": not args.no_resume,
+            "force": args.force,
         }
-        make: Any = quantize if given.command == "quantize" else convert
-        made = make(given.source, given.out, given.type, **how, **cluster)
+        function: Any = quantize if args.command == "quantize" else convert
+        result = function(args.source, args.out, args.type, **options, **cluster)
         line.clear()
-        for note in made.notes:
+        for note in result.notes:
             print(f"note: {note}", file=sys.stderr)
-        print(f"made {made.made} parts, {made.kept} were there", file=sys.stderr)
-        return [f"wrote {file}" for file in made.files]
-    text = Path(given.file).read_text(encoding="utf-8")
-    cut: Dict[str, Any] = {"context": given.ctx_size, "windows": given.chunks, "keep": given.keep}
-    if given.command == "evaluate":
-        found: List[Any] = []
-        found += evaluate(given.models, text, reference=given.reference, parts=given.parts, **cut, **cluster)
+        print(f"wrote {result.written} parts, reused {result.reused}", file=sys.stderr)
+        return [f"wrote {file}" for file in result.files]
+    text = Path(args.file).read_text(encoding="utf-8")
+    options = {"context": args.ctx_size, "chunks": args.chunks, "keep": args.keep}
+    if args.command == "evaluate":
+        results: List[Any] = []
+        results += evaluate(args.models, text, reference=args.reference, parts=args.parts, **options, **cluster)
         line.clear()
-        figures = [{"model": model, **one._asdict()} for model, one in zip(given.models, found)]
-        if given.json:
-            return [json.dumps(figures, indent=2)]
-        return [f"{name:<22} {value}" for one in figures for name, value in one.items()]
-    recipes = dict(_named(word, given) for word in given.recipes)
-    swept = sweep(given.source, recipes, text, **cut, **cluster)
+        rows = [{"model": model, **to_json(result)} for model, result in zip(args.models, results)]
+        if args.json:
+            return [json.dumps(rows, indent=2)]
+        return [f"{name:<22} {value}" for row in rows for name, value in row.items()]
+    recipes = dict(_parse_recipe(word, args) for word in args.recipes)
+    result = sweep(args.source, recipes, text, **options, **cluster)
     line.clear()
-    if given.json:
-        rows = [{**row._asdict(), "divergence": row.divergence._asdict()} for row in swept.rows]
+    if args.json:
+        rows = [{**row._asdict(), "divergence": to_json(row.divergence)} for row in result.rows]
         return [json.dumps(rows, indent=2)]
-    return [swept.table()]
+    return [result.table()]
 
 
-def _named(word: str, given: argparse.Namespace) -> Any:
+def _parse_recipe(word: str, args: argparse.Namespace) -> Any:
     name, is_named, rest = word.partition("=")
     kind, _, file = (rest if is_named else word).partition(":")
-    return name, (kind, _recipe(given, file or None))
+    return name, (kind, _recipe(args, file or None))
 
 
 def main(words: Optional[Sequence[str]] = None) -> int:
-    """Does what the command line says, and answers with the exit code."""
-    given, line = _parser().parse_args(words), _Line()
+    """Run the command line and return the exit code."""
+    args, line = _parser().parse_args(words), _ProgressLine()
     try:
-        lines = _run(given, line)
+        lines = _run(args, line)
     except (KeyboardInterrupt, Cancelled):
         line.clear()
         return 130
@@ -183,8 +184,8 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         line.clear()
         print(f"error: {error}", file=sys.stderr)
         return 3 if isinstance(error, OSError) else 1
-    for one in lines:
-        print(one)
+    for text in lines:
+        print(text)
     return 0
 
 

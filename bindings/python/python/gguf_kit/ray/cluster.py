@@ -1,4 +1,4 @@
-"""A cluster of Ray: which nodes may work, and tasks that run there."""
+"""Connection to a Ray cluster, and execution of tasks."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from .worker import board_class, worker_function
 
 __all__ = ["Cluster", "ClusterError", "Task"]
 
-#: Seconds between two looks at the work.
-_LOOK = 0.25
+#: Polling interval in seconds.
+_POLL_INTERVAL = 0.25
 
-#: Seconds that workers have to end in good order.
-_PATIENCE = 30.0
+#: Seconds to wait for workers to clean up after cancellation.
+_SHUTDOWN_TIMEOUT = 30.0
 
 
 class ClusterError(MachineError):
-    """The cluster cannot do the work: there is no Ray, no node that is large enough, or a node has not this version of
-    this package."""
+    """The cluster cannot run the job: Ray is missing, no node is large enough, or a node has another version of this
+    package."""
 
 
 def cluster_error(message: str, help: str = "") -> ClusterError:
-    """The exception for a fault of the cluster."""
+    """Return the exception of a cluster error."""
     error = ClusterError(message)
     error.code, error.fault, error.message, error.help = "environment", "environment", message, help
     return error
 
 
 class Task(NamedTuple):
-    """A call of a function of :mod:`gguf_kit.ray.tasks`, and what it needs."""
+    """A call of a function of :mod:`gguf_kit.ray.tasks`, and its resources."""
 
     function: str
-    #: Of plain types only: a node without this package has to be able to read them.
+    #: Plain types only, so that a node without this package can unpickle them.
     arguments: Dict[str, Any]
-    #: What people call it.
+    #: Display name.
     label: str
     cpus: int = 1
-    #: In bytes.
+    #: Memory in bytes.
     memory: int = 0
 
 
@@ -55,7 +55,7 @@ def _load() -> Any:
 
 
 class Cluster:
-    """A connection to a cluster, for the time of a ``with``. All nodes are asked for their version first."""
+    """A connection to a cluster, as a context manager. It checks the package version of all nodes first."""
 
     def __init__(self, address: Optional[str], retries: int) -> None:
         self._address = address
@@ -64,8 +64,8 @@ class Cluster:
 
     def __enter__(self) -> "Cluster":
         self._ray = _load()
-        self._ours = not self._ray.is_initialized()
-        if self._ours:
+        self._owns_connection = not self._ray.is_initialized()
+        if self._owns_connection:
             self._connect()
         try:
             self._work = self._ray.remote(worker_function())
@@ -84,52 +84,52 @@ class Cluster:
     ) -> None:
         if self._board:
             self._board.close()
-        if self._ours:
+        if self._owns_connection:
             self._ray.shutdown()
 
     def _connect(self) -> None:
         try:
             host, _, port = (self._address or "").rpartition(":")
             if port.isdigit():
-                # Ray itself tries for minutes.
+                # Fail early: Ray retries for minutes.
                 name = host.partition("://")[2] or host
                 socket.create_connection((name, int(port)), timeout=10).close()
             self._ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
-        except (OSError, RuntimeError, ValueError) as fault:
-            message = f"no Ray at {self._address or 'this machine'}: {fault}"
-            help = "look at `ray status` there; of a cluster with a token, RAY_AUTH_MODE=token has to be set here"
-            raise cluster_error(message, help) from fault
+        except (OSError, RuntimeError, ValueError) as error:
+            message = f"cannot connect to Ray at {self._address or 'this machine'}: {error}"
+            help = "check `ray status` there; a cluster with token authentication needs RAY_AUTH_MODE=token here"
+            raise cluster_error(message, help) from error
 
     def _nodes(self) -> List[Dict[str, Any]]:
-        """Those that can work."""
+        """Return the nodes that are alive and have CPUs."""
         return [n for n in self._ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) >= 1]
 
     def _require_version(self) -> None:
-        """Refuses a node without this package, or with another version, before anything is written."""
+        """Raise an error if a node has no or another version of this package."""
         affinity = importlib.import_module("ray.util.scheduling_strategies")
-        asked = []
+        checks = []
         for node in self._nodes():
             only_there = affinity.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             work = self._work.options(num_cpus=0, scheduling_strategy=only_there, max_retries=3)
-            asked.append(work.remote(__version__, "version", {}, "version"))
+            checks.append(work.remote(__version__, "version", {}, "version"))
         refused = []
-        for reference in asked:
+        for reference in checks:
             try:
-                self._result(reference, "the look at a node")
-            except ClusterError as fault:
-                # A node that is lost in this moment is not asked again.
-                if not isinstance(fault.__cause__, self._ray.exceptions.RayError):
-                    refused.append(fault)
+                self._result(reference, "version check")
+            except ClusterError as error:
+                # Ignore a node that was lost meanwhile.
+                if not isinstance(error.__cause__, self._ray.exceptions.RayError):
+                    refused.append(error)
         if refused:
-            raise cluster_error("; ".join(fault.message for fault in refused), refused[0].help)
+            raise cluster_error("; ".join(error.message for error in refused), refused[0].help)
 
-    def share(self, parts: int) -> int:
-        """CPUs for each of several parts, so that all nodes are busy."""
+    def cpus_per_part(self, parts: int) -> int:
+        """Return the CPUs per part that keep all nodes busy."""
         cpus = [int(node["Resources"]["CPU"]) for node in self._nodes()]
         return max(1, min(min(cpus, default=1), sum(cpus) // max(1, parts)))
 
-    def _require_room(self, task: Task) -> None:
-        """Refuses what no node can ever do, which Ray would wait for."""
+    def _require_resources(self, task: Task) -> None:
+        """Raise an error if no node has the resources of a task; Ray would wait forever."""
         nodes = [node["Resources"] for node in self._nodes()]
         if not nodes or any(
             node["CPU"] >= task.cpus and node.get("memory", 0) >= task.memory for node in nodes
@@ -139,12 +139,12 @@ class Cluster:
         raise cluster_error(
             f"{task.label} needs {task.cpus} CPUs and {task.memory / 1e9:.1f} GB of memory; the largest node has "
             f"{cpus:.0f} CPUs and {memory / 1e9:.1f} GB",
-            "start a larger node, or say how much is needed with cpus= and memory=",
+            "start a larger node, or set cpus= and memory=",
         )
 
     def run(
         self,
-        what: str,
+        step: str,
         tasks: Sequence[Task],
         *,
         shared: Any = None,
@@ -153,35 +153,54 @@ class Cluster:
         size: int = 0,
         on_result: Optional[Callable[[int, Any], None]] = None,
     ) -> List[Any]:
-        """Does tasks, anywhere, again where a worker is lost; their results in order.
+        """Run tasks on any nodes, with retries if a worker is lost. If one fails or ``progress`` cancels, all are cancelled.
 
-        ``shared`` goes to each of them. ``progress`` is told how much of ``size`` is done; ``before`` is the number of
-        tasks that were done before. If one fails, or ``progress`` says ``False``, all end.
+        Parameters
+        ----------
+        step : str
+            Name of the step for ``progress``.
+        tasks : sequence of Task
+            The tasks.
+        shared : object, optional
+            Argument that is passed to all tasks.
+        progress : callable, optional
+            Progress callback.
+        before : int, optional
+            Number of tasks that were completed earlier.
+        size : int, optional
+            Total that is reported to ``progress``.
+        on_result : callable, optional
+            Called with the index and the result of each task.
+
+        Returns
+        -------
+        list
+            Results in the order of the tasks.
         """
         for task in tasks:
-            self._require_room(task)
-        text = None if shared is None else self._ray.put(shared)
-        pending = {self._submit(task, text): number for number, task in enumerate(tasks)}
+            self._require_resources(task)
+        shared_reference = None if shared is None else self._ray.put(shared)
+        pending = {self._submit(task, shared_reference): number for number, task in enumerate(tasks)}
         results: List[Any] = [None] * len(tasks)
 
-        def tell(shares: float) -> None:
-            done = (before + len(tasks) - len(pending) + shares) / max(1, before + len(tasks))
-            if progress and progress(what, int(size * min(1.0, done)), size) is False:
+        def report(fraction: float) -> None:
+            done = (before + len(tasks) - len(pending) + fraction) / max(1, before + len(tasks))
+            if progress and progress(step, int(size * min(1.0, done)), size) is False:
                 raise exception_of("interrupted", "interrupted", "interrupted")
 
         try:
-            tell(0)
+            report(0)
             while pending:
-                ready, _ = self._ray.wait(list(pending), timeout=_LOOK)
+                ready, _ = self._ray.wait(list(pending), timeout=_POLL_INTERVAL)
                 for reference in ready:
                     number = pending.pop(reference)
                     results[number] = self._result(reference, tasks[number].label)
                     if on_result:
                         on_result(number, results[number])
-                at_work = [tasks[number].label for number in pending.values()]
-                tell(self._board.shares(at_work) if self._board else 0)
+                running = [tasks[number].label for number in pending.values()]
+                report(self._board.fractions(running) if self._board else 0)
         except BaseException:
-            self._end(list(pending))
+            self._cancel(list(pending))
             raise
         return results
 
@@ -198,61 +217,61 @@ class Cluster:
 
     def _result(self, reference: Any, label: str) -> Any:
         try:
-            verdict, node, value = self._ray.get(reference)
+            status, node, value = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as failed:
             if isinstance(failed.cause, GgufError):
                 raise failed.cause from failed
             raise
         except self._ray.exceptions.RayError as lost:
             message = f"{label} was lost on {self._retries + 1} workers: {str(lost).splitlines()[0]}"
-            raise cluster_error(message, "look at `ray status` and the logs of Ray") from lost
-        if verdict == "done":
+            raise cluster_error(message, "check `ray status` and the Ray logs") from lost
+        if status == "done":
             return value
         there = f"has gguf-kit {value}" if value else "has no gguf-kit"
         raise cluster_error(
-            f"the node {node} {there}: every node needs version {__version__}, as here",
-            f'there: pip install "gguf-kit[ray]=={__version__}"',
+            f"the node {node} {there}: every node needs version {__version__}, like this machine",
+            f'on that node: pip install "gguf-kit[ray]=={__version__}"',
         )
 
-    def _end(self, references: List[Any]) -> None:
-        """Ends tasks in good order: they remove what they have not written to its end. `ray.cancel` would do for that,
-        but a task that ends at that moment may end the driver (Ray 2.60)."""
+    def _cancel(self, references: List[Any]) -> None:
+        """Cancel tasks and let them remove partial outputs. `ray.cancel` could do this, but it may crash the driver if a
+        task ends at the same moment (Ray 2.60)."""
         if not references:
             return
         if self._board:
-            self._board.end()
+            self._board.cancel()
         count = len(references)
-        _, slow = self._ray.wait(references, num_returns=count, timeout=_PATIENCE)
+        _, slow = self._ray.wait(references, num_returns=count, timeout=_SHUTDOWN_TIMEOUT)
         for reference in slow:
             self._ray.cancel(reference, force=True)
 
 
 class _Board:
-    """What tasks say of themselves, and where they read whether they are to end. Work goes on where it is lost."""
+    """Actor that collects the progress of tasks and tells them to cancel. Tasks continue if the actor is lost."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
         self.actor = ray.remote(board_class()).options(num_cpus=0, max_restarts=-1).remote()
-        self._known: Dict[str, float] = {}
-        self._asked: Any = None
+        self._fractions: Dict[str, float] = {}
+        self._request: Any = None
 
-    def shares(self, labels: Sequence[str]) -> float:
-        """How much these tasks have done together, each 1 at most."""
-        if self._asked is None:
-            self._asked = self.actor.look.remote()
-        ready, _ = self._ray.wait([self._asked], timeout=0)
+    def fractions(self, labels: Sequence[str]) -> float:
+        """Return the sum of the completed fractions of tasks."""
+        if self._request is None:
+            self._request = self.actor.fractions.remote()
+        ready, _ = self._ray.wait([self._request], timeout=0)
         if ready:
-            asked, self._asked = self._asked, None
+            request, self._request = self._request, None
             try:
-                self._known = self._ray.get(asked)
+                self._fractions = self._ray.get(request)
             except self._ray.exceptions.RayError:
-                self._known = {}
-        return sum(self._known.get(label, 0.0) for label in labels)
+                self._fractions = {}
+        return sum(self._fractions.get(label, 0.0) for label in labels)
 
-    def end(self) -> None:
-        """Tells all tasks to end."""
-        self.actor.end.remote()
+    def cancel(self) -> None:
+        """Tell all tasks to cancel."""
+        self.actor.cancel.remote()
 
     def close(self) -> None:
-        """Ends the actor."""
+        """Stop the actor."""
         self._ray.kill(self.actor)

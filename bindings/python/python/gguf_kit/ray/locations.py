@@ -1,4 +1,4 @@
-"""Names of files that mean the same on every node."""
+"""Paths and URLs that are valid on every node."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ __all__ = ["is_url", "location", "shards"]
 
 
 def is_url(word: str) -> bool:
-    """Whether a name is that of a place on another machine.
+    """Return whether a location is remote.
 
+    Examples
+    --------
     >>> is_url("s3://bucket/model.gguf"), is_url("hf:org/repo"), is_url("model.gguf")
     (True, True, False)
     """
@@ -21,8 +23,10 @@ def is_url(word: str) -> bool:
 
 
 def location(source: Source) -> str:
-    """The name of a model for workers, whose current directory is another one.
+    """Return the absolute path or URL of a model.
 
+    Examples
+    --------
     >>> location("s3://bucket/model.gguf")
     's3://bucket/model.gguf'
     >>> location("tiny.gguf") == os.path.abspath("tiny.gguf")
@@ -33,8 +37,10 @@ def location(source: Source) -> str:
 
 
 def shards(out: str, parts: int) -> List[str]:
-    """Where the parts of an output are.
+    """Return the shard names of an output.
 
+    Examples
+    --------
     >>> shards("s3://bucket/model.gguf", 2)
     ['s3://bucket/model-00001-of-00002.gguf', 's3://bucket/model-00002-of-00002.gguf']
     """

@@ -1,4 +1,4 @@
-"""What workers do. Arguments and results are plain; ``tell`` is told how far the work is."""
+"""Tasks of workers. Arguments and results are plain types; ``report`` is the progress callback."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ import gguf_kit
 
 from ..errors import FileMissingError, GgufError, OutputExistsError, exception_of
 from .locations import is_url, shards
+from .results import to_json
 
 __all__ = ["evaluate", "fingerprints", "measure", "merge", "part", "plan", "remove", "sizes", "version"]
 
-Tell = Callable[[str, int, int], bool]
+Report = Callable[[str, int, int], bool]
 
 
-def version(tell: Tell) -> None:
-    """Nothing: who gets here has the package."""
+def version(report: Report) -> None:
+    """Do nothing: a worker that gets here has the package."""
 
 
-def _make(work: Dict[str, Any], **how: Any) -> gguf_kit.Made:
-    """Makes files as ``work`` says: ``quantize`` or ``convert``."""
-    outputs = {work["type"]: work["out"]}
-    recipe = gguf_kit.Recipe(**work["recipe"])
-    make: Any = gguf_kit.convert if work["function"] == "convert" else gguf_kit.quantize
-    made: gguf_kit.Made = make(work["source"], outputs, recipe=recipe, **work["options"], **how)
-    return made
+def _run(job: Dict[str, Any], **options: Any) -> gguf_kit.WriteResult:
+    """Quantize or convert."""
+    outputs = {job["type"]: job["out"]}
+    recipe = gguf_kit.Recipe(**job["recipe"])
+    function: Any = gguf_kit.convert if job["function"] == "convert" else gguf_kit.quantize
+    result: gguf_kit.WriteResult = function(job["source"], outputs, recipe=recipe, **job["options"], **options)
+    return result
 
 
 def _exists(out: str) -> GgufError:
-    help = "name another output, or say force"
+    help = "choose another output, or use force"
     return exception_of("output-exists", "request", f"{out} exists", help=help, file=Path(out))
 
 
-def _found(shard: str) -> Optional[str]:
-    """The fingerprint of what is there; ``None`` for nothing, and empty for what is no part."""
+def _fingerprint(shard: str) -> Optional[str]:
+    """Return the fingerprint of a part; ``None`` if the file does not exist, empty if it is not a part."""
     if not is_url(shard) and not os.path.lexists(shard):
         return None
     try:
@@ -51,33 +52,32 @@ def _found(shard: str) -> Optional[str]:
 
 
 def plan(
-    work: Dict[str, Any], parts: int, merged: bool, resume: bool, force: bool, tell: Tell
+    job: Dict[str, Any], parts: int, merged: bool, resume: bool, force: bool, report: Report
 ) -> Dict[str, Any]:
-    """What the parts have in common, and which of them are there. Refuses what must not be replaced."""
-    planned = _make(work, part=f"1/{parts}", dry_run=True)
-    there = []
-    for number, shard in enumerate(shards(work["out"], parts), 1):
-        found = _found(shard)
-        if resume and found == planned.fingerprint:
-            there.append(number)
-        elif found is not None and not force:
+    """Return the fingerprint of a job and its complete parts. Raises an error for outputs that exist."""
+    planned = _run(job, part=f"1/{parts}", dry_run=True)
+    complete = []
+    for number, shard in enumerate(shards(job["out"], parts), 1):
+        fingerprint = _fingerprint(shard)
+        if resume and fingerprint == planned.fingerprint:
+            complete.append(number)
+        elif fingerprint is not None and not force:
             raise _exists(shard)
-    # A run may have ended between the merged file and the removal of its parts.
-    complete = len(there) == parts
-    if merged and os.path.lexists(work["out"]) and not force and not complete:
-        raise _exists(work["out"])
+    # An earlier run may have been interrupted between merging and deleting the parts.
+    if merged and os.path.lexists(job["out"]) and not force and len(complete) < parts:
+        raise _exists(job["out"])
     return {
         "fingerprint": planned.fingerprint,
         "notes": planned.notes,
         "recipe": planned.recipe,
-        "there": there,
-        "bytes": _size(work["source"]),
-        "imatrix_bytes": _size(work["recipe"]["imatrix"]) if work["recipe"]["imatrix"] else 0,
+        "complete": complete,
+        "bytes": _size(job["source"]),
+        "imatrix_bytes": _size(job["recipe"]["imatrix"]) if job["recipe"]["imatrix"] else 0,
     }
 
 
 def _size(source: str) -> int:
-    """Bytes of a model or of the weights of a checkpoint; 0 if nobody can tell."""
+    """Return the size of a model or checkpoint in bytes; 0 if unknown."""
     if is_url(source) or os.path.isfile(source):
         try:
             with gguf_kit.open(source) as model:
@@ -87,56 +87,56 @@ def _size(source: str) -> int:
     return sum(file.stat().st_size for file in Path(source).glob("*") if file.is_file())
 
 
-def sizes(sources: List[str], tell: Tell) -> List[int]:
-    """Bytes of models."""
+def sizes(sources: List[str], report: Report) -> List[int]:
+    """Return the sizes of models in bytes."""
     return [_size(source) for source in sources]
 
 
 def part(
-    work: Dict[str, Any],
+    job: Dict[str, Any],
     number: int,
     parts: int,
     fingerprint: str,
-    anew: bool,
+    rewrite: bool,
     force: bool,
     threads: int,
-    tell: Tell,
+    report: Report,
 ) -> None:
-    """One part; nothing if it is there, of another try of the same work."""
-    shard = shards(work["out"], parts)[number - 1]
-    if not anew and _found(shard) == fingerprint:
+    """Write a part, unless an earlier attempt of the same job has written it."""
+    shard = shards(job["out"], parts)[number - 1]
+    if not rewrite and _fingerprint(shard) == fingerprint:
         return
     name = f"{number}/{parts}"
-    if _make(work, part=name, dry_run=True).fingerprint != fingerprint:
-        what = f"{work['source']} is not the same on all nodes: part {name} would be of another model"
-        help = "give a location that all nodes share"
-        raise exception_of("part-other-run", "request", what, help=help)
+    if _run(job, part=name, dry_run=True).fingerprint != fingerprint:
+        message = f"{job['source']} is not the same on all nodes: part {name} would belong to another model"
+        help = "use a location that all nodes share"
+        raise exception_of("part-other-run", "request", message, help=help)
     try:
-        _make(work, part=name, force=force, threads=threads, progress=tell)
+        _run(job, part=name, force=force, threads=threads, progress=report)
     except OutputExistsError:
-        # A worker that was taken for lost may have gone on.
-        if _found(shard) != fingerprint:
+        # A worker that seemed lost may have finished.
+        if _fingerprint(shard) != fingerprint:
             raise
 
 
-def merge(out: str, parts: int, force: bool, tell: Tell) -> None:
-    """One file of all parts."""
+def merge(out: str, parts: int, force: bool, report: Report) -> None:
+    """Merge all parts into one file."""
     files = shards(out, parts)
-    unseen = [file for file in files if not os.path.exists(file)]
-    if unseen:
-        what = f"{unseen[0]} was written by another node and is not seen here"
-        help = "give an output that all nodes share; parts that are made are kept, and the same call goes on with them"
-        raise exception_of("part-missing", "request", what, help=help)
+    missing = [file for file in files if not os.path.exists(file)]
+    if missing:
+        message = f"{missing[0]} was written by another node and is not accessible here"
+        help = "use an output that all nodes share; the same call resumes from completed parts"
+        raise exception_of("part-missing", "request", message, help=help)
     if os.path.lexists(out) and not force:
-        # Of an earlier try, or somebody else's.
+        # The file may come from an earlier attempt.
         if gguf_kit.diff(files[0], out)["verdict"] != "same tensors and metadata":
             raise _exists(out)
         return
-    gguf_kit.merge(files[0], out, force=force, progress=tell)
+    gguf_kit.merge(files[0], out, force=force, progress=report)
 
 
-def remove(files: List[str], tell: Tell) -> None:
-    """Removes parts of which one file was made."""
+def remove(files: List[str], report: Report) -> None:
+    """Delete merged parts."""
     for file in files:
         if os.path.lexists(file):
             os.unlink(file)
@@ -150,56 +150,56 @@ def evaluate(
     kept: Optional[bytes],
     threads: int,
     shared: str,
-    tell: Tell,
+    report: Report,
 ) -> bytes:
-    """The part of an evaluation, as the bytes of its file; ``kept`` is what is known of it."""
-    with _scratch() as folder:
+    """Evaluate a part and return the bytes of its results file; ``kept`` is that of an earlier attempt."""
+    with _temporary_directory() as folder:
         keep = folder / "evaluation.part"
         if kept is not None:
             keep.write_bytes(kept)
-        how: Dict[str, Any] = {**options, "part": part, "keep": keep, "resume": True, "threads": threads}
+        arguments: Dict[str, Any] = {**options, "part": part, "keep": keep, "resume": True, "threads": threads}
         if reference is None:
-            gguf_kit.perplexity(models[0], shared, progress=tell, **how)
+            gguf_kit.perplexity(models[0], shared, progress=report, **arguments)
         else:
-            gguf_kit.divergence(reference, models, shared, progress=tell, **how)
+            gguf_kit.kl_divergence(reference, models, shared, progress=report, **arguments)
         return keep.read_bytes()
 
 
-def fingerprints(works: List[Dict[str, Any]], tell: Tell) -> List[Optional[str]]:
-    """What tells recipes of a model, and the model, from others."""
-    with _scratch() as folder:
-        out = str(folder / "made.gguf")
-        return [_make({**work, "out": out}, part="1/1", dry_run=True).fingerprint for work in works]
+def fingerprints(jobs: List[Dict[str, Any]], report: Report) -> List[Optional[str]]:
+    """Return the fingerprints of jobs: they identify the model and the recipe."""
+    with _temporary_directory() as folder:
+        out = str(folder / "output.gguf")
+        return [_run({**job, "out": out}, part="1/1", dry_run=True).fingerprint for job in jobs]
 
 
 def measure(
-    work: Dict[str, Any], options: Dict[str, Any], threads: int, shared: str, tell: Tell
+    job: Dict[str, Any], options: Dict[str, Any], threads: int, shared: str, report: Report
 ) -> Dict[str, Any]:
-    """A recipe of a model: how large what it makes is, and how far from the model."""
-    with _scratch() as folder:
-        made = folder / "made.gguf"
-        _make({**work, "out": str(made)}, threads=threads)
-        [found] = gguf_kit.divergence(
-            work["source"], [made], shared, threads=threads, progress=tell, **options
+    """Quantize a model with a recipe and measure its size and KL divergence."""
+    with _temporary_directory() as folder:
+        output = folder / "output.gguf"
+        _run({**job, "out": str(output)}, threads=threads)
+        [result] = gguf_kit.kl_divergence(
+            job["source"], [output], shared, threads=threads, progress=report, **options
         )
-        with gguf_kit.open(made) as model:
+        with gguf_kit.open(output) as model:
             elements = sum(math.prod(tensor.shape) for tensor in model.tensors)
             data = sum(tensor.nbytes or 0 for tensor in model.tensors)
             return {
                 "bytes": model.nbytes,
                 "bits_per_weight": 8 * data / elements,
-                "divergence": found._asdict(),
+                "divergence": to_json(result),
             }
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
-    """A folder for the time of a task. Those of workers of this machine that were killed are removed."""
+def _temporary_directory() -> Iterator[Path]:
+    """Temporary directory of a task. Deletes those of killed workers on this machine first."""
     base = Path(tempfile.gettempdir())
-    for left in base.glob("gguf-kit-ray-*"):
-        worker = left.name.split("-")[3]
+    for directory in base.glob("gguf-kit-ray-*"):
+        worker = directory.name.split("-")[3]
         if os.name == "posix" and not _is_alive(int(worker)):
-            shutil.rmtree(left, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"gguf-kit-ray-{os.getpid()}-") as folder:
         yield Path(folder)
 

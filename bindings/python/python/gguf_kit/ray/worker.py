@@ -1,7 +1,6 @@
-"""What is sent to workers as it is, so that it also runs where this package is missing.
+"""Code that is pickled by value, so that it runs on workers without this package.
 
-Functions and classes that stand within a function go to workers by value; all others by their name, for the package
-that is there.
+Cloudpickle serializes nested functions and classes by value, and importable ones by name.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ __all__ = ["board_class", "worker_function"]
 
 
 def worker_function() -> Callable[..., Tuple[str, str, Any]]:
-    """What every task begins with: it looks which version of the package is there, and calls it."""
+    """Return the entry point of all tasks: it checks the package version and calls the task."""
 
     def work(
-        wanted: str,
+        required_version: str,
         function: str,
         arguments: Dict[str, Any],
         label: str,
@@ -29,54 +28,54 @@ def worker_function() -> Callable[..., Tuple[str, str, Any]]:
         context = ray.get_runtime_context()
         node = f"{ray.util.get_node_ip_address()} (node {context.get_node_id()[:12]})"
         try:
-            found = importlib.import_module("gguf_kit").__version__
+            version = importlib.import_module("gguf_kit").__version__
         except ImportError:
-            found = None
-        if found != wanted:
-            return "refused", node, found
-        last, answer = time.monotonic(), None
+            version = None
+        if version != required_version:
+            return "refused", node, version
+        last, response = time.monotonic(), None
         if board is not None:
             try:
-                if not ray.get(board.tell.remote(label, 0.0), timeout=10):
-                    return "ended", node, None
+                if not ray.get(board.report.remote(label, 0.0), timeout=10):
+                    return "cancelled", node, None
             except ray.exceptions.RayError:
                 pass
 
-        def tell(_what: str, done: int, total: int) -> bool:
-            """Once a second; False if the task is to end."""
-            nonlocal last, answer
+        def report(_step: str, done: int, total: int) -> bool:
+            """Report progress once per second; returns False if the task is cancelled."""
+            nonlocal last, response
             if board is None or time.monotonic() - last < 1:
                 return True
-            last, before = time.monotonic(), answer
-            answer = board.tell.remote(label, done / total if total else 0.0)
+            last, previous = time.monotonic(), response
+            response = board.report.remote(label, done / total if total else 0.0)
             try:
-                return before is None or bool(ray.get(before, timeout=0.1))
+                return previous is None or bool(ray.get(previous, timeout=0.1))
             except ray.exceptions.RayError:
                 return True
 
         tasks = importlib.import_module("gguf_kit.ray.tasks")
-        given = dict(arguments, tell=tell) if shared is None else dict(arguments, tell=tell, shared=shared)
-        return "done", node, getattr(tasks, function)(**given)
+        arguments = {**arguments, "report": report} if shared is None else {**arguments, "report": report, "shared": shared}
+        return "done", node, getattr(tasks, function)(**arguments)
 
     return work
 
 
 def board_class() -> Any:
-    """The actor that tasks tell how far they are, and that answers whether they are to go on."""
+    """Return the class of the actor that collects progress and distributes cancellation."""
 
     class Board:
         def __init__(self) -> None:
-            self.shares: Dict[str, float] = {}
-            self.ended = False
+            self.progress: Dict[str, float] = {}
+            self.cancelled = False
 
-        def tell(self, label: str, share: float) -> bool:
-            self.shares[label] = share
-            return not self.ended
+        def report(self, label: str, fraction: float) -> bool:
+            self.progress[label] = fraction
+            return not self.cancelled
 
-        def end(self) -> None:
-            self.ended = True
+        def cancel(self) -> None:
+            self.cancelled = True
 
-        def look(self) -> Dict[str, float]:
-            return self.shares
+        def fractions(self) -> Dict[str, float]:
+            return self.progress
 
     return Board

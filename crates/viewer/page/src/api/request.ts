@@ -1,43 +1,43 @@
-// Requests to the server: relative to the page, so that the secret in the address goes with them.
+// Requests to the server, relative to the page so that they include the secret.
 import { signal } from "@preact/signals";
 
-/** The server does not answer. */
-export const lost = signal(false);
+/** Whether the server is unreachable. */
+export const offline = signal(false);
 
-/** What the server, or the way to it, says is wrong. */
-export class Failure extends Error {
+/** An error response, or a connection error with status 0. */
+export class ApiError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     message: string,
     readonly help: string | null,
-    /** The error as the server sent it. */
+    /** The error document of the server. */
     readonly detail: Record<string, unknown> = {},
   ) {
     super(message);
   }
 }
 
-/** Documents that a page which just starts has asked for, each for the first who asks the same. */
-const begun = new Map<string, Promise<unknown>>();
+/** Prefetched responses; the first `get` of the same path consumes them. */
+const prefetched = new Map<string, Promise<unknown>>();
 
-/** Asks for a document before a view wants it. Ends when it is there, or is not to be had. */
-export async function begin(path: string): Promise<void> {
+/** Requests a document before a view needs it. Resolves when the request ends, even if it failed. */
+export async function prefetch(path: string): Promise<void> {
   const document = get(path);
-  begun.set(path, document);
-  // Who takes it sees how it ended.
+  prefetched.set(path, document);
+  // `get` reports the error.
   await document.catch(() => undefined);
 }
 
-/** The document at an address below `api/1/`. */
+/** Requests the JSON document at `api/1/{path}`. */
 export async function get<T>(path: string, stop?: AbortSignal): Promise<T> {
-  const early = begun.get(path);
-  begun.delete(path);
+  const early = prefetched.get(path);
+  prefetched.delete(path);
   if (early) return (await early) as T;
   return (await (await request(path, { signal: stop })).json()) as T;
 }
 
-/** Sends a document, gives the answer. */
+/** Posts a JSON document and returns the response. */
 export async function post<T>(path: string, body: unknown, stop?: AbortSignal): Promise<T> {
   const headers = { "content-type": "application/json" };
   return (await (
@@ -45,34 +45,34 @@ export async function post<T>(path: string, body: unknown, stop?: AbortSignal): 
   ).json()) as T;
 }
 
-/** The answer to a request; its body has not been read. */
+/** Sends a request; the body of the response is unread. */
 export async function request(
   path: string,
   init: Omit<RequestInit, "signal"> & { signal?: AbortSignal | undefined } = {},
 ): Promise<Response> {
   const { signal: stop, ...rest } = init;
-  let answer: Response;
+  let response: Response;
   try {
-    answer = await fetch(`api/1/${path}`, stop ? { ...rest, signal: stop } : rest);
+    response = await fetch(`api/1/${path}`, stop ? { ...rest, signal: stop } : rest);
   } catch (error) {
     if (stop?.aborted) throw error;
-    lost.value = true;
-    throw new Failure(0, "server-gone", "the server does not answer", "start `gguf view` again");
+    offline.value = true;
+    throw new ApiError(0, "server-gone", "the server does not respond", "start `gguf view` again");
   }
-  lost.value = false;
-  if (answer.ok) return answer;
-  throw await failed(answer);
+  offline.value = false;
+  if (response.ok) return response;
+  throw await errorOf(response);
 }
 
-async function failed(answer: Response): Promise<Failure> {
-  const document: unknown = await answer.json().catch(() => null);
+async function errorOf(response: Response): Promise<ApiError> {
+  const document: unknown = await response.json().catch(() => null);
   const error = (document as { error?: Record<string, unknown> } | null)?.error ?? {};
   const text = (name: string) => (typeof error[name] === "string" ? (error[name] as string) : null);
-  const message = text("message") ?? `the server answered with ${answer.status}`;
-  return new Failure(answer.status, text("code") ?? "unknown", message, text("help"), error);
+  const message = text("message") ?? `the server responded with status ${response.status}`;
+  return new ApiError(response.status, text("code") ?? "unknown", message, text("help"), error);
 }
 
-/** An address below `api/1/` with its parts and choices escaped. */
+/** Returns an escaped path below `api/1/`. */
 export function address(
   parts: (string | number)[],
   query: Record<string, string | number | boolean | null | undefined> = {},

@@ -1,49 +1,49 @@
-// What a view shows of the server: asked for when the address changes, cancelled when nobody looks any more.
+// Hooks that load data for a view and cancel the request when it is no longer needed.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
-import { opened } from "./health";
-import { Failure, get } from "./request";
+import { reloads } from "./status";
+import { ApiError, get } from "./request";
 
-/** A document that is on its way, there, or not to be had. `value` stays while the next one is fetched. */
+/** State of a request. `value` stays while a newer request is loading. */
 export interface Resource<T> {
   value: T | null;
-  failure: Failure | null;
+  failure: ApiError | null;
   loading: boolean;
 }
 
-/** The document at an address below `api/1/`; nothing for null. */
+/** Loads the document at `api/1/{path}`; null loads nothing. */
 export function useDocument<T>(path: string | null): Resource<T> {
-  return useAnswer(path, (signal) => get<T>(path ?? "", signal));
+  return useRequest(path, (signal) => get<T>(path ?? "", signal));
 }
 
-/** What `ask` gives, asked again whenever `question` is another; nothing for null. */
-export function useAnswer<T>(question: string | null, ask: (signal: AbortSignal) => Promise<T>): Resource<T> {
-  const state = useSignal<Resource<T> & { question: string | null }>({
+/** Calls `load` whenever `key` changes; a null key loads nothing. */
+export function useRequest<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Resource<T> {
+  const state = useSignal<Resource<T> & { key: string | null }>({
     value: null,
     failure: null,
-    loading: question !== null,
-    question: null,
+    loading: key !== null,
+    key: null,
   });
-  const edition = opened.value;
-  // Asked before the browser draws what is waiting for the answer.
+  const edition = reloads.value;
+  // Start the request before the browser paints the loading state.
   useLayoutEffect(() => {
-    if (question === null) {
-      state.value = { value: null, failure: null, loading: false, question };
+    if (key === null) {
+      state.value = { value: null, failure: null, loading: false, key };
       return;
     }
     const stop = new AbortController();
     state.value = { ...state.value, loading: true };
-    ask(stop.signal).then(
+    load(stop.signal).then(
       (value) => {
-        if (!stop.signal.aborted) state.value = { value, failure: null, loading: false, question };
+        if (!stop.signal.aborted) state.value = { value, failure: null, loading: false, key };
       },
       (error: unknown) => {
         if (stop.signal.aborted) return;
-        const failure = error instanceof Failure ? error : new Failure(0, "page", String(error), null);
-        state.value = { value: null, failure, loading: false, question };
+        const failure = error instanceof ApiError ? error : new ApiError(0, "page", String(error), null);
+        state.value = { value: null, failure, loading: false, key };
       },
     );
     return () => stop.abort();
-  }, [question, edition]);
+  }, [key, edition]);
   return state.value;
 }

@@ -1,4 +1,4 @@
-// The documents of docs/viewer-api.md, for tensors, graphs and comparisons.
+// Documents of docs/viewer-api.md about tensors, graphs and comparisons.
 
 export interface Tensor {
   n: number;
@@ -31,8 +31,8 @@ export interface TensorFacts extends Tensor {
   } | null;
 }
 
-/** Figures of rows or columns, each entry of `per` of them; null where nothing was read. */
-export interface Lines {
+/** Statistics per group of `per` rows or columns; null for groups outside the sample. */
+export interface Profile {
   per: number;
   min: (number | null)[];
   max: (number | null)[];
@@ -65,8 +65,8 @@ export interface Statistics {
   mean: number | null;
   deviation: number | null;
   histogram: Histogram;
-  rows: Lines;
-  columns: Lines;
+  rows: Profile;
+  columns: Profile;
   outliers: Outlier[];
 }
 
@@ -131,7 +131,7 @@ export interface ComparedTensor {
   b: { n: number; type: string; shape: number[] } | null;
 }
 
-export interface Errors {
+export interface ErrorStatistics {
   exact: boolean;
   read: number;
   elements: number;
@@ -142,7 +142,7 @@ export interface Errors {
   max: number | null;
   mean: number | null;
   histogram: Histogram;
-  rows: Lines;
-  columns: Lines;
+  rows: Profile;
+  columns: Profile;
   outliers: Outlier[];
 }

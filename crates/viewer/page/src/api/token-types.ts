@@ -1,4 +1,4 @@
-// The documents of docs/viewer-api.md, for tokenizers and chat templates.
+// Documents of docs/viewer-api.md about tokenizers and chat templates.
 
 export interface TokenizerFacts {
   model: string | null;
@@ -15,7 +15,7 @@ export interface Token {
   text: string;
   text_bytes: number;
   hex: string;
-  /** Null where the tokenizer does not work. */
+  /** Null if the tokenizer cannot be loaded. */
   stands_for: string | null;
   stands_for_hex: string | null;
   type: string;
@@ -47,11 +47,11 @@ export interface Merges {
 
 export interface Tokenized {
   ids: number[];
-  tokens: Piece[];
-  steps: Step[];
+  tokens: EncodedToken[];
+  steps: Segment[];
 }
 
-export interface Piece {
+export interface EncodedToken {
   id: number;
   text: string;
   stands_for: string;
@@ -59,7 +59,7 @@ export interface Piece {
   type: string;
 }
 
-export interface Step {
+export interface Segment {
   text: string;
   kind: "token" | "text";
   tokens: [number, number];

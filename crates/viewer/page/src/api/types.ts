@@ -1,4 +1,4 @@
-// The documents of docs/viewer-api.md, for models and their files.
+// Documents of docs/viewer-api.md about models and files.
 
 export interface Models {
   api: number;
@@ -8,7 +8,7 @@ export interface Models {
 
 export interface Model {
   id: number;
-  /** Null where no key says it. */
+  /** Null if the metadata has no name. */
   name: string | null;
   source: string;
   far: boolean;
@@ -190,7 +190,7 @@ export interface State {
   files: { name: string; bytes: number | null; modified: number | null; state: "same" | "changed" | "gone" }[];
 }
 
-export interface EditAnswer {
+export interface EditResponse {
   keys: { key: string; a: string | null; b: string | null }[];
   findings: Finding[];
   saved?: string;

@@ -1,19 +1,19 @@
-// Two models beside each other: keys that differ, tensors with their errors, where they are apart.
+// Comparison of two models: differing keys, quantization error per tensor.
 import type { Model } from "../api/types";
-import { go, link, place } from "../route";
+import { navigate, link, route } from "../route";
 import { modelName } from "../ui/model-name";
-import { Nothing } from "../ui/notice";
+import { Empty } from "../ui/states";
 import { Tabs } from "../ui/tabs";
 import { ComparedKeyList } from "./keys";
 import { ComparedTensorList } from "./tensors";
 
 export function Compare({ all }: { all: Model[] }) {
-  const { path, query } = place.value;
+  const { path, query } = route.value;
   const readable = all.filter((model) => model.readable);
   const a = readable.find((model) => String(model.id) === path[1]) ?? readable[0];
   const b = readable.find((model) => String(model.id) === path[2]) ?? readable.find((model) => model.id !== a?.id);
-  if (!a || !b) return <Nothing>Give two models to `gguf view` to compare them.</Nothing>;
-  const to = (a: number | string, b: number | string) => go(link(["compare", a, b], { tab: query.get("tab") }));
+  if (!a || !b) return <Empty>Pass two models to `gguf view` to compare them.</Empty>;
+  const to = (a: number | string, b: number | string) => navigate(link(["compare", a, b], { tab: query.get("tab") }));
   const choice = (name: string, chosen: Model, change: (id: string) => void) => (
     <label class="compare-model">
       <span class="faint">{name}</span>
@@ -36,20 +36,20 @@ export function Compare({ all }: { all: Model[] }) {
         <h1>Compare</h1>
       </div>
       <div class="compare-models">
-        {choice("original", a, (id) => to(id, b.id))}
-        <button type="button" aria-label="Exchange both" onClick={() => to(b.id, a.id)}>
+        {choice("A (reference)", a, (id) => to(id, b.id))}
+        <button type="button" aria-label="Swap" onClick={() => to(b.id, a.id)}>
           ⇄
         </button>
-        {choice("other", b, (id) => to(a.id, id))}
+        {choice("B", b, (id) => to(a.id, id))}
       </div>
       {a.id === b.id ? (
-        <Nothing>Choose two models.</Nothing>
+        <Empty>Select two different models.</Empty>
       ) : (
         <Tabs
-          label="What is compared"
+          label="Comparison"
           tabs={tabs}
           chosen={query.get("tab") ?? "tensors"}
-          onChoose={(tab) => go(link(path, { tab }), true)}
+          onChoose={(tab) => navigate(link(path, { tab }), true)}
         />
       )}
     </>

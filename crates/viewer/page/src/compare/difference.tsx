@@ -1,21 +1,21 @@
-// Two tensors of the same name and shape: how far they are apart, and where.
+// Error statistics and heat map of the difference of two tensors.
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
-import type { Errors } from "../api/tensor-types";
+import type { ErrorStatistics } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { fixed, significant } from "../format";
-import { HeatMap } from "../heat/heat-map";
-import { differenceSource } from "../heat/source";
-import { choose } from "../route";
+import { Heatmap } from "../heatmap/heatmap";
+import { differenceSource } from "../heatmap/source";
+import { setParams } from "../route";
 import { HistogramPlot } from "../tensors/histogram";
-import { LinePlot } from "../tensors/lines";
+import { ProfilePlot } from "../tensors/profile";
 import { Outliers } from "../tensors/outliers";
-import { useRange } from "../tensors/range";
-import { Read } from "../tensors/read";
-import { Shown, Waiting } from "../ui/notice";
-import { chosen } from "../ui/view";
+import { useColorRange } from "../tensors/color-range";
+import { SampleInfo } from "../tensors/sampling";
+import { Loaded, Loading } from "../ui/states";
+import { param } from "../ui/view";
 
 interface Props {
   a: number;
@@ -23,54 +23,61 @@ interface Props {
   name: string;
   columns: number;
   rows: number;
-  /** The tensor that outliers lead to. */
+  /** The tensor that outliers link to. */
   link: { model: Model; n: number };
 }
 
 export function Difference({ a, b, name, columns, rows, link }: Props) {
   const exact = useSignal(false);
-  const errors = useDocument<Errors>(address(["compare", a, b, "tensor"], { name, exact: exact.value || null }));
+  const errors = useDocument<ErrorStatistics>(
+    address(["compare", a, b, "tensor"], { name, exact: exact.value || null }),
+  );
   const source = useMemo(() => differenceSource(a, b, name, columns, rows), [a, b, name, columns, rows]);
-  const range = useRange(source);
+  const range = useColorRange(source);
   return (
     <>
-      <Shown
-        of={errors}
-        waiting={<Waiting what="Reading both" />}
-        show={(value) => (
+      <Loaded
+        resource={errors}
+        fallback={<Loading what="Reading both tensors" />}
+        render={(value) => (
           <>
-            <Read of={value} count={value.elements} loading={errors.loading} onAll={() => (exact.value = true)} />
-            <ErrorFigures of={value} />
+            <SampleInfo
+              data={value}
+              count={value.elements}
+              loading={errors.loading}
+              onAll={() => (exact.value = true)}
+            />
+            <ErrorFigures data={value} />
           </>
         )}
       />
-      <HeatMap
+      <Heatmap
         source={source}
         label={`Differences of ${name}`}
         range={range}
-        at={chosen("at") || null}
-        onMove={(at) => choose({ at })}
+        at={param("at") || null}
+        onMove={(at) => setParams({ at })}
       />
       {errors.value && !errors.value.same && (
         <>
-          <HistogramPlot of={errors.value.histogram} title="Differences" />
-          <LinePlot title="Rows" of={errors.value.rows} name="row" />
-          <LinePlot title="Columns" of={errors.value.columns} name="column" />
-          <Outliers model={link.model} n={link.n} of={errors.value.outliers} />
+          <HistogramPlot data={errors.value.histogram} title="Differences" />
+          <ProfilePlot title="Rows" data={errors.value.rows} name="row" />
+          <ProfilePlot title="Columns" data={errors.value.columns} name="column" />
+          <Outliers model={link.model} n={link.n} data={errors.value.outliers} />
         </>
       )}
     </>
   );
 }
 
-export function ErrorFigures({ of }: { of: Errors }) {
-  if (of.same) return <p class="fine">Both are the same, bit by bit.</p>;
+export function ErrorFigures({ data }: { data: ErrorStatistics }) {
+  if (data.same) return <p class="fine">Bit-identical.</p>;
   const facts: [string, string][] = [
-    ["RMSE", significant(of.rmse)],
-    ["relative", of.relative === null ? "NaN" : `${fixed(of.relative * 100, 3)}%`],
-    ["cosine", of.cosine === null ? "NaN" : fixed(of.cosine, 6)],
-    ["largest", significant(of.max)],
-    ["mean", significant(of.mean)],
+    ["RMSE", significant(data.rmse)],
+    ["relative RMSE", data.relative === null ? "NaN" : `${fixed(data.relative * 100, 3)}%`],
+    ["cosine similarity", data.cosine === null ? "NaN" : fixed(data.cosine, 6)],
+    ["max error", significant(data.max)],
+    ["mean error", significant(data.mean)],
   ];
   return (
     <dl class="figures">

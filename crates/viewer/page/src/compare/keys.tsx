@@ -1,27 +1,27 @@
-// Keys that differ.
+// Differing metadata keys.
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { ComparedKeys } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { plural, visible } from "../format";
 import { modelName } from "../ui/model-name";
-import { Shown } from "../ui/notice";
+import { Loaded } from "../ui/states";
 
 export function ComparedKeyList({ a, b }: { a: Model; b: Model }) {
   const keys = useDocument<ComparedKeys>(address(["compare", a.id, b.id, "keys"]));
   return (
-    <Shown
-      of={keys}
-      show={({ keys, same }) => (
+    <Loaded
+      resource={keys}
+      render={({ keys, same }) => (
         <>
           <p class="list-about">
             {keys.length === 0
-              ? "No key differs"
+              ? "No differences"
               : `${plural(keys.length, "key")} ${keys.length === 1 ? "differs" : "differ"}`}
-            , <span class="faint">{same} the same</span>
+            , <span class="faint">{same} identical</span>
           </p>
           {keys.length > 0 && (
-            <div class="scroll" tabIndex={0} role="group" aria-label="Keys that differ">
+            <div class="scroll" tabIndex={0} role="group" aria-label="Differing keys">
               <table class="preview">
                 <thead>
                   <tr>

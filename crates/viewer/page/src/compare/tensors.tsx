@@ -1,4 +1,4 @@
-// Tensors of both models; the error of each is computed when its row comes into sight.
+// Tensors of both models. The error of a tensor is computed when its row becomes visible.
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo } from "preact/hooks";
 import { address } from "../api/request";
@@ -6,41 +6,41 @@ import { useDocument } from "../api/resource";
 import type { ComparedTensor } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { fixed, plural, shape, significant, visible } from "../format";
-import { choose, place } from "../route";
-import { Nothing, Shown } from "../ui/notice";
+import { setParams, route } from "../route";
+import { Empty, Loaded } from "../ui/states";
 import { Search } from "../ui/search";
-import { VirtualRows } from "../ui/virtual";
+import { VirtualList } from "../ui/virtual-list";
 import { Difference } from "./difference";
-import { Figures } from "./figures";
+import { ErrorMetrics } from "./error-metrics";
 
-const CHANGES = { added: "only in the other", removed: "only in the original", reshaped: "another shape", data: "" };
+const CHANGES = { added: "only in B", removed: "only in A", reshaped: "shape differs", data: "" };
 
 export function ComparedTensorList({ a, b }: { a: Model; b: Model }) {
   const tensors = useDocument<{ tensors: ComparedTensor[] }>(address(["compare", a.id, b.id, "tensors"]));
-  return <Shown of={tensors} show={({ tensors }) => <List a={a} b={b} tensors={tensors} />} />;
+  return <Loaded resource={tensors} render={({ tensors }) => <List a={a} b={b} tensors={tensors} />} />;
 }
 
 function List({ a, b, tensors }: { a: Model; b: Model; tensors: ComparedTensor[] }) {
-  const { query } = place.value;
+  const { query } = route.value;
   const search = query.get("search") ?? "";
   const byError = useSignal(false);
-  const figures = useMemo(() => new Figures(a.id, b.id), [a.id, b.id]);
-  useEffect(() => () => figures.stop(), [figures]);
-  // Shown anew with each figure that comes.
-  const edition = figures.edition.value;
+  const metrics = useMemo(() => new ErrorMetrics(a.id, b.id), [a.id, b.id]);
+  useEffect(() => () => metrics.stop(), [metrics]);
+  // Render again with each response.
+  const edition = metrics.edition.value;
   const found = useMemo(() => {
     const list = tensors.filter((tensor) => tensor.name.toLowerCase().includes(search.toLowerCase()));
-    const error = (tensor: ComparedTensor) => figures.of(tensor.name)?.relative ?? -1;
+    const error = (tensor: ComparedTensor) => metrics.get(tensor.name)?.relative ?? -1;
     return byError.value ? list.sort((a, b) => error(b) - error(a)) : list;
   }, [tensors, search, byError.value, byError.value ? edition : 0]);
   const chosen = query.get("tensor");
   const at = chosen === null ? -1 : found.findIndex((tensor) => tensor.name === chosen);
   const tensor = tensors.find((entry) => entry.name === chosen);
-  const seen = useCallback((first: number, end: number) => figures.want(found.slice(first, end)), [figures, found]);
+  const seen = useCallback((first: number, end: number) => metrics.request(found.slice(first, end)), [metrics, found]);
   return (
     <div class={`split wide-list${tensor ? " has-detail" : ""}`}>
       <div class="split-list">
-        <Search label="Filter by name" value={search} onSearch={(search) => choose({ search })} />
+        <Search label="Filter by name" value={search} onSearch={(search) => setParams({ search })} />
         <p class="list-about faint">
           {plural(found.length, "tensor")}{" "}
           <button
@@ -48,14 +48,14 @@ function List({ a, b, tensors }: { a: Model; b: Model; tensors: ComparedTensor[]
             aria-pressed={byError.value}
             onClick={() => {
               byError.value = !byError.value;
-              // An order needs the figures of all.
-              if (byError.value) figures.want(tensors, true);
+              // Sorting needs the errors of all tensors.
+              if (byError.value) metrics.request(tensors, true);
             }}
           >
-            Largest error first
+            Sort by error
           </button>
         </p>
-        <VirtualRows
+        <VirtualList
           class="compare-rows"
           label="Tensors of both models"
           role="grid"
@@ -64,29 +64,29 @@ function List({ a, b, tensors }: { a: Model; b: Model; tensors: ComparedTensor[]
           selected={at}
           reveal={at}
           onSeen={seen}
-          onChoose={(index) => choose({ tensor: found[index]?.name, at: null }, false)}
-          render={(index) => <Row tensor={found[index]} figures={figures} />}
+          onChoose={(index) => setParams({ tensor: found[index]?.name, at: null }, false)}
+          render={(index) => <Row tensor={found[index]} metrics={metrics} />}
         />
       </div>
       <div class="split-detail">
         {tensor ? (
           <>
-            <button type="button" class="back" onClick={() => choose({ tensor: null })}>
+            <button type="button" class="back" onClick={() => setParams({ tensor: null })}>
               All tensors
             </button>
             <Detail key={tensor.name} a={a} b={b} tensor={tensor} />
           </>
         ) : (
-          <p class="nothing">Choose a tensor to see where both differ.</p>
+          <p class="nothing">Select a tensor to see the differences.</p>
         )}
       </div>
     </div>
   );
 }
 
-function Row({ tensor, figures }: { tensor: ComparedTensor | undefined; figures: Figures }) {
+function Row({ tensor, metrics }: { tensor: ComparedTensor | undefined; metrics: ErrorMetrics }) {
   if (!tensor) return null;
-  const error = figures.of(tensor.name);
+  const error = metrics.get(tensor.name);
   const types = [tensor.a?.type, tensor.b?.type].filter(Boolean);
   return (
     <>
@@ -98,7 +98,7 @@ function Row({ tensor, figures }: { tensor: ComparedTensor | undefined; figures:
         {CHANGES[tensor.change] ||
           (error
             ? error.same
-              ? "the same"
+              ? "identical"
               : error.relative === null
                 ? "NaN"
                 : `${fixed(100 * error.relative, 3)}%`
@@ -133,7 +133,7 @@ function Detail({ a, b, tensor }: { a: Model; b: Model; tensor: ComparedTensor }
           link={{ model: b, n: tensor.b.n }}
         />
       ) : (
-        <Nothing>There is nothing to compare: {CHANGES[tensor.change]}.</Nothing>
+        <Empty>Cannot compare: {CHANGES[tensor.change]}.</Empty>
       )}
     </article>
   );

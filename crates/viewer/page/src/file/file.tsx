@@ -1,16 +1,16 @@
-// The whole file from header to last tensor, and the bytes at the place that was chosen.
+// File map, and a hex view of the selected offset.
 import { useMemo } from "preact/hooks";
 import { useDocument } from "../api/resource";
 import type { Tensor } from "../api/tensor-types";
 import type { FileMap, MapFile, Model } from "../api/types";
 import { bytes, hex, plural, whole } from "../format";
-import { choose } from "../route";
+import { setParams } from "../route";
 import { fileName } from "../ui/model-name";
-import { Shown } from "../ui/notice";
-import { chosenNumber, type ViewProps } from "../ui/view";
+import { Loaded } from "../ui/states";
+import { numberParam, type ViewProps } from "../ui/view";
 import { HexView } from "./hex-view";
 import { Legend } from "./legend";
-import { SpanList } from "./span-list";
+import { RegionList } from "./region-list";
 import { Strip } from "./strip";
 
 export function FileView({ model }: ViewProps) {
@@ -21,20 +21,20 @@ export function FileView({ model }: ViewProps) {
       <div class="view-head">
         <h1>File</h1>
       </div>
-      <Shown
-        of={map}
-        show={({ files }) => <Mapped files={files} model={model} tensors={tensors.value?.tensors ?? []} />}
-        waiting={<div class="split-room" role="status" aria-label="Loading" />}
+      <Loaded
+        resource={map}
+        render={({ files }) => <Mapped files={files} model={model} tensors={tensors.value?.tensors ?? []} />}
+        fallback={<div class="split-room" role="status" aria-label="Loading" />}
       />
     </>
   );
 }
 
 function Mapped({ files, model, tensors }: { files: MapFile[]; model: Model; tensors: Tensor[] }) {
-  const number = Math.min(files.length - 1, chosenNumber("file") ?? 0);
+  const number = Math.min(files.length - 1, numberParam("file") ?? 0);
   const file = files[number];
-  const offset = Math.max(0, Math.min((file?.bytes ?? 1) - 1, chosenNumber("offset") ?? 0));
-  const go = (offset: number) => choose({ file: number || null, offset: Math.max(0, Math.floor(offset)) });
+  const offset = Math.max(0, Math.min((file?.bytes ?? 1) - 1, numberParam("offset") ?? 0));
+  const go = (offset: number) => setParams({ file: number || null, offset: Math.max(0, Math.floor(offset)) });
   const gaps = useMemo(
     () =>
       file
@@ -44,13 +44,13 @@ function Mapped({ files, model, tensors }: { files: MapFile[]; model: Model; ten
         : 0,
     [file],
   );
-  if (!file) return <p class="nothing">There is no file.</p>;
+  if (!file) return <p class="nothing">No such file.</p>;
   return (
     <>
       {files.length > 1 && (
         <label class="file-choice">
           File{" "}
-          <select value={number} onChange={(event) => choose({ file: event.currentTarget.value, offset: 0 })}>
+          <select value={number} onChange={(event) => setParams({ file: event.currentTarget.value, offset: 0 })}>
             {files.map((entry, i) => (
               <option key={i} value={i}>
                 {fileName(entry.name)} ({bytes(entry.bytes)})
@@ -62,13 +62,13 @@ function Mapped({ files, model, tensors }: { files: MapFile[]; model: Model; ten
       <p class="detail-about">
         <span title={file.name}>{fileName(file.name)}</span>
         <span>
-          {bytes(file.bytes)} ({whole(file.bytes)} B)
+          {bytes(file.bytes)} ({whole(file.bytes)} bytes)
         </span>
         {file.version !== null && <span>GGUF version {file.version}</span>}
         {file.order && <span>{file.order}-endian</span>}
-        {file.alignment !== null && <span>aligned to {file.alignment}</span>}
-        {file.data_start !== null && <span>data from {hex(file.data_start)}</span>}
-        {gaps > 0 && <span class="oddity">{bytes(gaps)} that nothing claims</span>}
+        {file.alignment !== null && <span>alignment {file.alignment}</span>}
+        {file.data_start !== null && <span>data at {hex(file.data_start)}</span>}
+        {gaps > 0 && <span class="oddity">{bytes(gaps)} unused</span>}
       </p>
       {file.bytes === 0 ? (
         <p class="nothing">The file is empty.</p>
@@ -78,9 +78,9 @@ function Mapped({ files, model, tensors }: { files: MapFile[]; model: Model; ten
           <Legend file={file} tensors={tensors} />
           <div class="file-split">
             <HexView model={model} number={number} file={file} offset={offset} onGo={go} tensors={tensors} />
-            <section aria-labelledby="parts" class="file-parts">
-              <h2 id="parts">{plural(file.spans.length, "part")}</h2>
-              <SpanList file={file} tensors={tensors} offset={offset} onGo={go} />
+            <section aria-labelledby="regions" class="file-regions">
+              <h2 id="regions">{plural(file.spans.length, "region")}</h2>
+              <RegionList file={file} tensors={tensors} offset={offset} onGo={go} />
             </section>
           </div>
         </>

@@ -1,15 +1,15 @@
-// Bytes of the file around a place, each with its name.
+// Hex view of the file with named spans.
 import { useSignal } from "@preact/signals";
 import type { Tensor } from "../api/tensor-types";
 import type { MapFile, Model, Span } from "../api/types";
-import { hex } from "../format";
+import { hex, plural } from "../format";
 import { link } from "../route";
 import { HexLines, spanPlace, spanText } from "../ui/hex";
 import { useNarrow } from "../ui/narrow";
-import { Shown } from "../ui/notice";
-import { usePiece } from "../ui/raw-bytes";
+import { Loaded } from "../ui/states";
+import { useByteRange } from "../ui/raw-bytes";
 
-/** Lines that are shown. */
+/** Number of lines. */
 const LINES = 32;
 
 interface Props {
@@ -26,7 +26,7 @@ export function HexView({ model, number, file, offset, onGo, tensors }: Props) {
   const size = across * LINES;
   const start = Math.floor(offset / across) * across;
   const length = Math.min(size, file.bytes - start);
-  const piece = usePiece(model.id, number, start, length);
+  const range = useByteRange(model.id, number, start, length);
   const marked = useSignal<{ start: number; span: number } | null>(null);
   const field = useSignal("");
   const here = marked.value?.start === start ? marked.value.span : null;
@@ -42,10 +42,10 @@ export function HexView({ model, number, file, offset, onGo, tensors }: Props) {
         <h2 id="bytes">Bytes</h2>
         <div class="buttons">
           <button type="button" disabled={start === 0} onClick={() => onGo(Math.max(0, start - size))}>
-            Before
+            Previous
           </button>
           <button type="button" disabled={start + length >= file.bytes} onClick={() => onGo(start + size)}>
-            After
+            Next
           </button>
           <form onSubmit={jump}>
             <input
@@ -59,10 +59,10 @@ export function HexView({ model, number, file, offset, onGo, tensors }: Props) {
           </form>
         </div>
       </div>
-      <Shown
-        of={piece}
-        waiting={<div class="hex-room" />}
-        show={({ bytes, spans }) => {
+      <Loaded
+        resource={range}
+        fallback={<div class="hex-room" />}
+        render={({ bytes, spans }) => {
           const at = here ?? spans.findIndex((span) => span.start <= offset && offset < span.end);
           return (
             <>
@@ -74,7 +74,7 @@ export function HexView({ model, number, file, offset, onGo, tensors }: Props) {
                 marked={at}
                 onMark={(span) => (marked.value = span === null ? null : { start, span })}
               />
-              <Named span={spans[at]} model={model} tensors={tensors} />
+              <SpanInfo span={spans[at]} model={model} tensors={tensors} />
               <Spans spans={spans} marked={at} onMark={(span) => (marked.value = { start, span })} />
             </>
           );
@@ -84,8 +84,8 @@ export function HexView({ model, number, file, offset, onGo, tensors }: Props) {
   );
 }
 
-/** The span that was pointed at, with the way to what it belongs to. */
-function Named({ span, model, tensors }: { span: Span | undefined; model: Model; tensors: Tensor[] }) {
+/** The span under the pointer, with links to its key or tensor. */
+function SpanInfo({ span, model, tensors }: { span: Span | undefined; model: Model; tensors: Tensor[] }) {
   if (!span) return <p class="span-name">&nbsp;</p>;
   return (
     <p class="span-name" role="status">
@@ -108,11 +108,11 @@ function Named({ span, model, tensors }: { span: Span | undefined; model: Model;
   );
 }
 
-/** All spans of the bytes that are shown, by name. */
+/** List of all spans in the hex view. */
 function Spans({ spans, marked, onMark }: { spans: Span[]; marked: number; onMark: (span: number) => void }) {
   return (
     <details class="span-all">
-      <summary>{spans.length} spans by name</summary>
+      <summary>{plural(spans.length, "span")}</summary>
       <ol tabIndex={0} aria-label="Spans">
         {spans.map((span, i) => (
           <li key={span.start} class={i === marked ? "marked" : ""} onPointerEnter={() => onMark(i)}>

@@ -1,16 +1,16 @@
-// What the colours of the strip mean.
+// Legend of the file map.
 import { useMemo } from "preact/hooks";
 import type { Tensor } from "../api/tensor-types";
 import type { MapFile } from "../api/types";
 import { bytes } from "../format";
-import { partColour, partName } from "./parts";
+import { regionColour, regionName } from "./regions";
 
 export function Legend({ file, tensors }: { file: MapFile; tensors: Tensor[] }) {
   const entries = useMemo(() => {
     const found = new Map<string, { colour: string; bytes: number }>();
     for (const span of file.spans) {
-      const name = span.kind === "tensor" ? (tensors[span.n ?? -1]?.type ?? "tensors") : partName(span, tensors);
-      const entry = found.get(name) ?? { colour: partColour(span, tensors), bytes: 0 };
+      const name = span.kind === "tensor" ? (tensors[span.n ?? -1]?.type ?? "tensors") : regionName(span, tensors);
+      const entry = found.get(name) ?? { colour: regionColour(span, tensors), bytes: 0 };
       entry.bytes += span.end - span.start;
       found.set(name, entry);
     }

@@ -1,15 +1,16 @@
-// The file as a strip from its first byte to its last; drag to move, turn the wheel to enlarge.
+// File map as a horizontal strip: drag to pan, scroll to zoom.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Tensor } from "../api/tensor-types";
 import type { MapFile } from "../api/types";
 import { bytes, hex, whole } from "../format";
 import { scheme } from "../ui/plot";
-import { partAt, partColour, partName } from "./parts";
+import { regionAt, regionColour, regionName } from "./regions";
 
-/** Bytes that are seen at least. */
-const LEAST = 64;
-const HIGH = 56;
+/** Minimum number of visible bytes. */
+const MIN_BYTES = 64;
+/** Height in pixels. */
+const HEIGHT = 56;
 
 interface Props {
   file: MapFile;
@@ -21,11 +22,11 @@ interface Props {
 export function Strip({ file, tensors, offset, onGo }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useSignal(0);
-  const sight = useSignal({ from: 0, to: file.bytes });
+  const range = useSignal({ from: 0, to: file.bytes });
   const hover = useSignal<number | null>(null);
   const drag = useRef<{ x: number; moved: number } | null>(null);
   const edition = scheme.value;
-  const { from, to } = sight.value;
+  const { from, to } = range.value;
   const pixel = (to - from) / Math.max(1, width.value);
 
   useLayoutEffect(() => {
@@ -39,7 +40,7 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
     observer.observe(element);
     const wheel = (event: WheelEvent) => {
       event.preventDefault();
-      const { from, to } = sight.value;
+      const { from, to } = range.value;
       const at = from + ((to - from) * event.offsetX) / Math.max(1, element.clientWidth);
       zoom(Math.exp(event.deltaY * 0.002), at);
     };
@@ -51,26 +52,26 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
   }, [file]);
   useEffect(() => {
     const element = canvas.current;
-    if (element && width.value > 0) paint(element, file, tensors, sight.value, offset);
-  }, [file, tensors, sight.value, width.value, offset, edition]);
-  // What was chosen elsewhere comes into sight.
+    if (element && width.value > 0) paint(element, file, tensors, range.value, offset);
+  }, [file, tensors, range.value, width.value, offset, edition]);
+  // Scroll to an offset that was selected elsewhere.
   useEffect(() => {
-    const { from, to } = sight.value;
+    const { from, to } = range.value;
     if (offset < from || offset >= to) set(offset - (to - from) / 2, to - from);
   }, [offset]);
 
   function set(from: number, length: number): void {
-    const size = Math.min(file.bytes, Math.max(LEAST, length));
+    const size = Math.min(file.bytes, Math.max(MIN_BYTES, length));
     const start = Math.max(0, Math.min(file.bytes - size, from));
-    sight.value = { from: start, to: start + size };
+    range.value = { from: start, to: start + size };
   }
   function zoom(factor: number, at: number): void {
-    const { from, to } = sight.value;
-    const length = Math.min(file.bytes, Math.max(LEAST, (to - from) * factor));
+    const { from, to } = range.value;
+    const length = Math.min(file.bytes, Math.max(MIN_BYTES, (to - from) * factor));
     set(at - ((at - from) / (to - from)) * length, length);
   }
   function key(event: KeyboardEvent): void {
-    const part = partAt(file.spans, offset);
+    const part = regionAt(file.spans, offset);
     const steps: Record<string, () => void> = {
       ArrowRight: () => onGo(file.spans[part + 1]?.start ?? offset),
       ArrowLeft: () =>
@@ -88,21 +89,21 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
     step();
   }
   const at = hover.value ?? offset;
-  const part = file.spans[partAt(file.spans, at)];
-  const chosen = file.spans[partAt(file.spans, offset)];
+  const part = file.spans[regionAt(file.spans, at)];
+  const chosen = file.spans[regionAt(file.spans, offset)];
   return (
     <figure class="strip">
       <canvas
         ref={canvas}
         class="strip-canvas"
-        height={HIGH}
+        height={HEIGHT}
         tabIndex={0}
         role="slider"
-        aria-label="Place in the file. Arrow keys go from part to part, plus and minus change the size."
+        aria-label="Position in the file. Arrow keys move between regions, plus and minus zoom."
         aria-valuemin={0}
         aria-valuemax={file.bytes}
         aria-valuenow={offset}
-        aria-valuetext={chosen ? `${partName(chosen, tensors)}, byte ${hex(offset)}` : undefined}
+        aria-valuetext={chosen ? `${regionName(chosen, tensors)}, byte ${hex(offset)}` : undefined}
         onKeyDown={key}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
@@ -118,8 +119,8 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
         onPointerUp={(event) => {
           if (drag.current && drag.current.moved < 4) {
             const place = Math.floor(from + event.offsetX * pixel);
-            const picked = file.spans[partAt(file.spans, place)];
-            // Where a pixel is many bytes, its part is meant.
+            const picked = file.spans[regionAt(file.spans, place)];
+            // If a pixel covers many bytes, select the whole region.
             onGo(picked && pixel > 64 ? picked.start : place);
           }
           drag.current = null;
@@ -133,21 +134,21 @@ export function Strip({ file, tensors, offset, onGo }: Props) {
       </p>
       <figcaption class="strip-reading">
         <span>
-          {part ? `${partName(part, tensors)}: ${hex(part.start)}, ${whole(part.end - part.start)} B` : "\u00a0"}
+          {part ? `${regionName(part, tensors)}: ${hex(part.start)}, ${whole(part.end - part.start)} B` : "\u00a0"}
         </span>
         <span class="buttons">
           <button
             type="button"
-            aria-label="Larger"
+            aria-label="Zoom in"
             onClick={() => zoom(0.5, offset >= from && offset < to ? offset : (from + to) / 2)}
           >
             +
           </button>
-          <button type="button" aria-label="Smaller" onClick={() => zoom(2, (from + to) / 2)}>
+          <button type="button" aria-label="Zoom out" onClick={() => zoom(2, (from + to) / 2)}>
             −
           </button>
           <button type="button" onClick={() => set(0, file.bytes)}>
-            All
+            Fit
           </button>
         </span>
       </figcaption>
@@ -165,7 +166,7 @@ function paint(
   const density = devicePixelRatio || 1;
   const width = element.clientWidth;
   element.width = Math.round(width * density);
-  element.height = HIGH * density;
+  element.height = HEIGHT * density;
   const canvas = element.getContext("2d");
   if (!canvas) return;
   canvas.scale(density, density);
@@ -177,36 +178,36 @@ function paint(
     return found;
   };
   const scale = width / (to - from);
-  // Parts much narrower than a pixel are drawn once for each.
+  // Skip regions much narrower than a pixel.
   let drawn = -1;
-  for (let i = partAt(file.spans, from); i < file.spans.length; i += 1) {
+  for (let i = regionAt(file.spans, from); i < file.spans.length; i += 1) {
     const span = file.spans[i];
     if (!span || span.start >= to) break;
     const left = Math.max(0, (span.start - from) * scale);
     const right = Math.min(width, (span.end - from) * scale);
     if (right - drawn < 0.25) continue;
-    canvas.fillStyle = colour(partColour(span, tensors));
+    canvas.fillStyle = colour(regionColour(span, tensors));
     const gap = right - left > 4 ? 1 : 0;
     const low = span.kind === "padding";
-    canvas.fillRect(left, low ? 18 : 6, Math.max(0.5, right - left - gap), low ? HIGH - 36 : HIGH - 12);
+    canvas.fillRect(left, low ? 18 : 6, Math.max(0.5, right - left - gap), low ? HEIGHT - 36 : HEIGHT - 12);
     drawn = right;
     const room = right - left;
     if (room > 70)
-      label(canvas, partName(span, tensors), left + 6, room - 12, span.kind === "tensor" || span.kind === "keys");
+      label(canvas, regionName(span, tensors), left + 6, room - 12, span.kind === "tensor" || span.kind === "keys");
   }
   canvas.fillStyle = style.getPropertyValue("--ink");
   const mark = (offset - from) * scale;
-  canvas.fillRect(Math.round(mark) - 1, 0, 2, HIGH);
+  canvas.fillRect(Math.round(mark) - 1, 0, 2, HEIGHT);
 }
 
 function label(canvas: CanvasRenderingContext2D, text: string, x: number, room: number, light: boolean): void {
   canvas.save();
   canvas.beginPath();
-  canvas.rect(x, 0, room, HIGH);
+  canvas.rect(x, 0, room, HEIGHT);
   canvas.clip();
   canvas.font = "12px system-ui, sans-serif";
   canvas.textBaseline = "middle";
   canvas.fillStyle = light ? "rgb(255 255 255)" : getComputedStyle(document.documentElement).getPropertyValue("--ink");
-  canvas.fillText(text, x, HIGH / 2);
+  canvas.fillText(text, x, HEIGHT / 2);
   canvas.restore();
 }

@@ -1,4 +1,4 @@
-// A piece of the graph as a drawing that can be moved and enlarged.
+// Drawing of a graph segment with pan and zoom.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { GraphDocument, Operation } from "../api/tensor-types";
@@ -9,7 +9,7 @@ import type { Segment } from "./segments";
 interface Props {
   graph: GraphDocument;
   segment: Segment;
-  total: { bytes: number; arithmetic: number };
+  total: { bytes: number; compute: number };
   chosen: number | null;
   onChoose: (op: number) => void;
 }
@@ -21,27 +21,27 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
     () => new Map(segment.operations.map((operation) => [operation.number, operation])),
     [segment],
   );
-  const sight = useSignal({ x: 0, y: 0, width: drawn.width, height: Math.min(drawn.height, drawn.width) });
+  const viewport = useSignal({ x: 0, y: 0, width: drawn.width, height: Math.min(drawn.height, drawn.width) });
   const drag = useRef<{ x: number; y: number } | null>(null);
 
   function zoom(factor: number, x: number, y: number): void {
-    const now = sight.value;
+    const now = viewport.value;
     const width = Math.min(drawn.width * 2, Math.max(160, now.width * factor));
     const by = width / now.width;
-    sight.value = { x: x - (x - now.x) * by, y: y - (y - now.y) * by, width, height: now.height * by };
+    viewport.value = { x: x - (x - now.x) * by, y: y - (y - now.y) * by, width, height: now.height * by };
   }
-  function all(): void {
+  function fit(): void {
     const box = svg.current?.getBoundingClientRect();
     if (!box || box.width === 0) return;
-    // From the top, in its natural size where it is narrower than the room.
+    // Show the top at natural size if it fits the width.
     const width = Math.max(drawn.width, box.width * 0.8);
-    sight.value = { x: (drawn.width - width) / 2, y: 0, width, height: (width * box.height) / box.width };
+    viewport.value = { x: (drawn.width - width) / 2, y: 0, width, height: (width * box.height) / box.width };
   }
   useEffect(() => {
-    all();
+    fit();
     const element = svg.current;
     if (!element) return;
-    const observer = new ResizeObserver(all);
+    const observer = new ResizeObserver(fit);
     observer.observe(element);
     const wheel = (event: WheelEvent) => {
       event.preventDefault();
@@ -56,7 +56,7 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
   }, [drawn]);
   function place(x: number, y: number): { x: number; y: number } {
     const box = svg.current?.getBoundingClientRect();
-    const now = sight.value;
+    const now = viewport.value;
     if (!box) return { x: 0, y: 0 };
     return {
       x: now.x + ((x - box.left) / box.width) * now.width,
@@ -64,11 +64,11 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
     };
   }
   function move(x: number, y: number): void {
-    const now = sight.value;
-    sight.value = { ...now, x: now.x + x, y: now.y + y };
+    const now = viewport.value;
+    viewport.value = { ...now, x: now.x + x, y: now.y + y };
   }
   function key(event: KeyboardEvent): void {
-    const { x, y, width, height } = sight.value;
+    const { x, y, width, height } = viewport.value;
     const middle = [x + width / 2, y + height / 2] as const;
     const steps: Record<string, () => void> = {
       ArrowLeft: () => move(-width / 10, 0),
@@ -78,25 +78,25 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
       "+": () => zoom(0.8, ...middle),
       "=": () => zoom(0.8, ...middle),
       "-": () => zoom(1.25, ...middle),
-      0: all,
+      0: fit,
     };
     const step = steps[event.key];
     if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     step();
   }
-  const { x, y, width, height } = sight.value;
+  const { x, y, width, height } = viewport.value;
   return (
     <figure class="drawing">
       <div class="drawing-tools buttons" role="group" aria-label="Drawing">
-        <button type="button" aria-label="Larger" onClick={() => zoom(0.8, x + width / 2, y + height / 2)}>
+        <button type="button" aria-label="Zoom in" onClick={() => zoom(0.8, x + width / 2, y + height / 2)}>
           +
         </button>
-        <button type="button" aria-label="Smaller" onClick={() => zoom(1.25, x + width / 2, y + height / 2)}>
+        <button type="button" aria-label="Zoom out" onClick={() => zoom(1.25, x + width / 2, y + height / 2)}>
           −
         </button>
-        <button type="button" onClick={all}>
-          All
+        <button type="button" onClick={fit}>
+          Fit
         </button>
       </div>
       <svg
@@ -105,7 +105,7 @@ export function Drawing({ graph, segment, total, chosen, onChoose }: Props) {
         viewBox={`${x} ${y} ${width} ${height}`}
         preserveAspectRatio="xMidYMin meet"
         role="group"
-        aria-label={`Drawing of ${segment.name}: ${segment.operations.length} operations. The table below says the same.`}
+        aria-label={`Graph of ${segment.name}: ${segment.operations.length} operations. The table below lists them.`}
         tabIndex={0}
         onKeyDown={key}
         onPointerDown={(event) => {
@@ -171,36 +171,36 @@ function Operation({
   const weight = operation.weights[0]?.replace(/^.*blk\.\d+\./, "").replace(/\.weight$/, "");
   const room = width - 24;
   const bar = (part: number, of: number) => (of > 0 && part > 0 ? Math.max(1.5, (room * part) / of) : 0);
-  // Single operations are a small share of all: bars are of a tenth, and full above it.
+  // One operation is a small share of the total, so a full bar is a tenth.
   const bytes = Math.min(room, 10 * bar(operation.bytes_read, total.bytes));
-  const arithmetic = Math.min(room, 10 * bar(operation.multiply_adds, total.arithmetic));
+  const compute = Math.min(room, 10 * bar(operation.multiply_adds, total.compute));
   return (
     <>
-      <title>{`${operation.number} ${operation.op}, ${operation.shape}: ${share(operation.bytes_read, total.bytes)} of bytes, ${share(operation.multiply_adds, total.arithmetic)} of arithmetic`}</title>
+      <title>{`${operation.number} ${operation.op}, ${operation.shape}: ${share(operation.bytes_read, total.bytes)} of bytes, ${share(operation.multiply_adds, total.compute)} of compute`}</title>
       <rect class="operation-box" width={width} height={height} rx={9} />
       <text x={12} y={20} class="operation-name">
-        {operation.op.replaceAll("_", " ")}
+        {operation.op}
       </text>
       <text x={width - 12} y={20} class="operation-shape">
         {operation.shape.replace("tokens x ", "× ")}
       </text>
       <text x={12} y={38} class="operation-weight">
-        {weight ? cut(visible(weight)) : ""}
+        {weight ? ellipsis(visible(weight)) : ""}
       </text>
       <rect class="cost-bytes" x={12} y={height - 16} width={bytes} height={4} rx={2} />
-      <rect class="cost-arithmetic" x={12} y={height - 10} width={arithmetic} height={4} rx={2} />
+      <rect class="cost-compute" x={12} y={height - 10} width={compute} height={4} rx={2} />
     </>
   );
 }
 
-function cut(text: string): string {
+function ellipsis(text: string): string {
   return text.length > 26 ? `${text.slice(0, 25)}…` : text;
 }
 
-/** Where a value from outside of a piece is made. */
+/** Names the operation that produces a value from outside the segment. */
 function source(graph: GraphDocument, segment: Segment, value: number): string {
-  const made = graph.operations.find(
+  const operation = graph.operations.find(
     (operation) => operation.program === segment.program && operation.number === value,
   );
-  return made ? `${made.op} ${value}` : `value ${value}`;
+  return operation ? `${operation.op} ${value}` : `value ${value}`;
 }

@@ -1,14 +1,14 @@
-// What the model computes: its pieces with their costs, and each piece as a drawing.
+// Computation graph: segments with their costs, and a drawing of the selected segment.
 import { useMemo } from "preact/hooks";
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { GraphDocument, Tensor } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { bytes, count, plural, share } from "../format";
-import { choose } from "../route";
-import { Shown } from "../ui/notice";
-import { chosenNumber, type ViewProps } from "../ui/view";
-import { VirtualRows } from "../ui/virtual";
+import { setParams } from "../route";
+import { Loaded } from "../ui/states";
+import { numberParam, type ViewProps } from "../ui/view";
+import { VirtualList } from "../ui/virtual-list";
 import { Drawing } from "./drawing";
 import { OperationDetail, OperationTable } from "./operation";
 import { type Segment, segments } from "./segments";
@@ -16,7 +16,7 @@ import { type Segment, segments } from "./segments";
 const BATCHES = [1, 8, 64, 512];
 
 export function GraphView({ model }: ViewProps) {
-  const tokens = chosenNumber("tokens") ?? 1;
+  const tokens = numberParam("tokens") ?? 1;
   const graph = useDocument<GraphDocument>(address(["models", model.id, "graph"], { tokens }));
   const tensors = useDocument<{ tensors: Tensor[] }>(`models/${model.id}/tensors`);
   return (
@@ -24,16 +24,18 @@ export function GraphView({ model }: ViewProps) {
       <div class="view-head">
         <h1>Graph</h1>
       </div>
-      <Shown
-        of={graph}
-        show={(value) => <Pieces graph={value} model={model} tokens={tokens} tensors={tensors.value?.tensors ?? []} />}
-        waiting={<div class="split-room" role="status" aria-label="Loading" />}
+      <Loaded
+        resource={graph}
+        render={(value) => (
+          <Segments graph={value} model={model} tokens={tokens} tensors={tensors.value?.tensors ?? []} />
+        )}
+        fallback={<div class="split-room" role="status" aria-label="Loading" />}
       />
     </>
   );
 }
 
-function Pieces({
+function Segments({
   graph,
   model,
   tokens,
@@ -44,13 +46,13 @@ function Pieces({
   tokens: number;
   tensors: Tensor[];
 }) {
-  const pieces = useMemo(() => segments(graph), [graph]);
+  const list = useMemo(() => segments(graph), [graph]);
   const numbers = useMemo(() => new Map(tensors.map((tensor) => [tensor.name, tensor.n])), [tensors]);
-  const number = Math.min(pieces.length - 1, chosenNumber("piece") ?? Math.min(1, pieces.length - 1));
-  const piece = pieces[number];
-  const op = chosenNumber("op");
-  const operation = piece?.operations.find((entry) => entry.number === op) ?? null;
-  const total = { bytes: graph.bytes_read, arithmetic: graph.multiply_adds };
+  const number = Math.min(list.length - 1, numberParam("piece") ?? Math.min(1, list.length - 1));
+  const segment = list[number];
+  const op = numberParam("op");
+  const operation = segment?.operations.find((entry) => entry.number === op) ?? null;
+  const total = { bytes: graph.bytes_read, compute: graph.multiply_adds };
   return (
     <>
       <p class="detail-about">
@@ -60,13 +62,13 @@ function Pieces({
         <span>{count(graph.multiply_adds)} multiply-adds</span>
       </p>
       <fieldset class="segments">
-        <legend>For a batch of</legend>
+        <legend>Batch size</legend>
         {BATCHES.map((n) => (
           <button
             key={n}
             type="button"
             aria-pressed={tokens === n}
-            onClick={() => choose({ tokens: n === 1 ? null : n })}
+            onClick={() => setParams({ tokens: n === 1 ? null : n })}
           >
             {plural(n, "token")}
           </button>
@@ -74,39 +76,39 @@ function Pieces({
       </fieldset>
       <div class="graph-split">
         <div class="graph-pieces">
-          <VirtualRows
+          <VirtualList
             class="piece-rows"
-            label="Pieces of the graph"
-            count={pieces.length}
+            label="Segments of the graph"
+            count={list.length}
             height={44}
             selected={number}
             reveal={number}
-            onChoose={(index) => choose({ piece: index, op: null }, false)}
-            render={(index) => <Piece piece={pieces[index]} total={total} most={pieces} />}
+            onChoose={(index) => setParams({ piece: index, op: null }, false)}
+            render={(index) => <SegmentRow segment={list[index]} total={total} all={list} />}
           />
           <p class="graph-legend faint">
             <span>
               <span class="dot cost-bytes" aria-hidden="true" /> share of bytes read
             </span>
             <span>
-              <span class="dot cost-arithmetic" aria-hidden="true" /> share of arithmetic
+              <span class="dot cost-compute" aria-hidden="true" /> share of compute
             </span>
           </p>
         </div>
-        {piece && (
+        {segment && (
           <div class="graph-main">
             <Drawing
-              key={`${piece.program} ${piece.first}`}
+              key={`${segment.program} ${segment.first}`}
               graph={graph}
-              segment={piece}
+              segment={segment}
               total={total}
               chosen={op}
-              onChoose={(op) => choose({ op })}
+              onChoose={(op) => setParams({ op })}
             />
             {operation && (
               <OperationDetail graph={graph} operation={operation} total={total} model={model} numbers={numbers} />
             )}
-            <OperationTable segment={piece} total={total} chosen={op} onChoose={(op) => choose({ op })} />
+            <OperationTable segment={segment} total={total} chosen={op} onChoose={(op) => setParams({ op })} />
           </div>
         )}
       </div>
@@ -114,31 +116,31 @@ function Pieces({
   );
 }
 
-function Piece({
-  piece,
+function SegmentRow({
+  segment,
   total,
-  most,
+  all,
 }: {
-  piece: Segment | undefined;
-  total: { bytes: number; arithmetic: number };
-  most: Segment[];
+  segment: Segment | undefined;
+  total: { bytes: number; compute: number };
+  all: Segment[];
 }) {
-  if (!piece) return null;
+  if (!segment) return null;
   const widest = Math.max(
-    ...most.map((entry) => Math.max(entry.bytes / (total.bytes || 1), entry.arithmetic / (total.arithmetic || 1))),
+    ...all.map((entry) => Math.max(entry.bytes / (total.bytes || 1), entry.compute / (total.compute || 1))),
   );
   const width = (part: number, of: number) =>
     `${of > 0 && widest > 0 ? Math.max(part > 0 ? 0.5 : 0, (100 * part) / of / widest) : 0}%`;
   return (
     <>
-      <span class="piece-name">{piece.name}</span>
+      <span class="piece-name">{segment.name}</span>
       <span class="cost">
-        <span class="cost-bar cost-bytes" style={{ width: width(piece.bytes, total.bytes) }} />
-        <span class="cost-bar cost-arithmetic" style={{ width: width(piece.arithmetic, total.arithmetic) }} />
+        <span class="cost-bar cost-bytes" style={{ width: width(segment.bytes, total.bytes) }} />
+        <span class="cost-bar cost-compute" style={{ width: width(segment.compute, total.compute) }} />
       </span>
       <span class="piece-share number">
-        <span>{share(piece.bytes, total.bytes)}</span>
-        <span>{share(piece.arithmetic, total.arithmetic)}</span>
+        <span>{share(segment.bytes, total.bytes)}</span>
+        <span>{share(segment.compute, total.compute)}</span>
       </span>
     </>
   );

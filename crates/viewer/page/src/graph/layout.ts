@@ -1,11 +1,11 @@
-// Places of operations: layers from above to below, by dagre.
+// Layered layout of operations, computed by dagre.
 import { Graph, layout as arrange } from "@dagrejs/dagre";
 import type { GraphDocument } from "../api/tensor-types";
 import { inputs, type Segment } from "./segments";
 
 export interface Box {
   id: string;
-  /** Number of the operation, or null for a value that comes from elsewhere. */
+  /** Number of the operation; null for an input from another segment. */
   number: number | null;
   x: number;
   y: number;
@@ -25,20 +25,20 @@ export interface Layout {
   height: number;
 }
 
-const BOX = { width: 190, height: 64 };
-const OUTSIDE = { width: 120, height: 26 };
+const OPERATION_SIZE = { width: 190, height: 64 };
+const INPUT_SIZE = { width: 120, height: 26 };
 
 export function layout(graph: GraphDocument, segment: Segment): Layout {
   const ops = (segment.program === "encoder" ? graph.graph.encoder?.ops : graph.graph.main.ops) ?? [];
   const drawing = new Graph({ multigraph: true });
   drawing.setGraph({ rankdir: "TB", nodesep: 26, ranksep: 34, marginx: 12, marginy: 12 });
   drawing.setDefaultEdgeLabel(() => ({}));
-  for (const { number } of segment.operations) drawing.setNode(`o${number}`, { ...BOX });
+  for (const { number } of segment.operations) drawing.setNode(`o${number}`, { ...OPERATION_SIZE });
   for (const { number } of segment.operations) {
     for (const { name, value } of inputs(ops[number] ?? {})) {
       const inside = value >= segment.first && value < segment.end;
       const from = inside ? `o${value}` : `v${value}`;
-      if (!inside) drawing.setNode(from, { ...OUTSIDE });
+      if (!inside) drawing.setNode(from, { ...INPUT_SIZE });
       drawing.setEdge(from, `o${number}`, {}, name);
     }
   }
@@ -55,7 +55,7 @@ export function layout(graph: GraphDocument, segment: Segment): Layout {
   return { boxes, edges, width, height };
 }
 
-/** A line through points, rounded at its corners. */
+/** Returns the SVG path through points, with rounded corners. */
 export function path(points: { x: number; y: number }[]): string {
   const [first, ...rest] = points;
   if (!first) return "";

@@ -1,4 +1,4 @@
-// Operations in words: one with all that is known of it, all of a piece as a table.
+// Details of an operation, and the table of all operations of a segment.
 import type { GraphDocument, Operation } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { bytes, count, share, visible } from "../format";
@@ -7,7 +7,7 @@ import type { Segment } from "./segments";
 
 interface Totals {
   bytes: number;
-  arithmetic: number;
+  compute: number;
 }
 
 export function OperationDetail({
@@ -28,7 +28,7 @@ export function OperationDetail({
   return (
     <section class="operation-detail" aria-labelledby="operation">
       <h2 id="operation">
-        {operation.number} {operation.op.replaceAll("_", " ")}
+        {operation.number} {operation.op}
       </h2>
       <p class="detail-about">
         <span>{operation.shape}</span>
@@ -36,7 +36,7 @@ export function OperationDetail({
           {bytes(operation.bytes_read)} read, {share(operation.bytes_read, total.bytes)}
         </span>
         <span>
-          {count(operation.multiply_adds)} multiply-adds, {share(operation.multiply_adds, total.arithmetic)}
+          {count(operation.multiply_adds)} multiply-adds, {share(operation.multiply_adds, total.compute)}
         </span>
       </p>
       {operation.weights.length > 0 && (
@@ -83,7 +83,7 @@ export function OperationTable({
               #
             </th>
             <th scope="col">operation</th>
-            <th scope="col">result</th>
+            <th scope="col">output shape</th>
             <th scope="col">weights</th>
             <th scope="col" class="number">
               bytes
@@ -92,7 +92,7 @@ export function OperationTable({
               share
             </th>
             <th scope="col" class="number">
-              arithmetic
+              multiply-adds
             </th>
             <th scope="col" class="number">
               share
@@ -110,7 +110,7 @@ export function OperationTable({
                   aria-pressed={operation.number === chosen}
                   onClick={() => onChoose(operation.number)}
                 >
-                  {operation.op.replaceAll("_", " ")}
+                  {operation.op}
                 </button>
               </th>
               <td>{operation.shape}</td>
@@ -118,9 +118,7 @@ export function OperationTable({
               <td class="number">{operation.bytes_read > 0 ? bytes(operation.bytes_read) : ""}</td>
               <td class="number">{operation.bytes_read > 0 ? share(operation.bytes_read, total.bytes) : ""}</td>
               <td class="number">{operation.multiply_adds > 0 ? count(operation.multiply_adds) : ""}</td>
-              <td class="number">
-                {operation.multiply_adds > 0 ? share(operation.multiply_adds, total.arithmetic) : ""}
-              </td>
+              <td class="number">{operation.multiply_adds > 0 ? share(operation.multiply_adds, total.compute) : ""}</td>
             </tr>
           ))}
         </tbody>

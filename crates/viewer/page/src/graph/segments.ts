@@ -1,4 +1,4 @@
-// A computation graph in pieces that can be drawn: what comes before the blocks, each block, what comes after.
+// Splits a computation graph into drawable segments: input, one segment per layer, output.
 import type { GraphDocument, Operation } from "../api/tensor-types";
 
 export interface Segment {
@@ -9,11 +9,11 @@ export interface Segment {
   end: number;
   operations: Operation[];
   bytes: number;
-  arithmetic: number;
+  compute: number;
 }
 
-/** Operations of a piece at most: what has no blocks is cut into pieces of so many. */
-const MOST = 120;
+/** Maximum number of operations per segment; larger segments are split. */
+const MAX_OPERATIONS = 120;
 
 export function segments(graph: GraphDocument): Segment[] {
   const found: Segment[] = [];
@@ -21,14 +21,14 @@ export function segments(graph: GraphDocument): Segment[] {
   let name = "";
   for (const operation of graph.operations) {
     const last = found[found.length - 1];
-    const block = blockOf(operation);
-    const fresh = last?.program !== operation.program;
-    // What has no weights belongs to the block before it; weights outside of blocks come before the first or after the last.
-    if (fresh) name = "input";
-    if (block !== null) name = `block ${block}`;
-    else if (operation.weights.length > 0 && name.startsWith("block")) name = "output";
+    const layer = layerOf(operation);
+    const isNewProgram = last?.program !== operation.program;
+    // An operation without weights belongs to the previous segment; other weights come before the first layer or after the last.
+    if (isNewProgram) name = "input";
+    if (layer !== null) name = `layer ${layer}`;
+    else if (operation.weights.length > 0 && name.startsWith("layer")) name = "output";
     const title = several ? `${operation.program}: ${name}` : name;
-    if (!last || last.name !== title || fresh || last.operations.length >= MOST) {
+    if (!last || last.name !== title || isNewProgram || last.operations.length >= MAX_OPERATIONS) {
       found.push({
         name: title,
         program: operation.program,
@@ -36,28 +36,28 @@ export function segments(graph: GraphDocument): Segment[] {
         end: operation.number + 1,
         operations: [operation],
         bytes: operation.bytes_read,
-        arithmetic: operation.multiply_adds,
+        compute: operation.multiply_adds,
       });
     } else {
       last.operations.push(operation);
       last.end = operation.number + 1;
       last.bytes += operation.bytes_read;
-      last.arithmetic += operation.multiply_adds;
+      last.compute += operation.multiply_adds;
     }
   }
   return found;
 }
 
-function blockOf(operation: Operation): number | null {
+function layerOf(operation: Operation): number | null {
   for (const weight of operation.weights) {
-    const block = /(?:^|\.)blk\.(\d+)\./.exec(weight)?.[1];
-    if (block !== undefined) return Number(block);
+    const layer = /(?:^|\.)blk\.(\d+)\./.exec(weight)?.[1];
+    if (layer !== undefined) return Number(layer);
   }
   return null;
 }
 
-/** Fields of an operation that are numbers of values (docs/graph.md); those of all that are not named here are `x`, `a` and `b`. */
-const VALUES: Record<string, string[]> = {
+/** Fields that refer to values (docs/graph.md). Other operations use `x`, `a` and `b`. */
+const INPUT_FIELDS: Record<string, string[]> = {
   gate: ["gate", "up"],
   store: ["key", "value"],
   experts: ["x", "scores"],
@@ -66,7 +66,7 @@ const VALUES: Record<string, string[]> = {
   attention: ["query"],
 };
 
-/** The values that an operation reads, with the name of each. */
+/** Returns the input values of an operation with their field names. */
 export function inputs(op: Record<string, unknown>): { name: string; value: number }[] {
   const found: { name: string; value: number }[] = [];
   const take = (from: Record<string, unknown>, names: string[]) => {
@@ -75,8 +75,8 @@ export function inputs(op: Record<string, unknown>): { name: string; value: numb
       if (typeof value === "number") found.push({ name, value });
     }
   };
-  take(op, VALUES[String(op.op)] ?? ["x", "a", "b"]);
-  // Attention has keys and values one level deeper.
+  take(op, INPUT_FIELDS[String(op.op)] ?? ["x", "a", "b"]);
+  // The keys and values of attention are nested in `memory`.
   const memory = op.memory;
   if (op.op === "attention" && memory && typeof memory === "object") {
     for (const where of Object.values(memory))

@@ -1,19 +1,19 @@
-// An array of any length, fetched by pages.
+// Elements of an array, loaded in pages.
 import { useCallback } from "preact/hooks";
 import { address, get } from "../api/request";
 import type { Element, KeyValue, Model } from "../api/types";
 import { visible, whole } from "../format";
-import { choose } from "../route";
-import { Problem } from "../ui/notice";
-import { usePages } from "../ui/pages";
+import { setParams } from "../route";
+import { ErrorMessage } from "../ui/states";
+import { usePagedList } from "../ui/paged-list";
 import { Search } from "../ui/search";
-import { chosen } from "../ui/view";
-import { VirtualRows } from "../ui/virtual";
+import { param } from "../ui/view";
+import { VirtualList } from "../ui/virtual-list";
 
 const HEIGHT = 28;
 
 export function ArrayValue({ model, value }: { model: Model; value: KeyValue }) {
-  const search = chosen("find");
+  const search = param("find");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
       const { array } = await get<KeyValue>(
@@ -24,16 +24,16 @@ export function ArrayValue({ model, value }: { model: Model; value: KeyValue }) 
     },
     [model.id, value.n, search],
   );
-  const pages = usePages<Element>(`${model.id} ${value.n} ${search}`, load);
-  const seen = useCallback((first: number, end: number) => pages.want(first, end), [pages]);
+  const pages = usePagedList<Element>(`${model.id} ${value.n} ${search}`, load);
+  const seen = useCallback((first: number, end: number) => pages.request(first, end), [pages]);
   return (
     <>
-      <Search label="Search elements" value={search} onSearch={(find) => choose({ find })} />
+      <Search label="Search elements" value={search} onSearch={(find) => setParams({ find })} />
       <p class="list-about faint" role="status">
         {pages.known && (search ? `${whole(pages.found)} of ${whole(pages.total)}` : "\u00a0")}
       </p>
-      {pages.failure.value && <Problem failure={pages.failure.value} />}
-      <VirtualRows
+      {pages.failure.value && <ErrorMessage failure={pages.failure.value} />}
+      <VirtualList
         class={`elements ${pages.found > 12 || !pages.known ? "" : "few"}`}
         label="Elements"
         role="grid"

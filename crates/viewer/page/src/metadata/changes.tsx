@@ -1,36 +1,36 @@
-// All changes that were noted: what they would do, and the way to write them.
+// Staged edits: preview and writing.
 import { useSignal } from "@preact/signals";
-import { Failure } from "../api/request";
-import { useAnswer } from "../api/resource";
-import type { EditAnswer, Model } from "../api/types";
+import { ApiError } from "../api/request";
+import { useRequest } from "../api/resource";
+import type { EditResponse, Model } from "../api/types";
 import { plural, visible } from "../format";
 import { List } from "../overview/findings";
 import { fileName } from "../ui/model-name";
-import { Problem, Shown } from "../ui/notice";
-import { edits, forget, preview, save, waiting } from "./edits";
+import { ErrorMessage, Loaded } from "../ui/states";
+import { discardAll, edits, preview, save, stagedCount } from "./edits";
 
 const SAVED: Record<string, string> = {
-  "in-place": "Written into the file; the tensor data stayed where they were.",
-  rebuilt: "The file was written anew and took the place of the old one.",
-  unchanged: "Nothing had to be written.",
+  "in-place": "Metadata written in place.",
+  rebuilt: "File rewritten.",
+  unchanged: "No changes to write.",
 };
 
 export function Changes({ model }: { model: Model }) {
   const saving = useSignal(false);
   const saved = useSignal("");
-  const failure = useSignal<Failure | null>(null);
-  const count = waiting();
-  const answer = useAnswer<EditAnswer>(count > 0 ? `${model.id} ${JSON.stringify(edits.value)}` : null, (stop) =>
+  const failure = useSignal<ApiError | null>(null);
+  const count = stagedCount();
+  const answer = useRequest<EditResponse>(count > 0 ? `${model.id} ${JSON.stringify(edits.value)}` : null, (stop) =>
     preview(model.id, stop),
   );
   const write = async () => {
     saving.value = true;
     failure.value = null;
     try {
-      const { saved: how = "" } = await save(model.id);
-      saved.value = SAVED[how] ?? how;
+      const { saved: outcome = "" } = await save(model.id);
+      saved.value = SAVED[outcome] ?? outcome;
     } catch (error) {
-      failure.value = error instanceof Failure ? error : new Failure(0, "page", String(error), null);
+      failure.value = error instanceof ApiError ? error : new ApiError(0, "page", String(error), null);
     }
     saving.value = false;
   };
@@ -41,10 +41,10 @@ export function Changes({ model }: { model: Model }) {
       </p>
     ) : null;
   return (
-    <section class="changes" aria-label="Changes">
-      <h2>{plural(count, "change")}, not yet written</h2>
-      <Shown of={answer} show={(value) => <Preview answer={value} model={model} />} />
-      {failure.value && <Problem failure={failure.value} />}
+    <section class="changes" aria-label="Staged changes">
+      <h2>{plural(count, "staged change")}</h2>
+      <Loaded resource={answer} render={(value) => <Preview answer={value} model={model} />} />
+      {failure.value && <ErrorMessage failure={failure.value} />}
       <div class="buttons">
         <button
           type="button"
@@ -52,28 +52,28 @@ export function Changes({ model }: { model: Model }) {
           disabled={saving.value || !answer.value || answer.loading}
           onClick={() => void write()}
         >
-          Write into {fileName(model.files[0]?.name ?? model.source)}
+          Write to {fileName(model.files[0]?.name ?? model.source)}
         </button>
-        <button type="button" onClick={forget}>
-          Forget all
+        <button type="button" onClick={discardAll}>
+          Discard all
         </button>
       </div>
     </section>
   );
 }
 
-function Preview({ answer, model }: { answer: EditAnswer; model: Model }) {
+function Preview({ answer, model }: { answer: EditResponse; model: Model }) {
   return (
     <>
       {answer.keys.length === 0 ? (
-        <p class="faint">These changes change nothing.</p>
+        <p class="faint">The values are unchanged.</p>
       ) : (
         <table class="preview">
           <thead>
             <tr>
               <th scope="col">key</th>
-              <th scope="col">now</th>
-              <th scope="col">then</th>
+              <th scope="col">current</th>
+              <th scope="col">new</th>
             </tr>
           </thead>
           <tbody>
@@ -89,7 +89,7 @@ function Preview({ answer, model }: { answer: EditAnswer; model: Model }) {
       )}
       {answer.findings.length > 0 && (
         <>
-          <h3>What would then be wrong</h3>
+          <h3>New problems</h3>
           <List findings={answer.findings} model={model} />
         </>
       )}

@@ -1,4 +1,4 @@
-// Fields to change a key, its name, or to take it out. Nothing is written here.
+// Form to stage a new value, a new name, or the removal of a key.
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import type { KeyValue } from "../api/types";
@@ -9,11 +9,11 @@ export function EditKey({ value }: { value: KeyValue }) {
   const text = useSignal(typeof value.value === "string" ? value.value : value.count === null ? value.text : "");
   const name = useSignal(value.name);
   const field = useId();
-  const whole = value.count === null && !(value.string && value.string.bytes > value.string.text.length);
+  const isEditable = value.count === null && !(value.string && value.string.bytes > value.string.text.length);
   if (!open.value) {
     return (
       <button type="button" onClick={() => (open.value = true)}>
-        Change…
+        Edit…
       </button>
     );
   }
@@ -27,7 +27,7 @@ export function EditKey({ value }: { value: KeyValue }) {
         open.value = false;
       }}
     >
-      {whole && (
+      {isEditable && (
         <>
           <label for={`${field}-value`}>New value</label>
           <textarea
@@ -48,7 +48,7 @@ export function EditKey({ value }: { value: KeyValue }) {
       />
       <div class="buttons">
         <button type="submit" class="primary">
-          Note this change
+          Stage
         </button>
         <button
           type="button"
@@ -57,13 +57,13 @@ export function EditKey({ value }: { value: KeyValue }) {
             open.value = false;
           }}
         >
-          Remove the key
+          Remove key
         </button>
         <button type="button" onClick={() => (open.value = false)}>
-          Leave it
+          Cancel
         </button>
       </div>
-      <p class="faint">Nothing is written before you have seen what all changes do.</p>
+      <p class="faint">Nothing is written until you have reviewed all changes.</p>
     </form>
   );
 }

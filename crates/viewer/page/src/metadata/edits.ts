@@ -1,8 +1,8 @@
-// Changes that were asked for and not yet written.
+// Staged edits of metadata.
 import { signal } from "@preact/signals";
-import { ask, opened } from "../api/health";
+import { loadModels, reloads } from "../api/status";
 import { post } from "../api/request";
-import type { EditAnswer } from "../api/types";
+import type { EditResponse } from "../api/types";
 
 export interface Edits {
   set: { key: string; type: string | null; value: string }[];
@@ -13,12 +13,12 @@ export interface Edits {
 const NONE: Edits = { set: [], remove: [], rename: [] };
 export const edits = signal<Edits>(NONE);
 
-export function waiting(): number {
+export function stagedCount(): number {
   const { set, remove, rename } = edits.value;
   return set.length + remove.length + rename.length;
 }
 
-/** Sets a key; what was asked for it before is forgotten. */
+/** Stages a new value and replaces earlier edits of the key. */
 export function setKey(key: string, type: string | null, value: string): void {
   const rest = without(key);
   edits.value = { ...rest, set: [...rest.set, { key, type, value }] };
@@ -43,21 +43,21 @@ export function without(key: string): Edits {
   };
 }
 
-export function forget(): void {
+export function discardAll(): void {
   edits.value = NONE;
 }
 
-/** What the changes would do; nothing is written. */
-export function preview(model: number, stop: AbortSignal): Promise<EditAnswer> {
-  return post<EditAnswer>(`models/${model}/edit`, { preview: true, ...edits.value }, stop);
+/** Returns the effect of the staged edits without writing. */
+export function preview(model: number, stop: AbortSignal): Promise<EditResponse> {
+  return post<EditResponse>(`models/${model}/edit`, { preview: true, ...edits.value }, stop);
 }
 
-/** Writes the changes into the file. */
-export async function save(model: number): Promise<EditAnswer> {
-  const answer = await post<EditAnswer>(`models/${model}/edit`, { preview: false, ...edits.value });
-  forget();
-  // The server has opened the file anew by itself.
-  await ask().catch(() => undefined);
-  opened.value += 1;
-  return answer;
+/** Writes the staged edits to the file. */
+export async function save(model: number): Promise<EditResponse> {
+  const response = await post<EditResponse>(`models/${model}/edit`, { preview: false, ...edits.value });
+  discardAll();
+  // The server has reopened the file.
+  await loadModels().catch(() => undefined);
+  reloads.value += 1;
+  return response;
 }

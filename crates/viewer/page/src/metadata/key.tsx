@@ -1,21 +1,21 @@
-// All about one key: value, meaning, place in the file, bytes; and how to change it.
+// Details of a key: value, documentation, offset, bytes, editing.
 import { useSignal } from "@preact/signals";
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { KeyValue, Model } from "../api/types";
 import { bytes, hex, plural, visible, whole } from "../format";
 import { link } from "../route";
-import { Shown } from "../ui/notice";
+import { Loaded } from "../ui/states";
 import { RawBytes } from "../ui/raw-bytes";
 import { ArrayValue } from "./array";
 import { EditKey } from "./edit-key";
 
-/** Bytes of a text that are fetched at a time (docs/viewer-api.md). */
-const PART = 65_536;
+/** Bytes of a string per response (docs/viewer-api.md). */
+const PAGE = 65_536;
 
 export function KeyDetail({ model, n }: { model: Model; n: number }) {
   const key = useDocument<KeyValue>(address(["models", model.id, "key"], { n }));
-  return <Shown of={key} show={(value) => <Detail model={model} value={value} />} />;
+  return <Loaded resource={key} render={(value) => <Detail model={model} value={value} />} />;
 }
 
 function Detail({ model, value }: { model: Model; value: KeyValue }) {
@@ -24,7 +24,7 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
     <article aria-labelledby="key-title">
       <h2 id="key-title" class="detail-title">
         {visible(value.name)}
-        {value.name_bytes > 1000 && <span class="faint"> … {bytes(value.name_bytes)} in all</span>}
+        {value.name_bytes > 1000 && <span class="faint"> … {bytes(value.name_bytes)} total</span>}
       </h2>
       <p class="detail-about">
         <span class="chip">
@@ -33,7 +33,7 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
             : value.type.toLowerCase()}
         </span>
         {value.count !== null && <span>{plural(value.count, "element")}</span>}
-        {value.unit && <span>in {value.unit}</span>}
+        {value.unit && <span>unit: {value.unit}</span>}
         <a href={link([model.id, "file"], { file: value.file, offset: start })}>
           bytes {hex(start)} to {hex(end)}
         </a>
@@ -44,10 +44,10 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
         <p class="faint">
           {value.standard
             ? "No documentation."
-            : "Not a key of the standard: only the program that wrote it knows what it means."}
+            : "Not a standard GGUF key. The program that wrote it defines its meaning."}
         </p>
       )}
-      {value.default !== null && <p class="faint">Where it is absent: {value.default}</p>}
+      {value.default !== null && <p class="faint">Default: {value.default}</p>}
       <h3>Value</h3>
       {value.array ? (
         <ArrayValue model={model} value={value} />
@@ -63,7 +63,7 @@ function Detail({ model, value }: { model: Model; value: KeyValue }) {
   );
 }
 
-/** Texts may be megabytes: they are shown part by part. */
+/** A string value in pages, since it may have megabytes. */
 function StringValue({ model, value }: { model: Model; value: KeyValue }) {
   const offset = useSignal(0);
   const other = useDocument<KeyValue>(
@@ -77,17 +77,17 @@ function StringValue({ model, value }: { model: Model; value: KeyValue }) {
         {string.text}
       </pre>
       <p class="faint">
-        {string.bytes > PART
-          ? `bytes ${whole(string.offset)} to ${whole(Math.min(string.bytes, string.offset + PART))} of ${whole(string.bytes)}`
-          : `${whole(string.bytes)} B`}
+        {string.bytes > PAGE
+          ? `bytes ${whole(string.offset)} to ${whole(Math.min(string.bytes, string.offset + PAGE))} of ${whole(string.bytes)}`
+          : `${whole(string.bytes)} bytes`}
       </p>
-      {string.bytes > PART && (
+      {string.bytes > PAGE && (
         <div class="buttons">
-          <button type="button" disabled={offset.value === 0} onClick={() => (offset.value -= PART)}>
-            Before
+          <button type="button" disabled={offset.value === 0} onClick={() => (offset.value -= PAGE)}>
+            Previous
           </button>
-          <button type="button" disabled={offset.value + PART >= string.bytes} onClick={() => (offset.value += PART)}>
-            After
+          <button type="button" disabled={offset.value + PAGE >= string.bytes} onClick={() => (offset.value += PAGE)}>
+            Next
           </button>
         </div>
       )}

@@ -1,20 +1,20 @@
-// Every key with its value: a list to search, and all about the one that was chosen.
+// Metadata view: searchable list of keys, and details of the selected key.
 import { useCallback } from "preact/hooks";
 import { address, get } from "../api/request";
 import type { Key, Keys } from "../api/types";
 import { bytes, plural, visible, whole } from "../format";
-import { choose } from "../route";
-import { Problem } from "../ui/notice";
-import { type Pages, usePages } from "../ui/pages";
+import { setParams } from "../route";
+import { ErrorMessage } from "../ui/states";
+import { type PagedList, usePagedList } from "../ui/paged-list";
 import { Search } from "../ui/search";
-import { chosen, chosenNumber, type ViewProps } from "../ui/view";
-import { VirtualRows } from "../ui/virtual";
+import { param, numberParam, type ViewProps } from "../ui/view";
+import { VirtualList } from "../ui/virtual-list";
 import { Changes } from "./changes";
 import { KeyDetail } from "./key";
 
 export function Metadata({ model }: ViewProps) {
-  const search = chosen("search");
-  const key = chosenNumber("key");
+  const search = param("search");
+  const key = numberParam("key");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
       const { total, found, keys } = await get<Keys>(
@@ -25,7 +25,7 @@ export function Metadata({ model }: ViewProps) {
     },
     [model.id, search],
   );
-  const pages = usePages<Key>(`${model.id} ${search}`, load);
+  const pages = usePagedList<Key>(`${model.id} ${search}`, load);
   return (
     <>
       <div class="view-head">
@@ -34,24 +34,24 @@ export function Metadata({ model }: ViewProps) {
       <Changes model={model} />
       <div class={`split${key !== null ? " has-detail" : ""}`}>
         <div class="split-list">
-          <Search label="Search keys and values" value={search} onSearch={(search) => choose({ search })} />
+          <Search label="Search keys and values" value={search} onSearch={(search) => setParams({ search })} />
           <p class="list-about faint" role="status">
             {pages.known &&
               (search ? `${whole(pages.found)} of ${plural(pages.total, "key")}` : plural(pages.total, "key"))}
           </p>
-          {pages.failure.value && <Problem failure={pages.failure.value} />}
+          {pages.failure.value && <ErrorMessage failure={pages.failure.value} />}
           <List pages={pages} selected={key} />
         </div>
         <div class="split-detail">
           {key !== null ? (
             <>
-              <button type="button" class="back" onClick={() => choose({ key: null })}>
+              <button type="button" class="back" onClick={() => setParams({ key: null })}>
                 All keys
               </button>
               <KeyDetail key={`${model.id}/${key}`} model={model} n={key} />
             </>
           ) : (
-            <p class="nothing">Choose a key to see all of its value, what it means, and its bytes.</p>
+            <p class="nothing">Select a key to see its value, documentation and bytes.</p>
           )}
         </div>
       </div>
@@ -59,12 +59,12 @@ export function Metadata({ model }: ViewProps) {
   );
 }
 
-function List({ pages, selected }: { pages: Pages<Key>; selected: number | null }) {
-  const seen = useCallback((first: number, end: number) => pages.want(first, end), [pages]);
-  // The place in the list is the number of the key as long as nothing is searched for.
+function List({ pages, selected }: { pages: PagedList<Key>; selected: number | null }) {
+  const seen = useCallback((first: number, end: number) => pages.request(first, end), [pages]);
+  // Without a search, the row of a key is its index.
   const place = selected !== null && pages.known ? rowOf(pages, selected) : null;
   return (
-    <VirtualRows
+    <VirtualList
       class="keys"
       label="Keys"
       count={pages.found}
@@ -74,7 +74,7 @@ function List({ pages, selected }: { pages: Pages<Key>; selected: number | null 
       onSeen={seen}
       onChoose={(index) => {
         const key = pages.at(index);
-        if (key) choose({ key: key.n, offset: null, find: null }, false);
+        if (key) setParams({ key: key.n, offset: null, find: null }, false);
       }}
       render={(index) => {
         const key = pages.at(index);
@@ -90,16 +90,18 @@ function List({ pages, selected }: { pages: Pages<Key>; selected: number | null 
   );
 }
 
-function rowOf(pages: Pages<Key>, n: number): number | null {
+function rowOf(pages: PagedList<Key>, n: number): number | null {
   if (pages.at(n)?.n === n) return n;
   for (let index = 0; index < Math.min(pages.found, 1000); index += 1) if (pages.at(index)?.n === n) return index;
   return null;
 }
 
-/** A value on a line. */
+/** Formats a value on one line. */
 export function brief(key: Key): string {
-  if (key.count !== null)
-    return `${plural(key.count, "element")} of ${key.element_type?.toLowerCase() ?? "mixed types"}`;
+  if (key.count !== null) {
+    const type = key.element_type?.toLowerCase() ?? "element";
+    return `array of ${type === "string" ? plural(key.count, type) : `${whole(key.count)} ${type}`}`;
+  }
   const text = visible(key.text);
   return key.text_bytes > 200 ? `${text.slice(0, 160)}… ${bytes(key.text_bytes)}` : text;
 }

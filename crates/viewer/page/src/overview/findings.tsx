@@ -1,40 +1,43 @@
-// What `gguf check` finds, and the way to each place.
+// Findings of `gguf check`, with links to their locations.
 import { useSignal } from "@preact/signals";
 import { useDocument } from "../api/resource";
 import type { Finding, Model } from "../api/types";
 import { hex, plural } from "../format";
 import { link } from "../route";
-import { Section, Shown } from "../ui/notice";
+import { Section, Loaded } from "../ui/states";
 
 export function Findings({ model }: { model: Model }) {
   const data = useSignal(false);
   const findings = useDocument<{ findings: Finding[] }>(`models/${model.id}/findings${data.value ? "?data=true" : ""}`);
   const aside = !data.value && model.readable && (
     <button type="button" onClick={() => (data.value = true)}>
-      Look at all tensor data too
+      Check tensor data
     </button>
   );
   return (
     <Section title="Findings" id="findings" aside={aside}>
-      <Shown of={findings} show={({ findings }) => <List findings={findings} model={model} data={data.value} />} />
+      <Loaded
+        resource={findings}
+        render={({ findings }) => <List findings={findings} model={model} data={data.value} />}
+      />
     </Section>
   );
 }
 
 const ORDER = { error: 0, warning: 1, info: 2 };
 const NAMES = { error: "error", warning: "warning", info: "note" };
-/** Shown before someone asks for more. */
-const FIRST = 50;
+/** Number of findings listed at first. */
+const INITIAL_COUNT = 50;
 
 export function List({ findings, model, data = false }: { findings: Finding[]; model: Model; data?: boolean }) {
   const more = useSignal(false);
   if (findings.length === 0)
-    return <p class="fine">Nothing is wrong{data ? ", in header and data" : " with the header"}.</p>;
+    return <p class="fine">No problems found in the header{data ? " and the tensor data" : ""}.</p>;
   const sorted = [...findings].sort((a, b) => ORDER[a.severity] - ORDER[b.severity]);
   return (
     <>
       <ul class="findings">
-        {sorted.slice(0, more.value ? undefined : FIRST).map((finding, index) => (
+        {sorted.slice(0, more.value ? undefined : INITIAL_COUNT).map((finding, index) => (
           <li key={index} class={`finding ${finding.severity}`}>
             <span class={`badge ${finding.severity}`}>{NAMES[finding.severity]}</span>
             <div>
@@ -42,13 +45,13 @@ export function List({ findings, model, data = false }: { findings: Finding[]; m
               {finding.help && <p class="finding-help">{finding.help}</p>}
               <p class="finding-place faint">
                 <code title={finding.meaning ?? undefined}>{finding.code}</code>{" "}
-                <Jumps finding={finding} model={model} />
+                <Links finding={finding} model={model} />
               </p>
             </div>
           </li>
         ))}
       </ul>
-      {!more.value && findings.length > FIRST && (
+      {!more.value && findings.length > INITIAL_COUNT && (
         <button type="button" onClick={() => (more.value = true)}>
           Show all {plural(findings.length, "finding")}
         </button>
@@ -57,7 +60,7 @@ export function List({ findings, model, data = false }: { findings: Finding[]; m
   );
 }
 
-function Jumps({ finding, model }: { finding: Finding; model: Model }) {
+function Links({ finding, model }: { finding: Finding; model: Model }) {
   const { key, key_n, tensor, tensor_n, offset } = finding;
   return (
     <>

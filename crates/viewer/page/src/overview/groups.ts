@@ -1,9 +1,9 @@
-// Tensors by what they do, told from their names.
+// Groups of tensors by function, derived from their names.
 import type { Tensor } from "../api/tensor-types";
 import { bits } from "../ui/type-colour";
 
-/** Tensors of one type. */
-export interface Part {
+/** Total of the tensors of one type. */
+export interface TypeTotal {
   type: string;
   bits: number;
   bytes: number;
@@ -12,13 +12,13 @@ export interface Part {
 
 export interface Group {
   name: string;
-  /** What finds them in the list of tensors. */
+  /** Search text that lists the group in the Tensors view. */
   search: string;
   bytes: number;
-  parts: Part[];
+  parts: TypeTotal[];
 }
 
-/** In this order: the first that fits counts. */
+/** The first group that matches applies. */
 const GROUPS: { name: string; fits: RegExp; search: string }[] = [
   { name: "norms", fits: /norm/, search: "norm" },
   { name: "experts", fits: /_exps|_shexp|ffn_gate_inp/, search: "exp" },
@@ -29,12 +29,12 @@ const GROUPS: { name: string; fits: RegExp; search: string }[] = [
   { name: "state space", fits: /ssm|time_mix|channel_mix|conv/, search: "" },
 ];
 
-/** The name of the group of a tensor. */
+/** Returns the group name of a tensor. */
 export function group(tensor: Tensor): string {
-  return GROUPS.find(({ fits }) => fits.test(tensor.kind))?.name ?? "others";
+  return GROUPS.find(({ fits }) => fits.test(tensor.kind))?.name ?? "other";
 }
 
-/** The groups that there are, the largest first. */
+/** Returns the groups present, largest first. */
 export function groups(tensors: Tensor[]): Group[] {
   const found = new Map<string, Tensor[]>();
   for (const tensor of tensors) {
@@ -44,7 +44,7 @@ export function groups(tensors: Tensor[]): Group[] {
     else found.set(name, [tensor]);
   }
   const list = [...found].map(([name, members]) => {
-    const types = parts(members);
+    const types = typeTotals(members);
     return {
       name,
       search: GROUPS.find((entry) => entry.name === name)?.search ?? "",
@@ -55,9 +55,9 @@ export function groups(tensors: Tensor[]): Group[] {
   return list.sort((a, b) => b.bytes - a.bytes);
 }
 
-/** The types of tensors, the largest first. */
-export function parts(tensors: Tensor[]): Part[] {
-  const found = new Map<string, Part>();
+/** Returns the totals by tensor type, largest first. */
+export function typeTotals(tensors: Tensor[]): TypeTotal[] {
+  const found = new Map<string, TypeTotal>();
   for (const tensor of tensors) {
     const part = found.get(tensor.type) ?? { type: tensor.type, bits: bits(tensor), bytes: 0, tensors: 0 };
     part.bytes += tensor.bytes ?? 0;

@@ -1,16 +1,16 @@
-// What a run takes, for a context and a type of cache.
+// Memory estimate by context length, batch size and KV cache type.
 import { useSignal } from "@preact/signals";
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { Memory, Model } from "../api/types";
-import { bytes, whole } from "../format";
-import { Section, Shown } from "../ui/notice";
+import { bytes, plural, whole } from "../format";
+import { Section, Loaded } from "../ui/states";
 
-const CACHES = ["f32", "f16", "q8_0"];
+const CACHE_TYPES = ["f32", "f16", "q8_0"];
 const BATCHES = [1, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
 export function MemoryEstimate({ model, trained }: { model: Model; trained: number }) {
-  // Contexts double from 256 on, up to eight times what the model was trained on.
+  // Powers of two from 256, then up to eight times the training context.
   const steps = [];
   for (let context = 256; context < trained; context *= 2) steps.push(context);
   const contexts = [...steps, trained, trained * 2, trained * 4, trained * 8];
@@ -24,7 +24,7 @@ export function MemoryEstimate({ model, trained }: { model: Model; trained: numb
   };
   const memory = useDocument<Memory>(address(["models", model.id, "memory"], chosen));
   return (
-    <Section title="Memory to run it" id="memory">
+    <Section title="Memory estimate" id="memory">
       <div class="memory-choices">
         <label>
           <span>
@@ -40,9 +40,9 @@ export function MemoryEstimate({ model, trained }: { model: Model; trained: numb
           />
           <span class="faint">
             {chosen.context > trained
-              ? "more than it was trained on"
+              ? "exceeds the training context"
               : chosen.context === trained
-                ? "what it was trained on"
+                ? "training context"
                 : "\u00a0"}
           </span>
         </label>
@@ -60,40 +60,45 @@ export function MemoryEstimate({ model, trained }: { model: Model; trained: numb
           />
         </label>
         <fieldset class="segments">
-          <legend>Cache type</legend>
-          {CACHES.map((name) => (
+          <legend>KV cache type</legend>
+          {CACHE_TYPES.map((name) => (
             <button key={name} type="button" aria-pressed={cache.value === name} onClick={() => (cache.value = name)}>
               {name}
             </button>
           ))}
         </fieldset>
       </div>
-      <Shown of={memory} show={(value) => <Bar memory={value} />} waiting={<div class="memory-room" />} />
+      <Loaded resource={memory} render={(value) => <Bar memory={value} />} fallback={<div class="memory-room" />} />
     </Section>
   );
 }
 
 function Bar({ memory }: { memory: Memory }) {
   const parts = [
-    { name: "weights", bytes: memory.weights, about: "mapped from the file" },
-    { name: "cache", bytes: memory.cache, about: `${bytes(memory.cache_per_token)} for a token` },
-    { name: "scratch", bytes: memory.scratch, about: `values of a batch of ${memory.batch}` },
+    { name: "weights", key: "weights", bytes: memory.weights, about: "memory-mapped file" },
+    { name: "KV cache", key: "cache", bytes: memory.cache, about: `${bytes(memory.cache_per_token)} per token` },
+    {
+      name: "compute buffer",
+      key: "scratch",
+      bytes: memory.scratch,
+      about: `batch of ${plural(memory.batch, "token")}`,
+    },
   ];
   return (
     <div class="memory">
       <p class="memory-total">
-        <strong>{bytes(memory.total)}</strong> <span class="faint">in all</span>
+        <strong>{bytes(memory.total)}</strong> <span class="faint">total</span>
       </p>
       <div class="stack" aria-hidden="true">
         {parts.map((part) => (
-          <span key={part.name} class={`part-${part.name}`} style={{ flexGrow: part.bytes }} />
+          <span key={part.name} class={`part-${part.key}`} style={{ flexGrow: part.bytes }} />
         ))}
       </div>
       <dl class="memory-parts">
         {parts.map((part) => (
           <div key={part.name}>
             <dt>
-              <span class={`dot part-${part.name}`} aria-hidden="true" />
+              <span class={`dot part-${part.key}`} aria-hidden="true" />
               {part.name}
             </dt>
             <dd>{bytes(part.bytes)}</dd>

@@ -1,19 +1,19 @@
-// What people ask first: what is it, what is wrong with it, where do its bytes go, does it fit.
+// Overview: summary, findings, sizes, memory estimate.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useDocument } from "../api/resource";
 import type { Summary } from "../api/types";
-import { Shown, Waiting } from "../ui/notice";
+import { Loaded, Loading } from "../ui/states";
 import { modelName } from "../ui/model-name";
 import type { ViewProps } from "../ui/view";
-import { Facts } from "./facts";
+import { SummaryFacts } from "./summary";
 import { Findings } from "./findings";
 import { MemoryEstimate } from "./memory";
 import { Sizes } from "./sizes";
 
 export function Overview({ model }: ViewProps) {
   const summary = useDocument<Summary>(model.readable ? `models/${model.id}/summary` : null);
-  // What is below the facts is asked for when these are on the screen: it would take the processor from them.
+  // Load the other sections after the summary is rendered, so that they do not delay it.
   const known = !model.readable || summary.value !== null || summary.failure !== null;
   const drawn = useSignal(false);
   useEffect(() => {
@@ -27,15 +27,14 @@ export function Overview({ model }: ViewProps) {
       </div>
       {!model.readable && (
         <p class="problem" role="alert">
-          This file cannot be read as a model: {model.error?.message}. What is known of it is below and in the view of
-          the file.
+          Invalid GGUF file: {model.error?.message}. The findings and the File view show what could be read.
         </p>
       )}
       {model.readable && (
-        <Shown
-          of={summary}
-          show={(value) => <Facts summary={value} model={model} />}
-          waiting={<div class="facts-room" role="status" aria-label="Loading" />}
+        <Loaded
+          resource={summary}
+          render={(value) => <SummaryFacts summary={value} model={model} />}
+          fallback={<div class="facts-room" role="status" aria-label="Loading" />}
         />
       )}
       {drawn.value ? (
@@ -45,7 +44,7 @@ export function Overview({ model }: ViewProps) {
           {summary.value?.context_length && <MemoryEstimate model={model} trained={summary.value.context_length} />}
         </>
       ) : (
-        <Waiting />
+        <Loading />
       )}
     </>
   );

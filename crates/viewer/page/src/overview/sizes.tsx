@@ -1,39 +1,39 @@
-// Where the bytes go: groups of tensors by what they do, each by its types; and the same block by block.
+// Size by tensor group, by tensor type and by layer.
 import { useMemo } from "preact/hooks";
 import { useDocument } from "../api/resource";
 import type { Tensor } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { bytes, plural, share } from "../format";
 import { link } from "../route";
-import { Section, Shown } from "../ui/notice";
+import { Section, Loaded } from "../ui/states";
 import { typeColour } from "../ui/type-colour";
-import { type Group, groups, type Part, parts } from "./groups";
+import { type Group, groups, type TypeTotal, typeTotals } from "./groups";
 
 export function Sizes({ model }: { model: Model }) {
   const tensors = useDocument<{ tensors: Tensor[] }>(`models/${model.id}/tensors`);
   return (
     <Section title="Size" id="size">
-      <Shown
-        of={tensors}
-        show={({ tensors }) => <Pictures tensors={tensors} model={model} />}
-        waiting={<div class="sizes-room" />}
+      <Loaded
+        resource={tensors}
+        render={({ tensors }) => <Charts tensors={tensors} model={model} />}
+        fallback={<div class="sizes-room" />}
       />
     </Section>
   );
 }
 
-function Pictures({ tensors, model }: { tensors: Tensor[]; model: Model }) {
+function Charts({ tensors, model }: { tensors: Tensor[]; model: Model }) {
   const { found, types, total } = useMemo(() => {
     const found = groups(tensors);
-    const types = parts(tensors);
+    const types = typeTotals(tensors);
     return { found, types, total: types.reduce((sum, part) => sum + part.bytes, 0) };
   }, [tensors]);
-  const most = Math.max(1, ...found.map((entry) => entry.bytes));
+  const max = Math.max(1, ...found.map((entry) => entry.bytes));
   return (
     <>
       <div class="sizes">
         <table class="size-table">
-          <caption class="for-readers">Bytes by group of tensors</caption>
+          <caption class="for-readers">Bytes by tensor group</caption>
           <thead>
             <tr>
               <th scope="col">group</th>
@@ -50,25 +50,25 @@ function Pictures({ tensors, model }: { tensors: Tensor[]; model: Model }) {
           </thead>
           <tbody>
             {found.map((entry) => (
-              <Row key={entry.name} entry={entry} most={most} total={total} model={model} />
+              <Row key={entry.name} entry={entry} max={max} total={total} model={model} />
             ))}
           </tbody>
         </table>
         <Types types={types} total={total} model={model} />
       </div>
-      <Blocks tensors={tensors} model={model} />
+      <Layers tensors={tensors} model={model} />
     </>
   );
 }
 
-function Row({ entry, most, total, model }: { entry: Group; most: number; total: number; model: Model }) {
+function Row({ entry, max, total, model }: { entry: Group; max: number; total: number; model: Model }) {
   return (
     <tr>
       <th scope="row">
         <a href={link([model.id, "tensors"], { search: entry.search })}>{entry.name}</a>
       </th>
       <td class="size-bars">
-        <div class="bar" style={{ width: `${Math.max(0.4, (100 * entry.bytes) / most)}%` }}>
+        <div class="bar" style={{ width: `${Math.max(0.4, (100 * entry.bytes) / max)}%` }}>
           {entry.parts.map((part) => (
             <span
               key={part.type}
@@ -84,7 +84,7 @@ function Row({ entry, most, total, model }: { entry: Group; most: number; total:
   );
 }
 
-function Types({ types, total, model }: { types: Part[]; total: number; model: Model }) {
+function Types({ types, total, model }: { types: TypeTotal[]; total: number; model: Model }) {
   return (
     <table class="size-types">
       <caption class="for-readers">Bytes by type</caption>
@@ -119,31 +119,31 @@ function Types({ types, total, model }: { types: Part[]; total: number; model: M
   );
 }
 
-/** A column for each block, with its types on top of each other. */
-function Blocks({ tensors, model }: { tensors: Tensor[]; model: Model }) {
-  const blocks = useMemo(() => {
+/** Stacked bar of types for each layer. */
+function Layers({ tensors, model }: { tensors: Tensor[]; model: Model }) {
+  const layers = useMemo(() => {
     const found = new Map<number, Tensor[]>();
     for (const tensor of tensors)
       if (tensor.block !== null) found.set(tensor.block, [...(found.get(tensor.block) ?? []), tensor]);
-    return [...found].sort(([a], [b]) => a - b).map(([number, members]) => ({ number, parts: parts(members) }));
+    return [...found].sort(([a], [b]) => a - b).map(([number, members]) => ({ number, parts: typeTotals(members) }));
   }, [tensors]);
-  // Many files have no blocks, and hostile ones may have thousands.
-  if (blocks.length < 2 || blocks.length > 512) return null;
-  const sum = (list: Part[]) => list.reduce((total, part) => total + part.bytes, 0);
-  const most = Math.max(1, ...blocks.map((block) => sum(block.parts)));
+  // Many files have no layers; malicious ones may have thousands.
+  if (layers.length < 2 || layers.length > 512) return null;
+  const sum = (list: TypeTotal[]) => list.reduce((total, part) => total + part.bytes, 0);
+  const max = Math.max(1, ...layers.map((layer) => sum(layer.parts)));
   return (
     <figure class="blocks">
-      <figcaption>Blocks</figcaption>
+      <figcaption>Layers</figcaption>
       <ol class="blocks-row">
-        {blocks.map((block) => (
-          <li key={block.number}>
+        {layers.map((layer) => (
+          <li key={layer.number}>
             <a
-              href={link([model.id, "tensors"], { search: `blk.${block.number}.` })}
-              aria-label={`Block ${block.number}: ${bytes(sum(block.parts))}, ${block.parts.map((part) => `${part.type} ${bytes(part.bytes)}`).join(", ")}`}
-              title={`block ${block.number}: ${bytes(sum(block.parts))}`}
+              href={link([model.id, "tensors"], { search: `blk.${layer.number}.` })}
+              aria-label={`Layer ${layer.number}: ${bytes(sum(layer.parts))}, ${layer.parts.map((part) => `${part.type} ${bytes(part.bytes)}`).join(", ")}`}
+              title={`layer ${layer.number}: ${bytes(sum(layer.parts))}`}
             >
-              <span class="block-column" style={{ height: `${(100 * sum(block.parts)) / most}%` }}>
-                {block.parts.map((part) => (
+              <span class="block-column" style={{ height: `${(100 * sum(layer.parts)) / max}%` }}>
+                {layer.parts.map((part) => (
                   <span key={part.type} style={{ flexGrow: part.bytes, background: typeColour(part.bits) }} />
                 ))}
               </span>
@@ -152,8 +152,8 @@ function Blocks({ tensors, model }: { tensors: Tensor[]; model: Model }) {
         ))}
       </ol>
       <p class="blocks-ends faint" aria-hidden="true">
-        <span>{blocks[0]?.number}</span>
-        <span>{blocks[blocks.length - 1]?.number}</span>
+        <span>{layers[0]?.number}</span>
+        <span>{layers[layers.length - 1]?.number}</span>
       </p>
     </figure>
   );

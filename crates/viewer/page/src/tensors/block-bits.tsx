@@ -1,11 +1,11 @@
-// The bits of a block, least significant first, in the colours of their fields.
+// Bits of a quantization block, least significant first, coloured by field.
 import { useMemo } from "preact/hooks";
 import type { Block } from "../api/tensor-types";
 import { useNarrow } from "../ui/narrow";
 import type { Mark } from "./block";
 
-/** Pixels of a line of bits, and between lines. */
-const HIGH = 18;
+/** Height of a line of bits, and the gap between lines, in pixels. */
+const LINE_HEIGHT = 18;
 const GAP = 6;
 
 interface Run {
@@ -20,7 +20,7 @@ export function BlockBits({ block, mark, onMark }: { block: Block; mark: Mark; o
   const across = useNarrow() ? 64 : 128;
   const total = block.hex.length * 4;
   const lines = Math.ceil(total / across);
-  const runs = useMemo(() => cut(block, across), [block, across]);
+  const runs = useMemo(() => splitRuns(block, across), [block, across]);
   const marked = (run: Run) => {
     if (mark === null) return false;
     if ("field" in mark) return mark.field === run.field && mark.item === run.item;
@@ -30,18 +30,18 @@ export function BlockBits({ block, mark, onMark }: { block: Block; mark: Mark; o
   return (
     <figure class="bits">
       <svg
-        viewBox={`0 0 ${across * width} ${lines * (HIGH + GAP)}`}
+        viewBox={`0 0 ${across * width} ${lines * (LINE_HEIGHT + GAP)}`}
         role="img"
-        aria-label={`${total / 8} bytes: ${block.fields.map((field) => `${field.items.length} times ${field.name}`).join(", ")}`}
+        aria-label={`${total / 8} bytes: ${block.fields.map((field) => `${field.items.length} x ${field.name}`).join(", ")}`}
       >
         {runs.map((run) => (
           <rect
             key={`${run.field}/${run.item}/${run.line}/${run.from}`}
             class={`bit field-${run.field % 8}${marked(run) ? " marked" : ""}${run.item % 2 ? " odd" : ""}`}
             x={run.from * width + 0.5}
-            y={run.line * (HIGH + GAP)}
+            y={run.line * (LINE_HEIGHT + GAP)}
             width={run.bits * width - 1}
-            height={HIGH}
+            height={LINE_HEIGHT}
             onPointerEnter={() => onMark({ field: run.field, item: run.item })}
           />
         ))}
@@ -52,19 +52,19 @@ export function BlockBits({ block, mark, onMark }: { block: Block; mark: Mark; o
               class="byte"
               x1={byte * 8 * width}
               x2={byte * 8 * width}
-              y1={line * (HIGH + GAP) + HIGH}
-              y2={line * (HIGH + GAP) + HIGH + 4}
+              y1={line * (LINE_HEIGHT + GAP) + LINE_HEIGHT}
+              y2={line * (LINE_HEIGHT + GAP) + LINE_HEIGHT + 4}
             />
           )),
         )}
       </svg>
-      <figcaption class="faint">{across / 8} bytes a line; of each byte the least significant bit first</figcaption>
+      <figcaption class="faint">{across / 8} bytes per line, least significant bit first</figcaption>
     </figure>
   );
 }
 
-/** Each run of bits, cut at the ends of lines. */
-function cut(block: Block, across: number): Run[] {
+/** Splits the fields into runs of bits that do not cross lines. */
+function splitRuns(block: Block, across: number): Run[] {
   const runs: Run[] = [];
   block.fields.forEach((entry, field) => {
     entry.items.forEach(({ bits }, item) => {

@@ -1,4 +1,4 @@
-// Every field of a block, decoded.
+// Decoded fields of a quantization block.
 import type { Block } from "../api/tensor-types";
 import { exact } from "../format";
 import type { Mark } from "./block";
@@ -14,7 +14,7 @@ export function BlockFields({ block, mark, onMark }: { block: Block; mark: Mark;
               <span class={`dot field-${f % 8}`} aria-hidden="true" />
               <code>{field.name}</code>{" "}
               <span class="faint">
-                {field.about}, {field.items.length > 1 ? `${field.items.length} of ${field.kind}` : field.kind}
+                {field.about}, {field.items.length > 1 ? `${field.items.length} x ${field.kind}` : field.kind}
               </span>
             </dt>
             <dd class="items">

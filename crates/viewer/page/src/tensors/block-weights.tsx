@@ -1,4 +1,4 @@
-// The weights of a block, and how the chosen one is made.
+// Weights of a quantization block, and the fields of the selected weight.
 import { useId } from "preact/hooks";
 import type { Block } from "../api/tensor-types";
 import { exact, significant, whole } from "../format";
@@ -53,16 +53,16 @@ export function BlockWeights({ block, mark, onMark }: { block: Block; mark: Mark
           </span>
         ))}
       </div>
-      <Made block={block} at={at} />
+      <WeightFields block={block} at={at} />
     </section>
   );
 }
 
-/** Of which fields the chosen weight is made. */
-function Made({ block, at }: { block: Block; at: number | null }) {
+/** Fields that the selected weight is decoded from. */
+function WeightFields({ block, at }: { block: Block; at: number | null }) {
   const weight = at === null ? null : block.weights[at];
   return (
-    <div class="made" role="status">
+    <div class="weight-fields" role="status">
       {weight && at !== null ? (
         <>
           <p>
@@ -84,7 +84,7 @@ function Made({ block, at }: { block: Block; at: number | null }) {
           </ul>
         </>
       ) : (
-        <p class="faint">Choose a weight to see what it is made of.</p>
+        <p class="faint">Select a weight to see how it is decoded.</p>
       )}
     </div>
   );

@@ -1,28 +1,28 @@
-// One block as it lies in the file: its bits, the fields that they are, and the weights that these make.
+// One quantization block: bits, fields, weights.
 import { useSignal } from "@preact/signals";
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { Block, TensorFacts } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { hex, plural, whole } from "../format";
-import { choose, link } from "../route";
-import { Shown } from "../ui/notice";
-import { chosenNumber } from "../ui/view";
+import { setParams, link } from "../route";
+import { Loaded } from "../ui/states";
+import { numberParam } from "../ui/view";
 import { BlockBits } from "./block-bits";
 import { BlockFields } from "./block-fields";
 import { BlockWeights } from "./block-weights";
 
-/** A part of a block: a weight, or an item of a field. */
+/** The highlighted weight or field item. */
 export type Mark = { weight: number } | { field: number; item: number } | null;
 
 export function BlockView({ model, tensor }: { model: Model; tensor: TensorFacts }) {
-  const index = Math.min(tensor.blocks - 1, chosenNumber("index") ?? 0);
+  const index = Math.min(tensor.blocks - 1, numberParam("index") ?? 0);
   const block = useDocument<Block>(address(["models", model.id, "tensor", "block"], { n: tensor.n, index }));
-  const to = (index: number) => choose({ index: Math.max(0, Math.min(tensor.blocks - 1, index)) });
+  const to = (index: number) => setParams({ index: Math.max(0, Math.min(tensor.blocks - 1, index)) });
   return (
     <>
       <div class="block-choice" role="group" aria-label="Block">
-        <button type="button" disabled={index === 0} onClick={() => to(index - 1)} aria-label="Block before">
+        <button type="button" disabled={index === 0} onClick={() => to(index - 1)} aria-label="Previous block">
           ‹
         </button>
         <label>
@@ -39,20 +39,23 @@ export function BlockView({ model, tensor }: { model: Model; tensor: TensorFacts
           type="button"
           disabled={index >= tensor.blocks - 1}
           onClick={() => to(index + 1)}
-          aria-label="Block after"
+          aria-label="Next block"
         >
           ›
         </button>
         <span class="faint">
-          of {whole(tensor.blocks)}, {plural(tensor.block_weights, "weight")} in {whole(tensor.block_bytes)} B
+          of {whole(tensor.blocks)}, {plural(tensor.block_weights, "weight")} in {whole(tensor.block_bytes)} bytes
         </span>
       </div>
-      <Shown of={block} show={(value) => <Drawn key={value.index} block={value} model={model} tensor={tensor} />} />
+      <Loaded
+        resource={block}
+        render={(value) => <BlockDetail key={value.index} block={value} model={model} tensor={tensor} />}
+      />
     </>
   );
 }
 
-function Drawn({ block, model, tensor }: { block: Block; model: Model; tensor: TensorFacts }) {
+function BlockDetail({ block, model, tensor }: { block: Block; model: Model; tensor: TensorFacts }) {
   const mark = useSignal<Mark>({ weight: 0 });
   const on = (to: Mark) => {
     mark.value = to;
@@ -72,7 +75,7 @@ function Drawn({ block, model, tensor }: { block: Block; model: Model; tensor: T
             at: `${block.column + block.weights.length / 2},${block.row + 0.5},20`,
           })}
         >
-          in the picture
+          show in heat map
         </a>
       </p>
       {block.formula && <p class="formula">{block.formula}</p>}

@@ -1,17 +1,17 @@
-// All about one tensor: what it is, then one side of it at a time.
-import { models } from "../api/health";
+// Details of a tensor, in tabs.
+import { models } from "../api/status";
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { Tensor, TensorFacts } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { bytes, count, fixed, hex, shape, visible, whole } from "../format";
-import { choose, link } from "../route";
-import { Shown } from "../ui/notice";
+import { setParams, link } from "../route";
+import { Loaded } from "../ui/states";
 import { Tabs } from "../ui/tabs";
 import { bits, typeColour } from "../ui/type-colour";
-import { chosen } from "../ui/view";
+import { param } from "../ui/view";
 import { BlockView } from "./block";
-import { ErrorView } from "./error";
+import { ErrorView } from "./quantization-error";
 import { StatisticsView } from "./statistics";
 import { Values } from "./values";
 
@@ -31,17 +31,17 @@ export function TensorDetail({ model, tensor }: { model: Model; tensor: Tensor }
         <span>{count(tensor.parameters)} weights</span>
         <span>
           {tensor.bytes === null ? "size unknown" : bytes(tensor.bytes)}
-          {tensor.bytes !== null && `, ${fixed(bits(tensor), 2)} bits each`}
+          {tensor.bytes !== null && `, ${fixed(bits(tensor), 2)} bits per weight`}
         </span>
         <a href={link([model.id, "file"], { file: tensor.file, offset: tensor.offset })}>byte {hex(tensor.offset)}</a>
       </p>
-      <Shown
-        of={facts}
-        waiting={<div class="detail-room" />}
-        show={(value) => (
+      <Loaded
+        resource={facts}
+        fallback={<div class="detail-room" />}
+        render={(value) => (
           <>
             {value.documentation && <p class="documentation">{value.documentation}</p>}
-            <Sides model={model} tensor={value} />
+            <TensorTabs model={model} tensor={value} />
           </>
         )}
       />
@@ -49,12 +49,12 @@ export function TensorDetail({ model, tensor }: { model: Model; tensor: Tensor }
   );
 }
 
-function Sides({ model, tensor }: { model: Model; tensor: TensorFacts }) {
+function TensorTabs({ model, tensor }: { model: Model; tensor: TensorFacts }) {
   const original = models.value?.models.find((entry) => entry.id === model.original);
   const tabs = [
     { name: "values", title: "Values", show: () => <Values model={model} tensor={tensor} /> },
     { name: "statistics", title: "Statistics", show: () => <StatisticsView model={model} tensor={tensor} /> },
-    { name: "block", title: "Blocks", show: () => <BlockView model={model} tensor={tensor} /> },
+    { name: "block", title: "Quantization blocks", show: () => <BlockView model={model} tensor={tensor} /> },
     ...(original
       ? [{ name: "error", title: "Error", show: () => <ErrorView model={model} original={original} tensor={tensor} /> }]
       : []),
@@ -62,18 +62,18 @@ function Sides({ model, tensor }: { model: Model; tensor: TensorFacts }) {
   if (!tensor.decodable) {
     return (
       <p class="nothing">
-        Values of the type {tensor.type} cannot be decoded here.{" "}
+        Values of type {tensor.type} cannot be decoded.{" "}
         {tensor.rows > 0 && `${whole(tensor.rows)} rows of ${whole(tensor.columns)}.`}
       </p>
     );
   }
-  if (tensor.rows === 0 || tensor.columns === 0) return <p class="nothing">This tensor has no weights.</p>;
+  if (tensor.rows === 0 || tensor.columns === 0) return <p class="nothing">The tensor is empty.</p>;
   return (
     <Tabs
-      label="Sides of the tensor"
+      label="Tensor views"
       tabs={tabs}
-      chosen={chosen("tab") || "values"}
-      onChoose={(tab) => choose({ tab, at: null, of: null, index: null })}
+      chosen={param("tab") || "values"}
+      onChoose={(tab) => setParams({ tab, at: null, of: null, index: null })}
     />
   );
 }

@@ -1,22 +1,22 @@
-// The list of tensors with its filter and its order.
+// List of tensors with filters and sort order.
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { Tensor } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { bytes, plural, shape, visible } from "../format";
-import { choose, go, link, place } from "../route";
+import { setParams, navigate, link, route } from "../route";
 import { Search } from "../ui/search";
 import { bits, typeColour } from "../ui/type-colour";
-import { VirtualRows } from "../ui/virtual";
-import { filtered, type Order, ORDERS, type Row, rows } from "./rows";
+import { VirtualList } from "../ui/virtual-list";
+import { filtered, type Order, ORDERS, type Row, rows } from "./tree";
 
 export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; model: Model; selected: number | null }) {
-  const { query } = place.value;
+  const { query } = route.value;
   const search = query.get("search") ?? "";
   const type = query.get("type") ?? "";
   const sort = query.get("sort") ?? "tree";
   const order = ORDERS.find(({ name }) => name === sort)?.name ?? "tree";
-  const toggled = useSignal<ReadonlySet<string>>(new Set(start(tensors, selected)));
+  const toggled = useSignal<ReadonlySet<string>>(new Set(initiallyOpen(tensors, selected)));
   const types = useMemo(() => [...new Set(tensors.map((tensor) => tensor.type))].sort(), [tensors]);
   const found = useMemo(() => filtered(tensors, search, type), [tensors, search, type]);
   const searching = search !== "" || type !== "";
@@ -31,7 +31,9 @@ export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; mo
   function pick(index: number): void {
     const row = list[index];
     if (row?.tensor)
-      go(link([model.id, "tensors", row.tensor.n], { search, type, sort: query.get("sort"), tab: query.get("tab") }));
+      navigate(
+        link([model.id, "tensors", row.tensor.n], { search, type, sort: query.get("sort"), tab: query.get("tab") }),
+      );
     else if (row && !searching) toggle(row);
   }
   function key(name: string, index: number): boolean {
@@ -46,19 +48,19 @@ export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; mo
 
   return (
     <>
-      <Search label="Filter by name" value={search} onSearch={(search) => choose({ search })} />
+      <Search label="Filter by name" value={search} onSearch={(search) => setParams({ search })} />
       <div class="list-choices">
-        <select aria-label="Type" value={type} onChange={(event) => choose({ type: event.currentTarget.value })}>
+        <select aria-label="Type" value={type} onChange={(event) => setParams({ type: event.currentTarget.value })}>
           <option value="">all types</option>
           {types.map((name) => (
             <option key={name}>{name}</option>
           ))}
         </select>
         <select
-          aria-label="Order"
+          aria-label="Sort order"
           value={order}
           onChange={(event) =>
-            choose({ sort: event.currentTarget.value === "tree" ? null : event.currentTarget.value })
+            setParams({ sort: event.currentTarget.value === "tree" ? null : event.currentTarget.value })
           }
         >
           {ORDERS.map(({ name, title }) => (
@@ -72,7 +74,7 @@ export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; mo
         {searching ? `${found.length} of ${plural(tensors.length, "tensor")}` : plural(tensors.length, "tensor")},{" "}
         {bytes(found.reduce((sum, tensor) => sum + (tensor.bytes ?? 0), 0))}
       </p>
-      <VirtualRows
+      <VirtualList
         class="tensor-rows"
         label="Tensors"
         role={order === "tree" ? "treegrid" : "grid"}
@@ -89,8 +91,8 @@ export function TensorList({ tensors, model, selected }: { tensors: Tensor[]; mo
   );
 }
 
-/** Branches that are open at first: the one of the chosen tensor, or the first. */
-function start(tensors: Tensor[], selected: number | null): string[] {
+/** Returns the layer that is initially open: that of the selected tensor, or the first. */
+function initiallyOpen(tensors: Tensor[], selected: number | null): string[] {
   const tensor = selected === null ? tensors.find((tensor) => tensor.block !== null) : tensors[selected];
   if (!tensor || tensor.block === null) return [];
   return [tensor.name.slice(0, tensor.name.length - tensor.kind.length).replace(/\.$/, "")];

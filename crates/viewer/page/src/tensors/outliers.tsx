@@ -1,14 +1,14 @@
-// Weights that are farthest from the mean, with the way to each.
+// Outliers: weights farthest from the mean, with links.
 import type { Outlier } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { fixed, significant, whole } from "../format";
 import { link } from "../route";
 
-export function Outliers({ model, n, of }: { model: Model; n: number; of: Outlier[] }) {
-  if (of.length === 0) return null;
+export function Outliers({ model, n, data }: { model: Model; n: number; data: Outlier[] }) {
+  if (data.length === 0) return null;
   return (
     <section>
-      <h3 id="outliers">Farthest from the mean</h3>
+      <h3 id="outliers">Outliers</h3>
       <div class="outliers" tabIndex={0} role="group" aria-labelledby="outliers">
         <table>
           <thead>
@@ -23,12 +23,12 @@ export function Outliers({ model, n, of }: { model: Model; n: number; of: Outlie
                 value
               </th>
               <th scope="col" class="number">
-                deviations
+                σ from mean
               </th>
             </tr>
           </thead>
           <tbody>
-            {of.map(({ row, column, value, deviations }) => (
+            {data.map(({ row, column, value, deviations }) => (
               <tr key={`${row}/${column}`}>
                 <td class="number">{whole(row)}</td>
                 <td class="number">{whole(column)}</td>

@@ -1,15 +1,15 @@
-// What all weights of a tensor are like.
+// Statistics of the weights of a tensor.
 import { useSignal } from "@preact/signals";
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { Statistics, TensorFacts } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { significant, whole } from "../format";
-import { Shown, Waiting } from "../ui/notice";
-import { LinePlot } from "./lines";
+import { Loaded, Loading } from "../ui/states";
+import { ProfilePlot } from "./profile";
 import { HistogramPlot } from "./histogram";
 import { Outliers } from "./outliers";
-import { Read } from "./read";
+import { SampleInfo } from "./sampling";
 
 export function StatisticsView({ model, tensor }: { model: Model; tensor: TensorFacts }) {
   const exact = useSignal(false);
@@ -17,33 +17,38 @@ export function StatisticsView({ model, tensor }: { model: Model; tensor: Tensor
     address(["models", model.id, "tensor", "statistics"], { n: tensor.n, exact: exact.value || null }),
   );
   return (
-    <Shown
-      of={statistics}
-      waiting={<Waiting what="Reading weights" />}
-      show={(value) => (
+    <Loaded
+      resource={statistics}
+      fallback={<Loading what="Reading weights" />}
+      render={(value) => (
         <>
-          <Read of={value} count={value.count} loading={statistics.loading} onAll={() => (exact.value = true)} />
-          <Figures of={value} />
-          <HistogramPlot of={value.histogram} />
-          <LinePlot title="Rows" of={value.rows} name="row" />
-          <LinePlot title="Columns" of={value.columns} name="column" />
-          <Outliers model={model} n={tensor.n} of={value.outliers} />
+          <SampleInfo
+            data={value}
+            count={value.count}
+            loading={statistics.loading}
+            onAll={() => (exact.value = true)}
+          />
+          <Figures data={value} />
+          <HistogramPlot data={value.histogram} />
+          <ProfilePlot title="Rows" data={value.rows} name="row" />
+          <ProfilePlot title="Columns" data={value.columns} name="column" />
+          <Outliers model={model} n={tensor.n} data={value.outliers} />
         </>
       )}
     />
   );
 }
 
-function Figures({ of }: { of: Statistics }) {
+function Figures({ data }: { data: Statistics }) {
   const facts: [string, string][] = [
-    ["values", whole(of.count)],
-    ["zero", whole(of.zeros)],
-    ["mean", significant(of.mean)],
-    ["deviation", significant(of.deviation)],
-    ["least", significant(of.min)],
-    ["most", significant(of.max)],
+    ["values", whole(data.count)],
+    ["zeros", whole(data.zeros)],
+    ["mean", significant(data.mean)],
+    ["std dev", significant(data.deviation)],
+    ["min", significant(data.min)],
+    ["max", significant(data.max)],
   ];
-  if (of.nan + of.infinite > 0) facts.push(["NaN", whole(of.nan)], ["infinite", whole(of.infinite)]);
+  if (data.nan + data.infinite > 0) facts.push(["NaN", whole(data.nan)], ["inf", whole(data.infinite)]);
   return (
     <dl class="figures">
       {facts.map(([name, value]) => (

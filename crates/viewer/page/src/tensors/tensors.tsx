@@ -1,10 +1,10 @@
-// All tensors as a tree or a sorted list, and all about the one that was chosen.
+// Tensors view: the list of tensors, and details of the selected tensor.
 import { useMemo } from "preact/hooks";
 import { useDocument } from "../api/resource";
 import type { Tensor } from "../api/tensor-types";
 import type { Model } from "../api/types";
-import { link, place } from "../route";
-import { Shown } from "../ui/notice";
+import { link, route } from "../route";
+import { Loaded } from "../ui/states";
 import type { ViewProps } from "../ui/view";
 import { TensorDetail } from "./detail";
 import { TensorList } from "./list";
@@ -16,17 +16,17 @@ export function Tensors({ model }: ViewProps) {
       <div class="view-head">
         <h1>Tensors</h1>
       </div>
-      <Shown
-        of={tensors}
-        show={({ tensors }) => <Both tensors={tensors} model={model} />}
-        waiting={<div class="split-room" role="status" aria-label="Loading" />}
+      <Loaded
+        resource={tensors}
+        render={({ tensors }) => <ListAndDetail tensors={tensors} model={model} />}
+        fallback={<div class="split-room" role="status" aria-label="Loading" />}
       />
     </>
   );
 }
 
-function Both({ tensors, model }: { tensors: Tensor[]; model: Model }) {
-  const { path, query } = place.value;
+function ListAndDetail({ tensors, model }: { tensors: Tensor[]; model: Model }) {
+  const { path, query } = route.value;
   const wanted = path[2];
   const tensor = useMemo(() => find(tensors, wanted), [tensors, wanted]);
   const filter = { search: query.get("search"), type: query.get("type"), sort: query.get("sort") };
@@ -44,16 +44,14 @@ function Both({ tensors, model }: { tensors: Tensor[]; model: Model }) {
         {tensor ? (
           <TensorDetail key={`${model.id}/${tensor.n}`} model={model} tensor={tensor} />
         ) : (
-          <p class="nothing">
-            {wanted === undefined ? "Choose a tensor to see its values." : `There is no tensor ${wanted}.`}
-          </p>
+          <p class="nothing">{wanted === undefined ? "Select a tensor to see its values." : `No tensor ${wanted}.`}</p>
         )}
       </div>
     </div>
   );
 }
 
-/** A tensor by its number, or by its name. */
+/** Finds a tensor by its index or name. */
 function find(tensors: Tensor[], wanted: string | undefined): Tensor | undefined {
   if (wanted === undefined) return undefined;
   return /^\d+$/.test(wanted) ? tensors[Number(wanted)] : tensors.find((tensor) => tensor.name === wanted);

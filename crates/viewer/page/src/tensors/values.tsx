@@ -1,58 +1,73 @@
-// Decoded weights as a picture, and the numbers around the one that was clicked.
+// Heat map of decoded weights, and exact values around the selected weight.
 import { useMemo } from "preact/hooks";
 import { address } from "../api/request";
 import { useDocument } from "../api/resource";
 import type { Rows, TensorFacts } from "../api/tensor-types";
 import type { Model } from "../api/types";
 import { significant, visible, whole } from "../format";
-import { HeatMap } from "../heat/heat-map";
-import { tensorSource } from "../heat/source";
-import { choose, link } from "../route";
-import { Shown } from "../ui/notice";
-import { chosen, chosenNumber } from "../ui/view";
-import { useRange } from "./range";
+import { Heatmap } from "../heatmap/heatmap";
+import { tensorSource } from "../heatmap/source";
+import { setParams, link } from "../route";
+import { Loaded } from "../ui/states";
+import { param, numberParam } from "../ui/view";
+import { useColorRange } from "./color-range";
 
-/** Weights beside each other in the table. */
+/** Size of the table of values. */
 const COLUMNS = 8;
 const ROWS = 4;
 
 export function Values({ model, tensor }: { model: Model; tensor: TensorFacts }) {
-  const of = tensor.layout?.scales.includes(chosen("of")) ? chosen("of") : "";
+  const of = tensor.layout?.scales.includes(param("of")) ? param("of") : "";
   const source = useMemo(
     () => tensorSource(model.id, { ...tensor, block: tensor.block_weights }, of),
     [model.id, tensor.n, of],
   );
-  const range = useRange(source);
-  const row = chosenNumber("row");
-  const column = chosenNumber("column");
+  const range = useColorRange(source);
+  const row = numberParam("row");
+  const column = numberParam("column");
   return (
     <>
       {tensor.layout && tensor.layout.scales.length > 0 && (
-        <div class="segments" role="group" aria-label="What is shown">
+        <div class="segments" role="group" aria-label="Displayed data">
           {["", ...tensor.layout.scales].map((name) => (
-            <button key={name} type="button" aria-pressed={of === name} onClick={() => choose({ of: name, at: null })}>
+            <button
+              key={name}
+              type="button"
+              aria-pressed={of === name}
+              onClick={() => setParams({ of: name, at: null })}
+            >
               {name === "" ? "Weights" : `Scale ${name}`}
             </button>
           ))}
         </div>
       )}
-      <HeatMap
+      <Heatmap
         source={source}
-        label={`${visible(tensor.name)}: ${whole(source.rows)} rows of ${whole(source.columns)}`}
+        label={`${visible(tensor.name)}: ${whole(source.rows)} rows x ${whole(source.columns)} columns`}
         range={range}
-        at={chosen("at") || null}
-        onMove={(at) => choose({ at })}
-        onPick={(row, column) => choose(of ? { row, column: column * tensor.block_weights } : { row, column })}
+        at={param("at") || null}
+        onMove={(at) => setParams({ at })}
+        onPick={(row, column) => setParams(of ? { row, column: column * tensor.block_weights } : { row, column })}
       />
       {row !== null && column !== null && row < tensor.rows && column < tensor.columns && (
-        <Around model={model} tensor={tensor} row={row} column={column} />
+        <Neighborhood model={model} tensor={tensor} row={row} column={column} />
       )}
     </>
   );
 }
 
-/** Exact numbers from the server, as `gguf inspect --values` has them. */
-function Around({ model, tensor, row, column }: { model: Model; tensor: TensorFacts; row: number; column: number }) {
+/** Table of exact values around a weight, like `gguf inspect --values`. */
+function Neighborhood({
+  model,
+  tensor,
+  row,
+  column,
+}: {
+  model: Model;
+  tensor: TensorFacts;
+  row: number;
+  column: number;
+}) {
   const start = Math.max(0, Math.min(row, tensor.rows - ROWS));
   const first = Math.max(0, Math.min(column, tensor.columns - COLUMNS));
   const query = {
@@ -65,13 +80,13 @@ function Around({ model, tensor, row, column }: { model: Model; tensor: TensorFa
   const rows = useDocument<Rows>(address(["models", model.id, "tensor", "rows"], query));
   const block = row * tensor.blocks_per_row + Math.floor(column / Math.max(1, tensor.block_weights));
   return (
-    <section aria-labelledby="around">
-      <h3 id="around">
+    <section aria-labelledby="neighborhood">
+      <h3 id="neighborhood">
         Weights from row {whole(start)}, column {whole(first)}
       </h3>
-      <Shown
-        of={rows}
-        show={(value) => (
+      <Loaded
+        resource={rows}
+        render={(value) => (
           <div class="scroll" tabIndex={0} role="group" aria-label="Weights">
             <table class="numbers">
               <thead>
@@ -107,7 +122,7 @@ function Around({ model, tensor, row, column }: { model: Model; tensor: TensorFa
       />
       <p>
         <a href={link([model.id, "tensors", tensor.n], { tab: "block", index: block })}>
-          Block {whole(block)}, bit by bit
+          Inspect quantization block {whole(block)}
         </a>
       </p>
     </section>

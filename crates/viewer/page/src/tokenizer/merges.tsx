@@ -1,19 +1,19 @@
-// The merges by rank.
+// List of merges by rank.
 import { useCallback } from "preact/hooks";
 import { address, get } from "../api/request";
 import type { Merge, Merges as MergesPage } from "../api/token-types";
 import type { Model } from "../api/types";
 import { whole } from "../format";
-import { choose } from "../route";
-import { Problem } from "../ui/notice";
-import { usePages } from "../ui/pages";
+import { setParams } from "../route";
+import { ErrorMessage } from "../ui/states";
+import { usePagedList } from "../ui/paged-list";
 import { Search } from "../ui/search";
-import { chosen } from "../ui/view";
-import { VirtualRows } from "../ui/virtual";
-import { Piece } from "./piece";
+import { param } from "../ui/view";
+import { VirtualList } from "../ui/virtual-list";
+import { TokenText } from "./token-text";
 
 export function Merges({ model }: { model: Model }) {
-  const search = chosen("search");
+  const search = param("search");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
       const { total, found, merges } = await get<MergesPage>(
@@ -24,11 +24,11 @@ export function Merges({ model }: { model: Model }) {
     },
     [model.id, search],
   );
-  const pages = usePages<Merge>(`${model.id} merges ${search}`, load);
-  const seen = useCallback((first: number, end: number) => pages.want(first, end), [pages]);
+  const pages = usePagedList<Merge>(`${model.id} merges ${search}`, load);
+  const seen = useCallback((first: number, end: number) => pages.request(first, end), [pages]);
   return (
     <>
-      <Search label="Search merges" value={search} onSearch={(search) => choose({ search })} />
+      <Search label="Search merges" value={search} onSearch={(search) => setParams({ search })} />
       <p class="list-about faint" role="status">
         {pages.known
           ? search
@@ -36,8 +36,8 @@ export function Merges({ model }: { model: Model }) {
             : `${whole(pages.total)} merges`
           : "\u00a0"}
       </p>
-      {pages.failure.value && <Problem failure={pages.failure.value} />}
-      <VirtualRows
+      {pages.failure.value && <ErrorMessage failure={pages.failure.value} />}
+      <VirtualList
         class="merge-rows"
         label="Merges"
         role="grid"
@@ -58,10 +58,10 @@ export function Merges({ model }: { model: Model }) {
                 {whole(merge.rank)}
               </span>
               <span role="gridcell" class="merge-pair">
-                <Piece text={merge.left} /> + <Piece text={merge.right} />
+                <TokenText text={merge.left} /> + <TokenText text={merge.right} />
               </span>
               <span role="gridcell" class="merge-result">
-                <Piece text={merge.result} />
+                <TokenText text={merge.result} />
                 {merge.id !== null && <span class="faint"> {whole(merge.id)}</span>}
               </span>
             </>

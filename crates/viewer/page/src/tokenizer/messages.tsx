@@ -1,4 +1,4 @@
-// Messages that can be edited.
+// Editor of chat messages.
 import type { Message } from "../api/token-types";
 
 const ROLES = ["system", "user", "assistant", "tool"];
@@ -41,7 +41,7 @@ export function Messages({ messages, onChange }: { messages: Message[]; onChange
         ))}
       </ol>
       <button type="button" onClick={() => onChange([...messages, { role: next, content: "" }])}>
-        Add a message
+        Add message
       </button>
     </>
   );

@@ -1,13 +1,13 @@
-// A rendered text; what becomes control tokens is marked.
+// Rendered prompt with highlighted control tokens.
 import { post } from "../api/request";
-import { useAnswer } from "../api/resource";
+import { useRequest } from "../api/resource";
 import type { Tokenized } from "../api/token-types";
 import type { Model } from "../api/types";
 import { plural } from "../format";
 
 export function Rendered({ model, text }: { model: Model; text: string }) {
-  const tokens = useAnswer<Tokenized | null>(`${model.id} ${text}`, (stop) =>
-    // A model whose tokenizer does not work still has a template.
+  const tokens = useRequest<Tokenized | null>(`${model.id} ${text}`, (stop) =>
+    // The template works even if the tokenizer cannot be loaded.
     post<Tokenized>(`models/${model.id}/tokenize`, { text, add_special: false, parse_special: true }, stop).catch(
       (error: unknown) => {
         if (stop.aborted) throw error;
@@ -16,11 +16,11 @@ export function Rendered({ model, text }: { model: Model; text: string }) {
     ),
   );
   const steps = tokens.value?.steps ?? [];
-  // Only while the pieces are those of this text.
+  // The segments may belong to an earlier text while a request is in progress.
   const fits = steps.map((step) => step.text).join("") === text;
   return (
     <>
-      <pre class="rendered" tabIndex={0} aria-label="Rendered text">
+      <pre class="rendered" tabIndex={0} aria-label="Rendered prompt">
         {fits
           ? steps.map((step, i) =>
               step.kind === "token" ? (

@@ -1,30 +1,30 @@
-// The text of a template with numbers of lines; the line at fault is marked.
+// Template editor with line numbers; the line of an error is highlighted.
 import { useEffect, useRef } from "preact/hooks";
 
-const LINE = 20;
+const LINE_HEIGHT = 20;
 
 export function Source({
   text,
-  fault,
+  errorLine,
   onChange,
 }: {
   text: string;
-  fault: number | null;
+  errorLine: number | null;
   onChange: (text: string) => void;
 }) {
   const field = useRef<HTMLTextAreaElement>(null);
   const lines = text.split("\n").length;
   useEffect(() => {
-    if (fault !== null && field.current && document.activeElement !== field.current)
-      field.current.scrollTop = (fault - 4) * LINE;
-  }, [fault]);
+    if (errorLine !== null && field.current && document.activeElement !== field.current)
+      field.current.scrollTop = (errorLine - 4) * LINE_HEIGHT;
+  }, [errorLine]);
   const shown = Math.min(28, Math.max(6, lines + 1));
   return (
     <div class="code">
-      <div class="code-lines" aria-hidden="true" style={{ height: `${shown * LINE + 16}px` }}>
+      <div class="code-lines" aria-hidden="true" style={{ height: `${shown * LINE_HEIGHT + 16}px` }}>
         <div class="code-numbers">
           {Array.from({ length: Math.min(lines, 2000) }, (_, i) => (
-            <span key={i} class={fault === i + 1 ? "fault" : ""}>
+            <span key={i} class={errorLine === i + 1 ? "fault" : ""}>
               {i + 1}
             </span>
           ))}
@@ -33,11 +33,11 @@ export function Source({
       <textarea
         ref={field}
         class="code-text"
-        aria-label="Source of the template"
-        aria-invalid={fault !== null}
+        aria-label="Template source"
+        aria-invalid={errorLine !== null}
         wrap="off"
         spellcheck={false}
-        style={{ height: `${shown * LINE + 16}px` }}
+        style={{ height: `${shown * LINE_HEIGHT + 16}px` }}
         value={text}
         onInput={(event) => onChange(event.currentTarget.value)}
         onScroll={(event) => {

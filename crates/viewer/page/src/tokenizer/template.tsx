@@ -1,12 +1,12 @@
-// A chat template, rendered live from messages that can be edited, with its faults at their lines.
+// Chat template editor: renders example messages live and reports errors by line.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { post } from "../api/request";
-import { useAnswer, useDocument } from "../api/resource";
+import { useRequest, useDocument } from "../api/resource";
 import type { Message, Templates } from "../api/token-types";
 import type { Model } from "../api/types";
 import { link } from "../route";
-import { Nothing, Problem, Shown } from "../ui/notice";
+import { Empty, ErrorMessage, Loaded } from "../ui/states";
 import { Messages } from "./messages";
 import { Rendered } from "./rendered";
 import { Source } from "./template-source";
@@ -18,7 +18,7 @@ const SAMPLE: Message[] = [
 
 export function TemplateView({ model }: { model: Model }) {
   const templates = useDocument<Templates>(`models/${model.id}/templates`);
-  return <Shown of={templates} show={({ templates }) => <Editor model={model} templates={templates} />} />;
+  return <Loaded resource={templates} render={({ templates }) => <Editor model={model} templates={templates} />} />;
 }
 
 function Editor({ model, templates }: { model: Model; templates: Templates["templates"] }) {
@@ -28,10 +28,10 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
   const messages = useSignal(SAMPLE);
   const tools = useSignal("");
   const prompt = useSignal(true);
-  const asked = useSignal(0);
-  // A request for each letter would be too many.
+  const revision = useSignal(0);
+  // Debounce requests while typing.
   useEffect(() => {
-    const timer = setTimeout(() => (asked.value += 1), 200);
+    const timer = setTimeout(() => (revision.value += 1), 200);
     return () => clearTimeout(timer);
   }, [source.value, messages.value, tools.value]);
   const parsed = parse(tools.value);
@@ -43,12 +43,12 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
     add_generation_prompt: prompt.value,
   };
   const ready = (template !== undefined || source.value !== null) && parsed.error === null;
-  const answer = useAnswer<{ text: string }>(
-    ready ? `${model.id} ${asked.value} ${number.value} ${prompt.value}` : null,
+  const answer = useRequest<{ text: string }>(
+    ready ? `${model.id} ${revision.value} ${number.value} ${prompt.value}` : null,
     (stop) => post<{ text: string }>(`models/${model.id}/template`, request, stop),
   );
-  const fault = answer.failure;
-  const line = fault && typeof fault.detail.line === "number" ? fault.detail.line : null;
+  const error = answer.failure;
+  const line = error && typeof error.detail.line === "number" ? error.detail.line : null;
   return (
     <div class="template">
       <section aria-labelledby="messages" class="template-messages">
@@ -61,13 +61,13 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
             onChange={(event) => (prompt.value = event.currentTarget.checked)}
           />{" "}
           <span>
-            Begin the answer (<code>add_generation_prompt</code>)
+            Add generation prompt (<code>add_generation_prompt</code>)
           </span>
         </label>
         <details>
           <summary>Tools</summary>
           <label class="field">
-            A list, as JSON
+            JSON array
             <textarea
               rows={4}
               spellcheck={false}
@@ -79,16 +79,14 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
         </details>
       </section>
       <section aria-labelledby="rendered" class="template-text">
-        <h2 id="rendered">What the model reads</h2>
-        {!ready && parsed.error === null && (
-          <Nothing>The model has no chat template. Write one below to try it.</Nothing>
-        )}
-        {fault && <Problem failure={fault} />}
-        {ready && !fault && (
-          <Shown
-            of={answer}
-            show={({ text }) => <Rendered model={model} text={text} />}
-            waiting={<div class="rendered-room" />}
+        <h2 id="rendered">Rendered prompt</h2>
+        {!ready && parsed.error === null && <Empty>The model has no chat template. Write one below to try it.</Empty>}
+        {error && <ErrorMessage failure={error} />}
+        {ready && !error && (
+          <Loaded
+            resource={answer}
+            render={({ text }) => <Rendered model={model} text={text} />}
+            fallback={<div class="rendered-room" />}
           />
         )}
       </section>
@@ -114,13 +112,17 @@ function Editor({ model, templates }: { model: Model; templates: Templates["temp
           <div class="buttons">
             {source.value !== null && (
               <button type="button" onClick={() => (source.value = null)}>
-                Back to that of the model
+                Reset to the model's template
               </button>
             )}
             {template && <a href={link([model.id, "metadata"], { key: template.key_n })}>key</a>}
           </div>
         </div>
-        <Source text={source.value ?? template?.text ?? ""} fault={line} onChange={(text) => (source.value = text)} />
+        <Source
+          text={source.value ?? template?.text ?? ""}
+          errorLine={line}
+          onChange={(text) => (source.value = text)}
+        />
       </section>
     </div>
   );

@@ -1,16 +1,16 @@
-// The vocabulary, what it makes of a text, its merges, and the chat template.
+// Tokenizer view: vocabulary, tokenization, merges, chat template.
 import { useDocument } from "../api/resource";
 import type { TokenizerFacts } from "../api/token-types";
 import type { Model } from "../api/types";
 import { plural, whole } from "../format";
-import { choose } from "../route";
-import { Shown } from "../ui/notice";
+import { setParams } from "../route";
+import { Loaded } from "../ui/states";
 import { Tabs } from "../ui/tabs";
-import { chosen, type ViewProps } from "../ui/view";
+import { param, type ViewProps } from "../ui/view";
 import { Merges } from "./merges";
 import { TemplateView } from "./template";
 import { Tokens } from "./tokens";
-import { Try } from "./try";
+import { TokenizeView } from "./tokenize";
 
 export function TokenizerView({ model }: ViewProps) {
   const facts = useDocument<TokenizerFacts>(`models/${model.id}/tokenizer`);
@@ -19,42 +19,42 @@ export function TokenizerView({ model }: ViewProps) {
       <div class="view-head">
         <h1>Tokenizer</h1>
       </div>
-      <Shown
-        of={facts}
-        show={(value) => <Known model={model} facts={value} />}
-        waiting={<div class="split-room" role="status" aria-label="Loading" />}
+      <Loaded
+        resource={facts}
+        render={(value) => <TokenizerTabs model={model} facts={value} />}
+        fallback={<div class="split-room" role="status" aria-label="Loading" />}
       />
     </>
   );
 }
 
-function Known({ model, facts }: { model: Model; facts: TokenizerFacts }) {
+function TokenizerTabs({ model, facts }: { model: Model; facts: TokenizerFacts }) {
   const error = typeof facts.error === "string" ? facts.error : (facts.error?.message ?? null);
   const tabs = [
     { name: "tokens", title: "Tokens", show: () => <Tokens model={model} facts={facts} /> },
-    ...(error === null ? [{ name: "try", title: "Try a text", show: () => <Try model={model} /> }] : []),
+    ...(error === null ? [{ name: "try", title: "Tokenize", show: () => <TokenizeView model={model} /> }] : []),
     ...(facts.merges ? [{ name: "merges", title: "Merges", show: () => <Merges model={model} /> }] : []),
     { name: "template", title: "Chat template", show: () => <TemplateView model={model} /> },
   ];
   return (
     <>
       <p class="detail-about">
-        <span>{facts.model ?? "kind not named"}</span>
-        {facts.pre && <span>words cut as {facts.pre}</span>}
+        <span>{facts.model ?? "unknown model"}</span>
+        {facts.pre && <span>pre-tokenizer {facts.pre}</span>}
         <span>{plural(facts.tokens, "token")}</span>
         {facts.merges !== null && facts.merges > 0 && <span>{whole(facts.merges)} merges</span>}
-        {facts.has_scores && <span>with scores</span>}
+        {facts.has_scores && <span>has scores</span>}
       </p>
       {error !== null && (
         <p class="problem" role="alert">
-          This tokenizer does not work: {error}
+          The tokenizer cannot be loaded: {error}
         </p>
       )}
       <Tabs
-        label="Sides of the tokenizer"
+        label="Tokenizer views"
         tabs={tabs}
-        chosen={chosen("tab") || "tokens"}
-        onChoose={(tab) => choose({ tab, search: null })}
+        chosen={param("tab") || "tokens"}
+        onChoose={(tab) => setParams({ tab, search: null })}
       />
     </>
   );

@@ -1,22 +1,22 @@
-// All tokens, to search.
+// Searchable list of tokens.
 import { useCallback } from "preact/hooks";
 import { address, get } from "../api/request";
 import type { Token, TokenizerFacts, Tokens as TokensPage } from "../api/token-types";
 import type { Model } from "../api/types";
 import { significant, whole } from "../format";
-import { choose } from "../route";
-import { Problem } from "../ui/notice";
-import { usePages } from "../ui/pages";
+import { setParams } from "../route";
+import { ErrorMessage } from "../ui/states";
+import { usePagedList } from "../ui/paged-list";
 import { Search } from "../ui/search";
-import { chosen } from "../ui/view";
-import { VirtualRows } from "../ui/virtual";
-import { Piece } from "./piece";
+import { param } from "../ui/view";
+import { VirtualList } from "../ui/virtual-list";
+import { TokenText } from "./token-text";
 
 const TYPES = ["normal", "unknown", "control", "user-defined", "unused", "byte"];
 
 export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }) {
-  const search = chosen("search");
-  const type = chosen("type");
+  const search = param("search");
+  const type = param("type");
   const load = useCallback(
     async (offset: number, limit: number, stop: AbortSignal) => {
       const { total, found, tokens } = await get<TokensPage>(
@@ -27,13 +27,13 @@ export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }
     },
     [model.id, search, type],
   );
-  const pages = usePages<Token>(`${model.id} ${search} ${type}`, load);
-  const seen = useCallback((first: number, end: number) => pages.want(first, end), [pages]);
+  const pages = usePagedList<Token>(`${model.id} ${search} ${type}`, load);
+  const seen = useCallback((first: number, end: number) => pages.request(first, end), [pages]);
   return (
     <>
       <div class="token-choices">
-        <Search label="Search tokens, or #id" value={search} onSearch={(search) => choose({ search })} />
-        <select aria-label="Type" value={type} onChange={(event) => choose({ type: event.currentTarget.value })}>
+        <Search label="Search tokens, or #id" value={search} onSearch={(search) => setParams({ search })} />
+        <select aria-label="Type" value={type} onChange={(event) => setParams({ type: event.currentTarget.value })}>
           <option value="">all types</option>
           {TYPES.map((name) => (
             <option key={name}>{name}</option>
@@ -47,8 +47,8 @@ export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }
             : `${whole(pages.total)} tokens`
           : "\u00a0"}
       </p>
-      {pages.failure.value && <Problem failure={pages.failure.value} />}
-      <VirtualRows
+      {pages.failure.value && <ErrorMessage failure={pages.failure.value} />}
+      <VirtualList
         class={`token-rows${facts.has_scores ? " scored" : ""}`}
         label="Tokens"
         role="grid"
@@ -59,7 +59,7 @@ export function Tokens({ model, facts }: { model: Model; facts: TokenizerFacts }
           <div class="token-head" aria-hidden="true">
             <span>id</span>
             <span>token</span>
-            <span>stands for</span>
+            <span>decodes to</span>
             <span>bytes</span>
             <span>type</span>
             {facts.has_scores && <span>score</span>}
@@ -84,11 +84,11 @@ function Row({ token, scores }: { token: Token | undefined; scores: boolean }) {
         {whole(token.id)}
       </span>
       <span role="gridcell" class="token-text">
-        <Piece text={token.text} />
+        <TokenText text={token.text} />
         {token.text_bytes > 200 && <span class="faint"> … {whole(token.text_bytes)} B</span>}
       </span>
-      <span role="gridcell" class="token-stands">
-        {token.stands_for !== null && token.stands_for !== token.text && <Piece text={token.stands_for} />}
+      <span role="gridcell" class="token-decoded">
+        {token.stands_for !== null && token.stands_for !== token.text && <TokenText text={token.stands_for} />}
       </span>
       <span role="gridcell" class="token-hex">
         {spaced(token.stands_for_hex ?? token.hex)}
@@ -110,7 +110,7 @@ function Row({ token, scores }: { token: Token | undefined; scores: boolean }) {
   );
 }
 
-/** Bytes in hexadecimal, the first of them. */
+/** Formats the first bytes in hexadecimal. */
 export function spaced(hex: string): string {
   const shown = hex.slice(0, 48).replace(/(..)(?=.)/g, "$1 ");
   return hex.length > 48 ? `${shown} …` : shown;

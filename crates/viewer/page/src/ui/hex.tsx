@@ -1,26 +1,26 @@
-// Bytes as numbers and signs, with what each of them is.
+// Hex dump with named spans.
 import type { Span } from "../api/types";
 import { hex, visible, whole } from "../format";
 
 interface Props {
   bytes: Uint8Array;
-  /** Where the first byte stands in the file. */
+  /** Offset of the first byte in the file. */
   start: number;
-  /** What the bytes are, in order; empty until it is known. */
+  /** Named spans in order; empty until loaded. */
   spans: Span[];
-  /** Bytes of a line. */
+  /** Bytes per line. */
   across: number;
   marked: number | null;
   onMark: (span: number | null) => void;
 }
 
-/** Lines of bytes; those of one span belong together. */
+/** Lines of bytes, grouped by span. */
 export function HexLines({ bytes, start, spans, across, marked, onMark }: Props) {
   const width = Math.max(6, (start + bytes.length).toString(16).length);
   const lines = [];
   const begin = Math.floor(start / across) * across;
   for (let at = begin; at < start + bytes.length; at += across) {
-    const runs = cut(spans, Math.max(at, start), Math.min(at + across, start + bytes.length));
+    const runs = splitRuns(spans, Math.max(at, start), Math.min(at + across, start + bytes.length));
     const before = Math.max(0, start - at);
     lines.push(
       <div key={at} class="hex-line">
@@ -31,7 +31,7 @@ export function HexLines({ bytes, start, spans, across, marked, onMark }: Props)
             <Run
               key={run.from}
               run={run}
-              text={numbers(bytes.subarray(run.from - start, run.to - start))}
+              text={hexText(bytes.subarray(run.from - start, run.to - start))}
               marked={marked}
               onMark={onMark}
               spans={spans}
@@ -44,7 +44,7 @@ export function HexLines({ bytes, start, spans, across, marked, onMark }: Props)
             <Run
               key={run.from}
               run={run}
-              text={signs(bytes.subarray(run.from - start, run.to - start))}
+              text={asciiText(bytes.subarray(run.from - start, run.to - start))}
               marked={marked}
               onMark={onMark}
               spans={spans}
@@ -57,7 +57,7 @@ export function HexLines({ bytes, start, spans, across, marked, onMark }: Props)
   return <div class="hex">{lines}</div>;
 }
 
-interface RunOf {
+interface SpanRun {
   from: number;
   to: number;
   span: number | null;
@@ -70,7 +70,7 @@ function Run({
   onMark,
   spans,
 }: {
-  run: RunOf;
+  run: SpanRun;
   text: string;
   marked: number | null;
   onMark: Props["onMark"];
@@ -89,9 +89,9 @@ function Run({
   );
 }
 
-/** The parts of a line that belong to one span each. */
-function cut(spans: Span[], from: number, to: number): RunOf[] {
-  const runs: RunOf[] = [];
+/** Splits a line at span boundaries. */
+function splitRuns(spans: Span[], from: number, to: number): SpanRun[] {
+  const runs: SpanRun[] = [];
   let at = from;
   let index = first(spans, from);
   while (at < to) {
@@ -110,7 +110,7 @@ function cut(spans: Span[], from: number, to: number): RunOf[] {
   return runs;
 }
 
-/** The first span that ends after a place. */
+/** Returns the index of the first span that ends after an offset. */
 function first(spans: Span[], at: number): number {
   let low = 0;
   let high = spans.length;
@@ -122,19 +122,19 @@ function first(spans: Span[], at: number): number {
   return low;
 }
 
-function numbers(bytes: Uint8Array): string {
+function hexText(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += `${byte.toString(16).padStart(2, "0")} `;
   return text;
 }
 
-function signs(bytes: Uint8Array): string {
+function asciiText(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : "·";
   return text;
 }
 
-/** A colour for what bytes are: lengths and types, names, values, data, nothing. */
+/** Returns the colour class of a span kind. */
 export function tone(kind: string): string {
   if (/^(key|name)$/.test(kind)) return "tone-name";
   if (/length|count|type|offset|dimension|version/.test(kind)) return "tone-count";
@@ -144,17 +144,17 @@ export function tone(kind: string): string {
   return "tone-rest";
 }
 
-/** A span in words. */
+/** Describes a span. */
 export function spanText(span: Span): string {
   return `${span.kind.replaceAll("-", " ")}${span.text ? ` ${visible(span.text)}` : ""}`;
 }
 
-/** Where a span is. */
+/** Formats the offset and length of a span. */
 export function spanPlace(span: Span): string {
   return `${hex(span.start)}, ${whole(span.end - span.start)} B`;
 }
 
-/** The bytes of a text of hexadecimal digits. */
+/** Parses hexadecimal digits. */
 export function fromHex(text: string): Uint8Array {
   return Uint8Array.from({ length: text.length >> 1 }, (_, i) => Number.parseInt(text.slice(2 * i, 2 * i + 2), 16));
 }

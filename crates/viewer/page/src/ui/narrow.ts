@@ -1,4 +1,4 @@
-// Is this a phone?
+// Detects narrow windows, such as phones.
 import { signal } from "@preact/signals";
 
 const query = matchMedia("(max-width: 640px)");
@@ -7,7 +7,7 @@ query.addEventListener("change", () => {
   narrow.value = query.matches;
 });
 
-/** True where the page is as narrow as a phone. */
+/** Returns whether the window is narrow. */
 export function useNarrow(): boolean {
   return narrow.value;
 }

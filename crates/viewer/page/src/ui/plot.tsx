@@ -1,16 +1,16 @@
-// Figures over a line, drawn by uPlot. What a drawing shows is said in words too: `label`.
+// Plots drawn by uPlot. `label` is the accessible description.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import { significant, whole } from "../format";
 
-/** Grows when the page becomes dark or light: canvases are drawn anew. */
+/** Increases when the color scheme changes, so that canvases are redrawn. */
 export const scheme = signal(0);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   scheme.value += 1;
 });
 
-/** A colour of the page by the name of its variable. */
+/** Returns the value of a CSS colour variable. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
@@ -18,20 +18,20 @@ export function colour(name: string): string {
 export interface Line {
   name: string;
   values: (number | null)[];
-  /** The variable of its colour. */
+  /** Name of the CSS colour variable. */
   colour: string;
   kind: "line" | "bars" | "band";
 }
 
 interface Props {
   label: string;
-  /** Where each entry stands: the same length as the values. */
+  /** X coordinates, as many as values. */
   x: number[];
   xName: string;
-  /** As it was made last: another list is drawn anew. */
+  /** Compared by identity: a new array redraws the plot. */
   lines: Line[];
   height?: number;
-  /** A scale for counts that differ by orders of magnitude. */
+  /** Use a log scale. */
   logarithmic?: boolean;
   xWhole?: boolean;
   yWhole?: boolean;
@@ -46,16 +46,16 @@ export function Plot(props: Props) {
     if (!element) return;
     const height = props.height ?? 180;
     let plot: uPlot | null = null;
-    let gone = false;
+    let isUnmounted = false;
     const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height }));
-    // The library is fetched with the first plot: the first view does without.
+    // Load the library with the first plot only.
     void import("uplot").then(({ default: Plotter }) => {
-      if (gone) return;
+      if (isUnmounted) return;
       plot = new Plotter(options(props, element.clientWidth, height, Plotter), data(props), element);
       observer.observe(element);
     });
     return () => {
-      gone = true;
+      isUnmounted = true;
       observer.disconnect();
       plot?.destroy();
     };

@@ -1,25 +1,25 @@
-// A piece of a file as it is, with the names of its spans.
+// Raw bytes of a file range with named spans.
 import { useSignal } from "@preact/signals";
 import { address, get, request } from "../api/request";
-import { useAnswer } from "../api/resource";
+import { useRequest } from "../api/resource";
 import type { Model, Span } from "../api/types";
 import { link } from "../route";
 import { HexLines, spanPlace, spanText } from "./hex";
-import { Shown } from "./notice";
+import { Loaded } from "./states";
 import { useNarrow } from "./narrow";
 
-export interface Piece {
+export interface ByteRange {
   bytes: Uint8Array;
   spans: Span[];
 }
 
-/** Bytes and what they are, both at once. */
-export function usePiece(model: number, file: number, start: number, length: number) {
+/** Loads the bytes and spans of a range. */
+export function useByteRange(model: number, file: number, start: number, length: number) {
   const query = { file, offset: start, length };
-  return useAnswer<Piece>(length > 0 ? address(["models", model, "bytes"], query) : null, async (stop) => {
+  return useRequest<ByteRange>(length > 0 ? address(["models", model, "bytes"], query) : null, async (stop) => {
     const [bytes, named] = await Promise.all([
       request(address(["models", model, "bytes"], query), { signal: stop }).then((answer) => answer.arrayBuffer()),
-      // A file that cannot be read as a model has bytes, but no names for them.
+      // A file with an invalid header has bytes, but no spans.
       get<{ spans: Span[] }>(address(["models", model, "spans"], query), stop).catch(() => ({ spans: [] })),
     ]);
     return { bytes: new Uint8Array(bytes), spans: named.spans };
@@ -40,12 +40,12 @@ export function RawBytes({
   of: number;
 }) {
   const marked = useSignal<number | null>(null);
-  const piece = usePiece(model.id, file, start, length);
+  const range = useByteRange(model.id, file, start, length);
   const narrow = useNarrow();
   return (
-    <Shown
-      of={piece}
-      show={({ bytes, spans }) => {
+    <Loaded
+      resource={range}
+      render={({ bytes, spans }) => {
         const span = marked.value === null ? null : spans[marked.value];
         return (
           <>
@@ -58,12 +58,12 @@ export function RawBytes({
               onMark={(at) => (marked.value = at)}
             />
             <p class="span-name">
-              {span ? `${spanText(span)} (${spanPlace(span)})` : "Point at bytes for what they are"}
+              {span ? `${spanText(span)} (${spanPlace(span)})` : "Hover over a byte to see its meaning"}
             </p>
             {of > length && (
               <p class="faint">
-                the first {length} of {of} B;{" "}
-                <a href={link([model.id, "file"], { file, offset: start })}>all in the file</a>
+                first {length} of {of} bytes;{" "}
+                <a href={link([model.id, "file"], { file, offset: start })}>show all in File</a>
               </p>
             )}
           </>

@@ -1,10 +1,10 @@
-// A field to search a list with. What is typed counts after a moment.
+// Search field with debounced input.
 import { useEffect, useRef } from "preact/hooks";
 
 export function Search({ label, value, onSearch }: { label: string; value: string; onSearch: (text: string) => void }) {
   const field = useRef<HTMLInputElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
-  // The address may change by itself; what is being typed is left alone.
+  // Follow the URL, but do not overwrite a field that is being edited.
   useEffect(() => {
     if (field.current && document.activeElement !== field.current) field.current.value = value;
   }, [value]);

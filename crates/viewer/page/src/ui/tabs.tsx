@@ -1,4 +1,4 @@
-// Sides of one thing, of which one is shown.
+// Tabs.
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 

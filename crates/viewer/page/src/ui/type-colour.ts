@@ -1,4 +1,4 @@
-// A colour for each tensor type: few bits are warm, many are cool. Names always stand beside it.
+// Colours of tensor types: few bits are warm, many are cool. The name is always shown too.
 
 const STEPS: [number, string][] = [
   [2.2, "bits-1"],
@@ -11,12 +11,12 @@ const STEPS: [number, string][] = [
   [17, "bits-8"],
 ];
 
-/** The variable of the colour of a type, by its bits for a weight. */
+/** Returns the CSS colour for a number of bits per weight. */
 export function typeColour(bits: number): string {
-  return `var(--${STEPS.find(([most]) => bits <= most)?.[1] ?? "bits-9"})`;
+  return `var(--${STEPS.find(([max]) => bits <= max)?.[1] ?? "bits-9"})`;
 }
 
-/** Bits for a weight. */
+/** Returns bits per weight. */
 export function bits(of: { bytes: number | null; parameters: number }): number {
   return of.parameters > 0 ? ((of.bytes ?? 0) * 8) / of.parameters : 0;
 }

@@ -1,18 +1,18 @@
-// What every view is given.
+// Properties and URL parameters of views.
 import type { Model } from "../api/types";
-import { place } from "../route";
+import { route } from "../route";
 
 export interface ViewProps {
   model: Model;
 }
 
-/** A choice in the address. */
-export function chosen(name: string): string {
-  return place.value.query.get(name) ?? "";
+/** Returns a URL parameter, or an empty string. */
+export function param(name: string): string {
+  return route.value.query.get(name) ?? "";
 }
 
-/** A choice in the address that is a number. */
-export function chosenNumber(name: string): number | null {
-  const text = chosen(name);
+/** Returns a numeric URL parameter, or null. */
+export function numberParam(name: string): number | null {
+  const text = param(name);
   return /^\d+$/.test(text) ? Number(text) : null;
 }

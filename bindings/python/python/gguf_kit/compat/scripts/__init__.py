@@ -1,7 +1,7 @@
-"""The scripts of the official package: each is the command ``gguf`` under the script's name.
+"""Scripts of the official package: each runs the ``gguf`` command under the name of the script.
 
-``python -m gguf.scripts.gguf_dump model.gguf`` works as there, with the same flags; ``docs/old-names.md`` lists what becomes
-of each. The editor with windows is ``gguf view``.
+``python -m gguf.scripts.gguf_dump model.gguf`` accepts the flags of the official script; ``docs/old-names.md`` lists the
+replacements. ``gguf view`` replaces the graphical editor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["run"]
 
 
 def run(name: str) -> int:
-    """Does the work of the script with the words of this process, and answers with the exit code."""
+    """Run a script with the arguments of this process and return the exit code."""
     from ...__main__ import main
 
     sys.argv[0] = name

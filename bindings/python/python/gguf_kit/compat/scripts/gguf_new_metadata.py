@@ -8,7 +8,7 @@ from gguf_kit.compat.scripts import run
 
 
 def main() -> int:
-    """Does what the command line says, and answers with the exit code."""
+    """Run the command line and return the exit code."""
     return run("gguf-new-metadata")
 
 

@@ -1,0 +1,320 @@
+// Heat map of a matrix with pan and zoom down to single weights.
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { ApiError } from "../api/request";
+import { significant, whole } from "../format";
+import { scheme } from "../ui/plot";
+import { bounded, type Camera, fitted, formatted, level, parsed, type Size, weightAt, zoomed } from "./camera";
+import { draw, type ColorMapping, plane, screen, weight } from "./draw";
+import { Legend } from "./legend";
+import { colormap } from "./colormap";
+import { Rulers } from "./rulers";
+import { SIDE, type Source, Tiles } from "./tiles";
+
+interface Props {
+  source: Source;
+  /** Accessible description. */
+  label: string;
+  /** Initial magnitude at the ends of the color scale; null until known. */
+  range: number | null;
+  /** Initial camera, as passed to `onMove`. */
+  at: string | null;
+  onMove?: (at: string) => void;
+  /** Called for a weight that is clicked or selected with Enter. */
+  onPick?: (row: number, column: number) => void;
+}
+
+/** Pixels that an arrow key pans by. */
+const PAN_STEP = 60;
+
+export function Heatmap({ source, label, range, at, onMove, onPick }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const frame = useRef(0);
+  const camera = useRef<Camera | null>(null);
+  const canvasSize = useRef<Size>({ width: 0, height: 0 });
+  const view = useSignal<{
+    camera: Camera;
+    size: Size;
+    missing: number;
+    level: number;
+    sampled: boolean;
+    failure: unknown;
+  } | null>(null);
+  const cursor = useSignal<{ column: number; row: number } | null>(null);
+  const announcement = useSignal("");
+  const chosenRange = useSignal<number | null>(null);
+  const absmax = useSignal(false);
+  const settled = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const edition = scheme.value;
+
+  const tiles = useMemo(() => new Tiles(source, () => requestDraw()), [source.name]);
+  useEffect(() => () => tiles.stop(), [tiles]);
+  const end = chosenRange.value ?? range ?? 1;
+  const mapping = useMemo<ColorMapping>(() => {
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    return {
+      colours: colormap(dark),
+      name: `${dark} ${end} ${absmax.value}`,
+      range: end,
+      absmax: absmax.value,
+      dark,
+    };
+  }, [end, absmax.value, edition]);
+  const drawn = useRef<() => void>(() => undefined);
+  drawn.current = () => {
+    const element = canvas.current;
+    const context = element?.getContext("2d");
+    if (!element || !context || canvasSize.current.width === 0) return;
+    camera.current = bounded(
+      camera.current ?? parsed(at) ?? fitted(source, canvasSize.current),
+      source,
+      canvasSize.current,
+    );
+    const density = devicePixelRatio || 1;
+    const places = draw(context, density, canvasSize.current, camera.current, source, tiles, mapping);
+    tiles.request(places);
+    const now = level(camera.current, source, density);
+    const sampled = places.some((place) => place.level === now && tiles.get(place)?.exact === false);
+    view.value = {
+      camera: camera.current,
+      size: canvasSize.current,
+      missing: tiles.missing(),
+      level: now,
+      sampled,
+      failure: tiles.failure,
+    };
+  };
+
+  /** Schedules one draw for the next animation frame. */
+  function requestDraw(): void {
+    if (frame.current) return;
+    frame.current = requestAnimationFrame(() => {
+      frame.current = 0;
+      drawn.current();
+    });
+  }
+  useEffect(() => () => cancelAnimationFrame(frame.current), []);
+
+  useLayoutEffect(() => {
+    const element = canvas.current;
+    if (!element) return;
+    const measure = () => {
+      const density = devicePixelRatio || 1;
+      const box = element.getBoundingClientRect();
+      canvasSize.current = { width: box.width, height: box.height };
+      element.width = Math.round(box.width * density);
+      element.height = Math.round(box.height * density);
+      drawn.current();
+    };
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    const wheel = (event: WheelEvent) => {
+      event.preventDefault();
+      const pixels = event.deltaMode === 1 ? event.deltaY * 16 : event.deltaY;
+      zoom(Math.exp(-pixels * 0.002), event.offsetX, event.offsetY);
+    };
+    // Only a listener that is not passive can prevent scrolling.
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("wheel", wheel);
+    };
+  }, [source.name]);
+  useEffect(() => {
+    camera.current = parsed(at);
+    chosenRange.value = null;
+    cursor.value = null;
+    requestDraw();
+  }, [source.name]);
+  useEffect(requestDraw, [mapping, tiles]);
+  // The URL changed: back, or a link.
+  useEffect(() => {
+    const wanted = parsed(at);
+    if (wanted && camera.current && formatted(wanted) !== formatted(camera.current)) {
+      camera.current = wanted;
+      requestDraw();
+    }
+  }, [at]);
+
+  function set(to: Camera): void {
+    camera.current = bounded(to, source, canvasSize.current);
+    requestDraw();
+    if (settled.current) clearTimeout(settled.current);
+    settled.current = setTimeout(() => camera.current && onMove?.(formatted(camera.current)), 300);
+  }
+  function zoom(factor: number, x = canvasSize.current.width / 2, y = canvasSize.current.height / 2): void {
+    if (camera.current) set(zoomed(camera.current, factor, x, y, source, canvasSize.current));
+  }
+  function pan(x: number, y: number): void {
+    const now = camera.current;
+    if (now) set({ ...now, column: now.column - x / now.scale, row: now.row - y / now.scale });
+  }
+
+  const pointers = useRef(new Map<number, { x: number; y: number }>());
+  const travelled = useRef(0);
+  function down(event: PointerEvent): void {
+    canvas.current?.setPointerCapture(event.pointerId);
+    pointers.current.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    travelled.current = 0;
+  }
+  function moved(event: PointerEvent): void {
+    const now = { x: event.offsetX, y: event.offsetY };
+    const before = pointers.current.get(event.pointerId);
+    if (!before) {
+      if (camera.current) cursor.value = weightAt(camera.current, now.x, now.y, source, canvasSize.current);
+      return;
+    }
+    const [other] = [...pointers.current].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
+    pan((now.x - before.x) / (other ? 2 : 1), (now.y - before.y) / (other ? 2 : 1));
+    if (other) {
+      const distance = (place: { x: number; y: number }) =>
+        Math.max(8, Math.hypot(place.x - other.x, place.y - other.y));
+      zoom(distance(now) / distance(before), (now.x + other.x) / 2, (now.y + other.y) / 2);
+    }
+    travelled.current += Math.hypot(now.x - before.x, now.y - before.y);
+    pointers.current.set(event.pointerId, now);
+  }
+  function up(event: PointerEvent): void {
+    pointers.current.delete(event.pointerId);
+    if (travelled.current > 4 || event.type !== "pointerup" || !camera.current) return;
+    const place = weightAt(camera.current, event.offsetX, event.offsetY, source, canvasSize.current);
+    cursor.value = place;
+    if (place) onPick?.(place.row, place.column);
+  }
+
+  function key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || !camera.current) return;
+    const arrows: Record<string, [number, number]> = {
+      ArrowLeft: [-1, 0],
+      ArrowRight: [1, 0],
+      ArrowUp: [0, -1],
+      ArrowDown: [0, 1],
+    };
+    const arrow = arrows[event.key];
+    if (arrow && camera.current.scale >= 8) step(arrow);
+    else if (arrow) pan(-arrow[0] * PAN_STEP, -arrow[1] * PAN_STEP);
+    else if (event.key === "+" || event.key === "=") zoom(1.5);
+    else if (event.key === "-") zoom(1 / 1.5);
+    else if (event.key === "0") set(fitted(source, canvasSize.current));
+    else if (event.key === "Enter" && cursor.value) onPick?.(cursor.value.row, cursor.value.column);
+    else return;
+    event.preventDefault();
+  }
+  /** Moves the cursor to the next weight and announces it. */
+  function step([across, down]: [number, number]): void {
+    const now = camera.current as Camera;
+    const from = cursor.value ?? { column: Math.floor(now.column), row: Math.floor(now.row) };
+    const to = {
+      column: Math.min(source.columns - 1, Math.max(0, from.column + across)),
+      row: Math.min(source.rows - 1, Math.max(0, from.row + down)),
+    };
+    cursor.value = to;
+    const isOutside = (at: number, middle: number, length: number) =>
+      Math.abs(at + 0.5 - middle) * now.scale > length / 2 - now.scale;
+    if (
+      isOutside(to.column, now.column, canvasSize.current.width) ||
+      isOutside(to.row, now.row, canvasSize.current.height)
+    )
+      set({ ...now, column: to.column, row: to.row });
+    announcement.value = reading(to);
+  }
+
+  function reading(place: { column: number; row: number }): string {
+    const where = `row ${whole(place.row)}, column ${whole(place.column)}`;
+    const exact = weight(tiles, place.column, place.row);
+    if (exact !== null) return `${where}: ${significant(exact)}`;
+    for (let up = Math.max(1, view.value?.level ?? 1); up < source.levels; up += 1) {
+      const pixel = 2 ** up;
+      const tile = tiles.get({
+        level: up,
+        x: Math.floor(place.column / (SIDE * pixel)),
+        y: Math.floor(place.row / (SIDE * pixel)),
+      });
+      if (!tile) continue;
+      const index = Math.floor((place.row / pixel) % SIDE) * tile.width + Math.floor((place.column / pixel) % SIDE);
+      const values = [plane(tile, false)[index], plane(tile, true)[index]].map((value) => significant(value ?? null));
+      return `${where}, ${pixel}×${pixel} weights: mean ${values[0]}, absmax ${values[1]}`;
+    }
+    return where;
+  }
+
+  const now = view.value;
+  const mark = cursor.value;
+  const failure = now?.failure instanceof ApiError ? now.failure : null;
+  return (
+    <figure class="heat">
+      <div class="heat-tools" role="group" aria-label="Heat map">
+        <button type="button" onClick={() => zoom(1.6)} aria-label="Zoom in">
+          +
+        </button>
+        <button type="button" onClick={() => zoom(1 / 1.6)} aria-label="Zoom out">
+          −
+        </button>
+        <button type="button" onClick={() => set(fitted(source, canvasSize.current))}>
+          Fit
+        </button>
+        <button type="button" onClick={() => camera.current && set({ ...camera.current, scale: 1 })}>
+          1:1
+        </button>
+        <div class="segments" role="group" aria-label="Aggregation">
+          <button type="button" aria-pressed={!absmax.value} onClick={() => (absmax.value = false)}>
+            Mean
+          </button>
+          <button type="button" aria-pressed={absmax.value} onClick={() => (absmax.value = true)}>
+            Absmax
+          </button>
+        </div>
+      </div>
+      <div class="heat-frame">
+        {now && <Rulers camera={now.camera} size={now.size} source={source} />}
+        <div class="heat-stage">
+          <canvas
+            ref={canvas}
+            class="heat-canvas"
+            role="application"
+            aria-roledescription="heat map"
+            aria-label={`${label}. Arrow keys pan, plus and minus zoom, 0 fits the matrix.`}
+            tabIndex={0}
+            data-level={now?.level}
+            data-missing={now?.missing}
+            onPointerDown={down}
+            onPointerMove={moved}
+            onPointerUp={up}
+            onPointerCancel={up}
+            onPointerLeave={() => (cursor.value = null)}
+            onKeyDown={key}
+          />
+          {mark && now && now.camera.scale >= 4 && (
+            <div
+              class="heat-cursor"
+              style={{
+                left: `${screen(mark.column, now.camera.column, now.camera, now.size.width)}px`,
+                top: `${screen(mark.row, now.camera.row, now.camera, now.size.height)}px`,
+                width: `${now.camera.scale}px`,
+                height: `${now.camera.scale}px`,
+              }}
+            />
+          )}
+        </div>
+      </div>
+      <figcaption class="heat-caption">
+        <p class="heat-reading">
+          {mark
+            ? reading(mark)
+            : failure
+              ? `${failure.message}`
+              : "Hover over a weight to read it; drag to pan, scroll to zoom"}
+        </p>
+        <Legend colours={mapping.colours} range={end} initial={range ?? 1} onRange={(to) => (chosenRange.value = to)} />
+        <p class="heat-level faint">
+          {now && (now.level === 0 ? "1 px = 1 weight" : `1 px = ${2 ** now.level}×${2 ** now.level} weights`)}
+          {now?.sampled && ", sampled"}
+          {now !== null && now.missing > 0 && " …"}
+        </p>
+      </figcaption>
+      <p class="for-readers" role="status">
+        {announcement.value}
+      </p>
+    </figure>
+  );
+}

@@ -1,0 +1,125 @@
+// Summary of the model, like `gguf inspect`.
+import type { ComponentChildren } from "preact";
+import type { Model, Summary } from "../api/types";
+import { bytes, count, fixed, plural, whole } from "../format";
+import { link } from "../route";
+
+export function SummaryFacts({ summary, model }: { summary: Summary; model: Model }) {
+  const facts = [...architecture(summary), ...tokenizer(summary, model), ...origin(summary)];
+  return (
+    <section aria-label="Summary">
+      <dl class="cards">
+        <Card
+          name="parameters"
+          value={count(summary.parameters)}
+          about={`in ${plural(summary.tensor_count, "tensor")}`}
+        />
+        <Card
+          name="size"
+          value={bytes(summary.file_bytes)}
+          about={`${fixed(summary.bits_per_weight ?? 0, 2)} bits per weight${summary.file_type ? `, ${summary.file_type}` : ""}`}
+        />
+        {summary.context_length !== null && (
+          <Card name="context" value={whole(summary.context_length)} about="tokens" />
+        )}
+        {summary.tokenizer?.tokens && (
+          <Card
+            name="vocabulary"
+            value={whole(summary.tokenizer.tokens)}
+            about={`tokens, ${summary.tokenizer.model}${summary.tokenizer.pre ? ` (${summary.tokenizer.pre})` : ""}`}
+          />
+        )}
+      </dl>
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function Card({ name, value, about }: { name: string; value: string; about: string }) {
+  return (
+    <div class="card">
+      <dt>{name}</dt>
+      <dd>
+        <span class="card-value">{value}</span> <span class="card-about">{about}</span>
+      </dd>
+    </div>
+  );
+}
+
+type Fact = [string, ComponentChildren];
+
+function architecture(summary: Summary): Fact[] {
+  const facts: Fact[] = [];
+  const list = (value: number | number[] | null) =>
+    Array.isArray(value) ? [...new Set(value)].map(whole).join(" / ") : value === null ? null : whole(value);
+  const parts = [
+    summary.block_count !== null && plural(summary.block_count, "layer"),
+    summary.embedding_length !== null && `embedding length ${whole(summary.embedding_length)}`,
+    list(summary.feed_forward_length) !== null && `feed-forward length ${list(summary.feed_forward_length)}`,
+  ].filter(Boolean);
+  facts.push(["architecture", `${summary.architecture ?? "unknown"}${parts.length ? `: ${parts.join(", ")}` : ""}`]);
+  const heads = list(summary.head_count);
+  if (heads !== null) {
+    const kv = list(summary.head_count_kv);
+    facts.push([
+      "attention",
+      `${heads} heads${kv !== null ? `, ${kv} KV heads` : ""}${summary.key_length ? `, head dim ${summary.key_length}` : ""}`,
+    ]);
+  }
+  if (summary.sliding_window) facts.push(["sliding window", `${whole(summary.sliding_window)} tokens`]);
+  if (summary.experts?.count)
+    facts.push([
+      "experts",
+      `${summary.experts.count}${summary.experts.used ? `, ${summary.experts.used} active per token` : ""}`,
+    ]);
+  const rope = summary.rope;
+  if (rope && rope.base !== null) {
+    const scaling = rope.scaling ? `, ${rope.scaling} scaling${rope.factor !== null ? ` x ${rope.factor}` : ""}` : "";
+    facts.push([
+      "RoPE",
+      `θ ${whole(rope.base)}${rope.dimensions !== null ? `, ${rope.dimensions} rotary dimensions` : ""}${scaling}`,
+    ]);
+  }
+  return facts;
+}
+
+function tokenizer(summary: Summary, model: Model): Fact[] {
+  const facts: Fact[] = [];
+  const special = Object.entries(summary.tokenizer?.special ?? {});
+  if (special.length) {
+    const tokens = special.map(([role, token]) => (
+      <a key={role} class="special" href={link([model.id, "tokenizer"], { search: `#${token.id}` })}>
+        {role} {whole(token.id)} <code>{token.text ?? ""}</code>
+      </a>
+    ));
+    facts.push(["special tokens", <span class="specials">{tokens}</span>]);
+  }
+  if (summary.chat_template) {
+    const address = link([model.id, "tokenizer"], { tab: "template" });
+    facts.push(["chat template", <a href={address}>{bytes(summary.chat_template.bytes)}</a>]);
+  }
+  facts.push([
+    "format",
+    `GGUF version ${summary.version}${summary.files > 1 ? `, ${plural(summary.files, "file")}` : ""}`,
+  ]);
+  return facts;
+}
+
+function origin({ origin }: Summary): Fact[] {
+  const facts: [string, string | null][] = [
+    ["license", origin.licence],
+    ["author", origin.made_by],
+    ["quantized by", origin.quantized_by],
+    ["languages", origin.languages.join(", ")],
+    ["tags", origin.tags.join(", ")],
+    ["URL", origin.page],
+  ];
+  return facts.filter((fact): fact is [string, string] => Boolean(fact[1]));
+}

@@ -1,0 +1,157 @@
+// Logic of the views: tensor tree, merge trees, graph segments.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { GraphDocument, Operation, Tensor } from "../src/api/tensor-types";
+import { inputs, segments } from "../src/graph/segments";
+import { groups } from "../src/overview/groups";
+import { filtered, rows } from "../src/tensors/tree";
+import { trees, wordOf } from "../src/tokenizer/merge-forest";
+
+function tensor(n: number, name: string, bytes = 100, type = "F16"): Tensor {
+  const block = /blk\.(\d+)\.(.*)/.exec(name);
+  return {
+    n,
+    name,
+    name_bytes: name.length,
+    type,
+    shape: [bytes / 2],
+    parameters: bytes / 2,
+    bytes,
+    file: 0,
+    offset: n * 100,
+    block: block ? Number(block[1]) : null,
+    kind: block?.[2] ?? name,
+  };
+}
+const tensors = [
+  "token_embd.weight",
+  "blk.10.attn_q.weight",
+  "blk.2.attn_q.weight",
+  "blk.2.ffn_up.weight",
+  "output.weight",
+].map((name, n) => tensor(n, name, 100 * (n + 1)));
+
+test("the tree lists layers in numeric order", () => {
+  const list = rows(tensors, "tree", new Set(["blk.2"]), false);
+  assert.deepEqual(
+    list.map(({ name, level }) => `${level} ${name}`),
+    [
+      "1 token_embd.weight",
+      "1 output.weight",
+      "1 blk.2",
+      "2 attention",
+      "3 attn_q.weight",
+      "2 feed-forward",
+      "3 ffn_up.weight",
+      "1 blk.10",
+    ],
+  );
+  assert.equal(list[2]?.bytes, 700);
+});
+
+test("filters match substrings, globs and types", () => {
+  const names = (search: string, type = "") => filtered(tensors, search, type).map(({ n }) => n);
+  assert.deepEqual(names("ATTN"), [1, 2]);
+  assert.deepEqual(names("blk.? weight*"), []);
+  assert.deepEqual(names("blk.?.*"), [2, 3]);
+  assert.deepEqual(names("(("), []);
+  assert.deepEqual(names("", "Q8_0"), []);
+  assert.deepEqual(names("********************************x"), []);
+});
+
+test("sort orders", () => {
+  const order = (by: Parameters<typeof rows>[1]) => rows(tensors, by, new Set(), false).map(({ tensor }) => tensor?.n);
+  assert.deepEqual(order("size"), [4, 3, 2, 1, 0]);
+  assert.deepEqual(order("name"), [2, 3, 1, 4, 0]);
+  assert.deepEqual(order("file"), [0, 1, 2, 3, 4]);
+});
+
+test("groups are sorted by size", () => {
+  assert.deepEqual(
+    groups(tensors).map(({ name, bytes }) => [name, bytes]),
+    [
+      ["attention", 500],
+      ["output", 500],
+      ["feed-forward", 400],
+      ["embedding", 100],
+    ],
+  );
+});
+
+test("merge trees of a word", () => {
+  const word = {
+    symbols: ["l", "o", "w", "er"],
+    tokens: 2,
+    merges: [
+      { at: 1, left: "o", right: "w", rank: 5, score: null },
+      { at: 0, left: "l", right: "ow", rank: 9, score: null },
+    ],
+  };
+  const roots = trees(word);
+  assert.deepEqual(
+    roots.map(({ text }) => text),
+    ["low", "er"],
+  );
+  assert.equal(roots[0]?.height, 2);
+  assert.equal(roots[0]?.step, 2);
+  assert.equal(roots[0]?.parts?.[1].text, "ow");
+  const of = {
+    ids: [1, 2, 3],
+    tokens: [],
+    steps: [{ text: "lower", kind: "text" as const, tokens: [1, 3] as [number, number], words: [word] }],
+  };
+  assert.equal(wordOf(of, 0), null);
+  assert.equal(wordOf(of, 1), word);
+  assert.equal(wordOf(of, 2), word);
+});
+
+test("a graph is split into layers", () => {
+  const operation = (number: number, op: string, ...weights: string[]): Operation => ({
+    program: "main",
+    number,
+    op,
+    shape: "tokens x 1",
+    weights,
+    bytes_read: weights.length,
+    multiply_adds: 1,
+  });
+  const list = [
+    operation(0, "embed", "token_embd.weight"),
+    operation(1, "scale"),
+    operation(2, "norm", "blk.0.attn_norm.weight"),
+    operation(3, "add"),
+    operation(4, "norm", "blk.1.attn_norm.weight"),
+    operation(5, "add"),
+    operation(6, "norm", "output_norm.weight"),
+    operation(7, "product", "output.weight"),
+  ];
+  const graph: GraphDocument = {
+    architecture: "x",
+    graph: { main: { ops: [], outputs: [] } },
+    operations: list,
+    bytes_read: 5,
+    multiply_adds: 8,
+  };
+  assert.deepEqual(
+    segments(graph).map(({ name, first, end, bytes }) => [name, first, end, bytes]),
+    [
+      ["input", 0, 2, 1],
+      ["layer 0", 2, 4, 1],
+      ["layer 1", 4, 6, 1],
+      ["output", 6, 8, 2],
+    ],
+  );
+});
+
+test("inputs of operations are those of docs/graph.md", () => {
+  const values = (op: Record<string, unknown>) => inputs(op).map(({ value }) => value);
+  assert.deepEqual(values({ op: "embed", table: 3 }), []);
+  assert.deepEqual(values({ op: "product", x: 4, weight: 2 }), [4]);
+  assert.deepEqual(values({ op: "add", a: 1, b: 2 }), [1, 2]);
+  assert.deepEqual(values({ op: "scan", x: 1, dt: 2, b: 3, c: 4, a: 9, d: 9 }), [1, 2, 3, 4]);
+  assert.deepEqual(
+    values({ op: "attention", query: 5, memory: { cached: { key: 6, value: 4, state: 0 } } }),
+    [5, 6, 4],
+  );
+  assert.deepEqual(values({ op: "attention", query: 5, memory: { stored: { state: 0 } } }), [5]);
+});

@@ -1,0 +1,16 @@
+//! Tests of the viewer over TCP connections.
+
+mod compare;
+mod edits;
+mod hostile;
+mod memory;
+mod overview;
+mod remote;
+mod security;
+#[allow(dead_code)] // Shared with other crates, which use more of it.
+#[path = "../../../remote/tests/loopback/server.rs"]
+mod server;
+mod state;
+mod tensors;
+mod tokens;
+mod viewer;

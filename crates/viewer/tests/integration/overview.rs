@@ -1,0 +1,187 @@
+//! Summary, keys, findings, file regions and graph.
+
+use gguf_kit::summary::Summary;
+use gguf_kit::{json, memory, open};
+use serde_json::Value as Json;
+
+use crate::viewer::{Viewer, demo};
+
+#[test]
+fn responses_equal_the_command_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = demo(dir.path());
+    let viewer = Viewer::open(&[&path]);
+    let opened = open(&path).unwrap();
+    let expected = json::summary(&Summary::of(opened.model()), &path, false);
+    assert_eq!(viewer.json("models/0/summary"), json::with_schema("inspect/1", expected));
+
+    let options = memory::Options { context: Some(300), batch: 7, ..Default::default() };
+    let expected = json::memory(&memory::Report::of(opened.model(), &options).unwrap());
+    assert_eq!(viewer.json("models/0/memory?context=300&batch=7"), expected);
+    viewer.assert_error("models/0/memory?kv_type=f64", 400, "request-invalid");
+    viewer.assert_error("models/0/memory?context=0", 400, "request-invalid");
+    assert_eq!(viewer.get("models/0/memory?context=18446744073709551615").status, 200);
+
+    let found = viewer.json("models/0/findings");
+    assert_eq!(
+        (&found["schema"], &found["file"]),
+        (&"gguf-kit/check/1".into(), &path.clone().into())
+    );
+    for finding in found["findings"].as_array().unwrap() {
+        assert!(finding["meaning"].is_string() && finding["file_n"] == 0, "{finding}");
+    }
+
+    let graph = viewer.json("models/0/graph?tokens=5");
+    assert_eq!(graph["schema"], "gguf-kit/graph/1");
+    assert!(graph["operations"].as_array().unwrap().len() > 40 && graph["machine"].is_null());
+    let picture = viewer.get("models/0/graph.svg");
+    assert_eq!((picture.status, picture.header("content-type")), (200, "image/svg+xml"));
+    viewer.assert_error("models/0/graph?tokens=18446744073709551615", 400, "request-invalid");
+}
+
+#[test]
+fn models_are_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = demo(dir.path());
+    let mut options = crate::viewer::options(&[&path]);
+    options.original = Some(path.clone());
+    let viewer = Viewer::with_options(options);
+    let all = viewer.json("models");
+    assert_eq!(all["api"], 1);
+    let models = all["models"].as_array().unwrap();
+    let model = &models[0];
+    assert_eq!(
+        (&model["id"], &model["source"], &model["far"]),
+        (&0.into(), &path.clone().into(), &false.into())
+    );
+    assert_eq!(model["bytes"], std::fs::metadata(&path).unwrap().len());
+    assert_eq!((&model["original"], &model["editable"]), (&1.into(), &true.into()));
+    assert_eq!((models.len(), &models[1]["original"]), (2, &Json::Null));
+    assert_eq!(
+        model["tensor_count"],
+        viewer.json("models/0/tensors")["tensors"].as_array().unwrap().len()
+    );
+}
+
+#[test]
+fn keys_have_values_spans_and_documentation() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = demo(dir.path());
+    let viewer = Viewer::open(&[&path]);
+    let bytes = std::fs::read(&path).unwrap();
+    let opened = open(&path).unwrap();
+    let metadata = opened.model().metadata();
+    let all = viewer.json("models/0/keys?limit=1000");
+    assert_eq!((&all["total"], &all["found"]), (&metadata.len().into(), &metadata.len().into()));
+    let keys = all["keys"].as_array().unwrap();
+    for ((n, (name, value)), key) in metadata.iter().enumerate().zip(keys) {
+        assert_eq!((&key["n"], &key["name"]), (&n.into(), &name.into()));
+        assert_eq!(key["type"], value.value_type().name());
+        // An entry begins with the length of the key, a value with its type.
+        let [start, end] = [0, 1].map(|i| key["span"][i].as_u64().unwrap() as usize);
+        assert_eq!(&bytes[start + 8..start + 8 + name.len()], name.as_bytes());
+        let at = key["value_start"].as_u64().unwrap() as usize;
+        assert!(start < at && at < end);
+        if let Some(number) = value.to_u64() {
+            assert_eq!(key["value"], number);
+        }
+    }
+    let found = viewer.json("models/0/keys?search=ROPE");
+    assert_eq!(found["found"], 2, "{found}");
+    assert!(found["keys"][0]["documentation"].as_str().unwrap().len() > 10);
+    let one = viewer.json("models/0/keys?offset=3&limit=1");
+    assert_eq!(one["keys"], Json::Array(vec![keys[3].clone()]));
+
+    let tokens = viewer.json("models/0/key?name=tokenizer.ggml.tokens&offset=300&limit=2");
+    let expected: Vec<_> = metadata
+        .array("tokenizer.ggml.tokens")
+        .unwrap()
+        .strings()
+        .unwrap()
+        .skip(300)
+        .take(2)
+        .collect();
+    let elements = tokens["array"]["elements"].as_array().unwrap();
+    assert_eq!(elements.len(), 2);
+    assert_eq!(
+        (&elements[0]["i"], elements[0]["value"].as_str().unwrap().as_bytes()),
+        (&300.into(), expected[0])
+    );
+    let by_number = viewer.json(&format!("models/0/key?n={}&offset=300&limit=2", tokens["n"]));
+    assert_eq!(by_number, tokens);
+    viewer.assert_error("models/0/key?name=nothing", 404, "name-not-found");
+    viewer.assert_error("models/0/key?n=18446744073709551615", 404, "name-not-found");
+    viewer.assert_error("models/0/key?n=1&name=a", 400, "request-invalid");
+    viewer.assert_error("models/0/keys?limit=1001", 400, "request-invalid");
+    assert_eq!(
+        viewer.json("models/0/keys?offset=18446744073709551615")["keys"],
+        Json::Array(vec![])
+    );
+}
+
+/// Regions and spans are contiguous, and bytes equal the file.
+#[test]
+fn regions_bytes_and_spans_of_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = demo(dir.path());
+    let viewer = Viewer::open(&[&path]);
+    let bytes = std::fs::read(&path).unwrap();
+    let map = viewer.json("models/0/map");
+    let file = &map["files"][0];
+    let spans = file["spans"].as_array().unwrap();
+    assert_eq!(
+        (&file["bytes"], &file["version"], &file["order"]),
+        (&bytes.len().into(), &3.into(), &"little".into())
+    );
+    let mut end = 0;
+    for span in spans {
+        assert_eq!(span["start"], end);
+        end = span["end"].as_u64().unwrap();
+    }
+    assert_eq!(end, bytes.len() as u64);
+    let tensors = viewer.json("models/0/tensors");
+    let tensor_spans: Vec<_> = spans.iter().filter(|span| span["kind"] == "tensor").collect();
+    for span in &tensor_spans {
+        let tensor = &tensors["tensors"][span["n"].as_u64().unwrap() as usize];
+        assert_eq!((&span["start"], &tensor["file"]), (&tensor["offset"], &0.into()));
+    }
+    assert_eq!(tensor_spans.len(), tensors["tensors"].as_array().unwrap().len());
+
+    let part = viewer.get("models/0/bytes?offset=10&length=50");
+    assert_eq!((part.status, &part.body[..]), (200, &bytes[10..60]));
+    let last = format!("models/0/bytes?offset={}&length=65536", bytes.len() - 7);
+    assert_eq!(viewer.get(&last).body, bytes[bytes.len() - 7..]);
+    assert!(viewer.get(&format!("models/0/bytes?offset={}", bytes.len())).body.is_empty());
+    viewer.assert_error(
+        &format!("models/0/bytes?offset={}", bytes.len() + 1),
+        400,
+        "request-invalid",
+    );
+    viewer.assert_error("models/0/bytes?length=65537", 400, "request-invalid");
+    viewer.assert_error("models/0/bytes?file=1", 400, "request-invalid");
+
+    let found = viewer.json("models/0/spans?offset=0&length=16384");
+    let named = found["spans"].as_array().unwrap();
+    let kinds: Vec<_> = named[..8].iter().map(|span| span["kind"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "magic",
+            "version",
+            "tensor-count",
+            "key-count",
+            "key-length",
+            "key",
+            "value-type",
+            "string-length"
+        ]
+    );
+    assert_eq!(
+        (&named[5]["text"], &named[5]["key_n"]),
+        (&"general.architecture".into(), &0.into())
+    );
+    let data = spans.last().unwrap()["start"].as_u64().unwrap();
+    let row = viewer.json(&format!("models/0/spans?offset={data}&length=100"));
+    assert_eq!(row["spans"][0]["kind"], "numbers", "{row}");
+    viewer.assert_error("models/0/spans?length=16385", 400, "request-invalid");
+}
