@@ -20,7 +20,7 @@ use crate::imatrix::Imatrix;
 use crate::model::Source;
 use crate::part;
 use crate::runner::arithmetic;
-use crate::task::{TaskOptions, run};
+use crate::task::{TaskOptions, quick, run};
 
 /// Returns the evaluation task of a text, with an F32 KV cache.
 fn task(text: String, context: usize, chunks: Option<usize>, stride: Option<usize>) -> Task {

@@ -9,7 +9,7 @@ use gguf_kit::values::{Differences, error_figures, statistics};
 use gguf_store::ModelTensor;
 use serde_json::{Value as Json, json};
 
-use super::tensors::{LISTED, statistics_json, tile_response};
+use super::tensors::{MAX_TENSORS, statistics_json, tile_response};
 use crate::jobs::CancelFlag;
 use crate::models::OpenModel;
 use crate::query::Query;
@@ -53,12 +53,12 @@ pub fn tensors(request: &Request) -> ApiResult {
             (Some(_), None) => "removed",
             (None, _) => "added",
         };
-        let shown = crate::response::truncated(name.as_bytes(), super::keys::SHOWN);
+        let shown = crate::response::truncated(name.as_bytes(), super::keys::MAX_CHARS);
         json!({ "name": shown, "change": change, "a": side(in_a), "b": side(in_b) })
     };
     let names = a.iter().map(|tensor| &*tensor.info.name);
     let only_b = b.iter().map(|tensor| &*tensor.info.name).filter(|name| !in_a.contains_key(name));
-    let page = request.query.page_with_limit(LISTED, LISTED)?;
+    let page = request.query.page_with_limit(MAX_TENSORS, MAX_TENSORS)?;
     let (listed, total) = page.slice(names.chain(only_b));
     let listed = listed.into_iter().map(entry).collect::<Json>();
     Ok(Response::Json(json!({ "total": total, "offset": page.offset, "tensors": listed })))

@@ -5,7 +5,7 @@ use gguf_kit::file_map::{Named, Region, named, regions};
 use serde_json::{Value as Json, json};
 
 use super::Request;
-use super::tensors::LISTED;
+use super::tensors::MAX_TENSORS;
 use crate::response::{ApiError, ApiResult, Response};
 
 /// Maximum number of bytes per response.
@@ -29,8 +29,8 @@ pub fn map(request: &Request) -> ApiResult {
             })
         };
         let regions = regions(gguf, file.source().byte_len());
-        let mut spans: Vec<Json> = regions.iter().take(LISTED as usize).map(span).collect();
-        if let Some(rest) = regions.get(LISTED as usize) {
+        let mut spans: Vec<Json> = regions.iter().take(MAX_TENSORS as usize).map(span).collect();
+        if let Some(rest) = regions.get(MAX_TENSORS as usize) {
             let end = file.source().byte_len();
             let rest = json!({ "start": rest.span.start, "end": end, "kind": "more", "n": null });
             spans.push(rest);

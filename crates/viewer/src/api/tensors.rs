@@ -229,7 +229,7 @@ mod tests {
             ("blk.x.y", (None, "blk.x.y")),
             ("blk.", (None, "blk.")),
         ] {
-            assert_eq!(block_and_kind(name), expected);
+            assert_eq!(layer_and_kind(name), expected);
         }
     }
 }
