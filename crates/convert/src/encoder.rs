@@ -12,9 +12,10 @@ use gguf_quantize::recipe::{Mix, Target as Recipe};
 
 use crate::general::General;
 use crate::hf::{self, Conversion, Options};
+use gguf_models::convert::Mapping;
 use gguf_models::convert::assembly::{self, Assembly, refuse_unknown};
-use gguf_models::convert::{self as converters, Mapping};
 use gguf_models::mmproj::{self, Encoder, Made, Parts, encoder_classes};
+use gguf_models::registry;
 
 /// Plans the conversion of the encoder in `dir`, whose tensors are `checkpoint`'s.
 ///
@@ -22,7 +23,7 @@ use gguf_models::mmproj::{self, Encoder, Made, Parts, encoder_classes};
 /// If a file is missing or wrong, if the model has no encoder of a known class, or if the tensors do not
 /// make up what the configuration describes.
 pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
-    let mut model = match converters::inferred_config(dir, checkpoint)? {
+    let mut model = match registry::inferred_config(dir, checkpoint)? {
         Some(model) => model,
         None => Config::read_whole(dir)?,
     };

@@ -1,6 +1,7 @@
 //! Hugging Face checkpoint directories.
 
 use gguf_models::convert::VocabularyKind;
+use gguf_models::registry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -65,7 +66,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     if options.mmproj {
         return encoder::plan(dir, checkpoint, options);
     }
-    let mut config = match converters::inferred_config(dir, checkpoint)? {
+    let mut config = match registry::inferred_config(dir, checkpoint)? {
         Some(config) => config,
         None => Config::read(dir)?,
     };
@@ -185,7 +186,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
 pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
     if Config::file_in(dir).is_some() {
         let mut config = Config::read(dir)?;
-        let native = converters::consolidated::find(&config)?;
+        let native = registry::consolidated_converter(&config)?;
         if let Some(converter) = native.or_else(|| config.class().ok().and_then(converters::find)) {
             converter.complete_config(&mut config)?;
             let converter = converter.of_model(&config);
@@ -222,7 +223,7 @@ pub(crate) fn find_family(
         })?;
         config.set_class(class);
     }
-    if let Some(converter) = converters::consolidated::find(config)? {
+    if let Some(converter) = registry::consolidated_converter(config)? {
         return Ok(converter);
     }
     let class = config.class()?;

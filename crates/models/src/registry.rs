@@ -5,6 +5,14 @@
 //! without a graph of its own, a text-to-speech model and `clip` (mmproj files) have none.
 
 #[cfg(feature = "convert")]
+use std::path::Path;
+
+#[cfg(feature = "convert")]
+use gguf::Error;
+#[cfg(feature = "convert")]
+use gguf_checkpoint::{Checkpoint, config::Config};
+
+#[cfg(feature = "convert")]
 use crate::convert::Converter;
 use crate::schema::Architecture;
 use crate::*;
@@ -207,6 +215,32 @@ rows! {
 pub fn row(name: &str) -> Option<&'static Row> {
     let at = ROWS.binary_search_by(|row| row.schema.name.cmp(name)).ok()?;
     ROWS.get(at)
+}
+
+/// Returns the configuration of a checkpoint without config.json whose tensors tell it: Pocket TTS. `None`
+/// for all others.
+///
+/// # Errors
+/// If a tensor that tells a size is missing.
+#[cfg(feature = "convert")]
+pub fn inferred_config(dir: &Path, checkpoint: &Checkpoint) -> Result<Option<Config>, Error> {
+    pockettts::convert::configuration(dir, checkpoint)
+}
+
+/// Returns the converter of a checkpoint in the form of Mistral and Meta, `params.json` with
+/// `consolidated.*`; `None` if the configuration is another one.
+///
+/// # Errors
+/// If the configuration has RoPE scaling without its factors, or an invalid field.
+#[cfg(feature = "convert")]
+pub fn consolidated_converter(config: &Config) -> Result<Option<&'static dyn Converter>, Error> {
+    mistral3::consolidated::find(config)
+}
+
+/// Returns the first converter of an architecture.
+#[cfg(feature = "convert")]
+pub(crate) fn converter(architecture: &str) -> Option<&'static dyn Converter> {
+    row(architecture)?.converters.first().copied()
 }
 
 /// Returns the architectures that a graph can be built for, sorted by name.

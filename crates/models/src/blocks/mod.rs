@@ -33,5 +33,5 @@ pub(crate) use pooling::pooled;
 pub(crate) use rope::{rotation, sharper, turned, window_rotation};
 pub(crate) use shared::{Shared, shared_attention};
 pub(crate) use sliding_window::{Windows, window};
-pub(crate) use ssm::StateSpace;
+pub(crate) use ssm::{StateSpace, is_state_space};
 pub(crate) use streams::{joined, mean_of_parts, share, shares_of, stream_count, sum_of_shares};

@@ -101,3 +101,8 @@ impl StateSpace {
 fn gated(builder: &mut Builder<'_>, gate: ValueId, up: ValueId) -> ValueId {
     builder.op(Op::Gate { gate, up, function: GateFunction::Plain(Function::Silu) })
 }
+
+/// Returns whether the layer has a state space instead of attention.
+pub(crate) fn is_state_space(builder: &Builder<'_>) -> bool {
+    builder.has("ssm_in.weight")
+}

@@ -1,7 +1,6 @@
 //! Conversion of Hugging Face checkpoints: the trait [`Converter`] and the tools of its implementations.
 
 pub mod assembly;
-pub mod consolidated;
 pub(crate) mod converter;
 pub(crate) mod draft;
 pub(crate) mod export;
@@ -20,12 +19,9 @@ pub(crate) mod tensor_values;
 pub(crate) mod vocabulary;
 
 use std::borrow::Cow;
-use std::path::Path;
 
 pub use converter::{Converter, Draft, ExtraTensors};
 pub use export::Exported;
-use gguf::Error;
-use gguf_checkpoint::Checkpoint;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 pub use hparams::{Keys, llama3_factors};
@@ -35,14 +31,6 @@ pub use vocabulary::VocabularyKind;
 
 use crate::registry::ROWS;
 use crate::schema;
-
-/// Returns the configuration of a checkpoint of Pocket TTS, which has no config.json; `None` for others.
-///
-/// # Errors
-/// If a tensor that tells a size is missing.
-pub fn inferred_config(dir: &Path, checkpoint: &Checkpoint) -> Result<Option<Config>, Error> {
-    crate::pockettts::convert::configuration(dir, checkpoint)
-}
 
 /// Returns all converters, sorted by architecture.
 pub fn converters() -> impl Iterator<Item = &'static dyn Converter> + Clone {

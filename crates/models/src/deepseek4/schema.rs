@@ -1,7 +1,6 @@
 //! Metadata keys and tensors.
 
 use crate::deepseek32::schema::INDEXER_KEYS;
-use crate::glm5_next::schema::BALANCED_STREAMS;
 use crate::hy_v4::schema::STREAMS_OF_OUTPUT;
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required, When};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -19,7 +18,7 @@ pub(crate) const COMPRESSED_TOKENS: &[Item] = &[
     Required("attn_kv_a_norm.weight", "head_k"),
     Required("attn_output_a.weight", "n_q/n_out_group, out_rank*n_out_group"),
     Required("attn_output_b.weight", "out_rank*n_out_group, n_embd"),
-    All(BALANCED_STREAMS),
+    All(SINKHORN_HYPER_CONNECTIONS),
 ];
 
 /// Of tokens that are compressed, and of the indexer that chooses among them where they are many.

@@ -1,7 +1,5 @@
 //! Metadata keys and tensors.
 
-use crate::granitehybrid::schema::SECOND_WITHOUT_NORM;
-use crate::jamba::schema::ATTENTION;
 use crate::nemotron_h::schema::HYBRID_KEYS;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
@@ -17,8 +15,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
-        All(ATTENTION),
-        All(SECOND_WITHOUT_NORM),
+        All(HYBRID_ATTENTION),
+        All(MAMBA2_WITHOUT_NORM),
         Optional("ssm_norm.weight", "d_inner/n_group, n_group"),
         // Without an end, which programs do not expect of it.
         Required("ffn_norm", "n_embd"),

@@ -34,20 +34,10 @@ const FLAT_DELTA: &[Item] = &[
     All(FFN_NORM),
 ];
 
-/// What mixes streams and balances the mix: for each a number before, a number after, and one for each other.
-pub(crate) const BALANCED_STREAMS: &[Item] = &[
-    Required("hc_attn_fn.weight", "n_hyper*n_embd, 2*n_hyper + n_hyper*n_hyper"),
-    Required("hc_attn_base.weight", "2*n_hyper + n_hyper*n_hyper"),
-    Required("hc_attn_scale.weight", "3"),
-    Required("hc_ffn_fn.weight", "n_hyper*n_embd, 2*n_hyper + n_hyper*n_hyper"),
-    Required("hc_ffn_base.weight", "2*n_hyper + n_hyper*n_hyper"),
-    Required("hc_ffn_scale.weight", "3"),
-];
-
 const GLM5_ATTENTION: &[Item] = &[
     When("n_head_kv", &[All(ATTENTION), Maybe(KPOOL_INDEXER)]),
     Unless("n_head_kv", FLAT_DELTA),
-    All(BALANCED_STREAMS),
+    All(SINKHORN_HYPER_CONNECTIONS),
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {

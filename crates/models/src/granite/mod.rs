@@ -2,8 +2,6 @@
 
 #[cfg(feature = "convert")]
 pub(crate) mod convert;
-#[cfg(feature = "convert")]
-pub(crate) mod granite_hybrid;
 #[cfg(feature = "graph")]
 pub(crate) mod graph;
 pub(crate) mod schema;

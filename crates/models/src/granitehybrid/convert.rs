@@ -12,9 +12,7 @@ use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams, ssm};
 use crate::granite::convert::{SCALES, granite_keys};
-use crate::granite::granite_hybrid::GraniteWithoutStates;
 use crate::granitemoe::convert::{EXPERT_NAMES, GraniteMoe};
-use crate::granitemoe::granite_hybrid::GraniteMoeWithoutStates;
 use crate::schema::key;
 
 const GRANITE: &str = "GraniteMoeHybridForCausalLM";
@@ -205,4 +203,30 @@ fn sizes(config: &Config) -> Result<Sizes, Error> {
         state: number("mamba_d_state")?,
         heads: Some((number("mamba_n_heads")?, number("mamba_n_groups")?)),
     })
+}
+
+/// Granite 4 without state-space layers, whose architecture is `granite`.
+struct GraniteWithoutStates;
+
+impl Converter for GraniteWithoutStates {
+    fn base(&self) -> &'static dyn Converter {
+        &GraniteHybrid
+    }
+
+    fn architecture(&self) -> &'static str {
+        "granite"
+    }
+}
+
+/// Granite 4 with experts and without state-space layers, whose architecture is `granitemoe`.
+struct GraniteMoeWithoutStates;
+
+impl Converter for GraniteMoeWithoutStates {
+    fn base(&self) -> &'static dyn Converter {
+        &GraniteHybrid
+    }
+
+    fn architecture(&self) -> &'static str {
+        "granitemoe"
+    }
 }

@@ -3,12 +3,12 @@
 use gguf::Finding;
 use gguf_graph::{Op, Pairs, ValueId};
 
+use crate::blocks::is_state_space;
 use crate::blocks::{
     Attend, Decoder, Heads, StateSpace, attended, attention_output, decoder, queries_keys_values,
 };
 use crate::granite;
 use crate::graph::Builder;
-use crate::nemotron_h::graph::is_state_space;
 
 /// Granite 4, and Bamba, of whose heads a part rotates.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {

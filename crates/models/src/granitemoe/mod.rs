@@ -2,6 +2,4 @@
 
 #[cfg(feature = "convert")]
 pub(crate) mod convert;
-#[cfg(feature = "convert")]
-pub(crate) mod granite_hybrid;
 pub(crate) mod schema;

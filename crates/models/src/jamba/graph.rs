@@ -3,9 +3,9 @@
 use gguf::Finding;
 use gguf_graph::Function;
 
+use crate::blocks::is_state_space;
 use crate::blocks::{Decoder, StateSpace, attention, decoder};
 use crate::graph::{Builder, Norm};
-use crate::nemotron_h::graph::is_state_space;
 
 /// Nothing rotates: states know the order.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {

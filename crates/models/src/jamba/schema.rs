@@ -1,13 +1,10 @@
 //! Metadata keys and tensors.
 
-use crate::schema::architecture::Item::{All, OneOf, Optional, Required, Unless, When};
+use crate::schema::architecture::Item::{All, OneOf, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
-
-pub(crate) const ATTENTION: &[Item] =
-    &[All(QKV), All(ATTN_OUTPUT), Optional("attn_output.bias", "n_embd")];
 
 /// A state space of the first generation, whose rates, inputs and outputs are normalized.
 const FIRST: &[Item] = &[
@@ -40,7 +37,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
-        When("n_head_kv", ATTENTION),
+        When("n_head_kv", HYBRID_ATTENTION),
         Unless("n_head_kv", FIRST),
         All(FFN_NORM),
         OneOf(&[GATED_FFN, EXPERTS_OF_FULL_WIDTH]),

@@ -8,7 +8,7 @@ use gguf_store::Model;
 use crate::convert::export::number;
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, hparams, sliding_window};
-use crate::mistral4::convert::{MISTRAL4_TYPE, Mistral4};
+use crate::mistral4::convert::{MISTRAL4_TYPE, Mistral4, VISION_CLASS};
 use crate::schema::key;
 
 const MINISTRAL: &str = "ministral3";
@@ -17,7 +17,7 @@ pub(crate) struct Mistral3;
 
 impl Converter for Mistral3 {
     fn classes(&self) -> &'static [&'static str] {
-        &["Ministral3ForCausalLM", SEEING]
+        &["Ministral3ForCausalLM", VISION_CLASS]
     }
 
     fn architecture(&self) -> &'static str {
@@ -78,7 +78,7 @@ impl Converter for Mistral3 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let Some(beta) = number(model, key::ATTENTION_TEMPERATURE_SCALE) else {
-            return Some(exported.class(SEEING, "mistral3"));
+            return Some(exported.class(VISION_CLASS, "mistral3"));
         };
         let scale = number(model, key::ROPE_SCALING_YARN_LOG_MULTIPLIER).unwrap_or(1.0);
         Some(exported.scaling("mscale_all_dim", scale).scaling("llama_4_scaling_beta", beta))
@@ -86,8 +86,6 @@ impl Converter for Mistral3 {
 }
 
 /// Its text model may be of the first kind, or Mistral 4.
-pub(crate) const SEEING: &str = "Mistral3ForConditionalGeneration";
-
 /// Whether the text model is of this `model_type`.
 fn is_of(config: &Config, kind: &str) -> bool {
     config.find(&["model_type"]).is_some_and(|(_, stated)| stated == kind)

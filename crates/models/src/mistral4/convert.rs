@@ -10,7 +10,6 @@ use crate::convert::tensor_names::{captures, filled};
 use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
 use crate::deepseek2;
 use crate::deepseek2::convert::Deepseek2;
-use crate::mistral3::convert::SEEING;
 use crate::schema::key;
 
 /// All experts of a layer in one tensor, whose names have no end; and ours.
@@ -21,6 +20,9 @@ const EXPERTS: [(&str, &str); 2] = [
 
 /// By how much attention is sharpened on long texts.
 const BETA: &str = "llama_4_scaling_beta";
+
+/// Class of the model with its vision encoder.
+pub(crate) const VISION_CLASS: &str = "Mistral3ForConditionalGeneration";
 
 /// `model_type` of the text model.
 pub(crate) const MISTRAL4_TYPE: &str = "mistral4";
@@ -33,7 +35,7 @@ impl Converter for Mistral4 {
     }
 
     fn classes(&self) -> &'static [&'static str] {
-        &[SEEING]
+        &[VISION_CLASS]
     }
 
     fn architecture(&self) -> &'static str {
@@ -102,7 +104,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let exported = deepseek2::convert::export(model, exported)?
-        .class(SEEING, MISTRAL4_TYPE)
+        .class(VISION_CLASS, MISTRAL4_TYPE)
         .first(EXPERTS.map(|(name, _)| name));
     Some(match number(model, key::ATTENTION_TEMPERATURE_SCALE) {
         Some(beta) => exported.scaling(BETA, shortest(beta, |x| x as f32 == beta as f32)),

@@ -12,7 +12,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Exported, Mapping, hparams, moe};
-use crate::nemotron_h_moe::convert::NemotronHMoe;
+use crate::registry;
 use crate::schema::key;
 
 pub(crate) const NAMES: Table = &[
@@ -110,7 +110,7 @@ impl Converter for NemotronH {
     }
 
     fn variant(&self, config: &Config) -> Option<&'static dyn Converter> {
-        config.find(&[ASKED]).map(|_| &NemotronHMoe as &dyn Converter)
+        config.find(&[ASKED]).and_then(|_| registry::converter("nemotron_h_moe"))
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{Function, Gating, ValueId};
 
+use crate::blocks::is_state_space;
 use crate::blocks::{
     Decoder, StateSpace, attend, attention, beside_shared, feed_forward, finish, layers,
     scored_experts,
@@ -33,10 +34,6 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     }
     builder.at("", None);
     finish(builder, x, &family)
-}
-
-pub(crate) fn is_state_space(builder: &Builder<'_>) -> bool {
-    builder.has("ssm_in.weight")
 }
 
 /// Experts that may read less than the width, beside one that reads all of it.

@@ -1,7 +1,5 @@
 //! Metadata keys and tensors.
 
-use crate::granitehybrid::schema::SECOND;
-use crate::jamba::schema::ATTENTION;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf};
 use crate::schema::groups::*;
@@ -18,6 +16,6 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS],
     optional: &[HEADS, ROPE, NETWORK_KEYS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(&[All(ATTN_NORM), OneOf(&[SECOND, ATTENTION, FFN])])],
+    blocks: &[layers(&[All(ATTN_NORM), OneOf(&[MAMBA2, HYBRID_ATTENTION, FFN])])],
     ..Architecture::DEFAULT
 };

@@ -1,7 +1,5 @@
 //! Metadata keys and tensors.
 
-use crate::granitehybrid::schema::SECOND;
-use crate::jamba::schema::ATTENTION;
 use crate::nemotron_h;
 use crate::nemotron_h::schema::{HYBRID_KEYS, NETWORK_KEYS};
 use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
@@ -34,6 +32,6 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         &[key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::MOE_LATENT_SIZE, key::NEXTN_PREDICT_LAYERS],
     ],
     tensors: nemotron_h::schema::SCHEMA.tensors,
-    blocks: &[layers(&[All(ATTN_NORM), OneOf(&[SECOND, ATTENTION, FFN, UNGATED_EXPERTS])])],
+    blocks: &[layers(&[All(ATTN_NORM), OneOf(&[MAMBA2, HYBRID_ATTENTION, FFN, UNGATED_EXPERTS])])],
     ..Architecture::DEFAULT
 };

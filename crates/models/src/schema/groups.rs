@@ -218,3 +218,30 @@ pub(crate) const NEXT_TOKENS: &[Item] = &[
     Optional("nextn.shared_head_head.weight", "n_embd, n_vocab"),
     Optional("nextn.shared_head_norm.weight", "n_embd"),
 ];
+
+/// Attention with an optional bias of the output projection.
+pub(crate) const HYBRID_ATTENTION: &[Item] =
+    &[All(QKV), All(ATTN_OUTPUT), Optional("attn_output.bias", "n_embd")];
+/// Mamba 2 mixer.
+pub(crate) const MAMBA2: &[Item] =
+    &[All(MAMBA2_WITHOUT_NORM), Required("ssm_norm.weight", "d_inner/n_group, n_group")];
+/// Mamba 2 mixer without its norm.
+pub(crate) const MAMBA2_WITHOUT_NORM: &[Item] = &[
+    Required("ssm_in.weight", "n_embd, 2*d_inner + 2*n_group*d_state + dt_rank"),
+    Required("ssm_conv1d.weight", "d_conv, d_inner + 2*n_group*d_state"),
+    Optional("ssm_conv1d.bias", "d_inner + 2*n_group*d_state"),
+    Required("ssm_dt.bias", "dt_rank"),
+    Required("ssm_a", "1, dt_rank"),
+    Required("ssm_d", "1, dt_rank"),
+    Required("ssm_out.weight", "d_inner, n_embd"),
+];
+/// Hyper-connections with Sinkhorn normalization of attention and FFN: function, base and scale of the weights
+/// before and after the block and between residual streams.
+pub(crate) const SINKHORN_HYPER_CONNECTIONS: &[Item] = &[
+    Required("hc_attn_fn.weight", "n_hyper*n_embd, 2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_attn_base.weight", "2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_attn_scale.weight", "3"),
+    Required("hc_ffn_fn.weight", "n_hyper*n_embd, 2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_ffn_base.weight", "2*n_hyper + n_hyper*n_hyper"),
+    Required("hc_ffn_scale.weight", "3"),
+];
