@@ -1,13 +1,14 @@
-//! Checkpoints and adapters of other programs to GGUF, and back.
+//! Conversion of checkpoints and LoRA adapters to GGUF, and back.
 //!
-//! - [`hf`] plans the conversion of a Hugging Face checkpoint: a family says what each foreign tensor
-//!   becomes, [`vocab`] does the tokenizer, [`general`] the model card. [`bare`] plans that of a lone
-//!   file of weights.
-//! - [`encoder`] plans that of what sees and hears, which goes into a file beside the model.
-//! - [`lora`] converts, merges and extracts adapters; [`export`] writes a checkpoint again.
-//! - [`provenance`] says in a file what it was made from.
+//! - [`hf`] plans the conversion of a Hugging Face checkpoint, or of its vision and audio encoders to an
+//!   mmproj file; [`single_file`] that of one weight file without a configuration. The crate
+//!   `gguf-models` has the converters of the classes, [`vocab`] reads the tokenizer, [`general`] the
+//!   model card.
+//! - [`lora`] converts, merges and extracts adapters.
+//! - [`export`] writes a checkpoint from a GGUF file.
+//! - [`provenance`] records the source in the output.
 //!
-//! What is planned is a job of the [pipeline](gguf_pipeline): nothing is read before it is written.
+//! A plan is a job of the [pipeline](gguf_pipeline); tensor data is read only when the job runs.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -29,13 +30,12 @@
 //! # Ok::<(), gguf::Error>(())
 //! ```
 
-pub mod bare;
-pub mod encoder;
 pub mod export;
 pub mod general;
 pub mod hf;
 pub mod lora;
 pub mod provenance;
+pub mod single_file;
 pub mod vocab;
 
 pub use gguf_models::convert::{architectures_of_classes, classes};

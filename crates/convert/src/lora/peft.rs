@@ -73,7 +73,7 @@ pub fn plan(
     options: &Options,
 ) -> Result<Conversion, Error> {
     let mut config = Config::read(base)?;
-    let converter = hf::find_family(&mut config, checkpoint, options)?;
+    let converter = hf::find_converter(&mut config, checkpoint, options)?;
     converter.complete_config(&mut config)?;
     let converter = converter.of_model(&config);
     let adapter = AdapterConfig::read(dir)?;

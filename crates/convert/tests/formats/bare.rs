@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gguf::{Bytes, Gguf, TensorType};
 use gguf_checkpoint::Checkpoint;
-use gguf_convert::{bare, hf};
+use gguf_convert::{hf, single_file};
 use gguf_pipeline::Job;
 use gguf_store::{Existing, Overwrite};
 use serde_json::Value;
@@ -30,13 +30,13 @@ fn a_lone_file_keeps_names_shapes_and_types() {
     ];
     write_safetensors(&file, &tensors);
     let checkpoint = Checkpoint::open_file(&file).unwrap();
-    let mut options = bare::Options {
+    let mut options = single_file::Options {
         architecture: "sdxl".into(),
         name: "unet".into(),
         outtype: None,
         quantization: gguf_quantize::Options::default(),
     };
-    let conversion = bare::plan(&checkpoint, &options).unwrap();
+    let conversion = single_file::plan(&checkpoint, &options).unwrap();
     assert_eq!(conversion.file_name, "unet-F16.gguf");
     let bytes = written(&conversion.job, dir.path());
     let model = Gguf::read(&bytes).unwrap();
@@ -58,14 +58,14 @@ fn a_lone_file_keeps_names_shapes_and_types() {
     assert_eq!(model.data(&model.tensors()[0]).unwrap(), half);
 
     options.outtype = Some("q8_0".parse().unwrap());
-    let conversion = bare::plan(&checkpoint, &options).unwrap();
+    let conversion = single_file::plan(&checkpoint, &options).unwrap();
     let bytes = written(&conversion.job, dir.path());
     let model = Gguf::read(&bytes).unwrap();
     assert_eq!(model.tensors()[2].tensor_type, TensorType::Q8_0);
     assert_eq!(model.tensors()[1].tensor_type, TensorType::F32);
 
     options.architecture = "Stable Diffusion".into();
-    let refusal = bare::plan(&checkpoint, &options).err().unwrap().to_string();
+    let refusal = single_file::plan(&checkpoint, &options).err().unwrap().to_string();
     assert!(refusal.contains("use lower-case letters"), "{refusal}");
 }
 

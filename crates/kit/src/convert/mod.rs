@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gguf::ByteOrder;
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::lora::peft;
-use gguf_convert::{bare, hf, provenance};
+use gguf_convert::{hf, provenance, single_file};
 use gguf_legacy::{Change, Legacy, is_legacy, parts};
 use gguf_pipeline::{Interruption, Job, write_all};
 use gguf_remote::Location;
@@ -335,7 +335,7 @@ fn of_lone_file(source: &str, options: &Options) -> Result<Plan, Error> {
     let path = Path::new(source);
     let checkpoint = Checkpoint::open_file(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let mut bare = bare::Options {
+    let mut bare = single_file::Options {
         architecture: options.architecture.clone().unwrap_or_default(),
         name: options.model_name.clone().or(stem).unwrap_or_default(),
         outtype: None,
@@ -345,7 +345,7 @@ fn of_lone_file(source: &str, options: &Options) -> Result<Plan, Error> {
     let mut plan = Plan::empty(options, Vec::new(), identity);
     for wanted in options.wanted() {
         bare.outtype = wanted.outtype;
-        plan.add(bare::plan(&checkpoint, &bare)?, &wanted, path.parent().unwrap_or(path));
+        plan.add(single_file::plan(&checkpoint, &bare)?, &wanted, path.parent().unwrap_or(path));
     }
     Ok(plan)
 }

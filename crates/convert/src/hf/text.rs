@@ -1,9 +1,9 @@
-//! Hugging Face checkpoint directories.
+//! Conversion of the text model of a checkpoint.
 
 use gguf_models::convert::VocabularyKind;
 use gguf_models::registry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, TensorType};
 use gguf_checkpoint::config::Config;
@@ -13,47 +13,14 @@ use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
+use super::{Conversion, Options};
 use crate::general::General;
-use crate::{encoder, vocab};
+use crate::vocab;
 use gguf_models::convert::assembly::{self, Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
 use gguf_models::convert::target::Target;
 use gguf_models::convert::{self as converters, Converter, MappedTensor, Mapping, Values, foreign};
 
 const CHAT_TEMPLATE: &str = "tokenizer.chat_template";
-
-/// What a conversion can be asked for.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The mix or type of the output; `None` for the 16-bit type that the checkpoint has, and for
-    /// block types where these hold exactly what the checkpoint has.
-    pub outtype: Option<Recipe>,
-    /// The name of the pre-tokenizer, instead of recognising it.
-    pub pre: Option<String>,
-    /// The name of the model, instead of the one in its card or directory.
-    pub model_name: Option<String>,
-    /// A JSON file with metadata that override those of the card.
-    pub metadata: Option<PathBuf>,
-    /// What decides the types of quantized tensors, beside the mix, and keys to set.
-    pub quantization: gguf_quantize::Options,
-    /// Take the model for one of this class, or of this architecture, whatever it says itself.
-    pub like: Option<String>,
-    /// Leave out all tensors: a file for those that only tokenize.
-    pub vocab_only: bool,
-    /// Convert what sees and hears instead of the text model.
-    pub mmproj: bool,
-    /// Of a draft the directory of the model that it is for.
-    pub target_model_dir: Option<PathBuf>,
-}
-
-/// A conversion that is ready to run.
-pub struct Conversion {
-    /// What to write.
-    pub job: Job,
-    /// What the output is to be called where nothing else is said.
-    pub file_name: String,
-    /// What the user should know.
-    pub notes: Vec<String>,
-}
 
 /// Plans the conversion of the checkpoint in `dir`, whose tensors are `checkpoint`'s.
 ///
@@ -62,15 +29,16 @@ pub struct Conversion {
 /// # Errors
 /// If a file is missing or wrong, if the class is not known, or if the tensors do not make up the
 /// model that the configuration describes.
-pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
-    if options.mmproj {
-        return encoder::plan(dir, checkpoint, options);
-    }
+pub(super) fn plan(
+    dir: &Path,
+    checkpoint: &Checkpoint,
+    options: &Options,
+) -> Result<Conversion, Error> {
     let mut config = match registry::inferred_config(dir, checkpoint)? {
         Some(config) => config,
         None => Config::read(dir)?,
     };
-    let converter = find_family(&mut config, checkpoint, options)?;
+    let converter = find_converter(&mut config, checkpoint, options)?;
     converter.complete_config(&mut config)?;
     let converter = converter.of_model(&config);
     let drafted = Target::of(&mut config, converter, dir, options.target_model_dir.as_deref())?;
@@ -209,8 +177,8 @@ pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
     vocab::load(dir, kind, &vocab::Options::default())
 }
 
-/// The family of the model; afterwards the configuration states a class of it.
-pub(crate) fn find_family(
+/// Returns the converter of the model. Afterwards the configuration states a class of it.
+pub(crate) fn find_converter(
     config: &mut Config,
     checkpoint: &Checkpoint,
     options: &Options,

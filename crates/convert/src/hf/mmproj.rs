@@ -1,4 +1,4 @@
-//! What of a checkpoint sees and hears, as a file that goes with the text model.
+//! Conversion of the vision and audio encoders of a checkpoint to an mmproj file.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::{Mix, Target as Recipe};
 
+use super::{Conversion, Options, text};
 use crate::general::General;
-use crate::hf::{self, Conversion, Options};
 use gguf_models::convert::Mapping;
 use gguf_models::convert::assembly::{self, Assembly, refuse_unknown};
 use gguf_models::mmproj::{self, Encoder, Made, Parts, encoder_classes};
@@ -22,7 +22,11 @@ use gguf_models::registry;
 /// # Errors
 /// If a file is missing or wrong, if the model has no encoder of a known class, or if the tensors do not
 /// make up what the configuration describes.
-pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
+pub(super) fn plan(
+    dir: &Path,
+    checkpoint: &Checkpoint,
+    options: &Options,
+) -> Result<Conversion, Error> {
     let mut model = match registry::inferred_config(dir, checkpoint)? {
         Some(model) => model,
         None => Config::read_whole(dir)?,
@@ -33,7 +37,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     let parts = Parts::read(model, encoder, checkpoint)?;
     let tensors = tensors(&parts, encoder, checkpoint)?;
 
-    let matrices = hf::matrix_type(&tensors);
+    let matrices = text::matrix_type(&tensors);
     let matrices = match options.outtype {
         None => matrices,
         Some(target) => plain(target)?,
@@ -62,7 +66,7 @@ pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Co
     };
     job.items = tensors.into_iter().map(item).collect();
     gguf_quantize::set_overrides(&mut job.metadata, &options.quantization);
-    hf::require_tensors(dir, &job)?;
+    text::require_tensors(dir, &job)?;
     Ok(Conversion { job, file_name: name.to_string(), notes: checkpoint.notes.clone() })
 }
 
