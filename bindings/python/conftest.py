@@ -9,7 +9,7 @@ import pytest
 
 #: The checkpoint of `gguf demo`.
 CHECKPOINT = Path(
-    os.environ.get("GGUF_DEMO") or Path(__file__).parent.parent.parent / "crates" / "demo" / "Tiny-KJV-Llama-4M"
+    os.environ.get("GGUF_DEMO") or Path(__file__).parent.parent.parent / "testdata" / "Tiny-KJV-Llama-4M"
 )
 
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use gguf_compare::{Algorithm, HashOptions};
+use gguf_inspect::{Algorithm, HashOptions};
 use gguf_kit::check::Options;
 use gguf_kit::json;
 use pyo3::prelude::*;
@@ -55,13 +55,13 @@ pub fn hash(
     let options = HashOptions { algorithms: parsed.collect::<PyResult<_>>()?, per_tensor: tensors };
     run(py, &TaskOptions { progress, threads: None }, |progress| {
         let mut found = Vec::new();
-        let mut sink = |entry: gguf_compare::Entry| {
+        let mut sink = |entry: gguf_inspect::Entry| {
             // With an empty label, an entry of a tensor is named `:TENSOR`.
             let tensor = entry.name.strip_prefix(':').map(str::to_owned);
             found.push((entry.algorithm.to_string(), tensor, entry.digest));
             ControlFlow::Continue(())
         };
-        gguf_compare::hash(opened.model(), "", &options, progress, &mut sink)?;
+        gguf_inspect::hash(opened.model(), "", &options, progress, &mut sink)?;
         Ok(found)
     })
 }
@@ -77,7 +77,7 @@ pub fn diff<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (a, b) = (a.open(py)?, b.open(py)?);
     let found = run(py, &TaskOptions { progress, threads: None }, |progress| {
-        Ok(json::diff(&gguf_compare::diff(a.model(), b.model(), progress)?))
+        Ok(json::diff(&gguf_inspect::diff(a.model(), b.model(), progress)?))
     })?;
     to_python(py, &found)
 }

@@ -9,7 +9,7 @@ use gguf_kit::eval::{
     Spread, Task,
 };
 use gguf_kit::quantize::Part;
-use gguf_kit::run::Options;
+use gguf_kit::run::ExecutorOptions;
 use gguf_runtime::CacheType;
 use gguf_store::Existing;
 use pyo3::prelude::*;
@@ -28,8 +28,8 @@ fn task(text: String, context: usize, chunks: Option<usize>, stride: Option<usiz
     Task { text, special: false, cut: Cut { len: context, windows: chunks, stride }, run }
 }
 
-fn options(exact: bool) -> Options {
-    Options { arithmetic: arithmetic(exact), ..Options::default() }
+fn options(exact: bool) -> ExecutorOptions {
+    ExecutorOptions { arithmetic: arithmetic(exact), ..ExecutorOptions::default() }
 }
 
 /// Sets the fields of a perplexity.

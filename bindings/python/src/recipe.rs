@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use gguf_kit::quantize::{Calibration, Choice, Reading};
+use gguf_kit::quantize::{Calibration, CalibrationText, Choice};
 use gguf_quantize::recipe::{Target, parse_entry, parse_type_file};
 use pyo3::prelude::*;
 
@@ -69,7 +69,11 @@ impl Recipe {
             }
             (Some(text), None) => {
                 let (window, tokens) = (self.calibrate_ctx.get(), self.calibrate_tokens.get());
-                Ok(Some(Calibration::Text(Reading { text: text.clone(), window, tokens })))
+                Ok(Some(Calibration::Text(CalibrationText {
+                    file: text.clone(),
+                    chunk: window,
+                    tokens,
+                })))
             }
             (None, Some(file)) => Ok(Some(Calibration::Data(file.clone()))),
             (None, None) => Ok(self.effort.then_some(Calibration::Weights)),

@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use gguf_kit::run::embed::{Wanted, embed, labels, normalize, probabilities};
-use gguf_kit::run::generate::{Ended, Generation, generate};
-use gguf_kit::run::logits::{ForEncoder, logits};
-use gguf_kit::run::{Options, Running, open_to_run};
+use gguf_kit::embed::{EmbedOutput, embed, labels, normalize, probabilities};
+use gguf_kit::generate::{GenerateOptions, StopReason, generate};
+use gguf_kit::logits::{EncoderInput, logits};
+use gguf_kit::run::{ExecutorOptions, LoadedModel, load};
 use gguf_runtime::{Arithmetic, CacheType, Context, ContextOptions, Sampling, Value};
 use gguf_tokenizer::{Encode, Tokenizer};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -20,7 +20,7 @@ use crate::task::{TaskOptions, quick, run};
 /// A model loaded for inference.
 #[pyclass(frozen, module = "gguf_kit._native")]
 pub struct Runner {
-    running: Arc<Running>,
+    running: Arc<LoadedModel>,
     tokenizer: Option<Arc<Tokenizer>>,
     cache: CacheType,
     threads: Option<NonZeroUsize>,
@@ -90,10 +90,13 @@ impl Runner {
     ) -> PyResult<Self> {
         let (location, cache) =
             (source.location()?, cache(cache_type.unwrap_or(if exact { "f32" } else { "f16" }))?);
-        let options = Options { arithmetic: arithmetic(exact), adapters, ..Options::default() };
-        let running = run(py, &TaskOptions { progress: None, threads }, |_| {
-            open_to_run(&location, &options)
-        })?;
+        let options = ExecutorOptions {
+            arithmetic: arithmetic(exact),
+            adapters,
+            ..ExecutorOptions::default()
+        };
+        let running =
+            run(py, &TaskOptions { progress: None, threads }, |_| load(&location, &options))?;
         let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default()).ok();
         Ok(Self { running: Arc::new(running), tokenizer: tokenizer.map(Arc::new), cache, threads })
     }
@@ -118,9 +121,9 @@ impl Runner {
         };
         let result = run(py, &self.task_options(), |progress| {
             let for_encoder = match (&features, &encoder_ids) {
-                (Some(features), _) => ForEncoder::Features(features),
-                (None, Some(ids)) => ForEncoder::Ids(ids),
-                (None, None) => ForEncoder::Nothing,
+                (Some(features), _) => EncoderInput::Features(features),
+                (None, Some(ids)) => EncoderInput::Ids(ids),
+                (None, None) => EncoderInput::None,
             };
             logits(&self.running, &ids, for_encoder, self.cache, progress)
         })?;
@@ -158,7 +161,8 @@ impl Runner {
             seed,
             ..Sampling::default()
         };
-        let generation = Generation { sampling, tokens, stop, ignore_end };
+        let generation =
+            GenerateOptions { sampling, max_tokens: tokens, stop, ignore_eos: ignore_end };
         let options =
             ContextOptions { tokens: context, cache_type: self.cache, ..ContextOptions::default() };
         let mut raised = None;
@@ -187,10 +191,10 @@ impl Runner {
             return Err(raised);
         }
         let answer = result?;
-        let ended = match answer.ended {
-            Ended::Stop => "stop",
-            Ended::Length => "length",
-            Ended::Reader => "reader",
+        let ended = match answer.stop_reason {
+            StopReason::Stop => "stop",
+            StopReason::Length => "length",
+            StopReason::Cancelled => "reader",
         };
         Ok((answer.text, answer.ids, ended))
     }
@@ -205,7 +209,7 @@ impl Runner {
         normalized: bool,
     ) -> PyResult<Vec<Bound<'py, PyArray2<f32>>>> {
         let ids: Vec<_> = texts.into_iter().map(|text| self.ids(text)).collect::<PyResult<_>>()?;
-        let wanted = if tokens { Wanted::Tokens } else { Wanted::Vector };
+        let wanted = if tokens { EmbedOutput::Tokens } else { EmbedOutput::Pooled };
         let result = run(py, &self.task_options(), |progress| {
             let mut result = embed(&self.running, &ids, wanted, self.cache, progress)?;
             if normalized {
@@ -220,7 +224,7 @@ impl Runner {
     fn classify(&self, py: Python<'_>, texts: Vec<Text>) -> PyResult<Vec<Vec<(String, f32)>>> {
         let ids: Vec<_> = texts.into_iter().map(|text| self.ids(text)).collect::<PyResult<_>>()?;
         let result = run(py, &self.task_options(), |progress| {
-            embed(&self.running, &ids, Wanted::Classes, self.cache, progress)
+            embed(&self.running, &ids, EmbedOutput::Classes, self.cache, progress)
         })?;
         let names = labels(&self.running);
         let named = |value: &Value| {

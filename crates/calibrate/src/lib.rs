@@ -16,6 +16,7 @@ mod calibrate;
 mod collector;
 mod encode;
 mod factor;
+mod job;
 mod kept;
 mod lanes;
 mod moments;
@@ -30,9 +31,19 @@ pub use calibrate::{Calibrated, Each, EachSeen, Made, Options, calibrate, collec
 pub use collector::Collector;
 pub use encode::{Encoder, Target};
 pub use factor::Factor;
+pub use job::{
+    Calibration, CalibrationText, Calibrator, EncodedTensors, KEY_PREFIX, Persistence,
+    save_hessians,
+};
 pub use moments::Moments;
 pub use stage::matrices;
 pub use tensor::Encoders;
 
 /// What stands in files for the way in which their weights were rounded: another one when that changes.
 pub const METHOD: &str = "moments-2";
+
+use self::{
+    Calibrated as CalibratedTensor, Collector as HessianCollector, Each as OnTensor,
+    EachSeen as OnHessians, Made as FindEncoded, Moments as Hessian, Options as CalibrateOptions,
+    collect as collect_hessians, matrices as matmul_weights,
+};

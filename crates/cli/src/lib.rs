@@ -15,6 +15,7 @@ macro_rules! eprintln {
 
 mod commands;
 mod compat;
+mod demo_model;
 mod document;
 mod failure;
 mod force;

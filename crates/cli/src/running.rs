@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gguf::Metadata;
 use gguf_graph::Pooling;
-use gguf_kit::run::{GraphSource, Options, Running, open_to_run};
+use gguf_kit::run::{ExecutorOptions, GraphSource, LoadedModel, load};
 use gguf_runtime::{Arithmetic, CacheType, Instructions};
 
 use crate::failure::Failure;
@@ -93,7 +93,7 @@ impl Graph {
 
 impl RunArgs {
     /// The model that `source` names, ready to run.
-    pub fn open(&self, source: &str, sums: Sums) -> Result<Running, Failure> {
+    pub fn open(&self, source: &str, sums: Sums) -> Result<LoadedModel, Failure> {
         self.open_pooled(source, sums, None)
     }
 
@@ -103,12 +103,12 @@ impl RunArgs {
         source: &str,
         sums: Sums,
         pooling: Option<Pooling>,
-    ) -> Result<Running, Failure> {
-        Ok(open_to_run(source, &Options { pooling, ..self.options(sums) })?)
+    ) -> Result<LoadedModel, Failure> {
+        Ok(load(source, &ExecutorOptions { pooling, ..self.options(sums) })?)
     }
 
     /// How it is run.
-    pub fn options(&self, sums: Sums) -> Options {
+    pub fn options(&self, sums: Sums) -> ExecutorOptions {
         let graph = self.graph.source();
         let arithmetic = match sums {
             Sums::Exact => Arithmetic::Exact,
@@ -116,7 +116,7 @@ impl RunArgs {
         };
         let (adapters, instructions) = (self.lora.clone(), self.instructions);
         let no_repacking = self.no_repack;
-        Options { graph, arithmetic, instructions, no_repacking, adapters, pooling: None }
+        ExecutorOptions { graph, arithmetic, instructions, no_repacking, adapters, pooling: None }
     }
 
     /// How caches store numbers.

@@ -64,7 +64,7 @@ fn a_size_target_loses_less_than_the_mix_of_that_size() {
 fn a_budget_that_is_too_small_says_what_is_possible() {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().join("f16.gguf");
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../demo");
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
     f16(&demo.join("Tiny-KJV-Llama-4M"), &path);
     let model = Model::open(&path).unwrap();
     let options = gguf_quantize::Options::default();

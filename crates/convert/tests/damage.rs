@@ -16,8 +16,7 @@ struct Case {
 
 impl Case {
     fn new() -> Self {
-        let model =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/demo/Tiny-KJV-Llama-4M");
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/Tiny-KJV-Llama-4M");
         let dir = tempfile::tempdir().unwrap();
         for file in std::fs::read_dir(model).unwrap() {
             let file = file.unwrap();

@@ -19,8 +19,7 @@ type Tensors = Vec<(String, Value, Vec<u8>)>;
 
 impl Case {
     fn new() -> Self {
-        let model =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/demo/Tiny-KJV-Llama-4M");
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/Tiny-KJV-Llama-4M");
         let case = Self { dir: tempfile::tempdir().unwrap() };
         std::fs::create_dir(case.model()).unwrap();
         for file in std::fs::read_dir(model).unwrap() {

@@ -3,7 +3,7 @@
 //! A text, as token ids, is cut into windows ([`Windows`]). Of each window a model predicts the tokens
 //! from one on, given those before; [`perplexity()`] says how well it does, [`Comparison`] how far
 //! models are from the one that they were made of, [`imatrix`] which columns of weights matter, and
-//! [`sensitivity()`] what other types of single tensors do. [`answers()`] asks a model the questions of a
+//! [`measure_sensitivity`] what other types of single tensors do. [`answers()`] asks a model the questions of a
 //! [`Benchmark`].
 //!
 //! ```no_run
@@ -36,6 +36,7 @@ mod origin;
 pub mod part;
 mod perplexity;
 mod predictor;
+pub mod quality;
 mod scores;
 mod sensitivity;
 mod sums;
@@ -52,7 +53,9 @@ pub use mean::Mean;
 pub use part::Importance;
 pub use perplexity::{EachWindow, Perplexity, perplexity};
 pub use predictor::RunOptions;
-pub use sensitivity::{Variant, sensitivity};
+pub use sensitivity::{
+    Grouping, SensitivityOptions, Variant, divergence_of_variants, measure_sensitivity,
+};
 pub use sums::Sums;
 pub use windows::{Cut, Windows};
 pub use worst::{Candidate, Miss, Worst};

@@ -12,8 +12,8 @@ use gguf_store::LocalFile;
 use tempfile::TempDir;
 
 use crate::Error;
-use crate::digest::sha256;
-use crate::scratch::{self, outside};
+use gguf_store::digest::sha256;
+use gguf_store::scratch::{self, outside};
 
 /// What the small files of a checkpoint end in: configurations, tokenizers, the model card.
 const SMALL: [&str; 6] = [".json", ".jinja", ".md", ".model", ".tiktoken", ".txt"];

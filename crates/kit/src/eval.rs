@@ -24,7 +24,7 @@ pub use merge::{Merged, merge};
 pub(crate) use subject::{Opened, written};
 
 use crate::Error;
-use crate::run::Options;
+use crate::run::ExecutorOptions;
 
 /// A text, how it is cut, and how models read it.
 #[derive(Clone, Debug)]
@@ -59,11 +59,11 @@ impl Save<'_> {
 /// window.
 ///
 /// # Errors
-/// As [`crate::run::open_to_run`], [`Windows::new`] and [`gguf_eval::perplexity()`], if there is no
+/// As [`crate::run::load`], [`Windows::new`] and [`gguf_eval::perplexity()`], if there is no
 /// vocabulary, and if files cannot be written.
 pub fn perplexity(
     word: &str,
-    options: &Options,
+    options: &ExecutorOptions,
     task: &Task,
     save: Option<Save<'_>>,
     keeper: &mut Keeper,
@@ -113,11 +113,11 @@ pub struct Collect {
 /// window.
 ///
 /// # Errors
-/// `text-too-short` if no window is left; as [`crate::run::open_to_run`], [`Windows::new`] and
+/// `text-too-short` if no window is left; as [`crate::run::load`], [`Windows::new`] and
 /// [`gguf_eval::imatrix`], if there is no vocabulary, and if files cannot be written.
 pub fn imatrix(
     word: &str,
-    options: &Options,
+    options: &ExecutorOptions,
     task: &Task,
     collect: &Collect,
     keeper: &mut Keeper,

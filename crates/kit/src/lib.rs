@@ -1,20 +1,20 @@
-//! What every front end of the toolkit asks for: typed options in, typed reports out.
+//! Facade of the toolkit for front ends: typed options in, typed reports out.
 //!
-//! A command line, a viewer and a Python module parse what a user wants, call a function here, and
-//! show what comes back. Models are named by words ([`open`]): a file, a directory, any shard, a URL,
-//! `hf:org/repo`, `s3://bucket/key`. Work that takes long tells a [`Progress`] how far it is, which
-//! may also end it, and runs on the threads of the current rayon pool ([`on_threads`]).
+//! The command line, the viewer and the Python module parse their input, call a function of this crate, and show the
+//! result. A source string names a model ([`open`]): a file, a directory, any shard, a URL, `hf:org/repo`,
+//! `s3://bucket/key`. Long work reports to a [`Progress`], which can cancel it, and runs on the threads of the current
+//! rayon pool ([`on_threads`]).
 //!
 //! | to | see |
 //! |----|-----|
-//! | look at a model | [`open`], [`summary`], [`memory`], [`values`], [`name`], [`tokens`] |
-//! | find and repair what is wrong | [`check`], [`verify`] |
-//! | change keys, or the order of bytes | [`edit`], [`key_value`], [`endian`] |
+//! | inspect a model | [`open`], [`summary`], [`memory`], [`values`], [`name`], [`tokens`] |
+//! | find and repair faults | [`check`], [`verify`] |
+//! | edit metadata, change the byte order | [`edit`], [`key_value`], [`endian`] |
 //! | encode and decode arrays | [`codec`] |
-//! | run a model | [`run`] |
-//! | judge a model | [`eval`], [`quality`], [`sensitivity`] |
-//! | put a report into JSON | [`json`] |
-//! | make a model | [`convert`], [`checkpoint`], [`quantize`] |
+//! | run a model | [`run`], [`generate`](generate::generate), [`embed`](embed::embed), [`transcribe`], [`bench`](bench::bench) |
+//! | evaluate a model | [`eval`], [`quality`], [`sensitivity`] |
+//! | serialize a report | [`json`] |
+//! | convert or quantize a model | [`convert`], [`checkpoint`], [`quantize`] |
 //!
 //! ```
 //! # fn main() -> Result<(), gguf_kit::Error> {
@@ -23,49 +23,47 @@
 //! # let mut draft = gguf::RawHeader::default();
 //! # draft.metadata.set("general.architecture", "llama");
 //! # std::fs::write(&path, gguf::write_header(&gguf::Header::new(draft)?)?).unwrap();
-//! # let word = path.to_str().unwrap();
-//! let opened = gguf_kit::open(word)?;
+//! # let source = path.to_str().unwrap();
+//! let opened = gguf_kit::open(source)?;
 //! let summary = gguf_kit::summary::Summary::of(opened.model());
 //! assert_eq!(summary.architecture.as_deref(), Some("llama"));
 //! # Ok(())
 //! # }
 //! ```
 
-mod calibration;
+pub mod bench;
 pub mod check;
 pub mod checkpoint;
 pub mod codec;
 pub mod convert;
-mod digest;
 pub mod edit;
+pub mod embed;
 pub mod endian;
 pub mod eval;
-pub mod file_map;
 mod files;
+pub mod generate;
 pub mod json;
 pub mod key_value;
+pub mod logits;
 pub mod memory;
 mod model;
 pub mod name;
-pub mod npy;
 mod outputs;
 pub mod quality;
 pub mod quantize;
 pub mod report;
 pub mod run;
-pub mod scratch;
 pub mod sensitivity;
-pub mod summary;
-mod text;
 mod threads;
 pub mod tokens;
-pub mod values;
+pub mod transcribe;
 pub mod verify;
 
 pub use files::{Files, HeldFile, Traffic};
 pub use gguf::Error;
-pub use gguf_store::Progress;
+pub use gguf_inspect::{file_map, summary, values};
+pub use gguf_runtime::npy;
+pub use gguf_store::{Progress, read_text, scratch};
 pub use model::{Opened, open};
 pub use outputs::overwrite;
-pub use text::read_text;
 pub use threads::on_threads;

@@ -1,4 +1,4 @@
-//! Tokenizers from wherever the user says: a model, or a folder or file of Hugging Face.
+//! Tokenizers of models, checkpoints and `tokenizer.json` files.
 
 use std::path::Path;
 
@@ -9,71 +9,62 @@ use serde_json::Value as Json;
 
 use crate::{Error, open as open_model};
 
-/// The ids of a text, with what the model wants around it; `parse_special`: the texts of control tokens are these tokens.
-pub(crate) fn encode(tokenizer: &Tokenizer, text: &str, parse_special: bool) -> Vec<u32> {
-    tokenizer.encode(text, Encode { add_special: true, parse_special })
-}
-
-/// The token that a model wants at the beginning.
-pub(crate) fn first(tokenizer: &Tokenizer) -> Option<u32> {
-    if tokenizer.adds_first() { encode(tokenizer, "", false).first().copied() } else { None }
-}
-
-/// What turns text into ids.
+/// A tokenizer.
 pub enum Encoder {
     /// The tokenizer of the `tokenizer.ggml` keys.
-    Ours(Box<Tokenizer>),
-    /// The `tokenizer.json` that the file carries, run by the library of its authors.
+    Ggml(Box<Tokenizer>),
+    /// An embedded `tokenizer.json`, run by the `tokenizers` library.
     HuggingFace(Box<HuggingFace>),
 }
 
 impl Encoder {
-    /// The one that the model carries as `tokenizer.huggingface.json`.
+    /// Opens the tokenizer in the key `tokenizer.huggingface.json` of a model.
     ///
     /// # Errors
-    /// If it carries none, or one that is at fault.
+    /// `tokenizer-missing` without that key; if the tokenizer is invalid.
     pub fn huggingface(source: &str) -> Result<Self, Error> {
         let opened = open_model(source)?;
         let found = HuggingFace::from_metadata(opened.model().metadata())?;
         let found = found.ok_or_else(|| {
             let finding = Finding::error("tokenizer-missing", "has no tokenizer.huggingface.json");
-            Error::from(finding.help("go without it")).in_file(source.as_ref())
+            Error::from(finding.help("use the tokenizer of the other keys"))
+                .in_file(source.as_ref())
         })?;
         Ok(Self::HuggingFace(Box::new(found)))
     }
 
-    /// The ids of each text, on all threads if the tokenizer can.
+    /// Encodes texts, on all threads if the tokenizer supports it.
     ///
     /// # Errors
-    /// If the tokenizer of Hugging Face fails on a text.
-    pub fn encode_batch(&self, texts: &[String], how: Encode) -> Result<Vec<Vec<u32>>, Error> {
+    /// If the `tokenizers` library fails on a text.
+    pub fn encode_batch(&self, texts: &[String], options: Encode) -> Result<Vec<Vec<u32>>, Error> {
         match self {
-            Self::Ours(tokenizer) => Ok(tokenizer.encode_batch(texts, how)),
+            Self::Ggml(tokenizer) => Ok(tokenizer.encode_batch(texts, options)),
             Self::HuggingFace(tokenizer) => {
-                texts.iter().map(|text| tokenizer.encode(text, how)).collect()
+                texts.iter().map(|text| tokenizer.encode(text, options)).collect()
             }
         }
     }
 
-    /// The bytes that a token stands for, or, of Hugging Face's, the text it goes by.
+    /// Returns the bytes of a token, or its text in a `tokenizer.json`.
     pub fn token_bytes(&self, id: u32) -> Vec<u8> {
         match self {
-            Self::Ours(tokenizer) => tokenizer.token_bytes(id).unwrap_or_default(),
+            Self::Ggml(tokenizer) => tokenizer.token_bytes(id).unwrap_or_default(),
             Self::HuggingFace(tokenizer) => tokenizer.token_text(id).unwrap_or_default().into(),
         }
     }
 }
 
-/// The tokenizer of the model, directory or `tokenizer.json` that `source` names, and what the user
-/// should know.
+/// Opens the tokenizer of the model, checkpoint directory or `tokenizer.json` that `source` names. Returns it with notes
+/// for the user.
 ///
 /// # Errors
-/// If there is none, or it is at fault.
+/// If there is no tokenizer, or it is invalid.
 pub fn open(source: &str, options: Options) -> Result<(Tokenizer, Vec<String>), Error> {
     let path = Path::new(source);
     let folder = match path.file_name() {
         Some(name) if name == "tokenizer.json" => {
-            // Of a bare file name the parent is the empty path.
+            // The parent of a bare file name is the empty path.
             Some(path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new(".")))
         }
         _ => Some(path).filter(|path| is_checkpoint(path)),
@@ -81,7 +72,7 @@ pub fn open(source: &str, options: Options) -> Result<(Tokenizer, Vec<String>), 
     match folder {
         Some(dir) => {
             let options = Options { normalize: is_normalized(dir), ..options };
-            let (metadata, notes) = of_checkpoint(dir)?;
+            let (metadata, notes) = checkpoint_metadata(dir)?;
             Ok((Tokenizer::from_metadata(&metadata, options)?, notes))
         }
         None => {
@@ -95,11 +86,11 @@ fn is_checkpoint(path: &Path) -> bool {
     ["tokenizer.json", "tokenizer.model", "vocab.json"].iter().any(|name| path.join(name).is_file())
 }
 
-/// The keys that a conversion would write about the tokenizer.
-fn of_checkpoint(dir: &Path) -> Result<(Metadata, Vec<String>), Error> {
+/// Returns the tokenizer keys that a conversion of the checkpoint writes.
+fn checkpoint_metadata(dir: &Path) -> Result<(Metadata, Vec<String>), Error> {
     let converted = hf::vocabulary(dir)?;
     let mut metadata = converted.metadata;
-    // Its converter knows what a vocabulary of this family does not say.
+    // Implied by the model family; the converter sets it, too.
     if json(&dir.join("config.json"))["model_type"].as_str().is_some_and(|t| t.starts_with("gemma"))
     {
         metadata.set("tokenizer.ggml.add_space_prefix", false);
@@ -107,7 +98,7 @@ fn of_checkpoint(dir: &Path) -> Result<(Metadata, Vec<String>), Error> {
     Ok((metadata, converted.notes))
 }
 
-/// Whether the text is brought to form C first; `None` if there is no `tokenizer.json` to say so.
+/// Whether the tokenizer normalizes to NFC; `None` without a `tokenizer.json`.
 fn is_normalized(dir: &Path) -> Option<bool> {
     let tokenizer = json(&dir.join("tokenizer.json"));
     let normalizer = tokenizer.get("normalizer")?;
@@ -115,7 +106,7 @@ fn is_normalized(dir: &Path) -> Option<bool> {
     Some(parts.chain([normalizer]).any(|part| part["type"] == "NFC"))
 }
 
-/// The content of a file that can be missing.
+/// Reads a JSON file; a missing or invalid file is null.
 fn json(path: &Path) -> Json {
     let text = std::fs::read(path).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()

@@ -27,7 +27,7 @@ pub mod schema;
 pub mod token;
 
 #[cfg(feature = "graph")]
-pub use graph::build as build_graph;
+pub use graph::{GraphSource, build as build_graph, model_graph};
 
 mod afmoe;
 mod apertus;

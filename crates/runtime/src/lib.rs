@@ -27,17 +27,21 @@ mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod batch;
+pub mod benchmark;
 mod cache;
 mod columns;
 mod context;
 mod executor;
 mod exp;
+pub mod graph_cost;
 mod instructions;
 mod lora;
 pub mod machine;
 mod memory;
+pub mod memory_estimate;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+pub mod npy;
 mod observer;
 mod ops;
 mod prefetch;

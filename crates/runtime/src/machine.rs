@@ -6,6 +6,31 @@ use std::time::{Duration, Instant};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+/// Limits of the machine with the threads of the current rayon pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    /// Number of threads.
+    pub threads: usize,
+    /// Memory read bandwidth of all threads, in bytes per second.
+    pub bytes_per_second: f64,
+    /// F32 multiply-adds of all threads from registers, per second.
+    pub multiply_adds_per_second: f64,
+}
+
+impl Machine {
+    /// Measures the machine, which takes about a second.
+    pub fn measure() -> Self {
+        Self {
+            threads: rayon::current_num_threads(),
+            bytes_per_second: read_bandwidth(SCAN),
+            multiply_adds_per_second: multiply_adds(),
+        }
+    }
+}
+
+/// Bytes that a bandwidth measurement scans.
+const SCAN: usize = 256 << 20;
+
 /// Bytes per second that the threads of the current rayon pool read from memory together: the best
 /// of several scans over `len` bytes, which should be many times the caches.
 pub fn read_bandwidth(len: usize) -> f64 {

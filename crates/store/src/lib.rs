@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+pub mod digest;
 pub mod edit;
 mod fetch;
 mod little_endian;
@@ -35,8 +36,10 @@ mod output;
 mod position;
 mod progress;
 mod read_file;
+pub mod scratch;
 mod shard;
 mod source;
+mod text;
 
 pub use fetch::{FIRST_WINDOW, fetch_header};
 pub use model::{Model, ModelTensor, Part};
@@ -50,3 +53,4 @@ pub use shard::{
     MergeOptions, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan, delete_merged, merge,
 };
 pub use source::{LocalFile, Source};
+pub use text::read_text;

@@ -146,6 +146,12 @@ impl Tokenizer {
         self.ends.first.is_some()
     }
 
+    /// Returns the token that the model expects at the start of a text (`add_special`), such as BOS.
+    pub fn first_token(&self) -> Option<u32> {
+        let encode = Encode { add_special: true, parse_special: false };
+        if self.adds_first() { self.encode("", encode).first().copied() } else { None }
+    }
+
     /// Whether the text of a token is found before all other rules.
     #[cfg(feature = "huggingface")]
     pub(crate) fn is_special(&self, id: u32) -> bool {

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::num::NonZeroUsize;
 
+use gguf_kit::bench::{BenchmarkOptions, BenchmarkReport, Machine, Throughput, bench};
 use gguf_kit::on_threads;
-use gguf_kit::run::bench::{Machine, Report, Speed, Trial, bench};
 use serde_json::{Value, json};
 
 use crate::document;
@@ -50,13 +50,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let trial = Trial {
+    let trial = BenchmarkOptions {
         prompt: args.prompt,
         generated: args.tokens,
         repetitions: args.repetitions.get(),
         cache_type: args.run.cache_type(),
     };
-    let report = on_threads(args.run.threads, || -> Result<Report, Failure> {
+    let report = on_threads(args.run.threads, || -> Result<BenchmarkReport, Failure> {
         let progress = Progress::new();
         let options = args.run.options(args.arithmetic);
         let report = bench(&args.source, &options, &trial, &progress)?;
@@ -72,8 +72,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
-    let Report {
+fn print(out: &mut impl Write, report: &BenchmarkReport) -> std::io::Result<()> {
+    let BenchmarkReport {
         machine,
         prompt,
         generation,
@@ -104,8 +104,8 @@ fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
         let text = format!(
             "{mean:.2} ± {deviation:.2} tokens/s: {:.0}% of what memory allows, {:.0}% of what F32 \
              arithmetic allows",
-            share(speed.limit_of_memory(*machine)),
-            share(speed.limit_of_floats(*machine)),
+            share(speed.memory_limit(*machine)),
+            share(speed.float_limit(*machine)),
         );
         line(name, text)?;
     }
@@ -120,8 +120,8 @@ fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     line("memory", format!("{} of tensors{repacked}{peak}", listing::bytes(*model_bytes)))
 }
 
-fn as_json(report: &Report) -> Value {
-    let Report {
+fn as_json(report: &BenchmarkReport) -> Value {
+    let BenchmarkReport {
         machine,
         prompt,
         generation,
@@ -130,10 +130,10 @@ fn as_json(report: &Report) -> Value {
         peak_memory,
         instructions,
     } = report;
-    let speed = |speed: &Option<Speed>| speed.as_ref().map(|speed| of_speed(speed, *machine));
+    let speed = |speed: &Option<Throughput>| speed.as_ref().map(|speed| of_speed(speed, *machine));
     json!({
-        "prompt_tokens_per_second": prompt.as_ref().map(Speed::mean),
-        "generation_tokens_per_second": generation.as_ref().map(Speed::mean),
+        "prompt_tokens_per_second": prompt.as_ref().map(Throughput::mean),
+        "generation_tokens_per_second": generation.as_ref().map(Throughput::mean),
         "prompt": speed(prompt),
         "generation": speed(generation),
         "model_bytes": model_bytes,
@@ -146,12 +146,12 @@ fn as_json(report: &Report) -> Value {
     })
 }
 
-fn of_speed(speed: &Speed, machine: Machine) -> Value {
+fn of_speed(speed: &Throughput, machine: Machine) -> Value {
     json!({
         "tokens_per_second": speed.tokens_per_second,
         "mean": speed.mean(),
         "deviation": speed.deviation(),
-        "memory_limit_tokens_per_second": speed.limit_of_memory(machine),
-        "float_limit_tokens_per_second": speed.limit_of_floats(machine),
+        "memory_limit_tokens_per_second": speed.memory_limit(machine),
+        "float_limit_tokens_per_second": speed.float_limit(machine),
     })
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use gguf::{Gguf, Severity};
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::hf;
-use gguf_kit::run::generate::{Generation, generate};
-use gguf_kit::run::{Options, open_to_run};
+use gguf_kit::generate::{GenerateOptions, generate};
+use gguf_kit::run::{ExecutorOptions, load};
 use gguf_kit::{Error, scratch};
 use gguf_quant::{Difference, difference};
 use gguf_quantize::recipe::{Category, Mix, Target};
@@ -19,6 +19,7 @@ use gguf_store::LocalFile;
 use gguf_tokenizer::{Encode, Tokenizer};
 use serde_json::{Value as Json, json};
 
+use crate::demo_model;
 use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
@@ -80,7 +81,7 @@ fn show(args: &Args, temporary: &Path) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, _>>()?;
 
     let mut out = std::io::stdout().lock();
-    let name = if own { gguf_demo::NAME.into() } else { source.to_string_lossy() };
+    let name = if own { demo_model::NAME.into() } else { source.to_string_lossy() };
     if args.json {
         let files: Vec<_> = rows.iter().map(Row::json).collect();
         document::print(&mut out, "demo/1", json!({ "source": name, "files": files }))?;
@@ -106,9 +107,9 @@ fn show(args: &Args, temporary: &Path) -> Result<(), Failure> {
 
 /// Writes the checkpoint that is part of this program into a directory.
 fn unpack(dir: &Path) -> Result<PathBuf, Failure> {
-    let dir = dir.join(gguf_demo::NAME);
+    let dir = dir.join(demo_model::NAME);
     let written = std::fs::create_dir(&dir).and_then(|()| {
-        gguf_demo::FILES.iter().try_for_each(|(name, bytes)| std::fs::write(dir.join(name), bytes))
+        demo_model::FILES.iter().try_for_each(|(name, bytes)| std::fs::write(dir.join(name), bytes))
     });
     written.map_err(|fault| Error::environment("write", &dir, fault))?;
     Ok(dir)
@@ -116,14 +117,22 @@ fn unpack(dir: &Path) -> Result<PathBuf, Failure> {
 
 /// What a model says after the prompt, one line of it: the best token each time.
 fn goes_on(path: &Path) -> Result<String, Failure> {
-    let options = Options { arithmetic: Arithmetic::Exact, ..Options::default() };
-    let running = open_to_run(&path.to_string_lossy(), &options)?;
+    let options = ExecutorOptions { arithmetic: Arithmetic::Exact, ..ExecutorOptions::default() };
+    let running = load(&path.to_string_lossy(), &options)?;
     let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default())?;
     let ids = tokenizer.encode(PROMPT, Encode::default());
     let mut context = Context::new(running.executor.clone(), ContextOptions::default())?;
     let sampling = Sampling { temperature: 0.0, ..Sampling::default() };
-    let generation =
-        Generation { sampling, tokens: Some(16), stop: vec!["\n".into()], ignore_end: false };
+    let generation = GenerateOptions {
+        sampling,
+        max_tokens: Some(16),
+        stop: vec![
+            "
+"
+            .into(),
+        ],
+        ignore_eos: false,
+    };
     let mut read = |_: &str| ControlFlow::Continue(());
     let answer =
         generate(&mut context, &tokenizer, &running.metadata, &ids, &generation, &mut read, &())?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use gguf::file_type;
-use gguf_compare::{Change, Detail, Diff, KeyChange, TensorChange, Verdict, diff};
+use gguf_inspect::{Change, Detail, Diff, KeyChange, TensorChange, Verdict, diff};
 use gguf_kit::open;
 use gguf_quant::Difference;
 

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use gguf_graph::{OutputKind, Pooling};
-use gguf_kit::run::Running;
-use gguf_kit::run::embed::{Wanted, embed, labels, normalize, probabilities};
+use gguf_kit::embed::{EmbedOutput, embed, labels, normalize, probabilities};
+use gguf_kit::run::LoadedModel;
 use gguf_kit::{npy, on_threads};
 use gguf_runtime::Value;
 use gguf_store::AtomicFile;
@@ -83,14 +83,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             texts.iter().map(|text| tokenizer.encode(text, Encode::default())).collect();
         warn_of_length(&running.metadata, ids.iter().map(Vec::len).max().unwrap_or(0));
         let wanted = match args.pooling {
-            Some(Pool::None) => Wanted::Tokens,
-            None if running.executor.width(OutputKind::Classes).is_some() => Wanted::Classes,
-            _ => Wanted::Vector,
+            Some(Pool::None) => EmbedOutput::Tokens,
+            None if running.executor.width(OutputKind::Classes).is_some() => EmbedOutput::Classes,
+            _ => EmbedOutput::Pooled,
         };
         let progress = Progress::new();
         let mut made = embed(&running, &ids, wanted, args.run.cache_type(), &progress)?;
         progress.finish();
-        if wanted != Wanted::Classes && !args.no_normalize {
+        if wanted != EmbedOutput::Classes && !args.no_normalize {
             made.iter_mut().for_each(normalize);
         }
         let Some(path) = &args.output else {
@@ -107,18 +107,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-fn print(running: &Running, wanted: Wanted, made: &[Value]) -> io::Result<()> {
+fn print(running: &LoadedModel, wanted: EmbedOutput, made: &[Value]) -> io::Result<()> {
     let labels = labels(running);
     let mut out = io::BufWriter::new(io::stdout().lock());
     for value in made {
         // Numbers as short as F32 allows, which a JSON value would not keep.
         let (name, text) = match wanted {
-            Wanted::Vector => ("embedding", to_string(&value.data)?),
-            Wanted::Tokens => {
+            EmbedOutput::Pooled => ("embedding", to_string(&value.data)?),
+            EmbedOutput::Tokens => {
                 let rows: Vec<&[f32]> = (0..value.rows).map(|row| value.row(row)).collect();
                 ("embedding", to_string(&rows)?)
             }
-            Wanted::Classes => ("classes", classes(&labels, &value.data)?),
+            EmbedOutput::Classes => ("classes", classes(&labels, &value.data)?),
         };
         writeln!(out, "{{\"schema\":\"gguf-kit/embed/1\",\"{name}\":{text}}}")?;
     }

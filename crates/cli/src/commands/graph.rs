@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf_graph::{Graph, Load, stored};
+use gguf_kit::bench::Machine;
 use gguf_kit::edit::{Changes, Rewritten, in_place, rewrite};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::open;
-use gguf_kit::run::bench::Machine;
-use gguf_kit::run::graph::{Report, Row, report};
-use gguf_kit::run::graph_of;
+use gguf_kit::run::model_graph;
 use gguf_remote::Location;
+use gguf_runtime::graph_cost::{GraphCost, OpCost};
 use gguf_store::{AtomicFile, Model};
 
 use crate::commands::{self, render_template};
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Ok(out.flush()?);
     }
     if let Some(path) = &args.form.svg {
-        let svg = gguf_kit::run::graph::to_svg(&graph)?;
+        let svg = gguf_kit::report::graph_svg(&graph)?;
         return Ok(AtomicFile::write(path, svg.as_bytes(), &args.force.sparing(opened.files()))?);
     }
     let load = Load {
@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         before: args.before,
         frames: args.frames,
     };
-    let report = report(opened.model(), &graph, load);
+    let report = GraphCost::new(opened.model(), &graph, load);
     let machine = args.measure.then(Machine::measure);
     if args.form.json {
         print_json(&graph, &report, machine, &mut out)
@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 impl Args {
     fn graph(&self, model: &Model) -> Result<Graph, Failure> {
-        Ok(graph_of(model, self.graph.source())
+        Ok(model_graph(model, self.graph.source())
             .map_err(|error| error.in_file(self.source.as_ref()))?)
     }
 }
@@ -150,18 +150,18 @@ fn say_stored(path: &Path, graph: &Graph) {
 
 fn print(
     graph: &Graph,
-    report: &Report,
+    report: &GraphCost,
     machine: Option<Machine>,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     writeln!(out, "{}", graph.raw().architecture)?;
     let mut encoder = false;
-    for row in &report.rows {
+    for row in &report.ops {
         if row.encoder != encoder || row.number == 0 {
             encoder = row.encoder;
             writeln!(out, "{}", if encoder { "encoder" } else { "main program" })?;
         }
-        let Row { number, op, shape, weights, bytes, multiply_adds, .. } = row;
+        let OpCost { number, op, shape, weights, bytes, multiply_adds, .. } = row;
         let read = if *bytes > 0 { listing::bytes(*bytes) } else { String::new() };
         let adds = if *multiply_adds > 0 { listing::count(*multiply_adds) } else { String::new() };
         let weights = weights.join(", ");
@@ -190,7 +190,7 @@ fn print(
 
 fn print_json(
     graph: &Graph,
-    report: &Report,
+    report: &GraphCost,
     machine: Option<Machine>,
     out: &mut impl Write,
 ) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use gguf_compare::{Algorithm, Entry, HashOptions, Manifest, Outcome, Tally, hash};
+use gguf_inspect::{Algorithm, Entry, HashOptions, Manifest, Outcome, Tally, hash};
 use gguf_kit::{open, read_text};
 use serde_json::json;
 

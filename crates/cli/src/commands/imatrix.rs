@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use gguf_kit::eval::{self, Collect, Collection, Cut, Keeper, RunOptions, Task};
-use gguf_kit::quantize::{Part, Reading, save};
+use gguf_kit::quantize::{CalibrationText, Part, save_hessians};
 use gguf_kit::{Error, on_threads};
 use gguf_quantize::imatrix::{Imatrix, Statistics, statistics};
 use gguf_runtime::CacheType;
@@ -180,17 +180,17 @@ fn save_moments(args: &Args) -> Result<(), Failure> {
     let (Some(model), Some(text), Some(path)) = (&args.model, &args.file, &args.output_file) else {
         return Ok(());
     };
-    let mut reading = Reading::new(text);
+    let mut reading = CalibrationText::new(text);
     if let Some(tokens) = args.ctx_size {
-        reading.window = tokens.get() as usize;
+        reading.chunk = tokens.get() as usize;
     }
     if let Some(chunks) = args.collect.chunks {
-        reading.tokens = reading.window.saturating_mul(chunks.get());
+        reading.tokens = reading.chunk.saturating_mul(chunks.get());
     }
     let overwrite = args.force.sparing([text.clone(), PathBuf::from(model)]);
     on_threads(args.run.threads, || {
         let progress = Progress::new();
-        save(model, &reading, path, &overwrite, &progress)?;
+        save_hessians(model, &reading, path, &overwrite, &progress)?;
         progress.finish();
         Ok::<_, Failure>(())
     })?;

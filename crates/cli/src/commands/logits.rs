@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gguf_kit::run::logits::{ForEncoder, logits};
+use gguf_kit::logits::{EncoderInput, logits};
 use gguf_kit::{npy, on_threads};
 use gguf_store::AtomicFile;
 use gguf_tokenizer::{Encode, Options, Tokenizer};
@@ -81,9 +81,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             args.encoder_ids.as_deref().map(|ids| words::ids(ids).collect::<Result<Vec<_>, _>>());
         let encoder_ids = encoder_ids.transpose()?;
         let for_encoder = match (&features, &encoder_ids) {
-            (Some(features), _) => ForEncoder::Features(features),
-            (_, Some(ids)) => ForEncoder::Ids(ids),
-            _ => ForEncoder::Nothing,
+            (Some(features), _) => EncoderInput::Features(features),
+            (_, Some(ids)) => EncoderInput::Ids(ids),
+            _ => EncoderInput::None,
         };
         let progress = Progress::new();
         let cache_type = args.run.cache_type();

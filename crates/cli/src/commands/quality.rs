@@ -4,9 +4,10 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use gguf_kit::quality::{Cost, Event, Options, Report, Types, measure, page};
+use gguf_kit::bench::BenchmarkOptions;
+use gguf_kit::quality::{Event, ModelCost, QualityOptions, QualityReport, Types, measure};
 use gguf_kit::quantize::Choice;
-use gguf_kit::run::bench::Trial;
+use gguf_kit::report::quality_page;
 use gguf_kit::{Error, on_threads};
 use gguf_quantize::recipe::{Target, UnknownTarget};
 use gguf_runtime::CacheType;
@@ -101,11 +102,11 @@ impl Outputs {
         [&self.json, &self.csv, &self.page].into_iter().try_for_each(|path| overwrite.check(path))
     }
 
-    fn write(&self, report: &Report, overwrite: &Overwrite) -> Result<(), Error> {
+    fn write(&self, report: &QualityReport, overwrite: &Overwrite) -> Result<(), Error> {
         let write = |path: &Path, text: String| AtomicFile::write(path, text.as_bytes(), overwrite);
         write(&self.json, report.to_json())?;
         write(&self.csv, report.to_csv())?;
-        write(&self.page, page::html(report))
+        write(&self.page, quality_page(report))
     }
 }
 
@@ -121,7 +122,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut before = None;
     if let Some(outputs) = &outputs {
         if args.resume && outputs.json.exists() {
-            before = Some(Report::read(&outputs.json)?);
+            before = Some(QualityReport::read(&outputs.json)?);
             Overwrite::new(Existing::Replace).sparing(inputs()).check(&outputs.json)?;
         } else {
             outputs.check(&args.force.sparing(inputs()))?;
@@ -131,7 +132,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let overwrite = Overwrite::new(Existing::Replace).sparing(inputs());
     let options = args.options()?;
     let mut is_kept = before.is_some();
-    let found = on_threads(args.judge.run.threads, || -> Result<Report, Failure> {
+    let found = on_threads(args.judge.run.threads, || -> Result<QualityReport, Failure> {
         let progress = Progress::of_tokens();
         let mut each = |event: Event<'_>| {
             match event {
@@ -173,8 +174,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    fn options(&self) -> Result<Options, Failure> {
-        Ok(Options {
+    fn options(&self) -> Result<QualityOptions, Failure> {
+        Ok(QualityOptions {
             types: self.types.clone().unwrap_or_default(),
             task: self.judge.task()?,
             text: self.judge.text(),
@@ -182,7 +183,7 @@ impl Args {
             imatrix: self.imatrix.clone().map(|file| Choice { file, ..Choice::default() }),
             calibration: self.calibration.choice(),
             allow_requantize: self.allow_requantize,
-            trial: (!self.no_speed).then(|| Trial {
+            benchmark: (!self.no_speed).then(|| BenchmarkOptions {
                 prompt: 512,
                 generated: 64,
                 repetitions: 3,
@@ -194,7 +195,7 @@ impl Args {
 }
 
 /// The table: a line per file, the largest first.
-fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
+fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
     let (conditions, original) = (&report.conditions, &report.original);
     let mixes = report.by_size();
     let width = mixes.iter().map(|mix| mix.name.len()).max().unwrap_or(0).max("original".len());
@@ -221,7 +222,7 @@ fn print(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     line("", group, ["prompt", "generated"])?;
     let names = ["size", "bits", "mean", "median", "greatest", "top, %", "ppl", "memory"];
     line("type", names, ["tokens/s", "tokens/s"])?;
-    let costs = |cost: &Cost| {
+    let costs = |cost: &ModelCost| {
         let speed = |speed: Option<f64>| speed.map_or(String::new(), |speed| format!("{speed:.1}"));
         (
             listing::bytes(cost.file_bytes),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gguf::TensorType;
 use gguf_kit::on_threads;
 use gguf_kit::quantize::Choice;
-use gguf_kit::sensitivity::{By, Options, measure};
+use gguf_kit::sensitivity::{self, SensitivityOptions, measure};
 use gguf_quantize::sensitivity::Sensitivity;
 use gguf_store::AtomicFile;
 
@@ -75,17 +75,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = &args.output {
         overwrite.check(path)?;
     }
-    let options = Options {
+    let options = SensitivityOptions {
         task: args.judge.task()?,
         text: args.judge.text(),
         run: args.judge.run.options(args.judge.arithmetic),
         imatrix: args.imatrix.clone().map(|file| Choice { file, ..Choice::default() }),
         allow_requantize: args.allow_requantize,
         types: args.types.clone(),
-        by: match args.by {
-            Grouping::Tensor => By::Tensor,
-            Grouping::Role => By::Role,
-            Grouping::Block => By::Block,
+        grouping: match args.by {
+            Grouping::Tensor => sensitivity::Grouping::Tensor,
+            Grouping::Role => sensitivity::Grouping::Role,
+            Grouping::Block => sensitivity::Grouping::Block,
         },
         exact: args.exact,
         together: args.together.get(),

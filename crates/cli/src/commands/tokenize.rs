@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let tokenizer = if args.huggingface {
         Encoder::huggingface(&args.source)?
     } else {
-        Encoder::Ours(Box::new(args.compat.open(&args.source)?))
+        Encoder::Ggml(Box::new(args.compat.open(&args.source)?))
     };
     let how = Encode { add_special: !args.no_bos, parse_special: !args.no_parse_special };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use gguf_kit::on_threads;
-use gguf_kit::run::transcribe::{Options, Segment, Transcriber, Transcript, srt, time, vtt};
+use gguf_kit::transcribe::{Segment, TranscribeOptions, Transcript, srt, time, transcriber, vtt};
 use gguf_store::AtomicFile;
 use serde_json::{Value, json};
 
@@ -71,14 +71,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if let Some(output) = &args.output {
             overwrite.check(output)?;
         }
-        let options = Options {
+        let options = TranscribeOptions {
             language: args.language.as_deref().map(str::to_lowercase),
             translate: args.translate,
             timestamps: args.timestamps || args.format != Format::Text,
             no_fallback: args.no_fallback,
             cache_type: args.run.cache_type(),
         };
-        let mut transcriber = Transcriber::new(&running, options)?;
+        let mut transcriber = transcriber(&running, options)?;
         let mut all = String::new();
         for recording in &args.recordings {
             let progress = Progress::new();
@@ -118,22 +118,9 @@ fn line(segment: &Segment) -> String {
 }
 
 fn object(file: &str, transcript: &Transcript) -> Value {
-    let segment = |segment: &Segment| {
-        json!({
-            "start": segment.start, "end": segment.end, "text": segment.text, "ids": segment.ids,
-            "temperature": round(segment.temperature.into()), "avg_logprob": round(segment.mean_log),
-            "compression_ratio": round(segment.compression), "no_speech_prob": round(segment.no_speech),
-        })
-    };
-    let segments: Vec<Value> = transcript.segments.iter().map(segment).collect();
-    let probability = transcript.language_probability.map(|probability| round(probability.into()));
-    json!({
-        "file": file, "text": transcript.text, "language": transcript.language,
-        "language_probability": probability, "duration": transcript.duration, "segments": segments,
-    })
-}
-
-/// Six digits: more say nothing.
-fn round(number: f64) -> f64 {
-    (number * 1e6).round() / 1e6
+    let mut document = json!({ "file": file });
+    if let (Value::Object(document), Value::Object(fields)) = (&mut document, json!(transcript)) {
+        document.extend(fields);
+    }
+    document
 }

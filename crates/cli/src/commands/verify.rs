@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use gguf_kit::open;
-use gguf_kit::quantize::{Calibration, Reading};
+use gguf_kit::quantize::{Calibration, CalibrationText};
 use gguf_kit::verify::against;
 use gguf_quantize::verify::{Outcome, Verified, Way};
 use regex::Regex;
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let is_chosen =
         |name: &str| args.tensor.is_empty() || args.tensor.iter().any(|re| re.is_match(name));
     let progress = Progress::new();
-    let text = args.calibrate.as_ref().map(|text| Calibration::Text(Reading::new(text)));
+    let text = args.calibrate.as_ref().map(|text| Calibration::Text(CalibrationText::new(text)));
     let data = args.calibration_data.clone().map(Calibration::Data);
     let calibration = text.or(data).or(args.effort.then_some(Calibration::Weights));
     let calibration = calibration.as_ref();

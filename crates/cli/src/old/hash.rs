@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use gguf_compare::{Algorithm, HashOptions, Manifest, Outcome, Tally, hash};
+use gguf_inspect::{Algorithm, HashOptions, Manifest, Outcome, Tally, hash};
 use gguf_kit::{open, read_text};
 
 use super::flag::{Flag, help, nothing, read};

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// The small trained model.
-pub const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/Tiny-KJV-Llama-4M");
+pub const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
 
 pub fn gguf(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_gguf")).args(args).output().unwrap()

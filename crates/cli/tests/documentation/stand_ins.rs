@@ -11,7 +11,7 @@ use crate::place::shell;
 use crate::{old_files, whisper};
 
 /// The small trained model.
-const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/Tiny-KJV-Llama-4M");
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
 
 /// Names, and what makes a file or a directory called `$NAME` for `$SCRIPT`, of those in `$BASE`.
 const STAND_INS: &[(&[&str], &str)] = &[

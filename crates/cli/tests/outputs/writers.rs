@@ -11,7 +11,7 @@ use gguf_quantize::imatrix::{Entry, Imatrix};
 use gguf_store::Overwrite;
 
 /// The small trained model.
-pub const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/Tiny-KJV-Llama-4M");
+pub const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
 
 /// A command that writes: its words, and the files that it writes and reads.
 pub struct Writer {

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// The small trained model.
-pub const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/Tiny-KJV-Llama-4M");
+pub const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
 
 /// A terminal session in a directory: `$ gguf` and its words, standard output, standard error with `!`
 /// before each line, and the exit code if it is not 0.

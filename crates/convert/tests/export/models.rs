@@ -8,7 +8,7 @@ use gguf_store::Model;
 
 use crate::there_and_back::{anew, convert, go_on, there_and_back};
 
-const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/Tiny-KJV-Llama-4M");
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
 
 #[test]
 fn the_small_model_goes_there_and_back() {

@@ -137,7 +137,7 @@ fn smollm3_comes_back() {
 #[test]
 fn minicpm_comes_back_with_its_scales() {
     const SENTENCEPIECE: &[u8] =
-        include_bytes!("../../../../crates/demo/Tiny-KJV-Llama-4M/tokenizer.model");
+        include_bytes!("../../../../testdata/Tiny-KJV-Llama-4M/tokenizer.model");
     let ends: Tensors = &[("model.embed_tokens.weight", &[2048, 8]), ("model.norm.weight", &[8])];
     let layer = [NORMS, ATTENTION, GATED].concat();
     let longrope = json!({

@@ -6,7 +6,7 @@ mod tokenizer;
 use std::path::{Path, PathBuf};
 
 use gguf::{Fault, Finding, ModelName, Severity};
-use gguf_compare::scan;
+use gguf_inspect::scan;
 use gguf_pipeline::Job;
 use gguf_remote::Location;
 use gguf_store::edit::edit_header;

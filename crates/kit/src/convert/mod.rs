@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use gguf::ByteOrder;
+use gguf_calibrate::{Calibration, Calibrator, EncodedTensors};
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::lora::peft;
 use gguf_convert::{hf, provenance, single_file};
@@ -16,7 +17,6 @@ use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Overwrite, Progress, Source, SplitOptions};
 pub use options::{Options, Wanted};
 
-use crate::calibration::{Calibration, MadeFile, Ready};
 use crate::eval::written;
 use crate::quantize::{Part, one_part, resume_unsure, within};
 use crate::{Error, checkpoint};
@@ -47,7 +47,7 @@ pub struct Plan {
     split: Option<SplitOptions>,
     part: Option<Part>,
     resume: bool,
-    calibration: Option<Ready>,
+    calibration: Option<Calibrator>,
     /// The small files of a far checkpoint, until the outputs are written.
     _files: Option<checkpoint::Opened>,
 }
@@ -114,7 +114,7 @@ impl Plan {
             // What is known of columns goes before what planning is told of them.
             options.quantization = options.quantization()?;
             options.imatrix = None;
-            opened.tell(&mut options.quantization);
+            opened.prepare(&mut options.quantization);
             (told, ready) = (Some(options), Some(opened));
         }
         let given = options.quantization()?.importance;
@@ -127,7 +127,7 @@ impl Plan {
         }?;
         if let Some(ready) = &ready {
             for Planned { job, .. } in &mut plan.outputs {
-                ready.restore(job, given.as_ref());
+                ready.restore_importance(job, given.as_ref());
             }
         }
         plan.calibration = ready;
@@ -210,7 +210,7 @@ impl Plan {
             None => Interruption::StartAnew,
         };
         write_all(&jobs, interruption, overwrite, progress)?;
-        made.into_iter().try_for_each(MadeFile::remove)
+        made.into_iter().try_for_each(EncodedTensors::remove)
     }
 }
 
@@ -221,9 +221,9 @@ fn read(
     options: &Options,
     calibration: &Calibration,
     progress: &dyn Progress,
-) -> Result<Ready, Error> {
+) -> Result<Calibrator, Error> {
     if !matches!(calibration, Calibration::Text(_)) {
-        return Ready::without_model(calibration);
+        return Calibrator::without_model(calibration);
     }
     let refused = |what: &str, help: &str| {
         let what = format!("--calibrate does not go with {what}");
@@ -254,7 +254,7 @@ fn read(
     let plan = Plan::new(source, kind, &original, progress)?;
     // The file stays mapped when its name goes.
     let (model, _scratch) = written(&plan.outputs[0].job, progress)?;
-    Ready::open(&model, source, calibration)
+    Calibrator::open(&model, source, calibration)
 }
 
 impl Wanted {

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use gguf::{ByteOrder, Value};
+use gguf_calibrate::Calibration;
 use gguf_legacy::Overrides;
 use gguf_quantize::importance::Missing;
 use gguf_quantize::recipe::Target;
 use gguf_store::SplitOptions;
 
 use crate::Error;
-use crate::calibration::Calibration;
 use crate::quantize::{Choice, Part};
 
 /// An output that is asked for.

@@ -12,8 +12,8 @@ use super::keep::{asked, digest_of_text};
 use super::subject::Opened;
 use super::{Keeper, Save, Task};
 use crate::Error;
-use crate::digest::sha256;
-use crate::run::Options;
+use crate::run::ExecutorOptions;
+use gguf_store::digest::sha256;
 
 /// What models are compared with.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ pub struct Compare<'c> {
     /// Words for the models.
     pub models: &'c [String],
     /// How they are run.
-    pub options: &'c Options,
+    pub options: &'c ExecutorOptions,
     /// The text, and how it is cut; with a file of logits only the number of windows counts.
     pub task: &'c Task,
     /// How many of the worst predictions are kept of each model.

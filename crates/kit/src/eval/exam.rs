@@ -7,7 +7,7 @@ use gguf_store::Progress;
 
 use super::subject::Opened;
 use crate::Error;
-use crate::run::Options;
+use crate::run::ExecutorOptions;
 
 /// Questions, and how models read them.
 #[derive(Clone, Debug)]
@@ -46,11 +46,11 @@ impl Exam {
 /// How many questions a model answers. `each` gets what is known after some of them.
 ///
 /// # Errors
-/// `context-full` if a question has no room; else as [`crate::run::open_to_run`], [`Benchmark::texts`] and
+/// `context-full` if a question has no room; else as [`crate::run::load`], [`Benchmark::texts`] and
 /// [`gguf_eval::answers`], and if there is no vocabulary.
 pub fn answers(
     word: &str,
-    options: &Options,
+    options: &ExecutorOptions,
     exam: &Exam,
     each: &mut dyn FnMut(&Answers),
     progress: &dyn Progress,

@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 
 use super::{Opened, Task};
 use crate::Error;
-use crate::digest::hex;
 use crate::quantize::Part as Share;
-use crate::run::Options;
+use crate::run::ExecutorOptions;
+use gguf_store::digest::hex;
 
 /// How long work is at risk.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -142,7 +142,7 @@ impl Keeper {
 pub(super) fn asked(
     command: &str,
     text: String,
-    options: &Options,
+    options: &ExecutorOptions,
     task: &Task,
 ) -> Result<BTreeMap<String, String>, Error> {
     let cut = task.cut;

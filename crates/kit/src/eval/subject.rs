@@ -7,19 +7,19 @@ use gguf_pipeline::Job;
 use gguf_remote::{Files, Location};
 use gguf_runtime::Executor;
 use gguf_store::{Model, Overwrite, Progress, ShardSet};
-use gguf_tokenizer::Tokenizer;
+use gguf_tokenizer::{Encode, Tokenizer};
 use tempfile::TempDir;
 
 use super::Task;
 use crate::convert::{self, Kind, Plan};
-use crate::run::{Options, Running, run_model};
-use crate::scratch::{self, outside};
-use crate::{Error, open, tokens};
+use crate::run::{ExecutorOptions, LoadedModel, load_model};
+use crate::{Error, open};
+use gguf_store::scratch::{self, outside};
 
 /// A model that is ready to be judged.
 pub(crate) struct Opened {
     word: String,
-    running: Running,
+    loaded: LoadedModel,
     model: Model,
     pub tokenizer: Tokenizer,
     /// What a checkpoint or a far model became, until nobody reads it any more.
@@ -29,13 +29,21 @@ pub(crate) struct Opened {
 impl Opened {
     /// Opens the model that a word names. A directory or a repository on the hub with a checkpoint and
     /// without a GGUF is converted, every weight as it is, in a scratch directory.
-    pub fn open(word: &str, options: &Options, progress: &dyn Progress) -> Result<Self, Error> {
+    pub fn open(
+        word: &str,
+        options: &ExecutorOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self, Error> {
         Self::open_or(word, options, progress, |opened| Ok((opened.into_model(), None)))
     }
 
     /// The same for work that reads the weights again and again: a far model is fetched once, into a
     /// scratch directory.
-    pub fn fetch(word: &str, options: &Options, progress: &dyn Progress) -> Result<Self, Error> {
+    pub fn fetch(
+        word: &str,
+        options: &ExecutorOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self, Error> {
         Self::open_or(word, options, progress, |opened| {
             if opened.transferred().is_none() {
                 return Ok((opened.into_model(), None));
@@ -48,7 +56,7 @@ impl Opened {
 
     fn open_or(
         word: &str,
-        options: &Options,
+        options: &ExecutorOptions,
         progress: &dyn Progress,
         kept: impl FnOnce(crate::Opened) -> Result<(Model, Option<TempDir>), Error>,
     ) -> Result<Self, Error> {
@@ -57,11 +65,11 @@ impl Opened {
             Err(_) if is_checkpoint(word) => convert(word, progress)?,
             Err(error) => return Err(error),
         };
-        let running = run_model(&model, Vec::new(), word, options)?;
+        let loaded = load_model(&model, Vec::new(), word, options)?;
         let how = gguf_tokenizer::Options::default();
-        let tokenizer = Tokenizer::from_metadata(&running.metadata, how)
+        let tokenizer = Tokenizer::from_metadata(&loaded.metadata, how)
             .map_err(|error| error.in_file(word.as_ref()))?;
-        Ok(Self { word: word.to_owned(), running, model, tokenizer, _scratch: scratch })
+        Ok(Self { word: word.to_owned(), loaded, model, tokenizer, _scratch: scratch })
     }
 
     /// What the user calls it.
@@ -79,11 +87,11 @@ impl Opened {
     }
 
     pub fn executor(&self) -> &Arc<Executor> {
-        &self.running.executor
+        &self.loaded.executor
     }
 
     pub fn subject(&self) -> Subject {
-        Subject { name: self.word.clone(), executor: self.running.executor.clone() }
+        Subject { name: self.word.clone(), executor: self.loaded.executor.clone() }
     }
 
     /// The text of a task in windows.
@@ -94,12 +102,12 @@ impl Opened {
 
     /// The token that the model wants at the beginning.
     pub fn first(&self) -> Option<u32> {
-        tokens::first(&self.tokenizer)
+        self.tokenizer.first_token()
     }
 
     /// The tokens of a text, with what the model wants around it.
     pub fn encode(&self, text: &str, parse_special: bool) -> Vec<u32> {
-        tokens::encode(&self.tokenizer, text, parse_special)
+        self.tokenizer.encode(text, Encode { add_special: true, parse_special })
     }
 
     /// That a model has the tokens of this one: then ids mean the same.

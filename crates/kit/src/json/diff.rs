@@ -1,6 +1,6 @@
 //! How two models differ: `diff/1`.
 
-use gguf_compare::{Change, Detail, Diff, KeyChange};
+use gguf_inspect::{Change, Detail, Diff, KeyChange};
 use gguf_quant::Difference;
 use serde_json::{Value as Json, json};
 

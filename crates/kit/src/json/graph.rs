@@ -1,14 +1,14 @@
-//! What a model computes, and what it costs: `graph/1`.
+//! Computation graph with costs: `graph/1`.
 
 use gguf_graph::{Graph, stored};
 use serde_json::{Value as Json, json};
 
-use crate::run::bench::Machine;
-use crate::run::graph::{Report, Row};
+use gguf_runtime::graph_cost::{GraphCost, OpCost};
+use gguf_runtime::machine::Machine;
 
-/// A graph with what its operations cost, and what a machine that was measured allows.
-pub fn graph(graph: &Graph, report: &Report, machine: Option<Machine>) -> Json {
-    let row = |row: &Row| {
+/// Serializes a graph with the costs of its operations, and the limits of a measured machine.
+pub fn graph(graph: &Graph, report: &GraphCost, machine: Option<Machine>) -> Json {
+    let row = |row: &OpCost| {
         json!({
             "program": if row.encoder { "encoder" } else { "main" },
             "number": row.number,
@@ -33,7 +33,7 @@ pub fn graph(graph: &Graph, report: &Report, machine: Option<Machine>) -> Json {
         "machine": machine,
         "architecture": graph.raw().architecture,
         "graph": stored::to_json(graph),
-        "operations": report.rows.iter().map(row).collect::<Vec<_>>(),
+        "operations": report.ops.iter().map(row).collect::<Vec<_>>(),
         "bytes_read": report.bytes,
         "multiply_adds": report.multiply_adds,
         "cache_numbers_per_token": report.cache_width,

@@ -65,15 +65,15 @@ pub fn edited_tensors(changes: &[TensorChange]) -> Json {
 }
 
 /// What a model takes when it is run: `memory` of `inspect/1`.
-pub fn memory(report: &memory::Report) -> Json {
+pub fn memory(report: &memory::MemoryEstimate) -> Json {
     let devices = report.devices.iter().map(|device| {
         json!({
             "first_layer": device.layers.0,
             "layers": device.layers.1 - device.layers.0,
             "output": device.has_output,
             "weights": device.weights,
-            "cache": device.caches,
-            "scratch": device.scratch,
+            "cache": device.cache,
+            "scratch": device.compute_buffer,
             "total": device.total(),
         })
     });
@@ -81,11 +81,11 @@ pub fn memory(report: &memory::Report) -> Json {
         "context": report.context,
         "batch": report.batch,
         "weights": report.weights,
-        "cache": report.caches,
-        "cache_per_token": report.per_token,
-        "scratch": report.scratch,
+        "cache": report.cache,
+        "cache_per_token": report.cache_per_token,
+        "scratch": report.compute_buffer,
         "total": report.total(),
-        "host": report.input,
+        "host": report.host,
         "devices": devices.collect::<Json>(),
     })
 }

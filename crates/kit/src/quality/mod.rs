@@ -1,141 +1,145 @@
-//! What a model costs and loses in each type: every mix is made and measured beside the original.
+//! Cost and loss of a model in each quantization type.
 //!
-//! Mixes are made in memory, where nothing of them stays. Those of a group read the text side by side, so
-//! that the original reads it once per group. What is found is a [`Report`], which goes to a file after each
-//! group and can be gone on with; [`page`] shows it.
+//! Each type is quantized in memory and compared with the reference model. The types of a group are evaluated together,
+//! so that the reference model runs once per group. The [`QualityReport`] is available after each group, and a
+//! measurement can resume with it.
 
-mod make;
-pub mod page;
 mod plan;
-mod report;
+mod variant;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use gguf::Header;
+use gguf_calibrate::{Calibration, Calibrator};
+use gguf_eval::quality::{self, TensorError};
+pub use gguf_eval::quality::{
+    Conditions, ModelCost, PositionRange, Purpose, QualityReport, ReferenceModel, SkippedType,
+    TypeQuality,
+};
 use gguf_eval::{Divergence, Spread, Subject, Windows, divergence};
+use gguf_inspect::summary::{Summary, bits_per_weight};
 use gguf_pipeline::Job;
+use gguf_runtime::benchmark::{BenchmarkOptions, Rates};
 use gguf_runtime::{Arithmetic, ContextOptions, Executor};
 use gguf_store::Progress;
-pub use plan::Types;
-pub use report::{Conditions, Cost, LeftOut, Mix, Original, Purpose, Report, Run, TensorError};
+use gguf_store::digest::sha256;
 
-use crate::calibration::{Calibration, Ready};
-use crate::digest::sha256;
+use self::plan::PlannedType;
+pub use self::plan::Types;
 use crate::eval::{Opened, Task};
 use crate::quantize::Choice;
-use crate::run::bench::{Trial, rates};
-use crate::summary::{Summary, bits_per_weight};
 use crate::{Error, run};
 
-/// What is asked for.
+/// Options of a quality measurement.
 #[derive(Clone)]
-pub struct Options {
-    /// What to make.
+pub struct QualityOptions {
+    /// Measured types.
     pub types: Types,
-    /// The text, how it is cut, and how models read it.
+    /// Text and chunks.
     pub task: Task,
-    /// What the file with the text is called.
+    /// File name of the text.
     pub text: String,
-    /// How models are run.
-    pub run: run::Options,
-    /// What guides the encoders.
+    /// Options of the executor.
+    pub run: run::ExecutorOptions,
+    /// Importance matrix of the encoders.
     pub imatrix: Option<Choice>,
-    /// A text, other than the one that judges: mixes are also made with weights that are rounded by what it shows.
+    /// Calibration by another text than that of the evaluation: each type is also measured with it.
     pub calibration: Option<Calibration>,
-    /// Whether an original that is quantized already will do.
+    /// Accepts a reference model that is quantized already.
     pub allow_requantize: bool,
-    /// How speeds are measured; not at all without.
-    pub trial: Option<Trial>,
-    /// Mixes that are in memory, and read side by side, at most.
+    /// Throughput measurement, if any.
+    pub benchmark: Option<BenchmarkOptions>,
+    /// Maximum number of variants in memory, which are evaluated together.
     pub together: usize,
 }
 
-/// What happens.
+/// Progress of a measurement.
 pub enum Event<'e> {
-    /// These are made and measured next; so many of all are done.
+    /// The measurement of a group begins.
     Begins {
-        /// Their names.
+        /// Names of the types.
         names: Vec<&'e str>,
-        /// Mixes that are done.
+        /// Number of finished types.
         done: usize,
-        /// Mixes that are to be in the report.
+        /// Total number of types.
         all: usize,
     },
-    /// A group of mixes is in the report.
-    Measured(&'e Report),
+    /// The types of a group are in the report.
+    Measured(&'e QualityReport),
 }
 
-/// Is told what happens; its error ends the work.
-pub type Each<'e> = dyn FnMut(Event<'_>) -> Result<(), Error> + 'e;
+/// Receives events; an error stops the measurement.
+pub type OnEvent<'e> = dyn FnMut(Event<'_>) -> Result<(), Error> + 'e;
 
-/// Measures each mix of the model that `word` names. Mixes that `before` has are taken over from there.
+/// Measures the types of the model that `source` names. Types in `previous` are not measured again.
 ///
 /// # Errors
-/// `report-other` if `before` was measured under other conditions; what [`gguf_quantize::plan()`] says of a
-/// type that is named; as [`crate::eval::divergence`].
+/// `report-other` if `previous` was measured under other conditions; as [`gguf_quantize::plan()`] for a listed type; as
+/// [`crate::eval::divergence`].
 pub fn measure(
-    word: &str,
-    options: &Options,
-    before: Option<Report>,
-    each: &mut Each<'_>,
+    source: &str,
+    options: &QualityOptions,
+    previous: Option<QualityReport>,
+    on_event: &mut OnEvent<'_>,
     progress: &dyn Progress,
-) -> Result<Report, Error> {
-    let opened = Opened::fetch(word, &options.run, progress)?;
+) -> Result<QualityReport, Error> {
+    let opened = Opened::fetch(source, &options.run, progress)?;
     let calibration = options.calibration.as_ref();
     if let Some(calibration) = calibration {
-        calibration.require_other(&options.task.text, &options.text)?;
+        calibration.require_other_text(&options.task.text, &options.text)?;
     }
-    let ready = |choice| Ready::of(opened.executor(), &opened.tokenizer, choice);
-    let ready = calibration.map(ready).transpose()?;
-    let (mut plans, left_out) = plan::plans(&opened, options, ready.as_ref())?;
+    let open_calibrator =
+        |choice| Calibrator::with_executor(opened.executor(), &opened.tokenizer, choice);
+    let calibrator = calibration.map(open_calibrator).transpose()?;
+    let (mut plans, skipped) = plan::plans(&opened, options, calibrator.as_ref())?;
     let windows = opened.windows(&options.task)?;
     let trained = Summary::of(opened.model()).layers.context_length;
     let memory_tokens = trained.map_or(4096, |len| len.min(4096)) as usize;
-    let (opened, ready, windows) = (&opened, ready.as_ref(), &windows);
-    let bench = Bench { opened, options, ready, windows, memory_tokens, progress };
-    let mut report = bench.empty()?;
-    if let Some(before) = before {
-        require_same(&before.conditions, &report.conditions)?;
-        report = before;
+    let (opened, calibrator, windows) = (&opened, calibrator.as_ref(), &windows);
+    let measurement = Measurement { opened, options, calibrator, windows, memory_tokens, progress };
+    let mut report = measurement.empty_report()?;
+    if let Some(previous) = previous {
+        require_same(&previous.conditions, &report.conditions)?;
+        report = previous;
     }
-    report.left_out = left_out;
+    report.left_out = skipped;
     plans.retain(|plan| report.mixes.iter().all(|mix| mix.name != plan.name));
     let groups: Vec<_> = plans.chunks(options.together.max(1)).collect();
     let read = windows.count() * (windows.window_len() - 1) * (plans.len() + groups.len());
     progress.begin("reading", read as u64);
     if report.original.cost.file_bytes == 0 {
         let header = Job::copy(opened.model()).header()?;
-        report.original.cost = bench.cost(&header, opened.executor())?;
-        // As it is on the disk, in however many files.
+        report.original.cost = measurement.cost(&header, opened.executor())?;
+        // The size on disk, of all shards.
         report.original.cost.file_bytes = opened.model().byte_len();
     }
     for group in groups {
         let names = group.iter().map(|plan| plan.name.as_str()).collect();
         let (done, all) = (report.mixes.len(), report.mixes.len() + plans.len());
-        each(Event::Begins { names, done, all })?;
-        bench.add(group, &mut report)?;
+        on_event(Event::Begins { names, done, all })?;
+        measurement.add(group, &mut report)?;
         report.find_dominated();
-        each(Event::Measured(&report))?;
+        on_event(Event::Measured(&report))?;
     }
     report.find_dominated();
     Ok(report)
 }
 
-/// What all mixes are measured with.
-struct Bench<'b> {
+/// Inputs of the measurement of all types.
+struct Measurement<'b> {
     opened: &'b Opened,
-    options: &'b Options,
-    ready: Option<&'b Ready>,
+    options: &'b QualityOptions,
+    calibrator: Option<&'b Calibrator>,
     windows: &'b Windows,
-    /// Tokens whose caches count as memory.
+    /// Context size in tokens whose KV cache counts as memory.
     memory_tokens: usize,
     progress: &'b dyn Progress,
 }
 
-impl Bench<'_> {
-    /// A report without mixes.
-    fn empty(&self) -> Result<Report, Error> {
+impl Measurement<'_> {
+    /// Returns a report without types.
+    fn empty_report(&self) -> Result<QualityReport, Error> {
         let (options, model) = (self.options, self.opened.model());
         let summary = Summary::of(model);
         let imatrix = options.imatrix.as_ref().map(|imatrix| imatrix.file.as_path());
@@ -146,7 +150,7 @@ impl Bench<'_> {
                 .map_err(|fault| Error::environment("read", path, fault))
         };
         let threads = rayon::current_num_threads();
-        let trial = options.trial.as_ref();
+        let benchmark = options.benchmark.as_ref();
         let conditions = Conditions {
             program: concat!("gguf ", env!("CARGO_PKG_VERSION")).to_owned(),
             original_digest: self.opened.digest()?,
@@ -170,19 +174,19 @@ impl Bench<'_> {
             imatrix: imatrix.map(|path| path.display().to_string()),
             imatrix_digest: imatrix.map(digest_of).transpose()?,
             calibration: options.calibration.as_ref().map(Calibration::describe).transpose()?,
-            trial: trial.map(|trial| [trial.prompt, trial.generated, threads]),
+            trial: benchmark.map(|options| [options.prompt, options.generated, threads]),
             memory_tokens: self.memory_tokens,
         };
-        let original = Original {
+        let original = ReferenceModel {
             file: self.opened.word().to_owned(),
             name: summary.name,
             architecture: summary.architecture,
             file_type: summary.file_type.map(str::to_owned),
             parameters: summary.parameters,
-            ..Original::default()
+            ..ReferenceModel::default()
         };
-        Ok(Report {
-            version: report::VERSION,
+        Ok(QualityReport {
+            version: quality::VERSION,
             conditions,
             original,
             mixes: Vec::new(),
@@ -190,16 +194,17 @@ impl Bench<'_> {
         })
     }
 
-    /// Makes a group of mixes and measures them.
-    fn add(&self, group: &[plan::Planned], report: &mut Report) -> Result<(), Error> {
+    /// Quantizes and measures a group of types.
+    fn add(&self, group: &[PlannedType], report: &mut QualityReport) -> Result<(), Error> {
         let quiet = Quiet(self.progress);
         let mut executors = Vec::with_capacity(group.len());
         let mut errors = Vec::with_capacity(group.len());
-        for plan::Planned { job, calibrated, .. } in group {
-            let ready = self.ready.filter(|_| *calibrated);
-            let (executor, of_mix) = make::made(self.opened.executor(), job, ready, &quiet)?;
+        for PlannedType { job, calibrated, .. } in group {
+            let calibrator = self.calibrator.filter(|_| *calibrated);
+            let (executor, tensor_errors) =
+                variant::variant(self.opened.executor(), job, calibrator, &quiet)?;
             executors.push(executor);
-            errors.push(of_mix);
+            errors.push(tensor_errors);
         }
         let (windows, run) = (self.windows, self.options.task.run);
         let name = || self.opened.word().to_owned();
@@ -212,26 +217,26 @@ impl Bench<'_> {
             report.original.ppl = first.reference.value();
             report.original.ppl_error = first.reference.error();
         }
-        let made = group.iter().zip(errors).zip(found.iter().zip(&executors));
-        for ((plan::Planned { name, job, .. }, errors), (found, executor)) in made {
+        let measured = group.iter().zip(errors).zip(found.iter().zip(&executors));
+        for ((PlannedType { name, job, .. }, errors), (found, executor)) in measured {
             let cost = self.cost(&job.header()?, executor)?;
-            report.mixes.push(mix(name.clone(), cost, found, windows, errors));
+            report.mixes.push(type_quality(name.clone(), cost, found, windows, errors));
         }
         Ok(())
     }
 
-    /// Sizes and speeds of a model.
-    fn cost(&self, header: &Header, executor: &Executor) -> Result<Cost, Error> {
+    /// Returns size, memory and throughput of a model.
+    fn cost(&self, header: &Header, executor: &Executor) -> Result<ModelCost, Error> {
         let tensors = header.tensors();
         let data: u64 = tensors.iter().map(|tensor| tensor.byte_len().unwrap_or(0)).sum();
         let elements = tensors.iter().map(|tensor| tensor.shape.elements().unwrap_or(0)).sum();
         let context = ContextOptions { tokens: self.memory_tokens, ..ContextOptions::default() };
         let cache = context.byte_len(executor.graph());
         let fast = Arc::new(executor.with_arithmetic(Arithmetic::Fast));
-        let measure = |trial| rates(&fast, trial, &Quiet(self.progress));
-        let rates = self.options.trial.as_ref().map(measure).transpose()?.unwrap_or_default();
+        let measure = |options| Rates::measure(&fast, options, &Quiet(self.progress));
+        let rates = self.options.benchmark.as_ref().map(measure).transpose()?.unwrap_or_default();
         let mean = |all: Vec<f64>| all.iter().sum::<f64>() / all.len().max(1) as f64;
-        Ok(Cost {
+        Ok(ModelCost {
             file_bytes: gguf::write_header(header)?.len() as u64 + header.data_len(),
             bits_per_weight: bits_per_weight(data, elements),
             memory_bytes: data + cache,
@@ -241,17 +246,17 @@ impl Bench<'_> {
     }
 }
 
-/// The figures of a mix.
-fn mix(
+/// Returns the results of a type.
+fn type_quality(
     name: String,
-    cost: Cost,
+    cost: ModelCost,
     found: &Divergence,
     windows: &Windows,
     tensors: Vec<TensorError>,
-) -> Mix {
+) -> TypeQuality {
     let spread = Spread::new(&found.divergences);
     let ((ppl_ratio, ppl_ratio_error), (same, same_error)) = (found.ratio(), found.same_top());
-    Mix {
+    TypeQuality {
         name,
         cost,
         ppl_q: found.model.value(),
@@ -271,25 +276,25 @@ fn mix(
     }
 }
 
-/// Runs of places that the mean divergence is told of.
-const RUNS: usize = 16;
+/// Number of position ranges.
+const RANGES: usize = 16;
 
-/// The mean divergence by the place in the window.
-fn by_position(divergences: &[f32], windows: &Windows) -> Vec<Run> {
-    let places = windows.predicted() / windows.count().max(1);
-    let first = windows.window_len() - places;
-    let edge = |run: usize| run * places / RUNS.min(places.max(1));
-    let of_run = |run: usize| {
-        let (from, to) = (edge(run), edge(run + 1));
-        let of_windows = divergences.chunks_exact(places.max(1)).map(|all| &all[from..to]);
-        let sum: f64 = of_windows.flatten().map(|divergence| f64::from(*divergence)).sum();
+/// Returns the mean KL divergence by position in the chunk.
+fn by_position(divergences: &[f32], windows: &Windows) -> Vec<PositionRange> {
+    let positions = windows.predicted() / windows.count().max(1);
+    let first = windows.window_len() - positions;
+    let edge = |range: usize| range * positions / RANGES.min(positions.max(1));
+    let range = |range: usize| {
+        let (from, to) = (edge(range), edge(range + 1));
+        let in_range = divergences.chunks_exact(positions.max(1)).map(|all| &all[from..to]);
+        let sum: f64 = in_range.flatten().map(|divergence| f64::from(*divergence)).sum();
         let count = (to - from) * windows.count();
-        Run { from: first + from, to: first + to, mean_kld: sum / count.max(1) as f64 }
+        PositionRange { from: first + from, to: first + to, mean_kld: sum / count.max(1) as f64 }
     };
-    (0..RUNS.min(places)).map(of_run).collect()
+    (0..RANGES.min(positions)).map(range).collect()
 }
 
-/// That figures of an earlier run go with those of this one.
+/// Refuses a report of an earlier run with other conditions.
 fn require_same(before: &Conditions, now: &Conditions) -> Result<(), Error> {
     if before == now {
         return Ok(());
@@ -303,10 +308,10 @@ fn require_same(before: &Conditions, now: &Conditions) -> Result<(), Error> {
         "the report was measured with another {field}: {}, now {}",
         before[field], now[field]
     );
-    Err(Error::request("report-other", what, "write to another file, or begin anew with --force"))
+    Err(Error::request("report-other", what, "write to another file, or start over with --force"))
 }
 
-/// Work that does not count, but may be ended.
+/// Progress of work that is not counted but can be cancelled.
 struct Quiet<'p>(&'p dyn Progress);
 
 impl Progress for Quiet<'_> {

@@ -1,27 +1,27 @@
-//! What is to be made of an original.
+//! Jobs for the quantization types of a quality report.
 
+use gguf_calibrate::Calibrator;
+use gguf_eval::quality::SkippedType;
 use gguf_pipeline::Job;
 use gguf_quantize::recipe::{Mix, Target};
 
-use super::Options;
-use super::report::LeftOut;
+use super::QualityOptions;
 use crate::Error;
-use crate::calibration::Ready;
 use crate::eval::Opened;
 
-/// Which types are measured.
+/// Measured types.
 #[derive(Clone, Debug, Default)]
 pub enum Types {
-    /// Those that people publish.
+    /// Types that are commonly published.
     #[default]
     Common,
-    /// Every mix.
+    /// All presets.
     All,
-    /// These.
+    /// A list of types.
     Listed(Vec<Target>),
 }
 
-/// The mixes that people publish, those for importance matrices included.
+/// Presets that are commonly published, including those that need an importance matrix.
 const COMMON: [Mix; 15] = [
     Mix::Q8_0,
     Mix::Q6_K,
@@ -40,30 +40,28 @@ const COMMON: [Mix; 15] = [
     Mix::IQ2_XS,
 ];
 
-/// A mix that is to be made.
-pub(super) struct Planned {
+/// A planned type.
+pub(super) struct PlannedType {
     pub name: String,
     pub job: Job,
-    /// Whether its weights are rounded by what a text shows.
     pub calibrated: bool,
 }
 
-/// What the name of a mix ends with then.
-const CALIBRATED: &str = " calibrated";
+/// Suffix of the name of a calibrated type.
+const CALIBRATED_SUFFIX: &str = " calibrated";
 
-/// A job for each type, and the types for which there is none: what a list names is to be had, or else
-/// an error.
+/// Plans a job for each type. Types that this model cannot have are skipped, except those of a list, which are errors.
 pub(super) fn plans(
     opened: &Opened,
-    options: &Options,
-    ready: Option<&Ready>,
-) -> Result<(Vec<Planned>, Vec<LeftOut>), Error> {
+    options: &QualityOptions,
+    calibrator: Option<&Calibrator>,
+) -> Result<(Vec<PlannedType>, Vec<SkippedType>), Error> {
     let targets: Vec<Target> = match &options.types {
         Types::Common => COMMON.map(Target::Mix).to_vec(),
         Types::All => Mix::ALL.iter().copied().map(Target::Mix).collect(),
         Types::Listed(targets) => targets.clone(),
     };
-    let named = matches!(options.types, Types::Listed(_));
+    let is_listed = matches!(options.types, Types::Listed(_));
     let mut quantization = gguf_quantize::Options {
         allow_requantize: options.allow_requantize,
         ..gguf_quantize::Options::default()
@@ -73,7 +71,7 @@ pub(super) fn plans(
     }
     let model = opened.model();
     let data: u64 = model.tensors().iter().map(|tensor| tensor.info.byte_len().unwrap_or(0)).sum();
-    let (mut plans, mut left_out) = (Vec::<Planned>::new(), Vec::<LeftOut>::new());
+    let (mut plans, mut skipped) = (Vec::<PlannedType>::new(), Vec::<SkippedType>::new());
     for target in targets {
         let name = target.to_string();
         if plans.iter().any(|other| other.name == name) {
@@ -81,41 +79,41 @@ pub(super) fn plans(
         }
         let planned = gguf_quantize::plan(model, target, &quantization)
             .and_then(|planned| Ok((planned.job.header()?.data_len(), planned.job)));
-        // The smallest mixes need weights for columns, which a text gives, too.
-        let mut wanted = true;
+        // The smallest types need importance; calibration provides it, too.
+        let mut calibrates = true;
         match planned {
-            Ok((len, _)) if len >= data && !named => {
+            Ok((len, _)) if len >= data && !is_listed => {
                 let why = "no smaller than the original".to_owned();
-                left_out.push(LeftOut { name: name.clone(), why });
-                wanted = false;
+                skipped.push(SkippedType { name: name.clone(), why });
+                calibrates = false;
             }
-            Ok((_, job)) => plans.push(Planned { name: name.clone(), job, calibrated: false }),
-            Err(error) if (!named || ready.is_some()) && reason(&error).is_some() => {
+            Ok((_, job)) => plans.push(PlannedType { name: name.clone(), job, calibrated: false }),
+            Err(error) if (!is_listed || calibrator.is_some()) && reason(&error).is_some() => {
                 let why = reason(&error).unwrap_or_default();
-                wanted = why == NEEDS_WEIGHTS;
-                left_out.push(LeftOut { name: name.clone(), why: why.to_owned() });
+                calibrates = why == NEEDS_IMATRIX;
+                skipped.push(SkippedType { name: name.clone(), why: why.to_owned() });
             }
             Err(error) => return Err(error),
         }
-        if let Some(ready) = ready.filter(|_| wanted) {
-            let mut told = quantization.clone();
-            ready.tell(&mut told);
-            let mut job = gguf_quantize::plan(model, target, &told)?.job;
-            ready.restore(&mut job, quantization.importance.as_ref());
-            plans.push(Planned { name: name + CALIBRATED, job, calibrated: true });
+        if let Some(calibrator) = calibrator.filter(|_| calibrates) {
+            let mut prepared = quantization.clone();
+            calibrator.prepare(&mut prepared);
+            let mut job = gguf_quantize::plan(model, target, &prepared)?.job;
+            calibrator.restore_importance(&mut job, quantization.importance.as_ref());
+            plans.push(PlannedType { name: name + CALIBRATED_SUFFIX, job, calibrated: true });
         }
     }
-    Ok((plans, left_out))
+    Ok((plans, skipped))
 }
 
-/// Why the smallest mixes cannot be had.
-const NEEDS_WEIGHTS: &str = "needs an importance matrix";
+/// Reason for skipping the smallest types.
+const NEEDS_IMATRIX: &str = "needs an importance matrix";
 
-/// Why a type cannot be had of this original, if that is no fault.
+/// Returns the reason for skipping a type that this model cannot have; `None` for other errors.
 fn reason(error: &Error) -> Option<&'static str> {
     match error.code() {
-        "imatrix-needed" => Some(NEEDS_WEIGHTS),
-        "type-does-not-fit" => Some("its blocks do not fit the rows of this model"),
+        "imatrix-needed" => Some(NEEDS_IMATRIX),
+        "type-does-not-fit" => Some("its block size does not divide the row size"),
         _ => None,
     }
 }

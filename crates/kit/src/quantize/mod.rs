@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use gguf::shard_keys::PART_FINGERPRINT;
 use gguf::{Gguf, Limits};
+pub use gguf_calibrate::{Calibration, CalibrationText};
+use gguf_calibrate::{Calibrator, EncodedTensors};
 use gguf_pipeline::{Interruption, Job, write_all};
 use gguf_quantize::recipe::{Target, write_type_file};
 use gguf_quantize::{budget, estimate};
@@ -18,9 +20,7 @@ pub use importance::Choice;
 pub use outputs::{Goal, Named, Part, Split};
 pub(crate) use outputs::{one_part, within};
 
-pub use crate::calibration::{Calibration, Reading, save};
-use crate::calibration::{MadeFile, Ready};
-use crate::{Error, Opened};
+use crate::{Error, Opened, open};
 
 /// What is asked for.
 #[derive(Clone, Default)]
@@ -39,6 +39,22 @@ pub struct Options {
     pub resume: bool,
     /// Round weights by what a text shows, instead of each for itself.
     pub calibration: Option<Calibration>,
+}
+
+/// Writes the Hessians of the model that `source` names, for a text, or for an audio file if it is a Whisper model.
+///
+/// # Errors
+/// As [`gguf_calibrate::save_hessians`]; if the model cannot be opened.
+pub fn save_hessians(
+    source: &str,
+    text: &CalibrationText,
+    output: &Path,
+    overwrite: &Overwrite,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    overwrite.check(output)?;
+    let opened = open(source)?;
+    gguf_calibrate::save_hessians(opened.model(), source, text, output, overwrite, progress)
 }
 
 /// Where an output goes that nobody has named: beside the model that `source` names, and beside its directory
@@ -84,7 +100,7 @@ pub struct Plan {
     files: Vec<(Job, PathBuf)>,
     /// Of each output its files.
     outputs: Vec<Range<usize>>,
-    calibration: Option<Ready>,
+    calibration: Option<Calibrator>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// The types of all matrices, as a file for `recipe`; no recipe touches vectors.
@@ -122,12 +138,12 @@ impl Plan {
         require_calibrated(options)?;
         let calibration = options.calibration.as_ref();
         let calibration =
-            calibration.map(|choice| Ready::open(model, source, choice)).transpose()?;
+            calibration.map(|choice| Calibrator::open(model, source, choice)).transpose()?;
         let mut quantization = options.quantization.clone();
         if let Some(ready) = &calibration {
-            ready.tell(&mut quantization);
+            ready.prepare(&mut quantization);
             if options.outputs.iter().any(|named| matches!(named.goal, Goal::Budget(_))) {
-                ready.measure(model, &mut quantization, progress)?;
+                ready.measure_sensitivity(model, &mut quantization, progress)?;
             }
         }
         // Which blocks are left out shows neither in the input nor always in the header.
@@ -148,7 +164,8 @@ impl Plan {
                 Goal::Budget(budget) => budget::plan(model, budget, &quantization, progress)?,
             };
             if let Some(ready) = &plan.calibration {
-                ready.restore(&mut planned.job, options.quantization.importance.as_ref());
+                ready
+                    .restore_importance(&mut planned.job, options.quantization.importance.as_ref());
             }
             if options.reserve > 0 {
                 reserve(&mut planned.job.metadata, options.reserve);
@@ -217,7 +234,7 @@ impl Plan {
         };
         let jobs: Vec<_> = self.files().collect();
         write_all(&jobs, interruption, overwrite, progress)?;
-        made.into_iter().try_for_each(MadeFile::remove)?;
+        made.into_iter().try_for_each(EncodedTensors::remove)?;
         recipe.map_or(Ok(()), AtomicFile::commit)
     }
 

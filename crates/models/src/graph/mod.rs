@@ -1,5 +1,7 @@
 //! A graph from the metadata and the tensors of a model.
 
+mod source;
+
 use std::collections::HashMap;
 
 use crate::schema::Hyper;
@@ -12,6 +14,8 @@ use gguf_graph::{Index, NormKind, Op};
 use gguf_graph::{
     Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight, WeightId,
 };
+
+pub use source::{GraphSource, model_graph};
 
 /// The graph of a model: that of its architecture, every number resolved.
 ///

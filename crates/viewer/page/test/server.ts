@@ -7,7 +7,7 @@ import { proxy } from "../scripts/proxy.mjs";
 
 const repository = path.resolve("../../..");
 export const gguf = path.resolve(process.env.GGUF ?? path.join(repository, "target/debug/gguf"));
-export const checkpoint = path.join(repository, "crates/demo/Tiny-KJV-Llama-4M");
+export const checkpoint = path.join(repository, "testdata/Tiny-KJV-Llama-4M");
 
 /** Runs a command and returns its output. */
 export function run(...words: string[]): string {

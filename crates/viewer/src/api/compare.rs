@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gguf_compare::diff_keys;
+use gguf_inspect::diff_keys;
 use gguf_kit::json::{figures, key_change};
 use gguf_kit::values::{Differences, error_figures, statistics};
 use gguf_store::ModelTensor;

@@ -1,8 +1,9 @@
 //! The computation graph.
 
 use gguf_graph::Load;
-use gguf_kit::run::graph::{report, to_svg};
-use gguf_kit::run::{GraphSource, graph_of};
+use gguf_kit::report::graph_svg;
+use gguf_kit::run::{GraphSource, model_graph};
+use gguf_runtime::graph_cost::GraphCost;
 
 use super::Request;
 use crate::response::{ApiError, ApiResult, Response};
@@ -21,14 +22,14 @@ pub fn graph(request: &Request) -> ApiResult {
     if load.tokens.max(load.before).max(load.frames) > MAX {
         return Err(ApiError::bad_request(format!("expected at most {MAX} tokens or frames")));
     }
-    let graph = graph_of(model, GraphSource::Auto)?;
-    let shown = gguf_kit::json::graph(&graph, &report(model, &graph, load), None);
+    let graph = model_graph(model, GraphSource::Auto)?;
+    let shown = gguf_kit::json::graph(&graph, &GraphCost::new(model, &graph, load), None);
     Ok(Response::Json(gguf_kit::json::with_schema("graph/1", shown)))
 }
 
 /// `GET graph.svg`.
 pub fn picture(request: &Request) -> ApiResult {
-    let graph = graph_of(request.model.model()?, GraphSource::Auto)?;
-    let picture = to_svg(&graph)?;
+    let graph = model_graph(request.model.model()?, GraphSource::Auto)?;
+    let picture = graph_svg(&graph)?;
     Ok(Response::Bytes("image/svg+xml", picture.into_bytes(), Vec::new()))
 }

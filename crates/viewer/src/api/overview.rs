@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use gguf::Finding;
 use gguf_check::codes;
-use gguf_compare::scan;
+use gguf_inspect::scan;
 use gguf_kit::json;
-use gguf_kit::memory::{Options, Report};
+use gguf_kit::memory::{MemoryOptions, estimate};
 use gguf_kit::summary::Summary;
 use gguf_runtime::CacheType;
 use gguf_store::Model;
@@ -105,12 +105,12 @@ pub fn memory(request: &Request) -> ApiResult {
         Some(0) => Err(ApiError::bad_request(format!("`{name}` must be at least 1"))),
         number => Ok(number),
     };
-    let options = Options {
+    let options = MemoryOptions {
         context: positive("context", query.parsed("context")?)?,
         cache_type,
         batch: positive("batch", query.parsed("batch")?)?.unwrap_or(512),
-        ..Options::default()
+        ..MemoryOptions::default()
     };
-    let report = Report::of(request.model.model()?, &options)?;
+    let report = estimate(request.model.model()?, &options)?;
     Ok(Response::Json(json::memory(&report)))
 }

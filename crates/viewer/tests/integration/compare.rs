@@ -1,7 +1,7 @@
 //! Comparison of two models.
 
 use gguf::TensorType;
-use gguf_compare::{Change, diff};
+use gguf_inspect::{Change, diff};
 use gguf_kit::open;
 use serde_json::{Value as Json, json};
 

@@ -15,8 +15,8 @@ fn responses_equal_the_command_line() {
     let expected = json::summary(&Summary::of(opened.model()), &path, false);
     assert_eq!(viewer.json("models/0/summary"), json::with_schema("inspect/1", expected));
 
-    let options = memory::Options { context: Some(300), batch: 7, ..Default::default() };
-    let expected = json::memory(&memory::Report::of(opened.model(), &options).unwrap());
+    let options = memory::MemoryOptions { context: Some(300), batch: 7, ..Default::default() };
+    let expected = json::memory(&memory::estimate(opened.model(), &options).unwrap());
     assert_eq!(viewer.json("models/0/memory?context=300&batch=7"), expected);
     viewer.assert_error("models/0/memory?kv_type=f64", 400, "request-invalid");
     viewer.assert_error("models/0/memory?context=0", 400, "request-invalid");

@@ -146,7 +146,7 @@ pub fn options(models: &[&str]) -> ServerOptions {
 
 /// Converts the demo checkpoint to F16.
 pub fn demo(dir: &Path) -> String {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/Tiny-KJV-Llama-4M");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
     let plan = Plan::new(source, Kind::Checkpoint, &Conversion::default(), &()).unwrap();
     let path = dir.join("demo.gguf");
     plan.outputs[0].job.write(&path, &gguf_store::Overwrite::default(), &()).unwrap();

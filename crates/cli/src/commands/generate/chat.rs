@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gguf_kit::run::Running;
-use gguf_kit::run::generate::{Generation, generate};
+use gguf_kit::generate::{GenerateOptions, generate};
+use gguf_kit::run::LoadedModel;
 use gguf_runtime::Context;
 use gguf_tokenizer::template::{Context as Variables, Source};
 use gguf_tokenizer::{Encode, Tokenizer};
@@ -18,10 +18,10 @@ use crate::failure::Failure;
 
 /// Reads messages line by line and answers each.
 pub fn run(
-    running: &Running,
+    running: &LoadedModel,
     tokenizer: &Tokenizer,
     context: Context,
-    generation: &Generation,
+    generation: &GenerateOptions,
     args: &Args,
 ) -> Result<(), Failure> {
     let template = Source::from_metadata(&running.metadata, None)?.ok_or_else(|| {
@@ -74,7 +74,7 @@ fn read_line(
 }
 
 struct Chat<'c> {
-    running: &'c Running,
+    running: &'c LoadedModel,
     tokenizer: &'c Tokenizer,
     context: Context,
     template: Source,
@@ -86,7 +86,7 @@ impl Chat<'_> {
     fn answer(
         &mut self,
         messages: &[Json],
-        generation: &Generation,
+        generation: &GenerateOptions,
         interrupt: &Interrupt,
     ) -> Result<String, Failure> {
         let variables = Variables::new(Json::Array(messages.to_vec()));

@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use gguf_kit::generate::{Completion, GenerateOptions, StopReason, generate};
 use gguf_kit::on_threads;
-use gguf_kit::run::Running;
-use gguf_kit::run::generate::{Answer, Ended, Generation, generate};
+use gguf_kit::run::LoadedModel;
 use gguf_runtime::{Context, ContextOptions, Sampling};
 use gguf_tokenizer::{Encode, Options, Tokenizer};
 use serde_json::json;
@@ -112,7 +112,7 @@ struct Choice {
 }
 
 impl Choice {
-    fn generation(&self, tokens: Option<usize>) -> Generation {
+    fn generation(&self, tokens: Option<usize>) -> GenerateOptions {
         let now = || std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
         let sampling = Sampling {
             temperature: self.temp,
@@ -127,7 +127,12 @@ impl Choice {
             banned: self.ban.clone(),
             seed: self.seed.unwrap_or_else(now),
         };
-        Generation { sampling, tokens, stop: self.stop.clone(), ignore_end: self.ignore_eos }
+        GenerateOptions {
+            sampling,
+            max_tokens: tokens,
+            stop: self.stop.clone(),
+            ignore_eos: self.ignore_eos,
+        }
     }
 }
 
@@ -154,11 +159,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-fn usual_context(running: &Running) -> usize {
+fn usual_context(running: &LoadedModel) -> usize {
     trained_context(&running.metadata).unwrap_or(4096).min(4096)
 }
 
-fn context(running: &Running, args: &Args, tokens: usize) -> Result<Context, Failure> {
+fn context(running: &LoadedModel, args: &Args, tokens: usize) -> Result<Context, Failure> {
     warn_of_length(&running.metadata, tokens);
     let cache_type = args.run.cache_type();
     let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
@@ -167,11 +172,11 @@ fn context(running: &Running, args: &Args, tokens: usize) -> Result<Context, Fai
 
 /// One answer, piece by piece, or as JSON when it is complete.
 fn one(
-    running: &Running,
+    running: &LoadedModel,
     tokenizer: &Tokenizer,
     context: &mut Context,
     ids: &[u32],
-    generation: &Generation,
+    generation: &GenerateOptions,
     args: &Args,
 ) -> Result<(), Failure> {
     let progress = Progress::new();
@@ -193,11 +198,11 @@ fn one(
         return Err(fault.into());
     }
     if args.json {
-        let Answer { text, ids: made, ended } = answer;
-        let ended = match ended {
-            Ended::Stop => "stop",
-            Ended::Length => "length",
-            Ended::Reader => "reader",
+        let Completion { text, ids: made, stop_reason } = answer;
+        let ended = match stop_reason {
+            StopReason::Stop => "stop",
+            StopReason::Length => "length",
+            StopReason::Cancelled => "reader",
         };
         let shown = json!({
             "text": text, "ids": made, "ended": ended, "prompt_tokens": ids.len(),

@@ -1,6 +1,6 @@
 //! The memory that a model takes when it is run.
 
-use gguf_kit::memory::{Device, Devices, Options, Report};
+use gguf_kit::memory::{DeviceMemory, Devices, MemoryEstimate, MemoryOptions, estimate};
 use gguf_store::Model;
 
 use crate::failure::Failure;
@@ -41,27 +41,27 @@ fn devices(text: &str) -> Result<Devices, String> {
 }
 
 impl Flags {
-    pub fn of(&self, model: &Model) -> Result<Report, Failure> {
-        let options = Options {
+    pub fn of(&self, model: &Model) -> Result<MemoryEstimate, Failure> {
+        let options = MemoryOptions {
             context: self.context,
             cache_type: self.kv_type.into(),
             batch: self.batch,
             devices: self.devices.clone(),
         };
-        Ok(Report::of(model, &options)?)
+        Ok(estimate(model, &options)?)
     }
 }
 
-pub fn text(report: &Report) -> String {
-    let Report { context, batch, .. } = report;
+pub fn text(report: &MemoryEstimate) -> String {
+    let MemoryEstimate { context, batch, .. } = report;
     let title = terminal::strong(format!("{} to run", listing::bytes(report.total())));
     let title = terminal::wrap(&format!("{title}, with a context of {context} tokens"), "");
     let mut text = title + "\n\n";
-    let per_token = listing::bytes(report.per_token);
+    let per_token = listing::bytes(report.cache_per_token);
     let parts = [
         ("weights", report.weights, "mapped from the file".to_owned()),
-        ("cache", report.caches, format!("{per_token} for a token")),
-        ("scratch", report.scratch, format!("values of a batch of {batch}")),
+        ("cache", report.cache, format!("{per_token} for a token")),
+        ("scratch", report.compute_buffer, format!("values of a batch of {batch}")),
     ];
     for (name, bytes, about) in parts {
         let line = format!("  {name:<8} {:>9}  {}", listing::bytes(bytes), terminal::faint(about));
@@ -73,23 +73,23 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-fn devices_text(report: &Report) -> String {
+fn devices_text(report: &MemoryEstimate) -> String {
     let head = format!(
         "  {:<9} {:<16} {:>9} {:>9} {:>9} {:>9}",
         "device", "layers", "weights", "cache", "scratch", "together"
     );
     let mut text = format!("\n{}\n", terminal::fit(&terminal::faint(head)));
     for (number, device) in report.devices.iter().enumerate() {
-        let bytes = [device.weights, device.caches, device.scratch, device.total()];
+        let bytes = [device.weights, device.cache, device.compute_buffer, device.total()];
         let bytes = bytes.map(|bytes| format!(" {:>9}", listing::bytes(bytes))).concat();
         let line = format!("  {number:<9} {:<16}{bytes}", layers(device));
         text += &(terminal::fit(&line) + "\n");
     }
-    let input = listing::bytes(report.input);
+    let input = listing::bytes(report.host);
     text + &terminal::fit(&format!("  {:<9} {:<16} {input:>9}", "host", "embedding")) + "\n"
 }
 
-fn layers(device: &Device) -> String {
+fn layers(device: &DeviceMemory) -> String {
     let (first, end) = device.layers;
     let layers = match end - first {
         0 => None,

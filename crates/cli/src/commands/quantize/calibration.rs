@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf_kit::quantize::{Calibration, Reading};
+use gguf_kit::quantize::{Calibration, CalibrationText};
 
 use crate::listing;
 
@@ -49,8 +49,8 @@ impl Args {
         if self.effort {
             return Some(Calibration::Weights);
         }
-        let mut reading = Reading::new(self.calibrate.as_ref()?);
-        (reading.window, reading.tokens) =
+        let mut reading = CalibrationText::new(self.calibrate.as_ref()?);
+        (reading.chunk, reading.tokens) =
             (self.calibrate_ctx as usize, self.calibrate_tokens as usize);
         Some(Calibration::Text(reading))
     }

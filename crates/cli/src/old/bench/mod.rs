@@ -5,8 +5,8 @@ mod print;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use gguf_kit::run::bench::{Trial, rates};
-use gguf_kit::run::{Options, open_to_run};
+use gguf_kit::bench::{BenchmarkOptions, Rates};
+use gguf_kit::run::{ExecutorOptions, load};
 use gguf_kit::summary::Summary;
 use gguf_kit::{on_threads, open};
 use gguf_runtime::{Arithmetic, CacheType};
@@ -145,15 +145,20 @@ fn measure(
     let opened = open(model)?;
     let summary = Summary::of(opened.model());
     drop(opened);
-    let options = Options { arithmetic: Arithmetic::Fast, ..Options::default() };
-    let running = open_to_run(model, &options)?;
+    let options = ExecutorOptions { arithmetic: Arithmetic::Fast, ..ExecutorOptions::default() };
+    let running = load(model, &options)?;
     for threads in numbers(given, "--threads", &[all])? {
         for (prompt, generated) in &tests {
             std::thread::sleep(delay);
-            let trial = Trial { prompt: *prompt, generated: *generated, repetitions, cache_type };
+            let trial = BenchmarkOptions {
+                prompt: *prompt,
+                generated: *generated,
+                repetitions,
+                cache_type,
+            };
             let rates = on_threads(NonZeroUsize::new(threads), || -> Result<_, Failure> {
                 let progress = Progress::new();
-                let rates = rates(&running.executor, &trial, &progress)?;
+                let rates = Rates::measure(&running.executor, &trial, &progress)?;
                 progress.finish();
                 Ok(rates)
             })?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gguf_kit::run::bench::Trial;
+use gguf_kit::bench::BenchmarkOptions;
 use gguf_kit::summary::Summary;
 use serde_json::Value as Json;
 
@@ -13,7 +13,7 @@ pub struct Test<'t> {
     pub summary: &'t Summary,
     pub threads: usize,
     pub cache: &'t str,
-    pub trial: &'t Trial,
+    pub trial: &'t BenchmarkOptions,
     /// Tokens per second of each repetition.
     pub rates: &'t [f64],
 }

@@ -1,0 +1,206 @@
+//! Calibration by a text: the model reads most chunks, and is evaluated on the held-out ones.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gguf::{Error, Value};
+use gguf_eval::{
+    Cut, Grouping, RunOptions, SensitivityOptions, Subject, Windows, measure_sensitivity,
+};
+use gguf_models::{GraphSource, model_graph};
+use gguf_pipeline::Item;
+use gguf_quantize::sensitivity::Sensitivity;
+use gguf_runtime::{Arithmetic, Executor};
+use gguf_store::{Model, Progress, digest, read_text};
+use gguf_tokenizer::{Encode, Tokenizer};
+
+use super::KEY_PREFIX;
+use super::held_out::Metric;
+use crate::{FindEncoded, METHOD, OnTensor, calibrate, matmul_weights};
+
+/// A calibration text.
+#[derive(Clone, Debug)]
+pub struct CalibrationText {
+    /// Path of the text; of an audio file for a Whisper model.
+    pub file: PathBuf,
+    /// Chunk size in tokens. Chunks are independent.
+    pub chunk: usize,
+    /// Maximum number of tokens, those of held-out chunks included.
+    pub tokens: usize,
+}
+
+impl CalibrationText {
+    /// Returns a calibration by chunks of 256 tokens, up to 100,000 tokens.
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), chunk: 256, tokens: 100_000 }
+    }
+}
+
+/// One of this number of chunks is held out.
+const HELD_OUT_RATIO: usize = 8;
+
+/// Maximum number of held-out chunks, and of calibration chunks, in the evaluation.
+const MAX_EVALUATED: usize = 16;
+
+/// Number of chunks of a sensitivity measurement.
+const SENSITIVITY_CHUNKS: usize = 4;
+
+/// Ratio of the held-out distance to that on calibration chunks from which overfitting is reported.
+const OVERFITTING_RATIO: f64 = 1.5;
+
+/// A model and the chunks of its calibration text.
+pub(super) struct TextCalibration {
+    executor: Arc<Executor>,
+    /// All chunks, the held-out ones last.
+    chunks: Windows,
+    /// Token ids of the calibration chunks.
+    pub ids: Vec<Vec<u32>>,
+    keys: Vec<(String, Value)>,
+}
+
+impl TextCalibration {
+    /// Reads the text with the tokenizer of `model`, which the user named `source`.
+    pub fn open(model: &Model, source: &str, text: &CalibrationText) -> Result<Self, Error> {
+        let in_file = |error: Error| error.in_file(source.as_ref());
+        let graph = model_graph(model.metadata(), Executor::tensors(model), GraphSource::Auto);
+        let graph = graph.map_err(in_file)?;
+        let executor = Executor::new(model, graph, Arithmetic::default()).map_err(in_file)?;
+        let tokenizer = Tokenizer::from_metadata(model.metadata(), Default::default());
+        Self::new(Arc::new(executor), &tokenizer.map_err(in_file)?, text)
+    }
+
+    /// Reads the text for the model that `executor` runs.
+    pub fn new(
+        executor: Arc<Executor>,
+        tokenizer: &Tokenizer,
+        text: &CalibrationText,
+    ) -> Result<Self, Error> {
+        if let Some((encoder, _)) = executor.graph().encoder() {
+            let what = "a model with an encoder cannot be calibrated by a text";
+            let help = match encoder.features_width() {
+                Some(_) => {
+                    "save Hessians with `gguf imatrix MODEL -f AUDIO --moments`, and use them with \
+                     --calibration-data"
+                }
+                None => "omit --calibrate",
+            };
+            return Err(Error::request("calibration-impossible", what, help));
+        }
+        let content = read_text(&text.file)?;
+        let encode = Encode { add_special: true, parse_special: false };
+        let mut ids = tokenizer.encode(&content, encode);
+        ids.truncate(text.tokens.max(text.chunk));
+        let cut = Cut { len: text.chunk, windows: None, stride: None };
+        let chunks = Windows::new(ids, tokenizer.first_token(), cut)?;
+        let held_out = chunks.count() / HELD_OUT_RATIO;
+        let calibrated = chunks.count() - held_out;
+        let ids: Vec<_> =
+            chunks.numbers().take(calibrated).map(|number| chunks.inputs(number)).collect();
+        let key = |name: &str| format!("{KEY_PREFIX}{name}");
+        let keys = vec![
+            (key("method"), Value::from(METHOD)),
+            (key("text_sha256"), Value::from(digest::sha256(content.as_bytes()))),
+            (key("tokens"), Value::U32((calibrated * text.chunk) as u32)),
+            (key("tokens_most"), Value::U32(text.tokens as u32)),
+            (key("window"), Value::U32(text.chunk as u32)),
+        ];
+        Ok(Self { executor, chunks, ids, keys })
+    }
+
+    /// Returns the metadata keys that describe the text.
+    pub fn keys(&self) -> Vec<(String, Value)> {
+        self.keys.clone()
+    }
+
+    pub fn executor(&self) -> &Arc<Executor> {
+        &self.executor
+    }
+
+    /// Returns the row length times the number of matrices of each tensor of a matmul.
+    pub fn matrices(&self) -> HashMap<String, usize> {
+        let raw = self.executor.graph().raw();
+        let shape = |name: &str| {
+            let weight = raw.weights.iter().find(|weight| weight.name == name);
+            weight.map_or(&[][..], |weight| &weight.shape)
+        };
+        let len = |shape: &[u64]| {
+            let matrices: u64 = shape.iter().skip(2).product();
+            shape.first().map_or(0, |n| (n * matrices) as usize)
+        };
+        let names = matmul_weights(raw).into_iter();
+        names.map(|name| (name.to_owned(), len(shape(name)))).collect()
+    }
+
+    /// Encodes items as [`calibrate`] does, and returns the quantized model.
+    pub fn calibrate(
+        &self,
+        items: &[&Item],
+        directory: &Path,
+        find_encoded: &FindEncoded<'_>,
+        on_tensor: &mut OnTensor<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Executor>, Error> {
+        let fast = Arc::new(self.executor.with_arithmetic(Arithmetic::Fast));
+        let quantized = calibrate(
+            &fast,
+            items,
+            &self.ids,
+            Default::default(),
+            directory,
+            find_encoded,
+            on_tensor,
+            progress,
+        )?;
+        Ok(Arc::new(quantized.with_arithmetic(Arithmetic::Exact)))
+    }
+
+    /// Measures the per-tensor sensitivity on the first chunks.
+    pub fn sensitivity(
+        &self,
+        model: &Model,
+        quantization: &gguf_quantize::Options,
+        progress: &dyn Progress,
+    ) -> Result<Sensitivity, Error> {
+        let chunks = self.chunks.clone().only(0..SENSITIVITY_CHUNKS.min(self.ids.len()));
+        let options = SensitivityOptions {
+            types: &[],
+            grouping: Grouping::Tensor,
+            exact: false,
+            together: 8,
+            run: RunOptions::default(),
+        };
+        let subject = Subject { name: "the model".to_owned(), executor: self.executor.clone() };
+        measure_sensitivity(model, quantization, &subject, &chunks, &options, progress)
+    }
+
+    /// Compares the quantized model with the original on held-out and on calibration chunks. Returns notes for the
+    /// user.
+    pub fn evaluate(
+        &self,
+        quantized: &Arc<Executor>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<String>, Error> {
+        let (all, calibrated) = (self.chunks.count(), self.ids.len());
+        let count = (all - calibrated).min(MAX_EVALUATED);
+        let Some(metric) = Metric::for_model(&self.executor) else { return Ok(Vec::new()) };
+        if count == 0 {
+            return Ok(vec![format!(
+                "the text has {all} chunks; at least {HELD_OUT_RATIO} are needed for a held-out chunk"
+            )]);
+        }
+        progress.begin("evaluating", 2 * metric.tokens(&self.chunks, count));
+        let measure =
+            |numbers| metric.measure(&self.executor, quantized, &self.chunks, numbers, progress);
+        let held_out = measure(calibrated..calibrated + count)?;
+        let on_calibration = measure(0..count)?;
+        let mut notes = vec![format!(
+            "{}: {held_out:.6} on {count} held-out chunks, {on_calibration:.6} on as many calibration chunks",
+            metric.name()
+        )];
+        if held_out > OVERFITTING_RATIO * on_calibration {
+            notes.push("the weights overfit the calibration text: use a longer one".to_owned());
+        }
+        Ok(notes)
+    }
+}

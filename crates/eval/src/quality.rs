@@ -1,0 +1,378 @@
+//! Quality report: cost and loss of each quantization type of a model, as stored in JSON files.
+
+use std::path::Path;
+
+use gguf::{Error, Finding};
+use gguf_store::read_text;
+use serde::{Deserialize, Serialize};
+
+/// Version of the JSON format.
+pub const VERSION: u32 = 1;
+
+/// A quality report, complete or in progress.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QualityReport {
+    /// Version of the JSON format: 1.
+    pub version: u32,
+    /// Conditions of all measurements.
+    pub conditions: Conditions,
+    /// The reference model.
+    pub original: ReferenceModel,
+    /// Measured types, in the order of measurement.
+    pub mixes: Vec<TypeQuality>,
+    /// Skipped types.
+    pub left_out: Vec<SkippedType>,
+}
+
+/// Conditions of the measurements. Results are comparable if these are equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// Name and version of the program.
+    pub program: String,
+    /// Digest of the reference model: its header and a sample of rows of each tensor.
+    pub original_digest: String,
+    /// File name of the text.
+    pub text: String,
+    /// SHA-256 of the text.
+    pub text_digest: String,
+    /// Chunk size in tokens.
+    pub window_tokens: usize,
+    /// Stride of overlapping chunks.
+    pub stride: Option<usize>,
+    /// Number of chunks.
+    pub windows: usize,
+    /// Number of evaluated tokens.
+    pub predictions: usize,
+    /// Precision of the evaluation: `exact` or `fast`.
+    pub arithmetic: String,
+    /// Element type of the KV cache.
+    pub cache_type: String,
+    /// LoRA adapters of all models, as the user named them.
+    pub adapters: Vec<String>,
+    /// File name of the importance matrix.
+    pub imatrix: Option<String>,
+    /// SHA-256 of the importance matrix.
+    pub imatrix_digest: Option<String>,
+    /// Calibration method and text of calibrated types.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<String>,
+    /// Benchmark parameters, if throughput was measured: prompt tokens, generated tokens, threads.
+    pub trial: Option<[usize; 3]>,
+    /// Context size in tokens whose F16 KV cache counts as memory.
+    pub memory_tokens: usize,
+}
+
+/// Size, memory and throughput of a model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelCost {
+    /// File size in bytes.
+    pub file_bytes: u64,
+    /// Bits of tensor data per weight.
+    pub bits_per_weight: f64,
+    /// Bytes of all tensors and of the full KV cache.
+    pub memory_bytes: u64,
+    /// Throughput of prompt processing.
+    pub prompt_tokens_per_second: Option<f64>,
+    /// Throughput of token generation.
+    pub generation_tokens_per_second: Option<f64>,
+}
+
+/// The reference model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReferenceModel {
+    /// Name of the model as the user gave it.
+    pub file: String,
+    /// `general.name`.
+    pub name: Option<String>,
+    /// `general.architecture`.
+    pub architecture: Option<String>,
+    /// Name of `general.file_type`.
+    pub file_type: Option<String>,
+    /// Number of parameters.
+    pub parameters: u64,
+    /// Perplexity; 0 before the first measurement.
+    pub ppl: f64,
+    /// Standard error.
+    pub ppl_error: f64,
+    /// Size, memory and throughput.
+    #[serde(flatten)]
+    pub cost: ModelCost,
+}
+
+/// Measured cost and loss of a quantization type. Field names follow `gguf divergence --json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TypeQuality {
+    /// Name of the type.
+    #[serde(rename = "type")]
+    pub name: String,
+    /// Size, memory and throughput.
+    #[serde(flatten)]
+    pub cost: ModelCost,
+    /// Perplexity.
+    pub ppl_q: f64,
+    /// Standard error.
+    pub ppl_q_error: f64,
+    /// Ratio of the perplexity to that of the reference model.
+    pub ppl_ratio: f64,
+    /// Standard error of the ratio; small, because both models read the same text.
+    pub ppl_ratio_error: f64,
+    /// Mean KL divergence from the reference model, in nats.
+    pub mean_kld: f64,
+    /// Standard error.
+    pub mean_kld_error: f64,
+    /// Median KL divergence.
+    pub median_kld: f64,
+    /// 99th percentile of the KL divergence.
+    pub kld_99: f64,
+    /// Maximum KL divergence.
+    pub max_kld: f64,
+    /// Top-1 agreement with the reference model, in percent.
+    pub same_top: f64,
+    /// Standard error.
+    pub same_top_error: f64,
+    /// Mean KL divergence by position in the chunk, for ranges of equal length.
+    pub kld_by_position: Vec<PositionRange>,
+    /// Weight error of each tensor whose type differs from the reference model.
+    pub tensors: Vec<TensorError>,
+    /// Type that dominates this one: no larger, no greater divergence, and better in one of both; `null` if there is none.
+    pub dominated_by: Option<String>,
+}
+
+/// A range of positions in a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PositionRange {
+    /// First position, counted from 0.
+    pub from: usize,
+    /// Position after the last.
+    pub to: usize,
+    /// Mean KL divergence.
+    pub mean_kld: f64,
+}
+
+/// Weight error of a tensor relative to the reference model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TensorError {
+    /// Name of the tensor.
+    pub name: String,
+    /// Type of the tensor.
+    #[serde(rename = "type")]
+    pub tensor_type: String,
+    /// Relative RMS error: 0 is lossless, 1 corresponds to weights that are all 0.
+    pub error: f64,
+}
+
+/// A type that was not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedType {
+    /// Name of the type.
+    #[serde(rename = "type")]
+    pub name: String,
+    /// Reason.
+    pub why: String,
+}
+
+/// A use that accepts a certain loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Nearly lossless.
+    Faithful,
+    /// The usual compromise.
+    Balanced,
+    /// The smallest size without obvious damage.
+    Small,
+}
+
+impl Purpose {
+    /// All purposes, the one with the largest files first.
+    pub const ALL: [Self; 3] = [Self::Faithful, Self::Balanced, Self::Small];
+
+    /// Returns the greatest accepted mean KL divergence, in nats.
+    pub const fn limit(self) -> f64 {
+        match self {
+            Self::Faithful => 0.001,
+            Self::Balanced => 0.01,
+            Self::Small => 0.05,
+        }
+    }
+}
+
+impl QualityReport {
+    /// Reads a report from a JSON file.
+    ///
+    /// # Errors
+    /// `report-invalid` if the file is not a report of this version; if it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = read_text(path)?;
+        let invalid =
+            |what: String| Error::from(Finding::error("report-invalid", what)).in_file(path);
+        let report: Self = serde_json::from_str(&text)
+            .map_err(|fault| invalid(format!("is not a report of `gguf quality`: {fault}")))?;
+        match report.version {
+            VERSION => Ok(report),
+            other => Err(invalid(format!("has version {other}; expected {VERSION}"))),
+        }
+    }
+
+    /// Formats the report as JSON.
+    pub fn to_json(&self) -> String {
+        // Serialization does not fail: all fields are numbers and strings.
+        serde_json::to_string_pretty(self).map(|text| text + "\n").unwrap_or_default()
+    }
+
+    /// Returns the smallest type whose mean KL divergence `purpose` accepts.
+    pub fn choice(&self, purpose: Purpose) -> Option<&TypeQuality> {
+        let fit = self.mixes.iter().filter(|mix| mix.mean_kld <= purpose.limit());
+        fit.min_by(|a, b| {
+            let size = |mix: &TypeQuality| mix.cost.file_bytes;
+            size(a).cmp(&size(b)).then(a.mean_kld.total_cmp(&b.mean_kld))
+        })
+    }
+
+    /// Returns the choice for each purpose, each type once.
+    pub fn choices(&self) -> Vec<(Purpose, &TypeQuality)> {
+        let mut all: Vec<(Purpose, &TypeQuality)> = Vec::new();
+        for purpose in Purpose::ALL {
+            let choice = self.choice(purpose);
+            let is_new = |mix: &&TypeQuality| all.iter().all(|(_, other)| other.name != mix.name);
+            all.extend(choice.filter(is_new).map(|mix| (purpose, mix)));
+        }
+        all
+    }
+
+    /// Returns the Pareto front of size and mean KL divergence, the smallest type first.
+    pub fn front(&self) -> Vec<&TypeQuality> {
+        let mut front: Vec<_> =
+            self.mixes.iter().filter(|mix| mix.dominated_by.is_none()).collect();
+        front.sort_by_key(|mix| mix.cost.file_bytes);
+        front
+    }
+
+    /// Returns all types, the largest first.
+    pub fn by_size(&self) -> Vec<&TypeQuality> {
+        let mut all: Vec<_> = self.mixes.iter().collect();
+        all.sort_by(|a, b| {
+            let size = |mix: &TypeQuality| mix.cost.file_bytes;
+            size(b).cmp(&size(a)).then(a.mean_kld.total_cmp(&b.mean_kld))
+        });
+        all
+    }
+
+    /// Sets `dominated_by` of every type to the best type that is no larger and has no greater divergence. The first
+    /// of equal types is not dominated.
+    pub fn find_dominated(&mut self) {
+        let size_and_loss = |mix: &TypeQuality| (mix.cost.file_bytes, mix.mean_kld);
+        let all: Vec<_> = self.mixes.iter().map(size_and_loss).collect();
+        let dominating = |this: usize| {
+            let (size, loss) = all[this];
+            let better = (0..all.len()).filter(|&other| {
+                let no_worse = all[other].0 <= size && all[other].1 <= loss;
+                no_worse && (all[other] != all[this] || other < this)
+            });
+            let best = better.min_by(|&a, &b| all[a].1.total_cmp(&all[b].1).then(a.cmp(&b)))?;
+            Some(self.mixes[best].name.clone())
+        };
+        let found: Vec<_> = (0..all.len()).map(dominating).collect();
+        for (mix, dominating) in self.mixes.iter_mut().zip(found) {
+            mix.dominated_by = dominating;
+        }
+    }
+
+    /// Formats the report as CSV: the reference model, then one line per type, the largest first.
+    pub fn to_csv(&self) -> String {
+        const COLUMNS: &str = "type,file_bytes,bits_per_weight,ppl,ppl_error,mean_kld,mean_kld_error,median_kld,\
+             kld_99,max_kld,same_top,same_top_error,prompt_tokens_per_second,\
+             generation_tokens_per_second,memory_bytes,dominated_by\n";
+        let rate = |rate: Option<f64>| rate.map_or(String::new(), |rate| rate.to_string());
+        let line = |name: &str, cost: &ModelCost, figures: String, dominated_by: &str| {
+            let ModelCost { file_bytes, bits_per_weight, memory_bytes, .. } = cost;
+            let prompt = rate(cost.prompt_tokens_per_second);
+            let generation = rate(cost.generation_tokens_per_second);
+            format!(
+                "{name},{file_bytes},{bits_per_weight},{figures},{prompt},{generation},{memory_bytes},{dominated_by}\n"
+            )
+        };
+        let ReferenceModel { ppl, ppl_error, cost, .. } = &self.original;
+        let mut text = COLUMNS.to_owned();
+        text += &line("original", cost, format!("{ppl},{ppl_error},0,0,0,0,0,100,0"), "");
+        for mix in self.by_size() {
+            let figures = [
+                mix.ppl_q,
+                mix.ppl_q_error,
+                mix.mean_kld,
+                mix.mean_kld_error,
+                mix.median_kld,
+                mix.kld_99,
+                mix.max_kld,
+                mix.same_top,
+                mix.same_top_error,
+            ];
+            let figures = figures.map(|figure| figure.to_string()).join(",");
+            let dominated_by = mix.dominated_by.as_deref().unwrap_or_default();
+            text += &line(&mix.name, &mix.cost, figures, dominated_by);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a report of types with the given sizes and divergences.
+    fn report(mixes: &[(&str, u64, f64)]) -> QualityReport {
+        let mix = |&(name, file_bytes, mean_kld): &(&str, u64, f64)| TypeQuality {
+            name: name.to_owned(),
+            cost: ModelCost { file_bytes, ..ModelCost::default() },
+            mean_kld,
+            ..TypeQuality::default()
+        };
+        let mut report = QualityReport {
+            version: VERSION,
+            conditions: Conditions::default(),
+            original: ReferenceModel::default(),
+            mixes: mixes.iter().map(mix).collect(),
+            left_out: Vec::new(),
+        };
+        report.find_dominated();
+        report
+    }
+
+    #[test]
+    fn finds_dominated_types() {
+        let report = report(&[
+            ("large", 90, 0.0001),
+            ("like large", 90, 0.0001),
+            ("worse", 60, 0.02),
+            ("better", 60, 0.009),
+            ("as good, larger", 70, 0.009),
+            ("small", 30, 0.04),
+            ("hopeless", 40, 2.0),
+        ]);
+        let dominated_by: Vec<_> =
+            report.mixes.iter().map(|mix| mix.dominated_by.as_deref()).collect();
+        let expected =
+            [None, Some("large"), Some("better"), None, Some("better"), None, Some("small")];
+        assert_eq!(dominated_by, expected);
+        let names =
+            |mixes: Vec<&TypeQuality>| mixes.iter().map(|mix| mix.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(report.front()), ["small", "better", "large"]);
+        assert_eq!(names(report.by_size())[..3], ["large", "like large", "as good, larger"]);
+        let chosen = report.choices().into_iter().map(|(purpose, mix)| (purpose, &*mix.name));
+        let expected = [
+            (Purpose::Faithful, "large"),
+            (Purpose::Balanced, "better"),
+            (Purpose::Small, "small"),
+        ];
+        assert_eq!(chosen.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn recommends_each_type_once_or_none() {
+        let names = |report: &QualityReport| -> Vec<String> {
+            report.choices().iter().map(|(_, mix)| mix.name.clone()).collect()
+        };
+        assert_eq!(names(&report(&[("one", 5, 0.0001)])), ["one"]);
+        assert!(names(&report(&[("one", 5, 0.1)])).is_empty());
+        assert!(names(&report(&[])).is_empty());
+    }
+}

@@ -1,0 +1,305 @@
+//! What the numbers of a matrix are like: all together, by rows, by columns, and which stand out.
+
+use super::numbers::Numbers;
+use super::pieces::{Pieces, Place};
+use super::sums::{Figures, Sums, count};
+use gguf::Error;
+use gguf_store::Progress;
+
+/// Bars of a histogram.
+const BARS: usize = 128;
+
+/// Entries of a profile at most.
+const ENTRIES: u64 = 1024;
+
+/// Numbers that are told by their place.
+const OUTLIERS: usize = 50;
+
+/// What the numbers of a matrix are like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics {
+    /// Whether all were read. Else figures are of those that were.
+    pub exact: bool,
+    /// How many numbers the matrix has.
+    pub count: u64,
+    /// All together; the histogram has 128 bars.
+    pub figures: Figures,
+    /// By rows.
+    pub rows: Profile,
+    /// By columns.
+    pub columns: Profile,
+    /// Those farthest from the mean, the farthest first.
+    pub outliers: Vec<Outlier>,
+}
+
+/// Figures of rows or columns, one entry for equally many of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Rows or columns of an entry.
+    pub per: u64,
+    /// The entries; `None` where no finite number was read.
+    pub entries: Vec<Option<Entry>>,
+}
+
+/// Figures of some rows or columns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry {
+    /// The least.
+    pub min: f32,
+    /// The most.
+    pub max: f32,
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub deviation: f64,
+}
+
+/// A number that stands out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlier {
+    /// Its row.
+    pub row: u64,
+    /// Its column.
+    pub column: u64,
+    /// The number.
+    pub value: f32,
+    /// How far from the mean, in standard deviations.
+    pub deviations: f64,
+}
+
+/// Looks at all numbers, or at an evenly spread sample of about `budget`. What is read is read twice.
+///
+/// # Errors
+/// If data cannot be read, or `progress` ended the work.
+pub fn statistics(
+    numbers: &dyn Numbers,
+    budget: u64,
+    progress: &dyn Progress,
+) -> Result<Statistics, Error> {
+    let (rows, columns) = (numbers.rows(), numbers.columns());
+    let pieces = Pieces::of(numbers, 0..rows, budget);
+    let (by_row, by_column) = (Sharing::of(rows), Sharing::of(columns));
+    progress.begin("reading", pieces.bytes().saturating_mul(2));
+    let first = pieces.fold(
+        numbers,
+        progress,
+        || {
+            (
+                Sums::default(),
+                vec![Sums::default(); by_row.len()],
+                vec![Sums::default(); by_column.len()],
+            )
+        },
+        |(all, of_rows, of_columns), place, read| {
+            // By pieces, as `values` does: its figures are these to the last digit.
+            *all = all.and(Sums::of(read));
+            for (row, line) in lines(place, read) {
+                let entry = &mut of_rows[by_row.entry(row)];
+                *entry = entry.and(Sums::of(line));
+                by_column.add(of_columns, place.columns.start, line);
+            }
+        },
+    )?;
+    let mut all = Sums::default();
+    let (mut of_rows, mut of_columns) =
+        (vec![Sums::default(); by_row.len()], vec![Sums::default(); by_column.len()]);
+    for (sums, part_rows, part_columns) in first {
+        all = all.and(sums);
+        add_each(&mut of_rows, &part_rows);
+        add_each(&mut of_columns, &part_columns);
+    }
+    let mut figures = all.figures();
+    let mut outliers = Vec::new();
+    if figures.min < figures.max {
+        let range = (figures.min, figures.max);
+        let second = pieces.fold(
+            numbers,
+            progress,
+            || (vec![0; BARS], Farthest::default()),
+            |(counts, farthest), place, read| {
+                count(read, range, counts);
+                farthest.see(place, read, figures.mean);
+            },
+        )?;
+        let mut farthest = Farthest::default();
+        figures.histogram = vec![0; BARS];
+        for (counts, part) in second {
+            figures.histogram.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            farthest.found.extend(part.found);
+        }
+        outliers = farthest.outliers(figures.mean, figures.deviation);
+    }
+    Ok(Statistics {
+        exact: pieces.is_all(),
+        count: rows.saturating_mul(columns),
+        figures,
+        rows: by_row.profile(&of_rows),
+        columns: by_column.profile(&of_columns),
+        outliers,
+    })
+}
+
+/// The rows of a piece, or its part of one.
+fn lines<'r>(place: &Place, read: &'r [f32]) -> impl Iterator<Item = (u64, &'r [f32])> {
+    let len = (place.columns.end - place.columns.start).max(1) as usize;
+    place.rows.clone().zip(read.chunks(len))
+}
+
+fn add_each(sums: &mut [Sums], more: &[Sums]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.and(*more));
+}
+
+/// Rows or columns that share an entry.
+struct Sharing {
+    count: u64,
+    per: u64,
+}
+
+impl Sharing {
+    fn of(count: u64) -> Self {
+        Self { count, per: count.div_ceil(ENTRIES).max(1) }
+    }
+
+    fn len(&self) -> usize {
+        self.count.div_ceil(self.per) as usize
+    }
+
+    fn entry(&self, at: u64) -> usize {
+        (at / self.per) as usize
+    }
+
+    /// Adds numbers to the entries of their columns.
+    fn add(&self, sums: &mut [Sums], mut column: u64, line: &[f32]) {
+        let mut rest = line;
+        while !rest.is_empty() {
+            let of_entry = (self.per - column % self.per).min(rest.len() as u64);
+            let (these, others) = rest.split_at(of_entry as usize);
+            let sum = &mut sums[self.entry(column)];
+            *sum = sum.and(Sums::of(these));
+            (rest, column) = (others, column + of_entry);
+        }
+    }
+
+    fn profile(&self, sums: &[Sums]) -> Profile {
+        let entry = |sums: &Sums| {
+            let (min, max) = sums.range?;
+            let (mean, deviation) = sums.mean_and_deviation();
+            Some(Entry { min, max, mean, deviation })
+        };
+        Profile { per: self.per, entries: sums.iter().map(entry).collect() }
+    }
+}
+
+/// The numbers farthest from the mean.
+#[derive(Default)]
+struct Farthest {
+    /// Distance, row, column, number: more than are wanted, before they are sorted out.
+    found: Vec<(f64, u64, u64, f32)>,
+    /// The distance of the nearest that is wanted.
+    least: f64,
+}
+
+impl Farthest {
+    fn see(&mut self, place: &Place, read: &[f32], mean: f64) {
+        for (row, line) in lines(place, read) {
+            for (column, &x) in place.columns.clone().zip(line) {
+                let distance = (f64::from(x) - mean).abs();
+                if distance > self.least && x.is_finite() {
+                    self.found.push((distance, row, column, x));
+                    if self.found.len() >= 4 * OUTLIERS {
+                        self.sort_out();
+                        self.least = self.found.last().map_or(0.0, |last| last.0);
+                    }
+                }
+            }
+        }
+    }
+
+    fn sort_out(&mut self) {
+        let place = |one: &(f64, u64, u64, f32)| (one.1, one.2);
+        self.found.sort_by(|a, b| b.0.total_cmp(&a.0).then(place(a).cmp(&place(b))));
+        self.found.truncate(OUTLIERS);
+    }
+
+    fn outliers(mut self, mean: f64, deviation: f64) -> Vec<Outlier> {
+        self.sort_out();
+        let outlier = |(_, row, column, value): (f64, u64, u64, f32)| Outlier {
+            row,
+            column,
+            value,
+            deviations: (f64::from(value) - mean).abs() / deviation,
+        };
+        self.found.into_iter().map(outlier).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use super::*;
+
+    /// 0 everywhere, but for one number, one NaN and one infinity.
+    struct Spike {
+        rows: u64,
+        columns: u64,
+    }
+
+    impl Numbers for Spike {
+        fn rows(&self) -> u64 {
+            self.rows
+        }
+
+        fn columns(&self) -> u64 {
+            self.columns
+        }
+
+        fn block_len(&self) -> u64 {
+            1
+        }
+
+        fn read(&self, row: u64, columns: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error> {
+            *out = columns
+                .map(|column| match (row, column) {
+                    (2, 3) => -8.0,
+                    (0, 1) => f32::NAN,
+                    (1, 0) => f32::INFINITY,
+                    _ => 0.0,
+                })
+                .collect();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn figures_and_profiles_are_exact() {
+        let found = statistics(&Spike { rows: 4, columns: 5 }, u64::MAX, &()).unwrap();
+        let figures = &found.figures;
+        assert_eq!((found.exact, found.count, figures.count), (true, 20, 20));
+        assert_eq!((figures.nan, figures.infinite, figures.zeros), (1, 1, 17));
+        assert_eq!((figures.min, figures.max, figures.mean), (-8.0, 0.0, -8.0 / 18.0));
+        assert_eq!((figures.histogram[0], figures.histogram[127]), (1, 17));
+        let row = found.rows.entries[2].unwrap();
+        assert_eq!((row.min, row.max, row.mean), (-8.0, 0.0, -1.6));
+        let column = found.columns.entries[3].unwrap();
+        assert_eq!((column.min, column.mean, column.deviation), (-8.0, -2.0, 12f64.sqrt()));
+        let first = found.outliers[0];
+        assert_eq!((first.row, first.column, first.value), (2, 3, -8.0));
+        assert_eq!(found.outliers.len(), 18);
+    }
+
+    #[test]
+    fn profiles_are_of_bounded_length() {
+        let found = statistics(&Spike { rows: 5000, columns: 3000 }, 1 << 20, &()).unwrap();
+        assert!(!found.exact && found.figures.count <= 1 << 20);
+        assert_eq!((found.rows.per, found.rows.entries.len()), (5, 1000));
+        assert_eq!((found.columns.per, found.columns.entries.len()), (3, 1000));
+    }
+
+    #[test]
+    fn nothing_is_no_fault() {
+        let found = statistics(&Spike { rows: 0, columns: 5 }, 100, &()).unwrap();
+        assert_eq!((found.exact, found.count, found.rows.entries.len()), (true, 0, 0));
+        assert_eq!(found.columns.entries, [None; 5]);
+    }
+}

@@ -1,0 +1,393 @@
+//! A picture of a matrix of any size, in tiles and levels: what a map of the world does with land.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::numbers::{Numbers, TOGETHER};
+use gguf::Error;
+
+/// Pixels of a tile, in each direction.
+pub const TILE: u64 = 256;
+
+/// Levels up to this one are always exact.
+const EXACT_LEVEL: u32 = 3;
+
+/// Which part of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// A pixel stands for `2^level` x `2^level` numbers.
+    pub level: u32,
+    /// Tiles to its left.
+    pub x: u64,
+    /// Tiles above it.
+    pub y: u64,
+}
+
+/// A part of a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tile {
+    /// Pixels of a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// The mean of the finite numbers of each pixel, NaN if there is none; row by row. At level 0 the numbers
+    /// themselves.
+    pub mean: Vec<f32>,
+    /// The number of largest magnitude of each pixel, NaN if one is; empty at level 0.
+    pub extreme: Vec<f32>,
+    /// Whether all numbers were looked at.
+    pub exact: bool,
+    /// How many were.
+    pub read: u64,
+}
+
+/// How many levels the picture of a matrix has: at the last one, all of it is in one tile.
+pub fn levels(numbers: &dyn Numbers) -> u32 {
+    let longest = numbers.rows().max(numbers.columns()).max(1);
+    longest.div_ceil(TILE).next_power_of_two().trailing_zeros() + 1
+}
+
+/// The tile at a place. Of high levels at most about `budget` numbers are read, evenly spread and always the
+/// same: some rows of each pixel, and of very long rows some blocks.
+///
+/// # Errors
+/// `name-not-found` if the place is not in the picture; if the data cannot be read.
+pub fn tile(numbers: &dyn Numbers, place: Place, budget: u64) -> Result<Tile, Error> {
+    let levels = levels(numbers);
+    let outside = || {
+        let Place { level, x, y } = place;
+        let (rows, columns) = (numbers.rows(), numbers.columns());
+        let what = format!("{rows} rows of {columns} have no tile {x}, {y} at level {level}");
+        Error::request("name-not-found", what, format!("levels go from 0 to {}", levels - 1))
+    };
+    if place.level >= levels {
+        return Err(outside());
+    }
+    let step = 1u64 << place.level;
+    let part = |at: u64, len: u64| {
+        let start = at.checked_mul(TILE)?.checked_mul(step)?;
+        (start < len).then(|| start..start.saturating_add(TILE.saturating_mul(step)).min(len))
+    };
+    let columns = part(place.x, numbers.columns()).ok_or_else(outside)?;
+    let rows = part(place.y, numbers.rows()).ok_or_else(outside)?;
+    let pixels = |range: &Range<u64>| (range.end - range.start).div_ceil(step);
+    let (width, height) = (pixels(&columns), pixels(&rows));
+    if place.level == 0 {
+        let lines = rows.into_par_iter().map(|row| {
+            let mut line = Vec::new();
+            numbers.read(row, columns.clone(), &mut line)?;
+            Ok(line)
+        });
+        let mean = lines.collect::<Result<Vec<_>, Error>>()?.concat();
+        let (read, extreme) = (mean.len() as u64, Vec::new());
+        let (width, height) = (width as usize, height as usize);
+        return Ok(Tile { width, height, mean, extreme, exact: true, read });
+    }
+    let sample = Sample::of(numbers, &columns, (width, height), place.level, budget);
+    let lines: Vec<Line> = (0..height)
+        .into_par_iter()
+        .map(|line| {
+            let start = rows.start + line * step;
+            Line::read(numbers, start..(start + step).min(rows.end), &columns, step, &sample)
+        })
+        .collect::<Result<_, Error>>()?;
+    let read = lines.iter().map(|line| line.read).sum();
+    let all = (rows.end - rows.start).checked_mul(columns.end - columns.start);
+    let exact = sample.runs.is_none() && Some(read) == all;
+    let mut tile = Tile {
+        width: width as usize,
+        height: height as usize,
+        mean: Vec::with_capacity((width * height) as usize),
+        extreme: Vec::new(),
+        exact,
+        read,
+    };
+    for line in lines {
+        tile.mean.extend(line.pixels.iter().map(Pixel::mean));
+        tile.extreme.extend(line.pixels.iter().map(|pixel| pixel.extreme));
+    }
+    Ok(tile)
+}
+
+/// Which numbers of a pixel are looked at.
+struct Sample {
+    /// Rows of each pixel.
+    rows: u64,
+    /// Of each pixel so many runs of so many numbers; `None` for all.
+    runs: Option<(u64, u64)>,
+}
+
+impl Sample {
+    fn of(
+        numbers: &dyn Numbers,
+        columns: &Range<u64>,
+        (width, height): (u64, u64),
+        level: u32,
+        budget: u64,
+    ) -> Self {
+        /// Runs of a pixel at most.
+        const RUNS: u64 = 16;
+        let step = 1u64 << level;
+        if level <= EXACT_LEVEL {
+            return Self { rows: step, runs: None };
+        }
+        let line = height.saturating_mul(columns.end - columns.start);
+        let rows = (budget / line.max(1)).clamp(1, step);
+        let block = numbers.block_len().max(1);
+        let of_pixel = (budget / (width * height).max(1)).max(block);
+        // Some blocks of a row cost less than all of it only if there are many.
+        let runs = (line > budget.saturating_mul(4) && step >= 2 * of_pixel).then(|| {
+            let runs = (of_pixel / block).clamp(1, RUNS);
+            (runs, of_pixel / runs / block * block)
+        });
+        Self { rows, runs }
+    }
+}
+
+/// A row of pixels.
+struct Line {
+    pixels: Vec<Pixel>,
+    read: u64,
+}
+
+impl Line {
+    fn read(
+        numbers: &dyn Numbers,
+        rows: Range<u64>,
+        columns: &Range<u64>,
+        step: u64,
+        sample: &Sample,
+    ) -> Result<Self, Error> {
+        let width = (columns.end - columns.start).div_ceil(step);
+        let mut line = Self { pixels: vec![Pixel::default(); width as usize], read: 0 };
+        let mut buffer = Vec::new();
+        let there = rows.end - rows.start;
+        let wanted = sample.rows.min(there);
+        if let Some((runs, len)) = sample.runs {
+            for i in 0..wanted {
+                let row = rows.start + share(there, wanted, i, 1);
+                line.read_runs(numbers, row, columns, step, (runs, len))?;
+            }
+            return Ok(line);
+        }
+        let span = columns.end - columns.start;
+        let together = match span == numbers.columns() {
+            true => (TOGETHER / span).clamp(1, wanted),
+            false => 1,
+        };
+        // All of them, or evenly spread groups.
+        let groups = match wanted == there {
+            true => there.div_ceil(together),
+            false => (wanted / together).max(1),
+        };
+        for i in 0..groups {
+            let start = match wanted == there {
+                true => rows.start + i * together,
+                false => rows.start + share(there, groups, i, together),
+            };
+            match (start + together).min(rows.end) - start {
+                1 => numbers.read(start, columns.clone(), &mut buffer)?,
+                count => numbers.read_rows(start..start + count, &mut buffer)?,
+            }
+            line.read += buffer.len() as u64;
+            for row in buffer.chunks(span as usize) {
+                for (pixel, numbers) in line.pixels.iter_mut().zip(row.chunks(step as usize)) {
+                    pixel.add(numbers);
+                }
+            }
+        }
+        Ok(line)
+    }
+
+    /// Some runs of each pixel of a row.
+    fn read_runs(
+        &mut self,
+        numbers: &dyn Numbers,
+        row: u64,
+        columns: &Range<u64>,
+        step: u64,
+        (runs, len): (u64, u64),
+    ) -> Result<(), Error> {
+        let mut buffer = Vec::new();
+        for (at, pixel) in self.pixels.iter_mut().enumerate() {
+            let start = columns.start + at as u64 * step;
+            let share = (columns.end - start).min(step) / runs;
+            for run in 0..runs {
+                // Where pixels begin, blocks do: both are powers of two.
+                let first = start + run * share / len.max(1) * len;
+                let end = (first + len).min(columns.end);
+                numbers.read(row, first..end, &mut buffer)?;
+                self.read += buffer.len() as u64;
+                pixel.add(&buffer);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the group with the number `i` begins, of so many that are spread over `there` rows: each of `together` in the
+/// middle of its share.
+fn share(there: u64, groups: u64, i: u64, together: u64) -> u64 {
+    let bound = |i: u64| (u128::from(there) * u128::from(i) / u128::from(groups.max(1))) as u64;
+    let (start, end) = (bound(i), bound(i + 1));
+    start + (end - start).saturating_sub(together) / 2
+}
+
+/// What was seen of the numbers of a pixel.
+#[derive(Clone, Copy, Default)]
+struct Pixel {
+    sum: f64,
+    finite: u32,
+    extreme: f32,
+}
+
+impl Pixel {
+    fn add(&mut self, numbers: &[f32]) {
+        let (mut sum, mut min, mut max) = (0f64, 0f32, 0f32);
+        for &x in numbers {
+            sum += f64::from(x);
+            min = min.min(x);
+            max = max.max(x);
+        }
+        if sum.is_finite() && min.is_finite() && max.is_finite() {
+            self.sum += sum;
+            self.finite += numbers.len() as u32;
+            self.see(min);
+            self.see(max);
+            return;
+        }
+        for &x in numbers {
+            if x.is_finite() {
+                self.sum += f64::from(x);
+                self.finite += 1;
+            }
+            self.see(x);
+        }
+    }
+
+    /// NaN stays, and is more than infinity.
+    fn see(&mut self, x: f32) {
+        if !self.extreme.is_nan() && (x.is_nan() || x.abs() > self.extreme.abs()) {
+            self.extreme = x;
+        }
+    }
+
+    fn mean(&self) -> f32 {
+        // 0 / 0 is NaN: nothing finite was there.
+        (self.sum / f64::from(self.finite)) as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each number is 1000 times its row and its column.
+    struct Table {
+        rows: u64,
+        columns: u64,
+        block: u64,
+    }
+
+    impl Numbers for Table {
+        fn rows(&self) -> u64 {
+            self.rows
+        }
+
+        fn columns(&self) -> u64 {
+            self.columns
+        }
+
+        fn block_len(&self) -> u64 {
+            self.block
+        }
+
+        fn read(&self, row: u64, columns: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error> {
+            assert!(row < self.rows && columns.end <= self.columns && columns.start <= columns.end);
+            *out = columns.map(|column| (row * 1000 + column) as f32).collect();
+            Ok(())
+        }
+    }
+
+    const BUDGET: u64 = 1 << 22;
+
+    fn at(numbers: &Table, level: u32, x: u64, y: u64) -> Tile {
+        tile(numbers, Place { level, x, y }, BUDGET).unwrap()
+    }
+
+    #[test]
+    fn level_0_has_the_numbers_themselves() {
+        let table = Table { rows: 300, columns: 400, block: 32 };
+        let tile = at(&table, 0, 1, 1);
+        assert_eq!((tile.width, tile.height, tile.exact, tile.read), (144, 44, true, 144 * 44));
+        assert_eq!((tile.mean[0], tile.mean[144]), (256_256.0, 257_256.0));
+        assert!(tile.extreme.is_empty());
+    }
+
+    #[test]
+    fn pixels_have_mean_and_extreme() {
+        let table = Table { rows: 300, columns: 402, block: 32 };
+        assert_eq!(levels(&table), 2);
+        let tile = at(&table, 1, 0, 0);
+        assert_eq!((tile.width, tile.height), (201, 150));
+        assert_eq!((tile.mean[0], tile.extreme[0]), (500.5, 1001.0));
+        // Row 2 and 3, columns 4 and 5.
+        assert_eq!((tile.mean[201 + 2], tile.extreme[201 + 2]), (2504.5, 3005.0));
+        assert_eq!(tile.read, 300 * 402);
+    }
+
+    #[test]
+    fn what_is_not_finite_is_seen() {
+        let mut pixel = Pixel::default();
+        pixel.add(&[1.0, -4.0, 3.0]);
+        assert_eq!((pixel.mean(), pixel.extreme), (0.0, -4.0));
+        pixel.add(&[f32::INFINITY, 2.0]);
+        assert_eq!((pixel.mean(), pixel.extreme), (0.5, f32::INFINITY));
+        pixel.add(&[f32::NAN]);
+        pixel.add(&[9.0]);
+        assert!(pixel.mean() == 2.2 && pixel.extreme.is_nan());
+        let mut pixel = Pixel::default();
+        pixel.add(&[f32::NAN]);
+        assert!(pixel.mean().is_nan());
+    }
+
+    /// However large the matrix, a tile costs a bounded number of numbers.
+    #[test]
+    fn a_tile_of_anything_is_cheap() {
+        for (rows, columns, block) in [
+            (14_336, 4096, 256),
+            (1 << 24, 1 << 12, 256),
+            (1 << 20, 1 << 20, 256),
+            (1, 1 << 34, 32),
+            (1 << 34, 1, 1),
+            (1 << 34, 32, 32),
+            (262_144, 4096, 1),
+        ] {
+            let table = Table { rows, columns, block };
+            for level in 0..levels(&table) {
+                let tile = at(&table, level, 0, 0);
+                assert!(tile.read <= 5 * BUDGET, "{rows} x {columns} {level}: {}", tile.read);
+                assert!(tile.exact || level > 3, "{rows} x {columns} {level}");
+                let side = 256u64 << level;
+                let all = side.min(rows) * side.min(columns);
+                assert_eq!(tile.exact, tile.read == all, "{rows} x {columns} {level}");
+            }
+            let last = at(&table, levels(&table) - 1, 0, 0);
+            assert!(last.width <= 256 && last.height <= 256);
+        }
+    }
+
+    #[test]
+    fn places_beyond_the_picture_are_refused() {
+        let table = Table { rows: 300, columns: 400, block: 32 };
+        for (level, x, y) in [(2, 0, 0), (u32::MAX, 0, 0), (0, 2, 0), (0, 0, u64::MAX), (1, 1, 0)] {
+            let error = tile(&table, Place { level, x, y }, BUDGET).unwrap_err();
+            assert_eq!(error.code(), "name-not-found");
+        }
+        assert!(
+            tile(&Table { rows: 0, columns: 4, block: 1 }, Place { level: 0, x: 0, y: 0 }, 9)
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! Integration tests of gguf-inspect.
+
+mod cancelled;
+mod diff;
+mod hash;
+mod scan;

@@ -1,0 +1,197 @@
+//! Text options.
+
+use std::ops::ControlFlow;
+
+use gguf::Metadata;
+use gguf_graph::OutputKind;
+use gguf_runtime::{Batch, Context, Sampler, Sampling};
+use gguf_store::Progress;
+use gguf_tokenizer::{Decode, Decoder, Tokenizer};
+
+use crate::Error;
+
+/// Options of text options.
+#[derive(Clone, Debug, Default)]
+pub struct GenerateOptions {
+    /// Sampling parameters.
+    pub sampling: Sampling,
+    /// Maximum number of tokens; `None` for the rest of the context.
+    pub max_tokens: Option<usize>,
+    /// Stop sequences, which are not part of the text.
+    pub stop: Vec<String>,
+    /// Continues after end-of-generation tokens.
+    pub ignore_eos: bool,
+}
+
+/// Reason for the end of a options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// An end-of-generation token or a stop sequence.
+    Stop,
+    /// The maximum number of tokens, or a full context.
+    Length,
+    /// The callback cancelled the options.
+    Cancelled,
+}
+
+/// A generated text.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    /// The text.
+    pub text: String,
+    /// Token ids, with the end-of-generation token.
+    pub ids: Vec<u32>,
+    /// Reason for the end.
+    pub stop_reason: StopReason,
+}
+
+/// Generates text after `prompt` in the first sequence of `context`, which may have tokens already. A model with a text
+/// encoder (T5) encodes the prompt. Passes the text to `on_text` in pieces of whole characters.
+///
+/// # Errors
+/// As [`Context::run`]; `weights-unusable` if all logits are NaN.
+pub fn generate(
+    context: &mut Context,
+    tokenizer: &Tokenizer,
+    metadata: &Metadata,
+    prompt: &[u32],
+    options: &GenerateOptions,
+    on_text: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    progress: &dyn Progress,
+) -> Result<Completion, Error> {
+    let end_tokens = end_tokens(metadata, tokenizer);
+    let mut sampler = Sampler::new(options.sampling.clone());
+    prompt.iter().for_each(|id| sampler.accept(*id));
+    let mut decoder = Decoder::new(tokenizer, Decode { special: false });
+    let mut stop = StopSequences::new(&options.stop);
+    let mut completion =
+        Completion { text: String::new(), ids: Vec::new(), stop_reason: StopReason::Length };
+    let mut next = first_tokens(context, metadata, prompt, progress)?;
+    let max_tokens = options.max_tokens.unwrap_or(usize::MAX);
+    let fits = |context: &Context, next: &[u32]| context.room(0) >= next.len();
+    while completion.ids.len() < max_tokens && (completion.ids.is_empty() || fits(context, &next)) {
+        let logits = context.run(&Batch::of_last(&next, 0), OutputKind::Logits, progress)?;
+        let Some(id) = sampler.choose(&logits.data) else {
+            return Err(Error::weights("output", "all logits are NaN"));
+        };
+        completion.ids.push(id);
+        if end_tokens.contains(&id) && !options.ignore_eos {
+            completion.stop_reason = StopReason::Stop;
+            break;
+        }
+        let (text, stopped) = stop.push(&decoder.push(id));
+        completion.text.push_str(&text);
+        if !text.is_empty() && on_text(&text).is_break() {
+            completion.stop_reason = StopReason::Cancelled;
+            return Ok(completion);
+        }
+        if stopped {
+            completion.stop_reason = StopReason::Stop;
+            return Ok(completion);
+        }
+        next = vec![id];
+    }
+    let (rest, _) = stop.push(&decoder.finish());
+    let rest = rest + &stop.finish();
+    completion.text.push_str(&rest);
+    if !rest.is_empty() && on_text(&rest).is_break() {
+        completion.stop_reason = StopReason::Cancelled;
+    }
+    Ok(completion)
+}
+
+/// Returns the first tokens of the decoder: the prompt, or the decoder start token after encoding the prompt with a text
+/// encoder.
+fn first_tokens(
+    context: &mut Context,
+    metadata: &Metadata,
+    prompt: &[u32],
+    progress: &dyn Progress,
+) -> Result<Vec<u32>, Error> {
+    let graph = context.executor().graph();
+    let has_text_encoder =
+        graph.encoder().is_some_and(|(encoder, _)| encoder.features_width().is_none());
+    if !has_text_encoder {
+        return Ok(prompt.to_vec());
+    }
+    context.encode_tokens(0, prompt, progress)?;
+    let architecture = metadata.architecture().unwrap_or_default();
+    let start = metadata.u64(&format!("{architecture}.decoder_start_token_id"));
+    Ok(vec![start.and_then(|id| u32::try_from(id).ok()).unwrap_or(0)])
+}
+
+/// Returns the end-of-generation tokens: those of metadata keys, and tokens with well-known texts.
+pub fn end_tokens(metadata: &Metadata, tokenizer: &Tokenizer) -> Vec<u32> {
+    const KEYS: [&str; 3] = ["eos_token_id", "eot_token_id", "eom_token_id"];
+    /// Texts of end-of-generation tokens in llama.cpp (`llama-vocab.cpp`).
+    const TEXTS: [&str; 9] = [
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<|end|>",
+        "<end_of_turn>",
+        "<|endoftext|>",
+        "<|eom_id|>",
+        "<EOT>",
+        "<|end_of_text|>",
+        "<end_of_utterance>",
+    ];
+    let from_keys = KEYS.iter().filter_map(|key| {
+        metadata.u64(&format!("tokenizer.ggml.{key}")).and_then(|id| u32::try_from(id).ok())
+    });
+    let is_known = |id: &u32| {
+        tokenizer.token_text(*id).is_some_and(|text| TEXTS.iter().any(|end| end.as_bytes() == text))
+    };
+    let count = u32::try_from(tokenizer.len()).unwrap_or(u32::MAX);
+    from_keys.chain((0..count).filter(is_known)).collect()
+}
+
+/// Finds stop sequences, and buffers text that may be the start of one.
+struct StopSequences<'s> {
+    stops: &'s [String],
+    buffer: String,
+}
+
+impl<'s> StopSequences<'s> {
+    fn new(stops: &'s [String]) -> Self {
+        Self { stops, buffer: String::new() }
+    }
+
+    /// Adds text. Returns the text before a possible stop sequence, and whether a stop sequence is complete.
+    fn push(&mut self, text: &str) -> (String, bool) {
+        self.buffer.push_str(text);
+        let found = self.stops.iter().filter(|stop| !stop.is_empty());
+        if let Some(at) = found.filter_map(|stop| self.buffer.find(&**stop)).min() {
+            self.buffer.truncate(at);
+            return (std::mem::take(&mut self.buffer), true);
+        }
+        let begins = |from: &str| self.stops.iter().any(|stop| stop.starts_with(from));
+        let starts = self.buffer.char_indices().map(|(at, _)| at);
+        let end = starts.into_iter().find(|at| begins(&self.buffer[*at..]));
+        let end = end.unwrap_or(self.buffer.len());
+        let rest = self.buffer.split_off(end);
+        (std::mem::replace(&mut self.buffer, rest), false)
+    }
+
+    /// Returns the buffered text.
+    fn finish(self) -> String {
+        self.buffer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stop_sequence_in_pieces() {
+        let stops = ["END".to_owned(), "\n\n".to_owned()];
+        let mut stop = StopSequences::new(&stops);
+        assert_eq!(stop.push("Hello E"), ("Hello ".into(), false));
+        assert_eq!(stop.push("N"), (String::new(), false));
+        assert_eq!(stop.push("O\n"), ("ENO".into(), false));
+        assert_eq!(stop.push("\nmore"), (String::new(), true));
+        let mut stop = StopSequences::new(&stops);
+        assert_eq!(stop.push("the EN"), ("the ".into(), false));
+        assert_eq!(stop.finish(), "EN");
+    }
+}

@@ -1,0 +1,23 @@
+//! HTML reports and pictures.
+
+use gguf_report::model_page;
+pub use gguf_report::{graph_svg, quality_page};
+use gguf_tokenizer::template::Renderer;
+
+use crate::{Error, Files, Progress};
+
+/// Returns the HTML page of a model that the user named `source`. `renderer` checks its chat templates, and `version`
+/// names the program.
+///
+/// # Errors
+/// If the model breaks the format or cannot be read; if chat templates cannot be checked; if `progress` stopped the
+/// work.
+pub fn html(
+    source: &str,
+    files: &Files,
+    renderer: &Renderer,
+    version: &str,
+    progress: &dyn Progress,
+) -> Result<String, Error> {
+    model_page(source, &files.model()?, &files.findings(renderer)?, version, progress)
+}

@@ -1,0 +1,95 @@
+//! Loading models for execution.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gguf::Metadata;
+use gguf_graph::{Graph, Pooling};
+pub use gguf_models::GraphSource;
+use gguf_runtime::{Adapter, Arithmetic, Executor, Instructions};
+use gguf_store::Model;
+
+use crate::{Error, open};
+
+/// Options of an executor.
+#[derive(Clone, Debug, Default)]
+pub struct ExecutorOptions {
+    /// Origin of the computation graph.
+    pub graph: GraphSource,
+    /// Precision of matmuls.
+    pub arithmetic: Arithmetic,
+    /// Instruction set of the 8-bit kernels; `None` for the best one of the processor.
+    pub instructions: Option<Instructions>,
+    /// Disables weight repacking: token generation is slower and takes less memory; results are equal.
+    pub no_repacking: bool,
+    /// Sources of LoRA adapters with their scales.
+    pub adapters: Vec<(String, f32)>,
+    /// Pooling type; `None` for that of the model.
+    pub pooling: Option<Pooling>,
+}
+
+/// A model that is loaded for execution.
+pub struct LoadedModel {
+    /// The graph with its weights.
+    pub executor: Arc<Executor>,
+    /// Metadata of the model.
+    pub metadata: Metadata,
+    /// Files of the model, which no output may replace.
+    pub files: Vec<PathBuf>,
+}
+
+/// Returns the computation graph of a model.
+///
+/// # Errors
+/// As [`gguf_models::model_graph`].
+pub fn model_graph(model: &Model, source: GraphSource) -> Result<Graph, Error> {
+    gguf_models::model_graph(model.metadata(), Executor::tensors(model), source)
+}
+
+/// Loads the model that `source` names.
+///
+/// # Errors
+/// If the model cannot be opened, has no graph, or its tensors do not fit the graph.
+pub fn load(source: &str, options: &ExecutorOptions) -> Result<LoadedModel, Error> {
+    let opened = open(source)?;
+    let files = opened.files().map(PathBuf::from).collect();
+    load_model(&opened.into_model(), files, source, options)
+}
+
+/// Loads an open model with the given files; messages name it `source`.
+pub(crate) fn load_model(
+    model: &Model,
+    files: Vec<PathBuf>,
+    source: &str,
+    options: &ExecutorOptions,
+) -> Result<LoadedModel, Error> {
+    let in_file = |error: Error| error.in_file(source.as_ref());
+    let mut graph = model_graph(model, options.graph).map_err(in_file)?;
+    if let Some(kind) = options.pooling {
+        graph = graph.pooled(kind)?;
+    }
+    let executor = executor(source, model, graph, options)?;
+    Ok(LoadedModel { executor, metadata: model.metadata().clone(), files })
+}
+
+/// Creates an executor with LoRA adapters; messages name the model `source`.
+pub(crate) fn executor(
+    source: &str,
+    model: &Model,
+    graph: Graph,
+    options: &ExecutorOptions,
+) -> Result<Arc<Executor>, Error> {
+    let adapter = |(source, scale): &(String, f32)| {
+        Ok(Adapter { model: open(source)?.into_model(), scale: *scale })
+    };
+    let adapters: Vec<_> = options.adapters.iter().map(adapter).collect::<Result<_, Error>>()?;
+    let executor = Executor::new(model, graph, options.arithmetic);
+    let mut executor = executor.map_err(|error| error.in_file(source.as_ref()))?;
+    if let Some(instructions) = options.instructions {
+        executor = executor.with_instructions(instructions)?;
+    }
+    if options.no_repacking {
+        executor = executor.with_repacking(0);
+    }
+    Ok(Arc::new(executor.with_adapters(&adapters)?))
+}

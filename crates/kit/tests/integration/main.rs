@@ -1,0 +1,7 @@
+//! Integration tests of gguf-kit.
+
+mod calibration;
+mod convert;
+mod eval;
+mod memory;
+mod values;

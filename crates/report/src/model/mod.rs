@@ -1,0 +1,322 @@
+//! HTML page of a model: facts, findings, metadata keys and tensor statistics.
+
+use gguf::units::{bytes, count};
+use gguf::{Error, Finding, Severity, Value};
+use gguf_inspect::summary::Summary;
+use gguf_inspect::values::{Matrix, Statistics, statistics};
+use gguf_models::schema;
+use gguf_store::{Model, ModelTensor, Progress};
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde::Serialize;
+use serde_json::json;
+use svg::Document;
+use svg::node::element::Path;
+use svg::node::element::path::Data;
+
+/// Template of the page.
+const TEMPLATE: &str = include_str!("model.html");
+
+/// Name of the template. Its extension makes minijinja escape values.
+const NAME: &str = "model.html";
+
+/// Approximate number of weights read in total.
+const SAMPLE_BUDGET: u64 = 1 << 28;
+/// Minimum number of weights read per tensor.
+const MIN_SAMPLE: u64 = 1 << 16;
+
+/// Maximum number of characters of a value.
+const MAX_CHARS: usize = 400;
+
+/// Returns the page of a model that the user named `source`, with `findings` about it. Statistics of large models are
+/// computed from a sample of the weights. `version` names the program.
+///
+/// # Errors
+/// If tensor data cannot be read, or `progress` stopped the work.
+pub fn model_page(
+    source: &str,
+    model: &Model,
+    findings: &[Finding],
+    version: &str,
+    progress: &dyn Progress,
+) -> Result<String, Error> {
+    let summary = Summary::of(model);
+    let budget = SAMPLE_BUDGET / model.tensors().len().max(1) as u64;
+    let tensors = model
+        .tensors()
+        .iter()
+        .map(|tensor| TensorRow::of(tensor, budget.max(MIN_SAMPLE), progress));
+    let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
+    let mut environment = Environment::new();
+    let added = environment.add_template(NAME, TEMPLATE);
+    let page = added.and_then(|()| environment.get_template(NAME)).and_then(|template| {
+        template.render(Serde(json!({
+            "title": summary.name.as_deref().map_or_else(|| source.to_owned(), truncated),
+            "version": version,
+            "source": source,
+            "facts": facts(&summary),
+            "types": types(&summary),
+            "findings": findings.iter().map(FindingRow::of).collect::<Vec<_>>(),
+            "keys": keys(model),
+            "sampled": tensors.iter().any(|row| row.sampled),
+            "tensors": tensors,
+        })))
+    });
+    Ok(page.expect("the template matches its values") + "\n")
+}
+
+fn truncated(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{} ... {} characters", &text[..end], text.chars().count()),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns labels and facts.
+fn facts(summary: &Summary) -> Vec<(&'static str, String)> {
+    let (layers, vocabulary, origin) = (&summary.layers, &summary.vocabulary, &summary.origin);
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
+    let tokens = vocabulary.tokens.map(|tokens| {
+        let model = vocabulary.model.as_deref().unwrap_or_default();
+        format!("{tokens} tokens, {}", truncated(model))
+    });
+    let size = format!(
+        "{}, {:.2} bits per weight{}",
+        bytes(summary.file_bytes),
+        summary.bits_per_weight(),
+        summary.file_type.map_or(String::new(), |name| format!(", {name}"))
+    );
+    let all = [
+        ("Architecture", summary.architecture.as_deref().map(truncated)),
+        (
+            "Parameters",
+            Some(format!("{} in {} tensors", count(summary.parameters), summary.tensors)),
+        ),
+        ("Size", Some(size)),
+        ("Files", Some(format!("{}, GGUF version {}", summary.files, summary.version))),
+        ("Layers", number(layers.block_count)),
+        ("Embedding size", number(layers.embedding_length)),
+        ("Context size", layers.context_length.map(|tokens| format!("{tokens} tokens"))),
+        ("Vocabulary", tokens),
+        ("Chat template", vocabulary.template.as_ref().map(|of| bytes(of.bytes as u64))),
+        ("Description", origin.description.as_deref().map(truncated)),
+        ("License", origin.licence.as_deref().map(truncated)),
+        ("Author", origin.maker.as_deref().map(truncated)),
+        ("Quantized by", origin.quantized_by.as_deref().map(truncated)),
+    ];
+    all.into_iter().filter_map(|(label, fact)| Some((label, fact?))).collect()
+}
+
+/// Share of a tensor type in a model.
+#[derive(Serialize)]
+struct TypeShare {
+    name: String,
+    tensors: u64,
+    size: String,
+    percent: String,
+}
+
+/// Returns the tensor types, the one with most bytes first.
+fn types(summary: &Summary) -> Vec<TypeShare> {
+    let mut types: Vec<_> = summary.types.iter().collect();
+    types.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
+    let share = |(ty, (tensors, size)): (&gguf::TensorType, &(u64, u64))| TypeShare {
+        name: ty.to_string(),
+        tensors: *tensors,
+        size: bytes(*size),
+        percent: format!("{:.1}", *size as f64 * 100.0 / summary.data_bytes.max(1) as f64),
+    };
+    types.into_iter().map(share).collect()
+}
+
+/// A finding as a row.
+#[derive(Serialize)]
+struct FindingRow {
+    code: &'static str,
+    severity: &'static str,
+    text: String,
+    help: String,
+}
+
+impl FindingRow {
+    fn of(finding: &Finding) -> Self {
+        let place = finding.key.as_deref().or(finding.tensor.as_deref()).map(truncated);
+        let place = place.map_or(String::new(), |place| format!("{place}: "));
+        Self {
+            code: finding.code,
+            severity: match finding.severity {
+                Severity::Info => "info",
+                Severity::Warning => "warning",
+                Severity::Error => "error",
+            },
+            text: place + &truncated(&finding.message),
+            help: finding.help.to_string(),
+        }
+    }
+}
+
+/// A metadata key as a row.
+#[derive(Serialize)]
+struct KeyRow {
+    name: String,
+    kind: String,
+    value: String,
+    meaning: &'static str,
+}
+
+fn keys(model: &Model) -> Vec<KeyRow> {
+    let key = |(name, value): (&str, &Value)| KeyRow {
+        name: truncated(name),
+        kind: match value.as_array() {
+            Some(array) => format!("{}[{}]", array.element_type(), array.len()).to_lowercase(),
+            None => value.value_type().to_string().to_lowercase(),
+        },
+        value: match value.as_str() {
+            Some(text) => truncated(text),
+            None => truncated(&value.to_string()),
+        },
+        meaning: schema::key(name).map_or("", |key| key.meaning),
+    };
+    model.metadata().iter().map(key).collect()
+}
+
+/// A tensor as a row.
+#[derive(Serialize)]
+struct TensorRow {
+    name: String,
+    kind: String,
+    shape: String,
+    size: String,
+    sampled: bool,
+    figures: Option<StatisticsCells>,
+}
+
+/// Statistics of a tensor, formatted.
+#[derive(Serialize)]
+struct StatisticsCells {
+    mean: String,
+    deviation: String,
+    min: String,
+    max: String,
+    zeros: String,
+    not_finite: u64,
+    bars: Option<String>,
+}
+
+impl TensorRow {
+    fn of(tensor: &ModelTensor, budget: u64, progress: &dyn Progress) -> Result<Self, Error> {
+        let info = &tensor.info;
+        let found = match Matrix::of(tensor) {
+            Ok(matrix) => Some(statistics(&matrix, budget, progress)?),
+            Err(_) => None,
+        };
+        Ok(Self {
+            name: truncated(&info.name),
+            kind: info.tensor_type.to_string(),
+            shape: info.shape.to_string(),
+            size: info.byte_len().map_or_else(|| "?".to_owned(), bytes),
+            sampled: found.as_ref().is_some_and(|found| !found.exact),
+            figures: found.as_ref().map(StatisticsCells::of),
+        })
+    }
+}
+
+impl StatisticsCells {
+    fn of(found: &Statistics) -> Self {
+        let figures = &found.figures;
+        let zeros = figures.zeros as f64 * 100.0 / figures.count.max(1) as f64;
+        Self {
+            mean: significant(figures.mean),
+            deviation: significant(figures.deviation),
+            min: significant(figures.min.into()),
+            max: significant(figures.max.into()),
+            zeros: format!("{zeros:.1}"),
+            not_finite: figures.nan + figures.infinite,
+            bars: bars(&figures.histogram),
+        }
+    }
+}
+
+/// Formats a number with three significant digits.
+fn significant(number: f64) -> String {
+    match number.abs() {
+        0.0 => "0".to_owned(),
+        size if (1e-3..1e4).contains(&size) => {
+            let decimals = (2 - size.log10().floor() as i32).clamp(0, 5);
+            format!("{number:.*}", decimals as usize)
+        }
+        _ => format!("{number:.2e}"),
+    }
+}
+
+/// Draws a small histogram with bars of the square roots of the counts, so that the tails are visible.
+fn bars(counts: &[u64]) -> Option<String> {
+    const HEIGHT: f64 = 20.0;
+    const BINS_PER_BAR: usize = 4;
+    let counts: Vec<u64> = counts.chunks(BINS_PER_BAR).map(|bins| bins.iter().sum()).collect();
+    let max = counts.iter().copied().max().filter(|max| *max > 0)? as f64;
+    let mut line = Data::new().move_to((0.0, HEIGHT));
+    for (i, count) in counts.iter().enumerate() {
+        let top = (HEIGHT * (1.0 - (*count as f64 / max).sqrt()) * 10.0).round() / 10.0;
+        line = line.vertical_line_to(top).horizontal_line_to(2 * (i + 1));
+    }
+    let line = line.vertical_line_to(HEIGHT).close();
+    let picture = Document::new()
+        .set("viewBox", (0, 0, 2 * counts.len(), HEIGHT))
+        .set("width", 2 * counts.len())
+        .set("height", HEIGHT)
+        .set("aria-hidden", "true")
+        .add(Path::new().set("d", line));
+    Some(picture.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of keys and tensors are escaped, and the page loads nothing.
+    #[test]
+    fn untrusted_names_are_escaped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.gguf");
+        let evil = "<script>alert(1)</script><img src=http://example.org onerror=alert(1)>\"'";
+        let mut draft = gguf::RawHeader::default();
+        draft.metadata.set("general.architecture", evil);
+        draft.metadata.set("general.name", evil);
+        draft.metadata.set(evil, evil.repeat(1000));
+        for (name, tensor_type) in [(evil, gguf::TensorType::F32), ("b", gguf::TensorType::F32)] {
+            let shape = gguf::Shape::new(&[8]).unwrap();
+            let name = name.to_owned();
+            draft.tensors.push(gguf::TensorInfo { name, shape, tensor_type, offset: 0 });
+        }
+        draft.lay_out().unwrap();
+        let mut bytes = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();
+        bytes.extend((0..16).flat_map(|i| (i as f32).to_le_bytes()));
+        std::fs::write(&path, bytes).unwrap();
+        let model = Model::open(&path).unwrap();
+        let findings = [Finding::error("x", evil).key(evil)];
+        let source = path.to_str().unwrap();
+        let page = model_page(source, &model, &findings, "gguf <1>", &()).unwrap();
+        for tag in ["<script", "<img", "<link", "<iframe", "href=", " src=\"", "url("] {
+            assert!(!page.contains(tag), "{tag}");
+        }
+        assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("gguf &lt;1&gt;"));
+        // Mean and standard deviation of 0 to 7.
+        assert!(page.contains(">3.50<") && page.contains(">2.29<"), "{page}");
+        assert!(page.len() < 100_000);
+    }
+
+    #[test]
+    fn significant_digits() {
+        for (number, said) in [
+            (0.0, "0"),
+            (0.5, "0.500"),
+            (-12.3456, "-12.3"),
+            (1234.5, "1234"),
+            (0.00001234, "1.23e-5"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(significant(number), said);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Throughput of prompt processing and token generation, and the limits of the machine.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use gguf::Error;
+use gguf_graph::{Load, OutputKind};
+use gguf_store::{Model, ModelTensor, Progress};
+
+use crate::graph_cost::GraphCost;
+use crate::machine::Machine;
+use crate::{Batch, CacheType, Context, ContextOptions, Executor, Instructions};
+
+/// Parameters of a benchmark.
+#[derive(Clone, Debug)]
+pub struct BenchmarkOptions {
+    /// Number of prompt tokens; 0 skips prompt processing.
+    pub prompt: usize,
+    /// Number of generated tokens, starting with an empty context; 0 skips generation.
+    pub generated: usize,
+    /// Number of timed repetitions, after one warm-up run.
+    pub repetitions: usize,
+    /// Element type of the KV cache.
+    pub cache_type: CacheType,
+}
+
+/// Measured throughput and the cost that limits it.
+#[derive(Clone, Debug)]
+pub struct Throughput {
+    /// Tokens per second of each repetition.
+    pub tokens_per_second: Vec<f64>,
+    /// Bytes of weights read per run of the graph.
+    pub bytes: u64,
+    /// Multiply-adds per token.
+    pub multiply_adds: u64,
+    /// Runs of the graph per token.
+    pub runs_per_token: f64,
+}
+
+impl Throughput {
+    /// Returns the mean of the repetitions.
+    pub fn mean(&self) -> f64 {
+        self.tokens_per_second.iter().sum::<f64>() / self.tokens_per_second.len().max(1) as f64
+    }
+
+    /// Returns the sample standard deviation of the repetitions; 0 for fewer than two.
+    pub fn deviation(&self) -> f64 {
+        let (mean, n) = (self.mean(), self.tokens_per_second.len());
+        let squares = self.tokens_per_second.iter().map(|x| (x - mean) * (x - mean));
+        if n < 2 { 0.0 } else { (squares.sum::<f64>() / (n - 1) as f64).sqrt() }
+    }
+
+    /// Returns the tokens per second at which memory bandwidth is exhausted.
+    pub fn memory_limit(&self, machine: Machine) -> f64 {
+        machine.bytes_per_second / (self.bytes as f64 * self.runs_per_token).max(1.0)
+    }
+
+    /// Returns the tokens per second at which F32 arithmetic is exhausted. Integer dot products can be faster.
+    pub fn float_limit(&self, machine: Machine) -> f64 {
+        machine.multiply_adds_per_second / (self.multiply_adds as f64).max(1.0)
+    }
+}
+
+/// Results of a benchmark.
+#[derive(Clone, Debug)]
+pub struct BenchmarkReport {
+    /// Limits of the machine.
+    pub machine: Machine,
+    /// Instruction set of the 8-bit kernels.
+    pub instructions: Instructions,
+    /// Prompt processing.
+    pub prompt: Option<Throughput>,
+    /// Token generation.
+    pub generation: Option<Throughput>,
+    /// Bytes of all tensors.
+    pub model_bytes: u64,
+    /// Bytes of repacked weights.
+    pub repacked_bytes: u64,
+    /// Peak memory of the process in bytes, mapped files included; `None` where the system does not report it.
+    pub peak_memory: Option<u64>,
+}
+
+impl BenchmarkReport {
+    /// Measures the throughput of `executor`, which runs `model`, and the limits of the machine.
+    ///
+    /// # Errors
+    /// As [`Context::run`].
+    pub fn measure(
+        model: &Model,
+        executor: &Arc<Executor>,
+        options: &BenchmarkOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self, Error> {
+        let byte_len = |tensor: &ModelTensor| tensor.info.byte_len().unwrap_or(0);
+        let model_bytes = model.tensors().iter().map(byte_len).sum();
+        let cost = |tokens: usize, before: usize| {
+            let load = Load { tokens: tokens as u64, outputs: 1, before: before as u64, frames: 0 };
+            GraphCost::new(model, executor.graph(), load)
+        };
+        let prompt_cost = cost(options.prompt, 0);
+        let token_cost = cost(1, options.generated / 2);
+        let rates = Rates::measure(executor, options, progress)?;
+        let prompt = rates.prompt.map(|tokens_per_second| Throughput {
+            tokens_per_second,
+            bytes: prompt_cost.bytes,
+            multiply_adds: prompt_cost.multiply_adds / options.prompt as u64,
+            runs_per_token: 1.0 / options.prompt as f64,
+        });
+        let generation = rates.generation.map(|tokens_per_second| Throughput {
+            tokens_per_second,
+            bytes: token_cost.bytes,
+            multiply_adds: token_cost.multiply_adds,
+            runs_per_token: 1.0,
+        });
+        // Measuring the machine allocates memory itself.
+        let peak_memory = peak_memory();
+        Ok(Self {
+            machine: Machine::measure(),
+            instructions: executor.instructions(),
+            prompt,
+            generation,
+            model_bytes,
+            repacked_bytes: executor.repacked(),
+            peak_memory,
+        })
+    }
+}
+
+/// Tokens per second of each repetition.
+#[derive(Clone, Debug, Default)]
+pub struct Rates {
+    /// Prompt processing.
+    pub prompt: Option<Vec<f64>>,
+    /// Token generation.
+    pub generation: Option<Vec<f64>>,
+}
+
+impl Rates {
+    /// Measures the throughput of a model.
+    ///
+    /// # Errors
+    /// As [`Context::run`].
+    pub fn measure(
+        executor: &Arc<Executor>,
+        options: &BenchmarkOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self, Error> {
+        let kind = match executor.graph().output(OutputKind::Logits) {
+            Some(_) => OutputKind::Logits,
+            None => OutputKind::Hidden,
+        };
+        let vocabulary = executor.vocabulary_len().unwrap_or(1) as u64;
+        let tokens = options.prompt.max(options.generated).max(1);
+        let context_options = ContextOptions {
+            tokens,
+            batch: tokens,
+            cache_type: options.cache_type,
+            ..Default::default()
+        };
+        let mut context = Context::new(executor.clone(), context_options)?;
+        // Distinct ids, because equal tokens may be routed to the same experts.
+        let id = |i: usize| ((i as u64 + 1).wrapping_mul(0x9e37_79b9) % vocabulary.max(1)) as u32;
+        let mut measure = |count: usize, batch: usize| -> Result<Option<Vec<f64>>, Error> {
+            if count == 0 {
+                return Ok(None);
+            }
+            let ids: Vec<u32> = (0..count).map(id).collect();
+            let mut rates = Vec::new();
+            for repetition in 0..=options.repetitions {
+                context.clear(0);
+                let start = Instant::now();
+                for ids in ids.chunks(batch) {
+                    context.run(&Batch::of_last(ids, 0), kind, progress)?;
+                }
+                if repetition > 0 {
+                    rates.push(count as f64 / start.elapsed().as_secs_f64());
+                }
+            }
+            Ok(Some(rates))
+        };
+        let prompt = measure(options.prompt, options.prompt)?;
+        Ok(Self { prompt, generation: measure(options.generated, 1)? })
+    }
+}
+
+/// Returns the peak memory of this process.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}

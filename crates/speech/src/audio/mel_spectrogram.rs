@@ -1,0 +1,191 @@
+//! Log-mel spectrogram of a recording: the input features of Whisper's encoder, 100 frames per second.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use gguf::Error;
+
+use super::frame::FrameTransform;
+use super::{FFT_LEN, HOP, RATE, Recording};
+
+/// Samples of a full window of Whisper's encoder: 30 seconds.
+const WINDOW: usize = 30 * RATE;
+
+/// A log-mel spectrogram that is computed window by window, equal to the result of `WhisperFeatureExtractor` of
+/// `transformers` for the whole recording: values are clamped to 8 (a factor of 10⁸) below the maximum of the
+/// recording and scaled to about -1 to 1.
+///
+/// Reads the recording twice; the first pass finds its length and maximum.
+pub struct MelSpectrogram {
+    path: PathBuf,
+    bands: usize,
+    frames: usize,
+    maximum: f32,
+    source: FrameSource,
+    /// Values of the frames from number `first` on.
+    buffer: VecDeque<f32>,
+    first: usize,
+    /// Number of the frame after the buffer.
+    next: usize,
+}
+
+impl MelSpectrogram {
+    /// Opens the recording at `path` for a spectrogram of `bands` mel bands. Calls `on_samples` with the number of
+    /// samples read since its last call; an error of `on_samples` stops the work.
+    ///
+    /// # Errors
+    /// As [`Recording::open`] and [`Recording::read`]; errors of `on_samples`.
+    pub fn open(
+        path: &Path,
+        bands: usize,
+        on_samples: &mut dyn FnMut(usize) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let mut source = FrameSource::open(path, bands)?;
+        let mut maximum = f32::NEG_INFINITY;
+        let mut frame = Vec::new();
+        let mut reported = 0;
+        while source.next(&mut frame)? {
+            maximum = frame.iter().copied().fold(maximum, f32::max);
+            frame.clear();
+            if source.read - reported > WINDOW {
+                on_samples(source.read - reported)?;
+                reported = source.read;
+            }
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            bands,
+            frames: (source.read / HOP).max(1),
+            maximum,
+            source: FrameSource::open(path, bands)?,
+            buffer: VecDeque::new(),
+            first: 0,
+            next: 0,
+        })
+    }
+
+    /// Number of frames of 10 ms in the recording, without padding.
+    pub fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// Number of mel bands of a frame.
+    pub fn bands(&self) -> usize {
+        self.bands
+    }
+
+    /// Returns `len` frames from frame `first` on. A recording shorter than 30 seconds is padded with silence up to
+    /// there; later frames are 0. `first` must not be less than in the call before.
+    ///
+    /// # Errors
+    /// As [`Recording::read`]; `audio-invalid` if `first` is less than in the call before.
+    pub fn window(&mut self, first: usize, len: usize) -> Result<Vec<f32>, Error> {
+        let Some(passed) = first.checked_sub(self.first) else {
+            let what = format!("frame {first} is before the current window");
+            return Err(Error::input(
+                "audio-invalid",
+                &self.path,
+                what,
+                "open the recording again",
+            ));
+        };
+        self.buffer.drain(..(passed * self.bands).min(self.buffer.len()));
+        self.first = first;
+        let mut frame = Vec::new();
+        while self.next < first + len && self.source.next(&mut frame)? {
+            if self.next >= first {
+                self.buffer.extend(&frame);
+            }
+            frame.clear();
+            self.next += 1;
+        }
+        let floor = self.maximum - 8.0;
+        let mut window: Vec<f32> = self.buffer.iter().take(len * self.bands).copied().collect();
+        window.iter_mut().for_each(|value| *value = (value.max(floor) + 4.0) / 4.0);
+        window.resize(len * self.bands, 0.0);
+        Ok(window)
+    }
+}
+
+/// Frames of a recording before clamping and scaling.
+struct FrameSource {
+    recording: Recording,
+    transform: FrameTransform,
+    /// Buffered samples, with the mirrored padding at both ends of the recording.
+    samples: Vec<f32>,
+    /// Index in `samples` of the start of the next frame.
+    at: usize,
+    /// Number of samples read from the recording.
+    read: usize,
+    /// Number of frames computed.
+    computed: usize,
+    /// Total number of frames, known at the end of the recording.
+    frames: Option<usize>,
+}
+
+/// Samples of padding before the recording: frames are centered at their time.
+const HALF: usize = FFT_LEN / 2;
+
+impl FrameSource {
+    fn open(path: &Path, bands: usize) -> Result<Self, Error> {
+        Ok(Self {
+            recording: Recording::open(path)?,
+            transform: FrameTransform::new(bands),
+            samples: Vec::new(),
+            at: 0,
+            read: 0,
+            computed: 0,
+            frames: None,
+        })
+    }
+
+    /// Appends the next frame; returns `false` at the end.
+    fn next(&mut self, out: &mut Vec<f32>) -> Result<bool, Error> {
+        while self.frames.is_none() && self.samples.len() < self.at + FFT_LEN + HOP {
+            self.fill()?;
+        }
+        // The frame centered at the end of the recording is dropped, as in the reference implementation.
+        let samples = match self.frames {
+            Some(frames) if self.computed >= frames => None,
+            _ => self.samples.get(self.at..self.at + FFT_LEN),
+        };
+        let Some(samples) = samples else { return Ok(false) };
+        self.transform.frame(samples, out);
+        self.computed += 1;
+        self.at += HOP;
+        if self.at > WINDOW {
+            self.samples.drain(..self.at);
+            self.at = 0;
+        }
+        Ok(true)
+    }
+
+    /// Reads more samples, and adds mirrored padding at the start and at the end.
+    fn fill(&mut self) -> Result<(), Error> {
+        let before = self.samples.len();
+        let at_start = self.read == 0;
+        let mut more = true;
+        // The mirrored padding needs this number of samples.
+        while more && self.samples.len() - before <= HALF {
+            more = self.recording.read(&mut self.samples)?;
+        }
+        self.read += self.samples.len() - before;
+        if !more {
+            self.frames = Some(self.read.max(WINDOW) / HOP);
+            let silence = WINDOW.saturating_sub(self.read);
+            self.samples.resize(self.samples.len() + silence, 0.0);
+        }
+        if at_start {
+            let mirrored: Vec<f32> =
+                self.samples.iter().skip(1).take(HALF).rev().copied().collect();
+            self.samples.splice(..0, mirrored);
+        }
+        if !more {
+            let last = self.samples.len().saturating_sub(1);
+            let mirrored = self.samples.get(last.saturating_sub(HALF)..last).unwrap_or_default();
+            let mirrored: Vec<f32> = mirrored.iter().rev().copied().collect();
+            self.samples.extend(mirrored);
+        }
+        Ok(())
+    }
+}

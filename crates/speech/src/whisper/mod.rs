@@ -1,0 +1,401 @@
+//! Transcription with Whisper.
+//!
+//! Windows, temperature fallback and thresholds follow Whisper's reference implementation (`transcribe.py`).
+
+mod decode;
+mod rules;
+mod segments;
+mod subtitles;
+mod vocabulary;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gguf::{Error, Metadata};
+use gguf_graph::OutputKind;
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Observer, Value};
+use gguf_store::Progress;
+use gguf_tokenizer::Tokenizer;
+use serde::{Serialize, Serializer};
+
+pub use self::subtitles::{srt, time, vtt};
+
+use self::decode::{DecodeRequest, Decoded, decode, text};
+use self::rules::LogitRules;
+use self::segments::TokenSpan;
+use self::vocabulary::{Languages, Vocabulary};
+use crate::audio::{FRAMES_PER_SECOND, HOP, MelSpectrogram};
+
+/// Options of a transcription.
+#[derive(Clone, Debug, Default)]
+pub struct TranscribeOptions {
+    /// Code of the spoken language; `None` identifies it.
+    pub language: Option<String>,
+    /// Whether to translate to English.
+    pub translate: bool,
+    /// Whether to predict timestamps. Recordings of more than one window always get them, because the next window
+    /// starts at a timestamp.
+    pub timestamps: bool,
+    /// Disables temperature fallback: decodes greedily once.
+    pub no_fallback: bool,
+    /// Element type of the KV cache.
+    pub cache_type: CacheType,
+}
+
+/// Temperatures of the fallback: the first one whose text passes the thresholds is used.
+const TEMPERATURES: [f32; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
+/// A text with a greater compression ratio is repetitive.
+const COMPRESSION_RATIO_THRESHOLD: f64 = 2.4;
+/// A text with a lower mean log-probability is unreliable.
+const LOGPROB_THRESHOLD: f64 = -1.0;
+/// A window with a greater no-speech probability is silent, unless its text is reliable.
+const NO_SPEECH_THRESHOLD: f64 = 0.6;
+/// Text that was sampled at a higher temperature is not part of later prompts.
+const MAX_PROMPT_TEMPERATURE: f32 = 0.5;
+/// Latest start of the text in a window, in seconds.
+const MAX_INITIAL_TIMESTAMP: f64 = 1.0;
+
+/// The transcript of a recording.
+#[derive(Clone, Debug, Serialize)]
+pub struct Transcript {
+    /// The whole text.
+    pub text: String,
+    /// Code of the language; `en` for English-only models.
+    pub language: String,
+    /// Probability of the language among all languages of the model, if it was identified.
+    #[serde(serialize_with = "rounded_option")]
+    pub language_probability: Option<f32>,
+    /// Duration of the recording in seconds.
+    pub duration: f64,
+    /// Segments in the order of time.
+    pub segments: Vec<Segment>,
+}
+
+/// A segment of a transcript.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Segment {
+    /// Start in seconds; without timestamps, the start of the window.
+    pub start: f64,
+    /// End in seconds.
+    pub end: f64,
+    /// The text.
+    pub text: String,
+    /// Token ids, timestamps included.
+    pub ids: Vec<u32>,
+    /// Temperature at which the tokens were sampled.
+    #[serde(serialize_with = "rounded")]
+    pub temperature: f32,
+    /// Mean log-probability of the tokens of the window.
+    #[serde(serialize_with = "rounded")]
+    pub avg_logprob: f64,
+    /// Compression ratio of the text of the window.
+    #[serde(serialize_with = "rounded")]
+    pub compression_ratio: f64,
+    /// Probability that the window has no speech.
+    #[serde(serialize_with = "rounded")]
+    pub no_speech_prob: f64,
+}
+
+/// Serializes a number with six decimal places.
+fn rounded<T: Copy + Into<f64>, S: Serializer>(
+    number: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let number: f64 = (*number).into();
+    serializer.serialize_f64((number * 1e6).round() / 1e6)
+}
+
+fn rounded_option<S: Serializer>(number: &Option<f32>, serializer: S) -> Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => rounded(number, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// A Whisper model with its decoding state.
+pub struct Transcriber {
+    tokenizer: Tokenizer,
+    vocabulary: Vocabulary,
+    options: TranscribeOptions,
+    context: Context,
+    /// Context size of the decoder.
+    max_tokens: usize,
+    /// Frames of a window.
+    frames: usize,
+    /// Mel bands of a frame.
+    bands: usize,
+}
+
+/// Frames of the spectrogram per encoder position, which is also the step of timestamps.
+const STRIDE: usize = 2;
+
+impl Transcriber {
+    /// Creates a transcriber that runs the model of `executor`, which has the keys `metadata`.
+    ///
+    /// # Errors
+    /// `not-a-transcriber` if the model has no audio encoder or its vocabulary is not Whisper's;
+    /// `language-unknown` if the model does not know the language; as [`Tokenizer::from_metadata`] and
+    /// [`Context::new`].
+    pub fn new(
+        executor: Arc<Executor>,
+        metadata: &Metadata,
+        options: TranscribeOptions,
+    ) -> Result<Self, Error> {
+        let encoder = executor.graph().encoder();
+        let Some(bands) = encoder.and_then(|(program, _)| program.features_width()) else {
+            let help = "use a Whisper model";
+            return Err(Error::request("not-a-transcriber", "not a speech model", help));
+        };
+        let size = |key: &str, default: u64| {
+            let architecture = metadata.architecture().unwrap_or_default();
+            let found = metadata.u64(&format!("{architecture}.{key}.context_length"));
+            usize::try_from(found.unwrap_or(default)).unwrap_or(usize::MAX)
+        };
+        // A file with a stored graph may lack the keys; all Whisper models have these sizes.
+        let (max_tokens, positions) = (size("decoder", 448), size("encoder", 1500));
+        let tokenizer = Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())?;
+        let vocabulary = Vocabulary::read(&tokenizer)?;
+        let context = ContextOptions {
+            tokens: max_tokens,
+            cache_type: options.cache_type,
+            ..Default::default()
+        };
+        let context = Context::new(executor, context)?;
+        let frames = positions.saturating_mul(STRIDE);
+        let transcriber =
+            Self { tokenizer, vocabulary, options, context, max_tokens, frames, bands };
+        transcriber.task_tokens("en")?;
+        Ok(transcriber)
+    }
+
+    /// Transcribes a recording.
+    ///
+    /// # Errors
+    /// As [`MelSpectrogram::open`] and [`Context::run`]; `weights-unusable` if all logits are NaN.
+    pub fn transcribe(
+        &mut self,
+        path: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Transcript, Error> {
+        progress.begin("reading audio", 0);
+        let mut on_samples = |samples: usize| progress.step(2 * samples as u64);
+        let mut spectrogram = MelSpectrogram::open(path, self.bands, &mut on_samples)?;
+        let frames = spectrogram.frames();
+        // Progress counts bytes of 16-bit samples.
+        let bytes = |frames: usize| (2 * HOP * frames) as u64;
+        progress.begin("transcribing", bytes(frames));
+        let quiet = |_: u64| progress.advance(0);
+        let timestamps = self.options.timestamps || frames > self.frames;
+
+        self.encode(&mut spectrogram, 0, &quiet)?;
+        let (language, probability) = self.language(&quiet)?;
+        let task = self.task_tokens(&language)?;
+        let mut transcript = Transcript {
+            text: String::new(),
+            language,
+            language_probability: probability,
+            duration: frames as f64 / FRAMES_PER_SECOND as f64,
+            segments: Vec::new(),
+        };
+        // Ids of all segments, and the index from which they are part of the next prompt.
+        let (mut ids, mut prompt_from) = (Vec::new(), 0);
+        let mut at = 0;
+        while at < frames {
+            if at > 0 {
+                self.encode(&mut spectrogram, at, &quiet)?;
+            }
+            let size = self.frames.min(frames - at);
+            let previous = ids.get(prompt_from..).unwrap_or_default();
+            let decoded =
+                self.decode_with_fallback(&task, previous, timestamps, at as u64, &quiet)?;
+            let window_steps = size.div_ceil(STRIDE);
+            let steps = if is_silent(&decoded) {
+                window_steps
+            } else {
+                let first_timestamp = self.vocabulary.first_timestamp;
+                let (spans, steps) = segments::split(&decoded.ids, first_timestamp, window_steps);
+                for span in spans {
+                    let segment = self.segment(span, at, &decoded);
+                    if segment.start < segment.end && !segment.text.trim().is_empty() {
+                        ids.extend(&segment.ids);
+                        transcript.segments.push(segment);
+                    }
+                }
+                if decoded.temperature > MAX_PROMPT_TEMPERATURE {
+                    prompt_from = ids.len();
+                }
+                steps
+            };
+            let passed = (steps * STRIDE).clamp(1, frames - at);
+            at += passed;
+            progress.step(bytes(passed))?;
+        }
+        let text = text(&self.tokenizer, &ids, self.vocabulary.end);
+        transcript.text = text.trim().to_owned();
+        Ok(transcript)
+    }
+
+    /// Transcribes a recording window by window and runs the decoder over each text again as a batch. `observer` sees
+    /// the encoder and this batch, but not the decoding. Returns the number of tokens in the batches.
+    ///
+    /// # Errors
+    /// As [`Transcriber::transcribe`].
+    pub fn observe(
+        &mut self,
+        path: &Path,
+        observer: &dyn Observer,
+        progress: &dyn Progress,
+    ) -> Result<u64, Error> {
+        progress.begin("reading audio", 0);
+        let mut on_samples = |samples: usize| progress.step(2 * samples as u64);
+        let mut spectrogram = MelSpectrogram::open(path, self.bands, &mut on_samples)?;
+        let frames = spectrogram.frames();
+        progress.begin("collecting", (2 * HOP * frames) as u64);
+        let quiet = |_: u64| progress.advance(0);
+        let (mut task, mut tokens) = (Vec::new(), 0);
+        for at in (0..frames).step_by(self.frames.max(1)) {
+            let data = spectrogram.window(at, self.frames)?;
+            let features = Value { rows: self.frames, width: self.bands, data };
+            self.context.observe_encoder(0, &features, observer, &quiet)?;
+            if task.is_empty() {
+                let (language, _) = self.language(&quiet)?;
+                task = self.task_tokens(&language)?;
+            }
+            let decoded = self.decode_with_fallback(&task, &[], false, at as u64, &quiet)?;
+            let ids = [&task[..], &[self.vocabulary.no_timestamps], &decoded.ids].concat();
+            self.context.truncate(0, 0);
+            self.context.observe(&Batch::of_all(&ids), OutputKind::Logits, observer, &quiet)?;
+            tokens += ids.len() as u64;
+            progress.step((2 * HOP * self.frames.min(frames - at)) as u64)?;
+        }
+        Ok(tokens)
+    }
+
+    /// Runs the encoder on the window that starts at frame `first`.
+    fn encode(
+        &mut self,
+        spectrogram: &mut MelSpectrogram,
+        first: usize,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let data = spectrogram.window(first, self.frames)?;
+        let features = Value { rows: self.frames, width: self.bands, data };
+        self.context.encode(0, &features, progress).map(drop)
+    }
+
+    /// Returns the language of the options, or else the language identified in the window, with its probability.
+    fn language(&mut self, progress: &dyn Progress) -> Result<(String, Option<f32>), Error> {
+        let Some(Languages { codes, .. }) = &self.vocabulary.languages else {
+            return Ok(("en".to_owned(), None));
+        };
+        if let Some(language) = &self.options.language {
+            return Ok((language.clone(), None));
+        }
+        let batch = Batch::of_last(&[self.vocabulary.start], 0);
+        let output = self.context.run(&batch, OutputKind::Logits, progress)?;
+        let logit = |id: u32| output.data.get(id as usize).copied().unwrap_or(f32::NEG_INFINITY);
+        let logits: Vec<f32> = codes.iter().map(|(_, id)| logit(*id)).collect();
+        let sum = rules::log_sum_exp(&logits);
+        let best = codes.iter().zip(&logits).max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let Some(((code, _), logit)) = best.filter(|(_, logit)| !logit.is_nan()) else {
+            return Err(Error::weights("output", "all logits are NaN"));
+        };
+        Ok((code.clone(), Some((f64::from(*logit) - sum).exp() as f32)))
+    }
+
+    /// Returns the ids of the start of the transcript, the language and the task. The language is that of the
+    /// options, or else `identified`.
+    fn task_tokens(&self, identified: &str) -> Result<Vec<u32>, Error> {
+        let mut tokens = vec![self.vocabulary.start];
+        let requested = self.options.language.as_deref();
+        let unknown =
+            |what: String, help: String| Err(Error::request("language-unknown", what, help));
+        let Some(Languages { codes, transcribe, translate }) = &self.vocabulary.languages else {
+            let what = match requested.filter(|language| *language != "en") {
+                Some(language) => format!("the model does not know the language `{language}`"),
+                None if self.options.translate => "the model does not translate".to_owned(),
+                None => return Ok(tokens),
+            };
+            return unknown(what, "the model is English-only: use a multilingual model".to_owned());
+        };
+        let id = |language: &str| codes.iter().find(|(code, _)| code == language);
+        let language = match (requested, id(requested.unwrap_or(identified))) {
+            (_, Some((_, id))) => *id,
+            // The language is not identified yet.
+            (None, None) => return Ok(tokens),
+            (Some(requested), None) => {
+                let codes: Vec<&str> = codes.iter().map(|(code, _)| &**code).collect();
+                let what = format!("the model does not know the language `{requested}`");
+                return unknown(what, format!("it knows {}", codes.join(", ")));
+            }
+        };
+        tokens.extend([language, if self.options.translate { *translate } else { *transcribe }]);
+        Ok(tokens)
+    }
+
+    /// Decodes the encoded window at rising temperatures until the text passes the thresholds. Returns the last
+    /// attempt if none does.
+    fn decode_with_fallback(
+        &mut self,
+        task: &[u32],
+        previous: &[u32],
+        timestamps: bool,
+        seed: u64,
+        progress: &dyn Progress,
+    ) -> Result<Decoded, Error> {
+        let half = self.max_tokens / 2;
+        let mut prompt = Vec::new();
+        if let Some(start) = self.vocabulary.previous.filter(|_| !previous.is_empty()) {
+            prompt.push(start);
+            let count = previous.len().min(half.saturating_sub(1));
+            prompt.extend_from_slice(previous.get(previous.len() - count..).unwrap_or_default());
+        }
+        prompt.extend_from_slice(task);
+        if !timestamps {
+            prompt.push(self.vocabulary.no_timestamps);
+        }
+        let steps_per_second = FRAMES_PER_SECOND as f64 / STRIDE as f64;
+        let max_initial_timestamp = (MAX_INITIAL_TIMESTAMP * steps_per_second).round() as u32;
+        let rules = LogitRules { vocabulary: &self.vocabulary, timestamps, max_initial_timestamp };
+        let mut decoded = Decoded::default();
+        for temperature in TEMPERATURES {
+            let request = DecodeRequest {
+                rules: &rules,
+                prompt: &prompt,
+                temperature,
+                max_tokens: half,
+                seed,
+            };
+            decoded = decode(&mut self.context, &self.tokenizer, &request, progress)?;
+            let is_unreliable = is_unreliable(&decoded);
+            let fails = decoded.compression_ratio > COMPRESSION_RATIO_THRESHOLD || is_unreliable;
+            let is_silent = is_unreliable && decoded.no_speech_prob > NO_SPEECH_THRESHOLD;
+            if !fails || is_silent || self.options.no_fallback {
+                break;
+            }
+        }
+        Ok(decoded)
+    }
+
+    fn segment(&self, span: TokenSpan, at: usize, decoded: &Decoded) -> Segment {
+        let seconds = |step: usize| (at + step * STRIDE) as f64 / FRAMES_PER_SECOND as f64;
+        Segment {
+            start: seconds(span.start),
+            end: seconds(span.end),
+            text: text(&self.tokenizer, &span.ids, self.vocabulary.end),
+            ids: span.ids,
+            temperature: decoded.temperature,
+            avg_logprob: decoded.avg_logprob,
+            compression_ratio: decoded.compression_ratio,
+            no_speech_prob: decoded.no_speech_prob,
+        }
+    }
+}
+
+fn is_unreliable(decoded: &Decoded) -> bool {
+    decoded.avg_logprob < LOGPROB_THRESHOLD
+}
+
+fn is_silent(decoded: &Decoded) -> bool {
+    decoded.no_speech_prob > NO_SPEECH_THRESHOLD && decoded.avg_logprob <= LOGPROB_THRESHOLD
+}

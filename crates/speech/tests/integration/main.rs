@@ -1,0 +1,3 @@
+//! Integration tests of gguf-speech.
+
+mod audio;
