@@ -8,7 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams, moe,
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams, moe,
     sliding_window,
 };
 use crate::schema::key;
@@ -28,44 +28,29 @@ const ROUTER_BIAS: &str = "model.layers.{}.mlp.expert_bias";
 
 pub(crate) struct Afmoe;
 
+/// Description of [`Afmoe`].
+pub(crate) static AFMOE: Description = Description {
+    classes: &["AfmoeForCausalLM"],
+    architecture: "afmoe",
+    model_type: "afmoe",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["afmoe"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+        (key::LEADING_DENSE_BLOCK_COUNT, "num_dense_layers"),
+        (key::EXPERT_WEIGHTS_NORM, "route_norm"),
+        (key::EXPERT_WEIGHTS_SCALE, "route_scale"),
+        (key::EXPERT_GROUP_COUNT, "n_group"),
+        (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+    ],
+    required_flags: &[("mup_enabled", true), ("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Afmoe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["AfmoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "afmoe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "afmoe"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["afmoe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
-            (key::LEADING_DENSE_BLOCK_COUNT, "num_dense_layers"),
-            (key::EXPERT_WEIGHTS_NORM, "route_norm"),
-            (key::EXPERT_WEIGHTS_SCALE, "route_scale"),
-            (key::EXPERT_GROUP_COUNT, "n_group"),
-            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("mup_enabled", true), ("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &AFMOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,7 +6,9 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, filled};
-use crate::convert::{Converter, Exported, ExtraTensors, Mapping, Values, VocabularyKind, hparams};
+use crate::convert::{
+    Converter, Description, Exported, ExtraTensors, Mapping, Values, VocabularyKind, hparams,
+};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -26,33 +28,21 @@ const OF_LAYER: &str = "model.layers.{}.mlp.act_fn.";
 
 pub(crate) struct Apertus;
 
+/// Description of [`Apertus`].
+pub(crate) static APERTUS: Description = Description {
+    classes: &["ApertusForCausalLM"],
+    architecture: "apertus",
+    model_type: "apertus",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["tekken"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Apertus {
-    fn classes(&self) -> &'static [&'static str] {
-        &["ApertusForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "apertus"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "apertus"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["tekken"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &APERTUS
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,33 +6,24 @@ use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::pooling_key;
-use crate::convert::{Converter, ExtraTensors, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
 
 pub(crate) struct Arcee;
 
+/// Description of [`Arcee`].
+pub(crate) static ARCEE: Description = Description {
+    classes: &["ArceeForCausalLM"],
+    architecture: "arcee",
+    model_type: "arcee",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["llama-bpe"],
+    required_flags: &[("attention_bias", false), ("mlp_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Arcee {
-    fn classes(&self) -> &'static [&'static str] {
-        &["ArceeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "arcee"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "arcee"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama-bpe"]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false), ("mlp_bias", false)]
+    fn description(&self) -> &'static Description {
+        &ARCEE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

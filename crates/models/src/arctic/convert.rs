@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::llama;
 use crate::schema::key;
 
@@ -22,29 +22,20 @@ const NAMES: Table = &[
 
 pub(crate) struct Arctic;
 
+/// Description of [`Arctic`].
+pub(crate) static ARCTIC: Description = Description {
+    classes: &["ArcticForCausalLM"],
+    architecture: "arctic",
+    model_type: "arctic",
+    vocabulary: VocabularyKind::Arctic,
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    config_fields: &[(key::EXPERT_COUNT, "num_local_experts")],
+    ..Description::DECODER
+};
+
 impl Converter for Arctic {
-    fn classes(&self) -> &'static [&'static str] {
-        &["ArcticForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "arctic"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "arctic"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Arctic
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::EXPERT_COUNT, "num_local_experts")]
+    fn description(&self) -> &'static Description {
+        &ARCTIC
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

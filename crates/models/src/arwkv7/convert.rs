@@ -7,7 +7,7 @@ use gguf_store::Model;
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::rwkv6::convert::CONTEXT;
 use crate::rwkv7::convert::{FACTORS, MIXED, RANKED, has_gate, one_spelling, time_mix};
 use crate::schema::key;
@@ -28,33 +28,21 @@ const NAMES_OF_QWEN: Table = &[
 
 pub(crate) struct Arwkv7;
 
+/// Description of [`Arwkv7`].
+pub(crate) static ARWKV7: Description = Description {
+    classes: &["RwkvHybridForCausalLM"],
+    architecture: "arwkv7",
+    model_type: "rwkv_hybrid",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[NAMES_OF_QWEN, LLAMA_LIKE],
+    config_fields: &[(key::WKV_HEAD_SIZE, "head_size")],
+    ..Description::DECODER
+};
+
 impl Converter for Arwkv7 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["RwkvHybridForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "arwkv7"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "rwkv_hybrid"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES_OF_QWEN, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::WKV_HEAD_SIZE, "head_size")]
+    fn description(&self) -> &'static Description {
+        &ARWKV7
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

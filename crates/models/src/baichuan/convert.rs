@@ -7,36 +7,33 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::captures;
-use crate::convert::{Converter, Exported, MappedTensor, Mapping, VocabularyKind, hparams};
+use crate::convert::{
+    Converter, Description, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
+};
 use crate::schema::key;
 
 const FUSED: &str = "model.layers.{}.self_attn.W_pack.weight";
 
 pub(crate) struct Baichuan;
 
+/// Description of [`Baichuan`].
+pub(crate) static BAICHUAN: Description = Description {
+    classes: &["BaichuanForCausalLM", "BaiChuanForCausalLM"],
+    architecture: "baichuan",
+    model_type: "baichuan",
+    vocabulary: VocabularyKind::SentencePiece,
+    // The sizes have different names for it.
+    config_fields: &[
+        // The sizes have different names for it.
+        (key::CONTEXT_LENGTH, "max_position_embeddings"),
+        (key::CONTEXT_LENGTH, "model_max_length"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Baichuan {
-    fn classes(&self) -> &'static [&'static str] {
-        &["BaichuanForCausalLM", "BaiChuanForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "baichuan"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "baichuan"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePiece
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            // The sizes have different names for it.
-            (key::CONTEXT_LENGTH, "max_position_embeddings"),
-            (key::CONTEXT_LENGTH, "model_max_length"),
-        ]
+    fn description(&self) -> &'static Description {
+        &BAICHUAN
     }
 
     // The class does not look at the number of key and value heads: there are as many as heads.

@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, MappedTensor, Mapping, hparams, moe};
 use crate::schema::key;
 
 pub(crate) const NAMES: Table = &[
@@ -29,33 +29,21 @@ const FUSED: &str = "model.layers.{}.attention.query_key_value.weight";
 
 pub(crate) struct BailingMoe;
 
+/// Description of [`BailingMoe`].
+pub(crate) static BAILING_MOE: Description = Description {
+    classes: &["BailingMoeForCausalLM"],
+    architecture: "bailingmoe",
+    model_type: "bailing_moe",
+    pre_tokenizers: &["bailingmoe"],
+    tensor_names: &[NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: FIELDS,
+    required_flags: &[("norm_head", false), ("use_bias", false), ("use_qkv_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for BailingMoe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["BailingMoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "bailingmoe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "bailing_moe"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["bailingmoe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("norm_head", false), ("use_bias", false), ("use_qkv_bias", false)]
+    fn description(&self) -> &'static Description {
+        &BAILING_MOE
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use crate::bailingmoe::convert::{FIELDS, NAMES};
 use crate::convert::export::{count, has, rotated_share};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
-use crate::convert::{Converter, Exported, Mapping, Values, hparams, moe, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, Values, hparams, moe, mtp};
 use crate::schema::key;
 
 pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.expert_bias";
@@ -26,33 +26,21 @@ const SECOND_NAMES: Table = &[
 
 pub(crate) struct BailingMoe2;
 
+/// Description of [`BailingMoe2`].
+pub(crate) static BAILING_MOE2: Description = Description {
+    classes: &["BailingMoeV2ForCausalLM"],
+    architecture: "bailingmoe2",
+    model_type: "bailing_moe_v2",
+    pre_tokenizers: &["bailingmoe2"],
+    tensor_names: &[NAMES, SECOND_NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: FIELDS,
+    required_flags: &[("use_bias", false), ("use_qkv_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for BailingMoe2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["BailingMoeV2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "bailingmoe2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "bailing_moe_v2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["bailingmoe2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, SECOND_NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("use_bias", false), ("use_qkv_bias", false)]
+    fn description(&self) -> &'static Description {
+        &BAILING_MOE2
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -121,21 +109,21 @@ const MEANS: &str = "expert_bias_means";
 /// Sarvam: the second generation, where all of a head rotates, and biases of routers are nothing on average.
 pub(crate) struct Sarvam;
 
+/// Description of [`Sarvam`].
+pub(crate) static SARVAM: Description = Description {
+    classes: &["SarvamMoEForCausalLM", "modeling_sarvam_moe.SarvamMoEForCausalLM"],
+    model_type: "sarvam_moe",
+    pre_tokenizers: &["sarvam-moe"],
+    ..BAILING_MOE2
+};
+
 impl Converter for Sarvam {
+    fn description(&self) -> &'static Description {
+        &SARVAM
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &BailingMoe2
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["SarvamMoEForCausalLM", "modeling_sarvam_moe.SarvamMoEForCausalLM"]
-    }
-
-    fn model_type(&self) -> &'static str {
-        "sarvam_moe"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["sarvam-moe"]
     }
 
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, mtp};
 use crate::deepseek2::convert::keys_and_values;
 use crate::schema::key;
 use crate::{bailingmoe2, kimi_linear};
@@ -63,48 +63,36 @@ const LIMITS: [(&str, &str); 2] = [
 
 pub(crate) struct BailingMoe3;
 
+/// Description of [`BailingMoe3`].
+pub(crate) static BAILING_MOE3: Description = Description {
+    classes: &["BailingMoeV3ForCausalLM", SEEING],
+    architecture: "bailingmoe3",
+    model_type: "bailing_moe_v3",
+    pre_tokenizers: &["bailingmoe2"],
+    tensor_names: &[NAMES, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: &[
+        (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+        (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+        (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "moe_shared_expert_intermediate_size"),
+        (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+        (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
+        (key::EXPERT_GROUP_COUNT, "n_group"),
+        (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+        (key::SSM_CONV_KERNEL, "short_conv_kernel_size"),
+        (key::KDA_HEAD_DIM, "head_dim"),
+        (key::KDA_SAFE_GATE, "kda_safe_gate"),
+        (key::KDA_GATE_LOWER_BOUND, "kda_lower_bound"),
+        (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+        (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
+        (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
+    ],
+    required_flags: &[("no_kda_lora", true), ("kda_safe_gate", true)],
+    ..Description::DECODER
+};
+
 impl Converter for BailingMoe3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["BailingMoeV3ForCausalLM", SEEING]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "bailingmoe3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "bailing_moe_v3"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["bailingmoe2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
-            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
-            (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "moe_shared_expert_intermediate_size"),
-            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
-            (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
-            (key::EXPERT_GROUP_COUNT, "n_group"),
-            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
-            (key::SSM_CONV_KERNEL, "short_conv_kernel_size"),
-            (key::KDA_HEAD_DIM, "head_dim"),
-            (key::KDA_SAFE_GATE, "kda_safe_gate"),
-            (key::KDA_GATE_LOWER_BOUND, "kda_lower_bound"),
-            (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
-            (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
-            (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("no_kda_lora", true), ("kda_safe_gate", true)]
+    fn description(&self) -> &'static Description {
+        &BAILING_MOE3
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

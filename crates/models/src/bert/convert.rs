@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::{module_files, pooling_key};
 use crate::convert::tensor_names::{Name, Table, foreign};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -46,35 +46,26 @@ pub(crate) fn is_of_training(name: &str) -> bool {
 
 pub(crate) struct Bert;
 
+/// Description of [`Bert`].
+pub(crate) static BERT: Description = Description {
+    classes: &[
+        "BertModel",
+        "BertForMaskedLM",
+        "BertForPreTraining",
+        "BertForNextSentencePrediction",
+        "BertForSequenceClassification",
+    ],
+    architecture: "bert",
+    model_type: "bert",
+    vocabulary: VocabularyKind::Encoder,
+    pre_tokenizers: &["roberta-bpe"],
+    tensor_names: &[],
+    ..Description::DECODER
+};
+
 impl Converter for Bert {
-    fn classes(&self) -> &'static [&'static str] {
-        &[
-            "BertModel",
-            "BertForMaskedLM",
-            "BertForPreTraining",
-            "BertForNextSentencePrediction",
-            "BertForSequenceClassification",
-        ]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "bert"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "bert"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Encoder
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["roberta-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[]
+    fn description(&self) -> &'static Description {
+        &BERT
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -92,39 +83,30 @@ impl Converter for Bert {
 
 pub(crate) struct Roberta;
 
+/// Description of [`Roberta`].
+pub(crate) static ROBERTA: Description = Description {
+    classes: &[
+        "RobertaModel",
+        "RobertaForMaskedLM",
+        "RobertaForSequenceClassification",
+        "XLMRobertaModel",
+        "XLMRobertaForMaskedLM",
+        "XLMRobertaForSequenceClassification",
+        "CamembertModel",
+        "CamembertForMaskedLM",
+        "CamembertForSequenceClassification",
+    ],
+    architecture: "bert",
+    model_type: "roberta",
+    vocabulary: VocabularyKind::Encoder,
+    pre_tokenizers: &["roberta-bpe"],
+    tensor_names: &[],
+    ..Description::DECODER
+};
+
 impl Converter for Roberta {
-    fn classes(&self) -> &'static [&'static str] {
-        &[
-            "RobertaModel",
-            "RobertaForMaskedLM",
-            "RobertaForSequenceClassification",
-            "XLMRobertaModel",
-            "XLMRobertaForMaskedLM",
-            "XLMRobertaForSequenceClassification",
-            "CamembertModel",
-            "CamembertForMaskedLM",
-            "CamembertForSequenceClassification",
-        ]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "bert"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "roberta"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Encoder
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["roberta-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[]
+    fn description(&self) -> &'static Description {
+        &ROBERTA
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

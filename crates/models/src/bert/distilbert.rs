@@ -9,7 +9,7 @@ use crate::bert::convert::is_classifier;
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::{Table, foreign, renamed};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -35,29 +35,20 @@ const EPSILON: f32 = 1e-12;
 
 pub(crate) struct Distilbert;
 
+/// Description of [`Distilbert`].
+pub(crate) static DISTILBERT: Description = Description {
+    classes: &["DistilBertModel", "DistilBertForMaskedLM", "DistilBertForSequenceClassification"],
+    architecture: "bert",
+    model_type: "distilbert",
+    vocabulary: VocabularyKind::Encoder,
+    tensor_names: &[],
+    required_flags: &[("sinusoidal_pos_embds", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Distilbert {
-    fn classes(&self) -> &'static [&'static str] {
-        &["DistilBertModel", "DistilBertForMaskedLM", "DistilBertForSequenceClassification"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "bert"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "distilbert"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Encoder
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("sinusoidal_pos_embds", false)]
+    fn description(&self) -> &'static Description {
+        &DISTILBERT
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
-use crate::convert::{Converter, Exported, Values, VocabularyKind, hparams, tensor_names};
+use crate::convert::{
+    Converter, Description, Exported, Values, VocabularyKind, hparams, tensor_names,
+};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -23,29 +25,20 @@ const LEAST: f32 = 1e-5;
 
 pub(crate) struct Bitnet;
 
+/// Description of [`Bitnet`].
+pub(crate) static BITNET: Description = Description {
+    classes: &["BitnetForCausalLM", "BitNetForCausalLM"],
+    architecture: "bitnet",
+    model_type: "bitnet",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["llama-bpe"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    ..Description::DECODER
+};
+
 impl Converter for Bitnet {
-    fn classes(&self) -> &'static [&'static str] {
-        &["BitnetForCausalLM", "BitNetForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "bitnet"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "bitnet"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
+    fn description(&self) -> &'static Description {
+        &BITNET
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, hparams};
+use crate::convert::{Converter, Description, Exported, hparams};
 use crate::schema::key;
 
 /// Without the prefix `transformer.`, which the first uploads do not have.
@@ -26,43 +26,28 @@ const NAMES: Table = &[
 
 pub(crate) struct Bloom;
 
+/// Description of [`Bloom`].
+pub(crate) static BLOOM: Description = Description {
+    classes: &["BloomForCausalLM", "BloomModel"],
+    architecture: "bloom",
+    model_type: "bloom",
+    pre_tokenizers: &["bloom"],
+    tensor_prefix: "transformer.",
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::BLOCK_COUNT, "n_layer"),
+        (key::CONTEXT_LENGTH, "seq_length"),
+        (key::FEED_FORWARD_LENGTH, "n_inner"),
+        (key::ATTENTION_HEAD_COUNT, "n_head"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+    ],
+    required_flags: &[("apply_residual_connection_post_layernorm", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Bloom {
-    fn classes(&self) -> &'static [&'static str] {
-        &["BloomForCausalLM", "BloomModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "bloom"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "bloom"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["bloom"]
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        "transformer."
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::BLOCK_COUNT, "n_layer"),
-            (key::CONTEXT_LENGTH, "seq_length"),
-            (key::FEED_FORWARD_LENGTH, "n_inner"),
-            (key::ATTENTION_HEAD_COUNT, "n_head"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("apply_residual_connection_post_layernorm", false)]
+    fn description(&self) -> &'static Description {
+        &BLOOM
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

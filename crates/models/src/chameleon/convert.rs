@@ -5,30 +5,24 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, hparams};
+use crate::convert::{Converter, Description, hparams};
 use crate::schema::key;
 
 pub(crate) struct Chameleon;
 
+/// Description of [`Chameleon`].
+pub(crate) static CHAMELEON: Description = Description {
+    classes: &["ChameleonForConditionalGeneration", "ChameleonForCausalLM"],
+    architecture: "chameleon",
+    model_type: "chameleon",
+    pre_tokenizers: &["chameleon"],
+    config_fields: &[(key::SWIN_NORM, "swin_norm")],
+    ..Description::DECODER
+};
+
 impl Converter for Chameleon {
-    fn classes(&self) -> &'static [&'static str] {
-        &["ChameleonForConditionalGeneration", "ChameleonForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "chameleon"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "chameleon"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["chameleon"]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::SWIN_NORM, "swin_norm")]
+    fn description(&self) -> &'static Description {
+        &CHAMELEON
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
 use crate::schema::key;
 
 const OWN: Table = &[
@@ -26,29 +26,20 @@ const GLM: Table = &[("model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up")];
 
 pub(crate) struct Chatglm;
 
+/// Description of [`Chatglm`].
+pub(crate) static CHATGLM: Description = Description {
+    classes: &["ChatGLMModel", "ChatGLMForConditionalGeneration", "GlmForCausalLM"],
+    architecture: "chatglm",
+    model_type: "chatglm",
+    vocabulary: VocabularyKind::ChatGlm,
+    pre_tokenizers: &["chatglm-bpe", "glm4"],
+    tensor_names: &[OWN, GLM, LLAMA_LIKE],
+    ..Description::DECODER
+};
+
 impl Converter for Chatglm {
-    fn classes(&self) -> &'static [&'static str] {
-        &["ChatGLMModel", "ChatGLMForConditionalGeneration", "GlmForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "chatglm"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "chatglm"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::ChatGlm
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["chatglm-bpe", "glm4"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[OWN, GLM, LLAMA_LIKE]
+    fn description(&self) -> &'static Description {
+        &CHATGLM
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

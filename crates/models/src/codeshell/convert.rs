@@ -5,44 +5,28 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, hparams};
+use crate::convert::{Converter, Description, Exported, hparams};
 use crate::gpt2;
 use crate::schema::key;
 
 pub(crate) struct Codeshell;
 
+/// Description of [`Codeshell`].
+pub(crate) static CODESHELL: Description = Description {
+    classes: &["CodeShellForCausalLM"],
+    architecture: "codeshell",
+    model_type: "codeshell",
+    pre_tokenizers: &["codeshell"],
+    tensor_prefix: "transformer.",
+    tensor_names: &[gpt2::convert::NAMES],
+    config_fields: &gpt2::convert::FIELDS,
+    required_flags: &[("tie_word_embeddings", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Codeshell {
-    fn classes(&self) -> &'static [&'static str] {
-        &["CodeShellForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "codeshell"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "codeshell"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["codeshell"]
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        "transformer."
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[gpt2::convert::NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &gpt2::convert::FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("tie_word_embeddings", false)]
+    fn description(&self) -> &'static Description {
+        &CODESHELL
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Mapping, VocabularyKind, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -23,29 +23,20 @@ const NAMES: Table = &[
 
 pub(crate) struct Cogvlm;
 
+/// Description of [`Cogvlm`].
+pub(crate) static COGVLM: Description = Description {
+    classes: &["CogVLMForCausalLM"],
+    architecture: "cogvlm",
+    model_type: "cogvlm",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["llama-bpe"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    ..Description::DECODER
+};
+
 impl Converter for Cogvlm {
-    fn classes(&self) -> &'static [&'static str] {
-        &["CogVLMForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "cogvlm"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "cogvlm"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
+    fn description(&self) -> &'static Description {
+        &COGVLM
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -8,30 +8,24 @@ use crate::command_r::convert::FIELDS;
 use crate::convert::export::rotated_share;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, renamed};
-use crate::convert::{Converter, Exported, Mapping, hparams, sliding_window};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, sliding_window};
 use crate::schema::key;
 
 pub(crate) struct Cohere2;
 
+/// Description of [`Cohere2`].
+pub(crate) static COHERE2: Description = Description {
+    classes: &["Cohere2ForCausalLM"],
+    architecture: "cohere2",
+    model_type: "cohere2",
+    pre_tokenizers: &["command-r"],
+    config_fields: FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Cohere2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Cohere2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "cohere2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "cohere2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["command-r"]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
+    fn description(&self) -> &'static Description {
+        &COHERE2
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

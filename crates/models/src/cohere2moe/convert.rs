@@ -7,7 +7,9 @@ use gguf_store::Model;
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp, sliding_window};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, hparams, moe, mtp, sliding_window,
+};
 use crate::schema::key;
 
 const TABLES: &[Table] = &[moe::BESIDE_SHARED, mtp::NAMES, LLAMA_LIKE];
@@ -20,37 +22,28 @@ const STRATEGY: &str = "shared_expert_combination_strategy";
 
 pub(crate) struct Cohere2Moe;
 
+/// Description of [`Cohere2Moe`].
+pub(crate) static COHERE2_MOE: Description = Description {
+    classes: &["Cohere2MoeForCausalLM"],
+    architecture: "cohere2moe",
+    model_type: "cohere2_moe",
+    pre_tokenizers: &["command-r", "tiny_aya"],
+    tensor_names: TABLES,
+    config_fields: &[
+        (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
+        (key::FEED_FORWARD_LENGTH, "prefix_dense_intermediate_size"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+        (key::LOGIT_SCALE, "logit_scale"),
+        (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+        (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
+        (key::LEADING_DENSE_BLOCK_COUNT, DENSE),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Cohere2Moe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Cohere2MoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "cohere2moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "cohere2_moe"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["command-r", "tiny_aya"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        TABLES
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
-            (key::FEED_FORWARD_LENGTH, "prefix_dense_intermediate_size"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
-            (key::LOGIT_SCALE, "logit_scale"),
-            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
-            (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
-            (key::LEADING_DENSE_BLOCK_COUNT, DENSE),
-        ]
+    fn description(&self) -> &'static Description {
+        &COHERE2_MOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

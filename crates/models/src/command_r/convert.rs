@@ -6,34 +6,25 @@ use gguf_store::Model;
 
 use crate::convert::export::has;
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Exported, Mapping, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams};
 use crate::schema::key;
 
 pub(crate) struct Cohere;
 
+/// Description of [`Cohere`].
+pub(crate) static COHERE: Description = Description {
+    classes: &["CohereForCausalLM"],
+    architecture: "command-r",
+    model_type: "cohere",
+    pre_tokenizers: &["command-r"],
+    config_fields: FIELDS,
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Cohere {
-    fn classes(&self) -> &'static [&'static str] {
-        &["CohereForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "command-r"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "cohere"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["command-r"]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &COHERE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -28,6 +28,45 @@ pub enum Draft {
     Target,
 }
 
+/// Tables of a conversion.
+pub struct Description {
+    /// Class names in `architectures` of config.json. Exports write the first.
+    pub classes: &'static [&'static str],
+    /// `general.architecture` of the output.
+    pub architecture: &'static str,
+    /// `model_type` in the config.json of exports.
+    pub model_type: &'static str,
+    /// Tokenizer files that the classes ship.
+    pub vocabulary: VocabularyKind,
+    /// Preferred names of `tokenizer.ggml.pre` among those with the same regular expressions, best first.
+    pub pre_tokenizers: &'static [&'static str],
+    /// Prefix of checkpoint tensor names; some checkpoints leave it out.
+    pub tensor_prefix: &'static str,
+    /// Checkpoint tensor names behind the prefix, and their GGUF names. The first match counts.
+    pub tensor_names: &'static [Table],
+    /// Pairs of a key under the architecture's name and its field of config.json, where exports need
+    /// other fields or keys than most.
+    pub config_fields: &'static [(&'static str, &'static str)],
+    /// Flags of config.json that must have this value: no runtime computes the architecture with the other
+    /// value.
+    pub required_flags: &'static [(&'static str, bool)],
+}
+
+impl Description {
+    /// A decoder with Llama's tensor names and a byte-level BPE vocabulary, without classes.
+    pub(crate) const DECODER: Self = Self {
+        classes: &[],
+        architecture: "",
+        model_type: "",
+        vocabulary: VocabularyKind::Bpe,
+        pre_tokenizers: &[],
+        tensor_prefix: "",
+        tensor_names: &[LLAMA_LIKE],
+        config_fields: &[],
+        required_flags: &[],
+    };
+}
+
 /// Conversion of the checkpoints of some Hugging Face classes to one architecture, and back.
 ///
 /// Methods that a converter does not override are those of its [`base`](Converter::base): by default
@@ -38,54 +77,8 @@ pub trait Converter: Sync {
         &Decoder
     }
 
-    /// Returns the class names in `architectures` of config.json. Exports write the first.
-    fn classes(&self) -> &'static [&'static str] {
-        self.base().classes()
-    }
-
-    /// Returns `general.architecture` of the output.
-    fn architecture(&self) -> &'static str {
-        self.base().architecture()
-    }
-
-    /// Returns `model_type` in the config.json of exports.
-    fn model_type(&self) -> &'static str {
-        self.base().model_type()
-    }
-
-    /// Returns which tokenizer files the class ships.
-    fn vocabulary(&self) -> VocabularyKind {
-        self.base().vocabulary()
-    }
-
-    /// Returns the preferred names of `tokenizer.ggml.pre` among those with the same regular
-    /// expressions, best first.
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        self.base().pre_tokenizers()
-    }
-
-    /// Returns the prefix of checkpoint tensor names; some checkpoints leave it out.
-    fn tensor_prefix(&self) -> &'static str {
-        self.base().tensor_prefix()
-    }
-
-    /// Returns the tables of checkpoint tensor names behind the prefix, and their GGUF names. The first
-    /// match counts.
-    fn tensor_names(&self) -> &'static [Table] {
-        self.base().tensor_names()
-    }
-
-    /// Returns pairs of a key under the architecture's name and its field of config.json, where exports
-    /// need other fields or keys than most.
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        self.base().config_fields()
-    }
-
-    /// Returns flags of config.json that must have this value: no runtime computes the architecture with
-    /// the other value.
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        self.base().required_flags()
-    }
+    /// Returns the tables of the conversion.
+    fn description(&self) -> &'static Description;
 
     /// Sets fields that config.json may leave out because the class in `transformers` has a default.
     ///
@@ -149,8 +142,8 @@ pub trait Converter: Sync {
         self.base().skip_tensor(config, name)
     }
 
-    /// Maps a checkpoint tensor, named without the prefix, that [`tensor_names`](Self::tensor_names)
-    /// does not cover. It is called first; `None` leaves the tensor to the tables.
+    /// Maps a checkpoint tensor, named without the prefix, that the table of names does
+    /// not cover. It is called first; `None` leaves the tensor to the tables.
     ///
     /// # Errors
     /// If a field of config.json is missing or invalid.
@@ -240,40 +233,8 @@ pub trait Converter: Sync {
 pub(crate) struct Decoder;
 
 impl Converter for Decoder {
-    fn classes(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn architecture(&self) -> &'static str {
-        ""
-    }
-
-    fn model_type(&self) -> &'static str {
-        ""
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Bpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        ""
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[]
+    fn description(&self) -> &'static Description {
+        &Description::DECODER
     }
 
     fn complete_config(&self, _: &mut Config) -> Result<(), Error> {
@@ -359,6 +320,26 @@ impl Converter for Decoder {
 
 /// Steps of a conversion that are the same for all converters.
 impl dyn Converter {
+    /// Returns the class names in `architectures` of config.json. Exports write the first.
+    pub fn classes(&self) -> &'static [&'static str] {
+        self.description().classes
+    }
+
+    /// Returns `general.architecture` of the output.
+    pub fn architecture(&self) -> &'static str {
+        self.description().architecture
+    }
+
+    /// Returns which tokenizer files the classes ship.
+    pub fn vocabulary(&self) -> VocabularyKind {
+        self.description().vocabulary
+    }
+
+    /// Returns the preferred names of `tokenizer.ggml.pre`, best first.
+    pub fn pre_tokenizers(&self) -> &'static [&'static str] {
+        self.description().pre_tokenizers
+    }
+
     /// Returns the converter of the model, whose class is one of this converter's.
     pub fn of_model(&'static self, config: &Config) -> &'static dyn Converter {
         self.variant(config).unwrap_or(self)
@@ -393,7 +374,7 @@ impl dyn Converter {
         file_type: u32,
         metadata: &mut Metadata,
     ) -> Result<(), Error> {
-        for (field, expected) in self.required_flags() {
+        for (field, expected) in self.description().required_flags {
             hparams::expect(config, field, *expected)?;
         }
         let mut keys = Keys::new(self.architecture(), file_type, metadata);
@@ -420,11 +401,11 @@ impl dyn Converter {
             return Ok(Mapping::Dropped);
         }
         let name = &*tensor_names::with_model(name);
-        let name = name.strip_prefix(self.tensor_prefix()).unwrap_or(name);
+        let name = name.strip_prefix(self.description().tensor_prefix).unwrap_or(name);
         if let Some(mapping) = self.map_tensor(config, name)? {
             return Ok(mapping);
         }
-        match renamed(name, self.tensor_names()) {
+        match renamed(name, self.description().tensor_names) {
             Some(ours) => {
                 let steps = self.modify_tensor(config, &ours)?;
                 Ok(Mapping::one(ours, steps))
@@ -452,9 +433,11 @@ impl dyn Converter {
     /// Returns the description of an export. `None` if the model is not of these classes but of others
     /// with the same architecture.
     pub fn exported(&self, model: &Model) -> Option<Exported> {
-        let exported = Exported::new(self.classes()[0], self.model_type(), self.tensor_names())
-            .prefixed(self.tensor_prefix())
-            .fields(self.config_fields());
+        let Description { classes, model_type, tensor_names, tensor_prefix, config_fields, .. } =
+            self.description();
+        let exported = Exported::new(classes[0], model_type, tensor_names)
+            .prefixed(tensor_prefix)
+            .fields(config_fields);
         self.export(model, exported)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) mod vocabulary;
 
 use std::borrow::Cow;
 
-pub use converter::{Converter, Draft, ExtraTensors};
+pub use converter::{Converter, Description, Draft, ExtraTensors};
 pub use export::Exported;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -186,7 +186,7 @@ mod tests {
             let others = OTHERS.contains(&converter.architecture());
             stretches
                 && !others
-                && converter.classes()[0] != crate::dflash::gemma4_draft::Dspark.classes()[0]
+                && converter.classes()[0] != crate::dflash::gemma4_draft::DSPARK.classes[0]
         };
         let without = converters().filter(stretches).filter(|converter| {
             let further = json!({

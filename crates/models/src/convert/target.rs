@@ -69,7 +69,10 @@ impl Target {
     }
 
     /// Its kind, and the pre-tokenizers that are preferred for it, of a draft of this converter.
-    pub fn vocabulary(&self, draft: &dyn Converter) -> (VocabularyKind, &'static [&'static str]) {
+    pub fn vocabulary(
+        &self,
+        draft: &'static dyn Converter,
+    ) -> (VocabularyKind, &'static [&'static str]) {
         let kind = match (self.draft, self.converter) {
             (Draft::Target, Some(converter)) => converter.vocabulary(),
             _ => draft.vocabulary(),

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Exported, Mapping, export};
+use crate::convert::{Converter, Description, Exported, Mapping, export};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -32,34 +32,25 @@ const EXPERTS: [(&str, &str, bool); 3] = [
 
 pub(crate) struct Dbrx;
 
+/// Description of [`Dbrx`].
+pub(crate) static DBRX: Description = Description {
+    classes: &["DbrxForCausalLM"],
+    architecture: "dbrx",
+    model_type: "dbrx",
+    pre_tokenizers: &["dbrx"],
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::BLOCK_COUNT, "n_layers"),
+        (key::CONTEXT_LENGTH, "max_seq_len"),
+        (key::EMBEDDING_LENGTH, "d_model"),
+        (key::ATTENTION_HEAD_COUNT, "n_heads"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Dbrx {
-    fn classes(&self) -> &'static [&'static str] {
-        &["DbrxForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "dbrx"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "dbrx"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["dbrx"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::BLOCK_COUNT, "n_layers"),
-            (key::CONTEXT_LENGTH, "max_seq_len"),
-            (key::EMBEDDING_LENGTH, "d_model"),
-            (key::ATTENTION_HEAD_COUNT, "n_heads"),
-        ]
+    fn description(&self) -> &'static Description {
+        &DBRX
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

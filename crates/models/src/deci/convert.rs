@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use crate::convert::export::count;
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams};
+use crate::convert::{
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams,
+};
 use crate::schema::key;
 
 const LINEAR: Table = &[("model.layers.{}.self_attn.linear_attn", "blk.{}.attn_output")];
@@ -21,29 +23,20 @@ const HEADS: &str = "num_key_value_heads_per_layer";
 
 pub(crate) struct Deci;
 
+/// Description of [`Deci`].
+pub(crate) static DECI: Description = Description {
+    classes: &["DeciLMForCausalLM"],
+    architecture: "deci",
+    model_type: "nemotron-nas",
+    vocabulary: VocabularyKind::LlamaHf,
+    pre_tokenizers: &["llama-bpe"],
+    tensor_names: &[LLAMA_LIKE, LINEAR],
+    ..Description::DECODER
+};
+
 impl Converter for Deci {
-    fn classes(&self) -> &'static [&'static str] {
-        &["DeciLMForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "deci"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "nemotron-nas"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::LlamaHf
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[LLAMA_LIKE, LINEAR]
+    fn description(&self) -> &'static Description {
+        &DECI
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

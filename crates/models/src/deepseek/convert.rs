@@ -6,8 +6,10 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams, moe};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, moe,
+};
 use crate::schema::key;
 
 pub(crate) const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size", "intermediate_size"];
@@ -15,42 +17,27 @@ pub(crate) const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size", "intermediat
 /// The first generation: attention as in llama.
 pub(crate) struct Deepseek;
 
-impl Converter for Deepseek {
-    fn classes(&self) -> &'static [&'static str] {
-        &["DeepseekForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "deepseek"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "deepseek"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["deepseek-llm"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "n_routed_experts"),
-            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
-            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
-        ]
-    }
-
+/// Description of [`Deepseek`].
+pub(crate) static DEEPSEEK: Description = Description {
+    classes: &["DeepseekForCausalLM"],
+    architecture: "deepseek",
+    model_type: "deepseek",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["deepseek-llm"],
+    tensor_names: &[moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "n_routed_experts"),
+        (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+        (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+    ],
     // Programs do not make the weights of experts sum to 1.
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("norm_topk_prob", false)]
+    required_flags: &[("norm_topk_prob", false)],
+    ..Description::DECODER
+};
+
+impl Converter for Deepseek {
+    fn description(&self) -> &'static Description {
+        &DEEPSEEK
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

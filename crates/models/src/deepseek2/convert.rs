@@ -8,7 +8,8 @@ use gguf_store::Model;
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
 use crate::convert::{
-    Converter, Exported, MappedTensor, Mapping, VocabularyKind, export, hparams, moe, mtp,
+    Converter, Description, Exported, MappedTensor, Mapping, VocabularyKind, export, hparams, moe,
+    mtp,
 };
 use crate::deepseek::convert::EXPERT_WIDTH;
 use crate::schema::key;
@@ -62,36 +63,27 @@ pub(crate) const ROTATED: &str = "qk_rope_head_dim";
 
 pub(crate) struct Deepseek2;
 
+/// Description of [`Deepseek2`].
+pub(crate) static DEEPSEEK2: Description = Description {
+    classes: &[
+        DEEPSEEK2_CLASS,
+        DEEPSEEK3_CLASS,
+        "KimiVLForConditionalGeneration",
+        "KimiK25ForConditionalGeneration",
+        "YoutuForCausalLM",
+        "YoutuVLForConditionalGeneration",
+    ],
+    architecture: "deepseek2",
+    model_type: "deepseek_v2",
+    pre_tokenizers: &["deepseek-v3", "deepseek-llm", "kimi-k2"],
+    tensor_names: &[ATTENTION, moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: COMPRESSED_FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Deepseek2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &[
-            DEEPSEEK2_CLASS,
-            DEEPSEEK3_CLASS,
-            "KimiVLForConditionalGeneration",
-            "KimiK25ForConditionalGeneration",
-            "YoutuForCausalLM",
-            "YoutuVLForConditionalGeneration",
-        ]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "deepseek2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "deepseek_v2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["deepseek-v3", "deepseek-llm", "kimi-k2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ATTENTION, moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        COMPRESSED_FIELDS
+    fn description(&self) -> &'static Description {
+        &DEEPSEEK2
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -134,29 +126,23 @@ const COMPRESSED_FIELDS: &[(&str, &str)] = &[
 /// GLM 4.7 Flash, whose layers that guess further tokens come along.
 pub(crate) struct Glm4MoeLite;
 
+/// Description of [`Glm4MoeLite`].
+pub(crate) static GLM4_MOE_LITE: Description = Description {
+    classes: &["Glm4MoeLiteForCausalLM"],
+    model_type: "glm4_moe_lite",
+    vocabulary: VocabularyKind::Glm4Moe,
+    pre_tokenizers: &["glm4", "chatglm-bpe"],
+    tensor_names: &[ATTENTION, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    ..DEEPSEEK2
+};
+
 impl Converter for Glm4MoeLite {
+    fn description(&self) -> &'static Description {
+        &GLM4_MOE_LITE
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Deepseek2
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Glm4MoeLiteForCausalLM"]
-    }
-
-    fn model_type(&self) -> &'static str {
-        "glm4_moe_lite"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Glm4Moe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["glm4", "chatglm-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ATTENTION, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -5,37 +5,28 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe};
 use crate::schema::key;
 
 const WINDOW: &[&str] = &["sliding_window_size", "sliding_window"];
 
 pub(crate) struct Deepseek2Ocr;
 
+/// Description of [`Deepseek2Ocr`].
+pub(crate) static DEEPSEEK2_OCR: Description = Description {
+    classes: &["DeepseekOCRForCausalLM", "UnlimitedOCRForCausalLM"],
+    architecture: "deepseek2-ocr",
+    model_type: "deepseek_vl_v2",
+    pre_tokenizers: &["deepseek-v3", "deepseek-llm"],
+    tensor_names: &[moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: moe::ROUTED_FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Deepseek2Ocr {
-    fn classes(&self) -> &'static [&'static str] {
-        &["DeepseekOCRForCausalLM", "UnlimitedOCRForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "deepseek2-ocr"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "deepseek_vl_v2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["deepseek-v3", "deepseek-llm"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        moe::ROUTED_FIELDS
+    fn description(&self) -> &'static Description {
+        &DEEPSEEK2_OCR
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,10 +6,10 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, moe, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, moe, mtp};
 use crate::deepseek2;
 use crate::deepseek2::convert::{
-    ATTENTION, Deepseek2, complete_with_gate, export_with_further, further_keys,
+    ATTENTION, DEEPSEEK2, Deepseek2, complete_with_gate, export_with_further, further_keys,
     special_with_further,
 };
 use crate::schema::key;
@@ -17,25 +17,22 @@ use crate::schema::key;
 /// DeepSeek 3.2: an indexer chooses the tokens that are attended to.
 pub(crate) struct Deepseek32;
 
+/// Description of [`Deepseek32`].
+pub(crate) static DEEPSEEK32: Description = Description {
+    classes: &["DeepseekV32ForCausalLM"],
+    architecture: "deepseek32",
+    model_type: "deepseek_v32",
+    tensor_names: &[ATTENTION, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    ..DEEPSEEK2
+};
+
 impl Converter for Deepseek32 {
+    fn description(&self) -> &'static Description {
+        &DEEPSEEK32
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Deepseek2
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["DeepseekV32ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "deepseek32"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "deepseek_v32"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ATTENTION, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::convert::draft::signed;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Exported, Mapping, draft, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, draft, hparams, moe};
 use crate::schema::key;
 use crate::{deepseek32, hy_v4};
 
@@ -108,46 +108,37 @@ const STREAMS: [(&str, &str); 2] = [
 
 pub(crate) struct Deepseek4;
 
+/// Description of [`Deepseek4`].
+pub(crate) static DEEPSEEK4: Description = Description {
+    classes: &["DeepseekV4ForCausalLM"],
+    architecture: "deepseek4",
+    model_type: "deepseek_v4",
+    pre_tokenizers: &["deepseek-v3"],
+    tensor_names: &[NAMES],
+    config_fields: &[
+        FIRST[0],
+        FIRST[1],
+        FIRST[4],
+        OUTPUT[0],
+        OUTPUT[1],
+        STREAMS[0],
+        STREAMS[1],
+        (key::EXPERT_COUNT, "n_routed_experts"),
+        (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+        (key::EXPERT_WEIGHTS_NORM, NORMALIZED),
+        (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
+        (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
+        (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
+        (key::ATTENTION_COMPRESS_ROPE_FREQ_BASE, COMPRESSED_BASE),
+        (key::HYPER_CONNECTION_EPSILON, "hc_eps"),
+        (key::HASH_LAYER_COUNT, HASHED),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Deepseek4 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["DeepseekV4ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "deepseek4"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "deepseek_v4"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["deepseek-v3"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            FIRST[0],
-            FIRST[1],
-            FIRST[4],
-            OUTPUT[0],
-            OUTPUT[1],
-            STREAMS[0],
-            STREAMS[1],
-            (key::EXPERT_COUNT, "n_routed_experts"),
-            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
-            (key::EXPERT_WEIGHTS_NORM, NORMALIZED),
-            (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
-            (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
-            (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
-            (key::ATTENTION_COMPRESS_ROPE_FREQ_BASE, COMPRESSED_BASE),
-            (key::HYPER_CONNECTION_EPSILON, "hc_eps"),
-            (key::HASH_LAYER_COUNT, HASHED),
-        ]
+    fn description(&self) -> &'static Description {
+        &DEEPSEEK4
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -13,8 +13,8 @@ use crate::convert::export::{count, has, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, renamed};
 use crate::convert::{
-    Converter, Draft, Exported, Mapping, Values, draft, export, hparams, sliding_window, target,
-    tensor_names,
+    Converter, Description, Draft, Exported, Mapping, Values, draft, export, hparams,
+    sliding_window, target, tensor_names,
 };
 use crate::schema::key;
 
@@ -73,25 +73,19 @@ const SECOND: [(&str, &str); 4] = [
 
 pub(crate) struct Dflash;
 
+/// Description of [`Dflash`].
+pub(crate) static DFLASH: Description = Description {
+    classes: &["DFlashDraftModel", "DFlash2DraftModel"],
+    architecture: "dflash",
+    model_type: "qwen3",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    ..Description::DECODER
+};
+
 impl Converter for Dflash {
-    fn classes(&self) -> &'static [&'static str] {
-        &["DFlashDraftModel", "DFlash2DraftModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "dflash"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
+    fn description(&self) -> &'static Description {
+        &DFLASH
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -128,19 +122,25 @@ impl Converter for Dflash {
 /// DSpark.
 pub(crate) struct Dspark;
 
+/// Description of [`Dspark`].
+pub(crate) static DSPARK: Description = Description {
+    classes: &[
+        "Qwen3DSparkModel",
+        "DSparkDraftModel",
+        "DSparkSpeculator",
+        "Lfm2DSparkDraftModel",
+        "LingDSparkModel",
+    ],
+    ..DFLASH
+};
+
 impl Converter for Dspark {
-    fn base(&self) -> &'static dyn Converter {
-        &Dflash
+    fn description(&self) -> &'static Description {
+        &DSPARK
     }
 
-    fn classes(&self) -> &'static [&'static str] {
-        &[
-            "Qwen3DSparkModel",
-            "DSparkDraftModel",
-            "DSparkSpeculator",
-            "Lfm2DSparkDraftModel",
-            "LingDSparkModel",
-        ]
+    fn base(&self) -> &'static dyn Converter {
+        &Dflash
     }
 
     // Fields of both ways to write a configuration stand where those of DFlash do.

@@ -11,8 +11,10 @@ use crate::convert::draft::signed;
 use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, renamed};
-use crate::convert::{Converter, Draft, Exported, Mapping, draft, hparams};
-use crate::deepseek4::convert::{Deepseek4, HASHED, NAMES, PARAMETERS, export, keys_with, special};
+use crate::convert::{Converter, Description, Draft, Exported, Mapping, draft, hparams};
+use crate::deepseek4::convert::{
+    DEEPSEEK4, Deepseek4, HASHED, NAMES, PARAMETERS, export, keys_with, special,
+};
 use crate::schema::key;
 use crate::{deepseek4, hy_v4};
 
@@ -35,17 +37,17 @@ const MASK: &str = "dspark_noise_token_id";
 /// The draft, which a checkpoint may hold beside the model.
 pub(crate) struct Dspark;
 
+/// Description of [`Dspark`].
+pub(crate) static DSPARK: Description =
+    Description { classes: &["DeepseekV4DSparkModel"], architecture: "dflash", ..DEEPSEEK4 };
+
 impl Converter for Dspark {
+    fn description(&self) -> &'static Description {
+        &DSPARK
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Deepseek4
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["DeepseekV4DSparkModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "dflash"
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

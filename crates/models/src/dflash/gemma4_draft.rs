@@ -8,8 +8,8 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Exported, ExtraTensors, Mapping, hparams};
+use crate::convert::tensor_names::{LLAMA_LIKE, captures};
+use crate::convert::{Converter, Description, Exported, ExtraTensors, Mapping, hparams};
 use crate::gemma4::convert::PARAMETERS_OF_ROPE;
 use crate::schema::key;
 use crate::{dflash, gemma2, gemma4};
@@ -27,21 +27,21 @@ const SHARE: f64 = 0.25;
 
 pub(crate) struct Dspark;
 
+/// Description of [`Dspark`].
+pub(crate) static DSPARK: Description = Description {
+    classes: &["Gemma4DSparkModel"],
+    model_type: "gemma4_text",
+    tensor_names: &[gemma2::convert::NORMS, dflash::convert::NAMES, LLAMA_LIKE],
+    ..dflash::convert::DFLASH
+};
+
 impl Converter for Dspark {
+    fn description(&self) -> &'static Description {
+        &DSPARK
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &dflash::convert::Dflash
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Gemma4DSparkModel"]
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gemma4_text"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[gemma2::convert::NORMS, dflash::convert::NAMES, LLAMA_LIKE]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

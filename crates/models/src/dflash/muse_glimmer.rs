@@ -5,8 +5,8 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
-use crate::convert::{Converter, Draft, Exported, Mapping, draft};
+use crate::convert::tensor_names::{LLAMA_LIKE, renamed};
+use crate::convert::{Converter, Description, Draft, Exported, Mapping, draft};
 use crate::dflash;
 use crate::muse_glimmer::convert::{KINDS, windowed};
 use crate::schema::key;
@@ -14,21 +14,18 @@ use crate::schema::key;
 /// Its draft, which reads as DFlash does.
 pub(crate) struct Assistant;
 
+/// Description of [`Assistant`].
+pub(crate) static ASSISTANT: Description = Description {
+    classes: &["MuseGlimmerAssistantModel"],
+    architecture: "dflash",
+    model_type: "muse_glimmer_assistant",
+    tensor_names: &[dflash::convert::NAMES, LLAMA_LIKE],
+    ..Description::DECODER
+};
+
 impl Converter for Assistant {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MuseGlimmerAssistantModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "dflash"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "muse_glimmer_assistant"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[dflash::convert::NAMES, LLAMA_LIKE]
+    fn description(&self) -> &'static Description {
+        &ASSISTANT
     }
 
     fn draft(&self) -> Option<Draft> {

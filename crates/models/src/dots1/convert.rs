@@ -5,39 +5,27 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe};
 use crate::schema::key;
 
 pub(crate) struct Dots1;
 
+/// Description of [`Dots1`].
+pub(crate) static DOTS1: Description = Description {
+    classes: &["Dots1ForCausalLM"],
+    architecture: "dots1",
+    model_type: "dots1",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: moe::ROUTED_FIELDS,
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Dots1 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Dots1ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "dots1"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "dots1"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        moe::ROUTED_FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &DOTS1
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

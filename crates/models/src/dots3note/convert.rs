@@ -12,7 +12,9 @@ use serde_json::Value;
 use crate::convert::export::{count, has};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, moe, mtp};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe, mtp,
+};
 use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
 use crate::deepseek32::convert::INDEXER;
 use crate::schema::key;
@@ -48,58 +50,47 @@ const WIDTHS: [&str; 3] = ["kv_lora_rank", "qk_nope_head_dim", "v_head_dim"];
 
 pub(crate) struct Dots3Note;
 
+/// Description of [`Dots3Note`].
+pub(crate) static DOTS3_NOTE: Description = Description {
+    classes: &[
+        "Dots3NoteTextForCausalLM",
+        "Dots3NoteForCausalLM",
+        "Dots3NoteForConditionalGeneration",
+    ],
+    architecture: "dots3note",
+    model_type: "dots3_note_text",
+    vocabulary: VocabularyKind::Dots3,
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[NAMES, ATTENTION, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "n_routed_experts"),
+        (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+        (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+        (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+        (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+        (key::ATTENTION_KV_LORA_RANK_SWA, "swa_kv_lora_rank"),
+        (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
+        (key::ATTENTION_VALUE_LENGTH_MLA_SWA, "swa_v_head_dim"),
+        (key::ATTENTION_KEY_LENGTH_MLA_SWA, "swa_head_dim"),
+        (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
+        (key::ATTENTION_SLIDING_WINDOW, "sliding_window_size"),
+        (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
+        (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
+        (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
+        (key::ROPE_FREQ_BASE_SWA, "swa_rope_theta"),
+    ],
+    required_flags: &[
+        ("use_dsa", true),
+        ("k_rope_only_layernorm", true),
+        ("use_dynamic_rsf", false),
+        ("moe_gating_fp32", false),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Dots3Note {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Dots3NoteTextForCausalLM", "Dots3NoteForCausalLM", "Dots3NoteForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "dots3note"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "dots3_note_text"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Dots3
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, ATTENTION, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "n_routed_experts"),
-            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
-            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
-            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
-            (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
-            (key::ATTENTION_KV_LORA_RANK_SWA, "swa_kv_lora_rank"),
-            (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
-            (key::ATTENTION_VALUE_LENGTH_MLA_SWA, "swa_v_head_dim"),
-            (key::ATTENTION_KEY_LENGTH_MLA_SWA, "swa_head_dim"),
-            (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
-            (key::ATTENTION_SLIDING_WINDOW, "sliding_window_size"),
-            (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
-            (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
-            (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
-            (key::ROPE_FREQ_BASE_SWA, "swa_rope_theta"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[
-            ("use_dsa", true),
-            ("k_rope_only_layernorm", true),
-            ("use_dynamic_rsf", false),
-            ("moe_gating_fp32", false),
-        ]
+    fn description(&self) -> &'static Description {
+        &DOTS3_NOTE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

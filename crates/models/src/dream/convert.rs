@@ -6,30 +6,24 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::pooling_key;
-use crate::convert::{Converter, Exported, VocabularyKind};
+use crate::convert::{Converter, Description, Exported, VocabularyKind};
 use crate::schema::key;
 
 pub(crate) struct Dream;
 
+/// Description of [`Dream`].
+pub(crate) static DREAM: Description = Description {
+    classes: &["DreamModel"],
+    architecture: "dream",
+    model_type: "Dream",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["qwen2"],
+    ..Description::DECODER
+};
+
 impl Converter for Dream {
-    fn classes(&self) -> &'static [&'static str] {
-        &["DreamModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "dream"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "Dream"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
+    fn description(&self) -> &'static Description {
+        &DREAM
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Draft, Exported, ExtraTensors, Mapping, Values, VocabularyKind, draft, export,
-    hparams, target,
+    Converter, Description, Draft, Exported, ExtraTensors, Mapping, Values, VocabularyKind, draft,
+    export, hparams, target,
 };
 use crate::schema::key;
 
@@ -43,38 +43,26 @@ const NORMS: [&str; 2] = ["norm_before_residual", "norm_before_fc"];
 
 pub(crate) struct Eagle3;
 
+/// Description of [`Eagle3`].
+pub(crate) static EAGLE3: Description = Description {
+    classes: &[
+        "LlamaForCausalLMEagle3",
+        "Eagle3LlamaForCausalLM",
+        "Eagle3Speculator",
+        "Eagle3DraftModel",
+    ],
+    architecture: "eagle3",
+    model_type: "llama",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["llama-bpe"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    config_fields: &[(key::NORM_BEFORE_RESIDUAL, NORMS[0]), (key::NORM_BEFORE_FC, NORMS[1])],
+    ..Description::DECODER
+};
+
 impl Converter for Eagle3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &[
-            "LlamaForCausalLMEagle3",
-            "Eagle3LlamaForCausalLM",
-            "Eagle3Speculator",
-            "Eagle3DraftModel",
-        ]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "eagle3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "llama"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::NORM_BEFORE_RESIDUAL, NORMS[0]), (key::NORM_BEFORE_FC, NORMS[1])]
+    fn description(&self) -> &'static Description {
+        &EAGLE3
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

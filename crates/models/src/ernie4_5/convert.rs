@@ -3,25 +3,22 @@
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 
-use crate::convert::{Converter, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, VocabularyKind, hparams};
 
 pub(crate) struct Ernie45;
 
+/// Description of [`Ernie45`].
+pub(crate) static ERNIE45: Description = Description {
+    classes: &["Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"],
+    architecture: "ernie4_5",
+    model_type: "ernie4_5",
+    vocabulary: VocabularyKind::SentencePieceThenPrefix,
+    ..Description::DECODER
+};
+
 impl Converter for Ernie45 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "ernie4_5"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "ernie4_5"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceThenPrefix
+    fn description(&self) -> &'static Description {
+        &ERNIE45
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,42 +6,33 @@ use gguf_pipeline::Tensor;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, moe};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, moe};
 use crate::ernie4_5;
 use crate::schema::key;
 
 pub(crate) struct Ernie45Moe;
 
+/// Description of [`Ernie45Moe`].
+pub(crate) static ERNIE45_MOE: Description = Description {
+    classes: &["Ernie4_5_MoeForCausalLM"],
+    architecture: "ernie4_5-moe",
+    model_type: "ernie4_5_moe",
+    vocabulary: VocabularyKind::SentencePieceThenPrefix,
+    tensor_names: &[moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "moe_num_experts"),
+        (key::EXPERT_USED_COUNT, "moe_k"),
+        (key::EXPERT_SHARED_COUNT, "moe_num_shared_experts"),
+        (key::INTERLEAVE_MOE_LAYER_STEP, "moe_layer_interval"),
+        (key::LEADING_DENSE_BLOCK_COUNT, "moe_layer_start_index"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Ernie45Moe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Ernie4_5_MoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "ernie4_5-moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "ernie4_5_moe"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceThenPrefix
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "moe_num_experts"),
-            (key::EXPERT_USED_COUNT, "moe_k"),
-            (key::EXPERT_SHARED_COUNT, "moe_num_shared_experts"),
-            (key::INTERLEAVE_MOE_LAYER_STEP, "moe_layer_interval"),
-            (key::LEADING_DENSE_BLOCK_COUNT, "moe_layer_start_index"),
-        ]
+    fn description(&self) -> &'static Description {
+        &ERNIE45_MOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,34 +8,25 @@ use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::{
     classifier_pooling, classifier_pooling_key, module_files, pooling_key,
 };
-use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
 use crate::schema::key;
 
 pub(crate) struct Eurobert;
 
+/// Description of [`Eurobert`].
+pub(crate) static EUROBERT: Description = Description {
+    classes: &["EuroBertModel", "JinaEmbeddingsV5Model"],
+    architecture: "eurobert",
+    model_type: "eurobert",
+    vocabulary: VocabularyKind::EuroBert,
+    pre_tokenizers: &["llama-bpe"],
+    required_flags: &[("attention_bias", false), ("mlp_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Eurobert {
-    fn classes(&self) -> &'static [&'static str] {
-        &["EuroBertModel", "JinaEmbeddingsV5Model"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "eurobert"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "eurobert"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::EuroBert
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama-bpe"]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false), ("mlp_bias", false)]
+    fn description(&self) -> &'static Description {
+        &EUROBERT
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, ExtraTensors, hparams};
+use crate::convert::{Converter, Description, ExtraTensors, hparams};
 use crate::schema::key;
 
 const FIRST_NAMES: Table = &[
@@ -30,29 +30,20 @@ const RMS: &str = "attention.layer_norm_rms_epsilon";
 /// Exaone 3 and 3.5.
 pub(crate) struct Exaone;
 
+/// Description of [`Exaone`].
+pub(crate) static EXAONE: Description = Description {
+    classes: &["ExaoneForCausalLM"],
+    architecture: "exaone",
+    model_type: "exaone",
+    pre_tokenizers: &["exaone"],
+    tensor_names: &[FIRST_NAMES],
+    config_fields: &[(RMS, EPSILON)],
+    ..Description::DECODER
+};
+
 impl Converter for Exaone {
-    fn classes(&self) -> &'static [&'static str] {
-        &["ExaoneForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "exaone"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "exaone"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["exaone"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[FIRST_NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(RMS, EPSILON)]
+    fn description(&self) -> &'static Description {
+        &EXAONE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

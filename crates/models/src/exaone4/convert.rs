@@ -8,32 +8,26 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, renamed};
 use crate::convert::{
-    Converter, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
+    Converter, Description, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
 };
 use crate::olmo2::convert::NORMS;
 use crate::schema::key;
 
 pub(crate) struct Exaone4;
 
+/// Description of [`Exaone4`].
+pub(crate) static EXAONE4: Description = Description {
+    classes: &["Exaone4ForCausalLM", SEEING],
+    architecture: "exaone4",
+    model_type: "exaone4",
+    pre_tokenizers: &["exaone4", "exaone"],
+    tensor_names: &[NORMS, mtp::NAMES, LLAMA_LIKE],
+    ..Description::DECODER
+};
+
 impl Converter for Exaone4 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Exaone4ForCausalLM", SEEING]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "exaone4"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "exaone4"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["exaone4", "exaone"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORMS, mtp::NAMES, LLAMA_LIKE]
+    fn description(&self) -> &'static Description {
+        &EXAONE4
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -124,7 +118,7 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     if count(model, key::NEXTN_PREDICT_LAYERS).is_none() {
         return Some(exported);
     }
-    mtp::export(model, exported.class(SEEING, "exaone4_5"), Exaone4.tensor_names(), &[], mtp::COUNT)
+    mtp::export(model, exported.class(SEEING, "exaone4_5"), EXAONE4.tensor_names, &[], mtp::COUNT)
 }
 
 pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.mlp.e_score_correction_bias";

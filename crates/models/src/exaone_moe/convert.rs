@@ -7,7 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
+    Converter, Description, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
 };
 use crate::dots1::convert::export_of_routed;
 use crate::exaone4;
@@ -21,35 +21,26 @@ const DENSE: &[&str] = &["first_k_dense_replace", "first_last_k_dense_replace"];
 /// K-Exaone.
 pub(crate) struct ExaoneMoe;
 
+/// Description of [`ExaoneMoe`].
+pub(crate) static EXAONE_MOE: Description = Description {
+    classes: &["ExaoneMoEForCausalLM", "ExaoneMoeForCausalLM"],
+    architecture: "exaone-moe",
+    model_type: "exaone_moe",
+    pre_tokenizers: &["exaone-moe"],
+    tensor_names: EXPERT_TABLES,
+    config_fields: &[
+        (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+        (key::EXPERT_GROUP_COUNT, "n_group"),
+        (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+        (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+        (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for ExaoneMoe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["ExaoneMoEForCausalLM", "ExaoneMoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "exaone-moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "exaone_moe"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["exaone-moe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        EXPERT_TABLES
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
-            (key::EXPERT_GROUP_COUNT, "n_group"),
-            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
-            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
-            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
-        ]
+    fn description(&self) -> &'static Description {
+        &EXAONE_MOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, export, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -33,37 +33,25 @@ const CONTEXT: u32 = 2048;
 
 pub(crate) struct Falcon;
 
+/// Description of [`Falcon`].
+pub(crate) static FALCON: Description = Description {
+    classes: &["FalconForCausalLM", "RWForCausalLM"],
+    architecture: "falcon",
+    model_type: "falcon",
+    pre_tokenizers: &["falcon"],
+    tensor_names: &[NAMES, ONE_NORM, TWO_NORMS],
+    config_fields: &[
+        (key::FEED_FORWARD_LENGTH, "ffn_hidden_size"),
+        (key::ATTENTION_HEAD_COUNT_KV, "num_kv_heads"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+    ],
+    required_flags: &[("alibi", false), ("bias", false), ("parallel_attn", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Falcon {
-    fn classes(&self) -> &'static [&'static str] {
-        &["FalconForCausalLM", "RWForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "falcon"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "falcon"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["falcon"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, ONE_NORM, TWO_NORMS]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::FEED_FORWARD_LENGTH, "ffn_hidden_size"),
-            (key::ATTENTION_HEAD_COUNT_KV, "num_kv_heads"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("alibi", false), ("bias", false), ("parallel_attn", true)]
+    fn description(&self) -> &'static Description {
+        &FALCON
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

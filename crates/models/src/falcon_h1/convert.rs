@@ -10,7 +10,7 @@ use crate::convert::export::has;
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Exported, Mapping, export, hparams, ssm};
+use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, ssm};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -30,44 +30,32 @@ const FFN_NORM: &str = "model.layers.{}.pre_ff_layernorm.weight";
 
 pub(crate) struct FalconH1;
 
+/// Description of [`FalconH1`].
+pub(crate) static FALCON_H1: Description = Description {
+    classes: &["FalconH1ForCausalLM"],
+    architecture: "falcon-h1",
+    model_type: "falcon_h1",
+    pre_tokenizers: &["falcon-h1"],
+    tensor_names: &[NAMES, ssm::NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::SSM_CONV_KERNEL, "mamba_d_conv"),
+        (key::SSM_INNER_SIZE, "mamba_d_ssm"),
+        (key::SSM_STATE_SIZE, "mamba_d_state"),
+        (key::SSM_GROUP_COUNT, "mamba_n_groups"),
+        (key::SSM_TIME_STEP_RANK, "mamba_n_heads"),
+    ],
+    required_flags: &[
+        ("attention_bias", false),
+        ("mlp_bias", false),
+        ("projectors_bias", false),
+        ("mamba_proj_bias", false),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for FalconH1 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["FalconH1ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "falcon-h1"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "falcon_h1"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["falcon-h1"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, ssm::NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::SSM_CONV_KERNEL, "mamba_d_conv"),
-            (key::SSM_INNER_SIZE, "mamba_d_ssm"),
-            (key::SSM_STATE_SIZE, "mamba_d_state"),
-            (key::SSM_GROUP_COUNT, "mamba_n_groups"),
-            (key::SSM_TIME_STEP_RANK, "mamba_n_heads"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[
-            ("attention_bias", false),
-            ("mlp_bias", false),
-            ("projectors_bias", false),
-            ("mamba_proj_bias", false),
-        ]
+    fn description(&self) -> &'static Description {
+        &FALCON_H1
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

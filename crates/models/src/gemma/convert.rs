@@ -5,30 +5,24 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Mapping, VocabularyKind, hparams, sliding_window};
+use crate::convert::{Converter, Description, Mapping, VocabularyKind, hparams, sliding_window};
 use crate::schema::key;
 
 pub(crate) struct Gemma;
 
+/// Description of [`Gemma`].
+pub(crate) static GEMMA: Description = Description {
+    classes: &["GemmaForCausalLM"],
+    architecture: "gemma",
+    model_type: "gemma",
+    vocabulary: VocabularyKind::Gemma { first: true },
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Gemma {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GemmaForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gemma"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gemma"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Gemma { first: true }
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &GEMMA
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -9,7 +9,9 @@ use serde_json::Value;
 use crate::convert::export::{count, ratio};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, sliding_window};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, export, sliding_window,
+};
 use crate::gemma;
 use crate::gemma::convert::{complete, keys_of};
 use crate::schema::key;
@@ -23,29 +25,20 @@ pub(crate) const NORMS: Table = &[
 
 pub(crate) struct Gemma2;
 
+/// Description of [`Gemma2`].
+pub(crate) static GEMMA2: Description = Description {
+    classes: &["Gemma2ForCausalLM"],
+    architecture: "gemma2",
+    model_type: "gemma2",
+    vocabulary: VocabularyKind::Gemma { first: false },
+    tensor_names: &[NORMS, LLAMA_LIKE],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Gemma2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Gemma2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gemma2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gemma2"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Gemma { first: false }
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORMS, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &GEMMA2
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,37 +6,28 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
 use crate::gemma;
 use crate::gemma::convert::{complete, keys_of};
 use crate::gemma2::convert::{NORMS, export_of};
 
 pub(crate) struct Gemma3;
 
+/// Description of [`Gemma3`].
+pub(crate) static GEMMA3: Description = Description {
+    classes: &["Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"],
+    architecture: "gemma3",
+    model_type: "gemma3_text",
+    vocabulary: VocabularyKind::Gemma { first: false },
+    tensor_names: &[NORMS, LLAMA_LIKE],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Gemma3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gemma3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gemma3_text"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Gemma { first: false }
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORMS, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &GEMMA3
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use crate::convert::export::{count, shortest};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
-    Converter, ExpertSlot, Exported, Mapping, VocabularyKind, hparams, sliding_window,
+    Converter, Description, ExpertSlot, Exported, Mapping, VocabularyKind, hparams, sliding_window,
 };
 use crate::gemma2::convert::NORMS;
 use crate::gemma4::convert::PER_LAYER;
@@ -43,40 +43,28 @@ const WIDTHS: &str = "intermediate_size";
 
 pub(crate) struct Gemma3n;
 
+/// Description of [`Gemma3n`].
+pub(crate) static GEMMA3N: Description = Description {
+    classes: &["Gemma3nForCausalLM", "Gemma3nForConditionalGeneration"],
+    architecture: "gemma3n",
+    model_type: "gemma3n_text",
+    vocabulary: VocabularyKind::Gemma { first: false },
+    tensor_names: &[NORMS, PER_LAYER, STREAMS, LLAMA_LIKE],
+    config_fields: &[
+        (key::ALTUP_ACTIVE_IDX, "altup_active_idx"),
+        (key::ALTUP_NUM_INPUTS, "altup_num_inputs"),
+        (key::ATTENTION_SHARED_KV_LAYERS, "num_kv_shared_layers"),
+        (key::EMBEDDING_LENGTH_PER_LAYER_INPUT, "hidden_size_per_layer_input"),
+        (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
+        (key::ROPE_FREQ_BASE_SWA, "rope_local_base_freq"),
+    ],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Gemma3n {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Gemma3nForCausalLM", "Gemma3nForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gemma3n"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gemma3n_text"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Gemma { first: false }
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORMS, PER_LAYER, STREAMS, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::ALTUP_ACTIVE_IDX, "altup_active_idx"),
-            (key::ALTUP_NUM_INPUTS, "altup_num_inputs"),
-            (key::ATTENTION_SHARED_KV_LAYERS, "num_kv_shared_layers"),
-            (key::EMBEDDING_LENGTH_PER_LAYER_INPUT, "hidden_size_per_layer_input"),
-            (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
-            (key::ROPE_FREQ_BASE_SWA, "rope_local_base_freq"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &GEMMA3N
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

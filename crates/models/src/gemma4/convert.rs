@@ -9,7 +9,8 @@ use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{
-    Converter, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, sliding_window,
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, hparams,
+    sliding_window,
 };
 use crate::gemma2::convert::NORMS;
 use crate::schema::key;
@@ -60,39 +61,27 @@ const NEVER: f32 = 1e30;
 
 pub(crate) struct Gemma4;
 
+/// Description of [`Gemma4`].
+pub(crate) static GEMMA4: Description = Description {
+    classes: &["Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", UNIFIED],
+    architecture: "gemma4",
+    model_type: "gemma4_text",
+    vocabulary: VocabularyKind::Gemma4,
+    tensor_names: &[NORMS, PER_LAYER, EXPERT_NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EMBEDDING_LENGTH_PER_LAYER_INPUT, "hidden_size_per_layer_input"),
+        (key::ATTENTION_SHARED_KV_LAYERS, SHARED),
+        (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
+        (key::ATTENTION_KEY_LENGTH_SWA, "head_dim"),
+        (key::EXPERT_USED_COUNT, "top_k_experts"),
+    ],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Gemma4 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", UNIFIED]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gemma4"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gemma4_text"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Gemma4
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORMS, PER_LAYER, EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EMBEDDING_LENGTH_PER_LAYER_INPUT, "hidden_size_per_layer_input"),
-            (key::ATTENTION_SHARED_KV_LAYERS, SHARED),
-            (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
-            (key::ATTENTION_KEY_LENGTH_SWA, "head_dim"),
-            (key::EXPERT_USED_COUNT, "top_k_experts"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &GEMMA4
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, export, hparams};
 use crate::schema::key;
 use crate::{gemma2, gemma4};
 
@@ -16,25 +16,22 @@ const ASSISTANT_NAMES: Table =
 /// Assistants, which have no keys and values of their own.
 pub(crate) struct Assistant;
 
+/// Description of [`Assistant`].
+pub(crate) static ASSISTANT: Description = Description {
+    classes: &["Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM"],
+    architecture: "gemma4-assistant",
+    model_type: "gemma4_assistant",
+    tensor_names: &[ASSISTANT_NAMES, gemma2::convert::NORMS, LLAMA_LIKE],
+    ..gemma4::convert::GEMMA4
+};
+
 impl Converter for Assistant {
+    fn description(&self) -> &'static Description {
+        &ASSISTANT
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &gemma4::convert::Gemma4
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gemma4-assistant"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gemma4_assistant"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ASSISTANT_NAMES, gemma2::convert::NORMS, LLAMA_LIKE]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -8,8 +8,10 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::{dense_keys, pooling_key};
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, sentence_transformers};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, sentence_transformers,
+};
 use crate::gemma;
 use crate::gemma::convert::{complete, keys_of, special};
 use crate::gemma2::convert::{NORMS, export_of};
@@ -18,29 +20,20 @@ use crate::schema::key;
 /// The third generation as an encoder, with the matrices that `sentence-transformers` has behind it.
 pub(crate) struct GemmaEmbedding;
 
+/// Description of [`GemmaEmbedding`].
+pub(crate) static GEMMA_EMBEDDING: Description = Description {
+    classes: &["Gemma3TextModel"],
+    architecture: "gemma-embedding",
+    model_type: "gemma3_text",
+    vocabulary: VocabularyKind::Gemma { first: false },
+    tensor_names: &[NORMS, LLAMA_LIKE],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for GemmaEmbedding {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Gemma3TextModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gemma-embedding"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gemma3_text"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Gemma { first: false }
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORMS, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &GEMMA_EMBEDDING
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

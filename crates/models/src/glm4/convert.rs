@@ -8,7 +8,7 @@ use gguf_store::Model;
 use crate::convert::export::{count, has, rotated_share};
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, VocabularyKind, hparams, mtp};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, mtp};
 use crate::qwen2vl::convert::sections;
 use crate::schema::key;
 
@@ -21,29 +21,20 @@ const NAMES: Table = &[
 
 pub(crate) struct Glm4;
 
+/// Description of [`Glm4`].
+pub(crate) static GLM4: Description = Description {
+    classes: &[TEXT, SEEING, READING],
+    architecture: "glm4",
+    model_type: "glm4",
+    vocabulary: VocabularyKind::Glm4,
+    pre_tokenizers: &["glm4", "chatglm-bpe"],
+    tensor_names: &[NAMES, mtp::NAMES, LLAMA_LIKE],
+    ..Description::DECODER
+};
+
 impl Converter for Glm4 {
-    fn classes(&self) -> &'static [&'static str] {
-        &[TEXT, SEEING, READING]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "glm4"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "glm4"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Glm4
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["glm4", "chatglm-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, mtp::NAMES, LLAMA_LIKE]
+    fn description(&self) -> &'static Description {
+        &GLM4
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

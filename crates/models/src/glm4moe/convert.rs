@@ -7,7 +7,9 @@ use gguf_store::Model;
 use crate::convert::export::{count, has, rotated_share};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, moe, mtp};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe, mtp,
+};
 use crate::dots1::convert::export_of_routed;
 use crate::schema::key;
 
@@ -18,33 +20,21 @@ const SIGMOID: u32 = 2;
 
 pub(crate) struct Glm4Moe;
 
+/// Description of [`Glm4Moe`].
+pub(crate) static GLM4_MOE: Description = Description {
+    classes: &["Glm4MoeForCausalLM", "Glm4vMoeForConditionalGeneration"],
+    architecture: "glm4moe",
+    model_type: "glm4_moe",
+    vocabulary: VocabularyKind::Glm4Moe,
+    pre_tokenizers: &["glm4", "chatglm-bpe"],
+    tensor_names: &[NAMES, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: moe::ROUTED_FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Glm4Moe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Glm4MoeForCausalLM", "Glm4vMoeForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "glm4moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "glm4_moe"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Glm4Moe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["glm4", "chatglm-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        moe::ROUTED_FIELDS
+    fn description(&self) -> &'static Description {
+        &GLM4_MOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -95,25 +85,22 @@ impl Converter for Glm4Moe {
 /// Solar Open, whose vocabulary is another.
 pub(crate) struct SolarOpen;
 
+/// Description of [`SolarOpen`].
+pub(crate) static SOLAR_OPEN: Description = Description {
+    classes: &["SolarOpenForCausalLM"],
+    model_type: "solar_open",
+    vocabulary: VocabularyKind::SolarOpen,
+    pre_tokenizers: &["solar-open", "qwen2"],
+    ..GLM4_MOE
+};
+
 impl Converter for SolarOpen {
+    fn description(&self) -> &'static Description {
+        &SOLAR_OPEN
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Glm4Moe
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["SolarOpenForCausalLM"]
-    }
-
-    fn model_type(&self) -> &'static str {
-        "solar_open"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SolarOpen
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["solar-open", "qwen2"]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 
 use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, moe, mtp};
+use crate::convert::tensor_names::{LLAMA_LIKE, block_of, captures};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe, mtp,
+};
 use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
 use crate::deepseek4::convert::MIXES;
 use crate::deepseek32::convert::INDEXER;
@@ -48,64 +50,49 @@ const STREAM_COUNT: &str = "hc_mult";
 
 pub(crate) struct Glm5Next;
 
+/// Description of [`Glm5Next`].
+pub(crate) static GLM5_NEXT: Description = Description {
+    classes: &["Glm5NextForConditionalGeneration"],
+    architecture: "glm5-next",
+    model_type: "glm5_next",
+    vocabulary: VocabularyKind::Glm4Moe,
+    pre_tokenizers: &["glm4", "chatglm-bpe"],
+    tensor_names: &[
+        moe::BESIDE_SHARED,
+        kimi_linear::convert::NAMES,
+        ATTENTION,
+        INDEXER,
+        mtp::NAMES,
+        LLAMA_LIKE,
+    ],
+    config_fields: &[
+        (key::EXPERT_COUNT, "n_routed_experts"),
+        (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+        (key::EXPERT_GROUP_COUNT, "n_group"),
+        (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+        (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+        (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
+        (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+        (key::ATTENTION_Q_LORA_RANK, "q_lora_rank"),
+        (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+        (key::ATTENTION_KEY_LENGTH_MLA, "qk_nope_head_dim"),
+        (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
+        (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
+        (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
+        (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
+        (key::ATTENTION_INDEXER_KPOOL, "index_kpool"),
+        (key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL, TAIL),
+        (key::HYPER_CONNECTION_COUNT, STREAM_COUNT),
+        (key::HYPER_CONNECTION_SINKHORN_ITERATIONS, "hc_sinkhorn_iters"),
+        (key::HYPER_CONNECTION_EPSILON, "hc_eps"),
+    ],
+    required_flags: &[("mla_use_nope", true), ("mhc", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Glm5Next {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Glm5NextForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "glm5-next"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "glm5_next"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Glm4Moe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["glm4", "chatglm-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[
-            moe::BESIDE_SHARED,
-            kimi_linear::convert::NAMES,
-            ATTENTION,
-            INDEXER,
-            mtp::NAMES,
-            LLAMA_LIKE,
-        ]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "n_routed_experts"),
-            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
-            (key::EXPERT_GROUP_COUNT, "n_group"),
-            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
-            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
-            (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
-            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
-            (key::ATTENTION_Q_LORA_RANK, "q_lora_rank"),
-            (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
-            (key::ATTENTION_KEY_LENGTH_MLA, "qk_nope_head_dim"),
-            (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
-            (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
-            (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
-            (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
-            (key::ATTENTION_INDEXER_KPOOL, "index_kpool"),
-            (key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL, TAIL),
-            (key::HYPER_CONNECTION_COUNT, STREAM_COUNT),
-            (key::HYPER_CONNECTION_SINKHORN_ITERATIONS, "hc_sinkhorn_iters"),
-            (key::HYPER_CONNECTION_EPSILON, "hc_eps"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("mla_use_nope", true), ("mhc", true)]
+    fn description(&self) -> &'static Description {
+        &GLM5_NEXT
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,38 +5,32 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
 use crate::deepseek2;
 use crate::deepseek2::convert::{ROTATED, complete_third, export_with_further, further_keys};
-use crate::deepseek32::convert::{Deepseek32, indexer_keys};
+use crate::deepseek32::convert::{DEEPSEEK32, Deepseek32, indexer_keys};
 use crate::schema::key;
 
 /// GLM 5, with the same indexer in some layers or all.
 pub(crate) struct GlmDsa;
 
+/// Description of [`GlmDsa`].
+pub(crate) static GLM_DSA: Description = Description {
+    classes: &["GlmMoeDsaForCausalLM"],
+    architecture: "glm-dsa",
+    model_type: "glm_moe_dsa",
+    vocabulary: VocabularyKind::Glm4Moe,
+    pre_tokenizers: &["glm4", "chatglm-bpe"],
+    ..DEEPSEEK32
+};
+
 impl Converter for GlmDsa {
+    fn description(&self) -> &'static Description {
+        &GLM_DSA
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Deepseek32
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["GlmMoeDsaForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "glm-dsa"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "glm_moe_dsa"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Glm4Moe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["glm4", "chatglm-bpe"]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

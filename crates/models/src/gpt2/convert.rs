@@ -6,7 +6,7 @@ use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, ExpertSlot, Mapping, hparams};
+use crate::convert::{Converter, Description, ExpertSlot, Mapping, hparams};
 use crate::schema::key;
 
 /// Without the prefix `transformer.`, which the first uploads do not have.
@@ -25,37 +25,22 @@ pub(crate) const NAMES: Table = &[
 
 pub(crate) struct Gpt2;
 
+/// Description of [`Gpt2`].
+pub(crate) static GPT2: Description = Description {
+    classes: &["GPT2LMHeadModel"],
+    architecture: "gpt2",
+    model_type: "gpt2",
+    pre_tokenizers: &["gpt-2"],
+    tensor_prefix: "transformer.",
+    tensor_names: &[NAMES],
+    config_fields: &FIELDS,
+    required_flags: &[("scale_attn_by_inverse_layer_idx", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Gpt2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GPT2LMHeadModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gpt2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gpt2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        "transformer."
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("scale_attn_by_inverse_layer_idx", false)]
+    fn description(&self) -> &'static Description {
+        &GPT2
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -95,35 +80,29 @@ pub(crate) const FIELDS: [(&str, &str); 6] = [
 /// ruGPT 3 XL: the same under other names, with queries, keys and values apart. It comes back as GPT-2.
 pub(crate) struct Rugpt3xl;
 
+/// Description of [`Rugpt3xl`].
+pub(crate) static RUGPT3XL: Description = Description {
+    classes: &["RuGPT3XLForCausalLM"],
+    architecture: "gpt2",
+    model_type: "rugpt3xl",
+    pre_tokenizers: &["gpt-2"],
+    tensor_names: &[&[
+        ("model.embed_tokens", "token_embd"),
+        ("model.embed_positions", "position_embd"),
+        ("model.norm", "output_norm"),
+        ("lm_head", "output"),
+        ("model.layers.{}.input_layernorm", "blk.{}.attn_norm"),
+        ("model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"),
+        ("model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
+        ("model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"),
+        ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
+    ]],
+    ..Description::DECODER
+};
+
 impl Converter for Rugpt3xl {
-    fn classes(&self) -> &'static [&'static str] {
-        &["RuGPT3XLForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gpt2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "rugpt3xl"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[&[
-            ("model.embed_tokens", "token_embd"),
-            ("model.embed_positions", "position_embd"),
-            ("model.norm", "output_norm"),
-            ("lm_head", "output"),
-            ("model.layers.{}.input_layernorm", "blk.{}.attn_norm"),
-            ("model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"),
-            ("model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
-            ("model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"),
-            ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
-        ]]
+    fn description(&self) -> &'static Description {
+        &RUGPT3XL
     }
 
     fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {

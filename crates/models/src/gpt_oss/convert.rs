@@ -8,7 +8,9 @@ use serde_json::json;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams, sliding_window};
+use crate::convert::{
+    Converter, Description, Exported, MappedTensor, Mapping, hparams, sliding_window,
+};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -31,29 +33,20 @@ const GATE_AND_UP_BIAS: &str = "model.layers.{}.mlp.experts.gate_up_proj_bias";
 
 pub(crate) struct GptOss;
 
+/// Description of [`GptOss`].
+pub(crate) static GPT_OSS: Description = Description {
+    classes: &["GptOssForCausalLM"],
+    architecture: "gpt-oss",
+    model_type: "gpt_oss",
+    pre_tokenizers: &["gpt-4o"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    config_fields: &[(key::EXPERT_COUNT, "num_local_experts")],
+    ..Description::DECODER
+};
+
 impl Converter for GptOss {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GptOssForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gpt-oss"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gpt_oss"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-4o"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::EXPERT_COUNT, "num_local_experts")]
+    fn description(&self) -> &'static Description {
+        &GPT_OSS
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, hparams};
+use crate::convert::{Converter, Description, Exported, hparams};
 use crate::gpt2::convert::FIELDS;
 use crate::schema::key;
 
@@ -29,33 +29,21 @@ const NAMES: Table = &[
 
 pub(crate) struct Gptj;
 
+/// Description of [`Gptj`].
+pub(crate) static GPTJ: Description = Description {
+    classes: &["GPTJForCausalLM"],
+    architecture: "gptj",
+    model_type: "gptj",
+    pre_tokenizers: &["gpt-2"],
+    tensor_names: &[NAMES],
+    config_fields: &FIELDS,
+    required_flags: &[("rotary", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Gptj {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GPTJForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gptj"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gptj"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("rotary", true)]
+    fn description(&self) -> &'static Description {
+        &GPTJ
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, export, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -29,37 +29,25 @@ const ROTARY_SHARE: f64 = 0.25;
 
 pub(crate) struct Gptneox;
 
+/// Description of [`Gptneox`].
+pub(crate) static GPTNEOX: Description = Description {
+    classes: &["GPTNeoXForCausalLM"],
+    architecture: "gptneox",
+    model_type: "gpt_neox",
+    pre_tokenizers: &["gpt-2"],
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+        (key::ROPE_FREQ_BASE, "rotary_emb_base"),
+        (key::USE_PARALLEL_RESIDUAL, "use_parallel_residual"),
+    ],
+    required_flags: &[("attention_bias", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Gptneox {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GPTNeoXForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "gptneox"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gpt_neox"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
-            (key::ROPE_FREQ_BASE, "rotary_emb_base"),
-            (key::USE_PARALLEL_RESIDUAL, "use_parallel_residual"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", true)]
+    fn description(&self) -> &'static Description {
+        &GPTNEOX
     }
 
     // As llama.cpp's converter has it, without a file type.

@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, ExtraTensors, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
 use crate::schema::key;
 
 /// By how much parts of the model scale: key and field.
@@ -18,29 +18,20 @@ pub(crate) const SCALES: [(&str, &str); 4] = [
 
 pub(crate) struct Granite;
 
+/// Description of [`Granite`].
+pub(crate) static GRANITE: Description = Description {
+    classes: &["GraniteForCausalLM"],
+    architecture: "granite",
+    model_type: "granite",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: PRE_TOKENIZERS,
+    config_fields: &SCALES,
+    ..Description::DECODER
+};
+
 impl Converter for Granite {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GraniteForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "granite"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "granite"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        PRE_TOKENIZERS
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &SCALES
+    fn description(&self) -> &'static Description {
+        &GRANITE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::convert::export::{count, has};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
-use crate::convert::{Converter, Exported, Mapping, hparams, sliding_window};
-use crate::granite::convert::{Granite, granite_keys};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, sliding_window};
+use crate::granite::convert::{GRANITE, Granite, granite_keys};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -38,25 +38,22 @@ const ROTATED: &str = "no_rope_layers";
 
 pub(crate) struct GraniteSwa;
 
+/// Description of [`GraniteSwa`].
+pub(crate) static GRANITE_SWA: Description = Description {
+    classes: &[DENSE, ROUTED],
+    architecture: "granite_swa",
+    model_type: "granite_swa",
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    ..GRANITE
+};
+
 impl Converter for GraniteSwa {
+    fn description(&self) -> &'static Description {
+        &GRANITE_SWA
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Granite
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &[DENSE, ROUTED]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "granite_swa"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "granite_swa"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

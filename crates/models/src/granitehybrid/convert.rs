@@ -10,9 +10,11 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams, ssm};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, ssm,
+};
 use crate::granite::convert::{SCALES, granite_keys};
-use crate::granitemoe::convert::{EXPERT_NAMES, GraniteMoe};
+use crate::granitemoe::convert::{EXPERT_NAMES, GRANITE_MOE, GraniteMoe};
 use crate::schema::key;
 
 const GRANITE: &str = "GraniteMoeHybridForCausalLM";
@@ -36,37 +38,25 @@ const FINETUNED: &str = "rope.scaling.finetuned";
 
 pub(crate) struct GraniteHybrid;
 
+/// Description of [`GraniteHybrid`].
+pub(crate) static GRANITE_HYBRID: Description = Description {
+    classes: &[GRANITE, BAMBA],
+    architecture: "granitehybrid",
+    model_type: "granitemoehybrid",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    tensor_names: &[NAMES, EXPERT_NAMES, ssm::NAMES, LLAMA_LIKE],
+    config_fields: FIELDS,
+    required_flags: &[("mamba_proj_bias", false), ("mamba_conv_bias", true)],
+    ..GRANITE_MOE
+};
+
 impl Converter for GraniteHybrid {
+    fn description(&self) -> &'static Description {
+        &GRANITE_HYBRID
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &GraniteMoe
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &[GRANITE, BAMBA]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "granitehybrid"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "granitemoehybrid"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, EXPERT_NAMES, ssm::NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("mamba_proj_bias", false), ("mamba_conv_bias", true)]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -208,25 +198,33 @@ fn sizes(config: &Config) -> Result<Sizes, Error> {
 /// Granite 4 without state-space layers, whose architecture is `granite`.
 struct GraniteWithoutStates;
 
+/// Description of [`GraniteWithoutStates`].
+pub(crate) static GRANITE_WITHOUT_STATES: Description =
+    Description { architecture: "granite", ..GRANITE_HYBRID };
+
 impl Converter for GraniteWithoutStates {
-    fn base(&self) -> &'static dyn Converter {
-        &GraniteHybrid
+    fn description(&self) -> &'static Description {
+        &GRANITE_WITHOUT_STATES
     }
 
-    fn architecture(&self) -> &'static str {
-        "granite"
+    fn base(&self) -> &'static dyn Converter {
+        &GraniteHybrid
     }
 }
 
 /// Granite 4 with experts and without state-space layers, whose architecture is `granitemoe`.
 struct GraniteMoeWithoutStates;
 
+/// Description of [`GraniteMoeWithoutStates`].
+pub(crate) static GRANITE_MOE_WITHOUT_STATES: Description =
+    Description { architecture: "granitemoe", ..GRANITE_HYBRID };
+
 impl Converter for GraniteMoeWithoutStates {
-    fn base(&self) -> &'static dyn Converter {
-        &GraniteHybrid
+    fn description(&self) -> &'static Description {
+        &GRANITE_MOE_WITHOUT_STATES
     }
 
-    fn architecture(&self) -> &'static str {
-        "granitemoe"
+    fn base(&self) -> &'static dyn Converter {
+        &GraniteHybrid
     }
 }

@@ -8,7 +8,9 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::moe::halves;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams};
+use crate::convert::{
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams,
+};
 use crate::granite::convert::{PRE_TOKENIZERS, SCALES, complete, granite_keys};
 
 /// The experts, all in one tensor.
@@ -26,33 +28,21 @@ const SHARED_DOWN: &str = "model.layers.{}.shared_mlp.output_linear.weight";
 
 pub(crate) struct GraniteMoe;
 
+/// Description of [`GraniteMoe`].
+pub(crate) static GRANITE_MOE: Description = Description {
+    classes: &[GRANITE_MOE_CLASS, GRANITE_MOE_SHARED],
+    architecture: "granitemoe",
+    model_type: "granitemoe",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: PRE_TOKENIZERS,
+    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    config_fields: &SCALES,
+    ..Description::DECODER
+};
+
 impl Converter for GraniteMoe {
-    fn classes(&self) -> &'static [&'static str] {
-        &[GRANITE_MOE_CLASS, GRANITE_MOE_SHARED]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "granitemoe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "granitemoe"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        PRE_TOKENIZERS
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &SCALES
+    fn description(&self) -> &'static Description {
+        &GRANITE_MOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,8 +8,8 @@ use gguf_store::Model;
 use crate::convert::export::{count, number, whole};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
-use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams};
-use crate::granite::convert::{Granite, granite_keys};
+use crate::convert::{Converter, Description, Exported, MappedTensor, Mapping, hparams};
+use crate::granite::convert::{GRANITE, Granite, granite_keys};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -66,25 +66,22 @@ const LAYERS: &str = "num_hidden_layers";
 
 pub(crate) struct GraniteSwitch;
 
+/// Description of [`GraniteSwitch`].
+pub(crate) static GRANITE_SWITCH: Description = Description {
+    classes: &["GraniteSwitchForCausalLM"],
+    architecture: "graniteswitch",
+    model_type: "granite_switch",
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    ..GRANITE
+};
+
 impl Converter for GraniteSwitch {
+    fn description(&self) -> &'static Description {
+        &GRANITE_SWITCH
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Granite
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["GraniteSwitchForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "graniteswitch"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "granite_switch"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -7,7 +7,9 @@ use gguf_store::Model;
 use crate::convert::export::{has, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, ExpertSlot, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{
+    Converter, Description, ExpertSlot, Exported, Mapping, VocabularyKind, hparams,
+};
 use crate::llama::convert::{experts_of_mixtral, patterns_of_mixtral};
 use crate::schema::key;
 
@@ -70,33 +72,21 @@ const BOUND: f32 = 30.0;
 
 pub(crate) struct Grok;
 
+/// Description of [`Grok`].
+pub(crate) static GROK: Description = Description {
+    classes: &["Grok1ForCausalLM", "GrokForCausalLM"],
+    architecture: "grok",
+    model_type: "grok-1",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["grok-2"],
+    tensor_names: &[FIRST, SECOND, LLAMA_LIKE],
+    config_fields: FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Grok {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Grok1ForCausalLM", "GrokForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "grok"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "grok-1"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["grok-2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[FIRST, SECOND, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
+    fn description(&self) -> &'static Description {
+        &GROK
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,8 +5,8 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, ExpertSlot, Exported, Mapping, hparams, moe};
+use crate::convert::tensor_names::{LLAMA_LIKE, captures};
+use crate::convert::{Converter, Description, ExpertSlot, Exported, Mapping, hparams, moe};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
@@ -26,25 +26,19 @@ const WIDTH: u32 = 128;
 
 pub(crate) struct GroveMoe;
 
+/// Description of [`GroveMoe`].
+pub(crate) static GROVE_MOE: Description = Description {
+    classes: &["GroveMoeForCausalLM", "modeling_grove_moe.GroveMoeForCausalLM"],
+    architecture: "grovemoe",
+    model_type: "grove_moe",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    ..Description::DECODER
+};
+
 impl Converter for GroveMoe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GroveMoeForCausalLM", "modeling_grove_moe.GroveMoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "grovemoe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "grove_moe"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[EXPERT_NAMES, LLAMA_LIKE]
+    fn description(&self) -> &'static Description {
+        &GROVE_MOE
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams};
+use crate::convert::{Converter, Description, Exported, MappedTensor, Mapping, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[("model.embed_tokens", "token_embd"), ("lm_head", "output")];
@@ -29,31 +29,25 @@ const OF_STACK: &str = "num_layers_per_stack";
 
 pub(crate) struct HrmText;
 
+/// Description of [`HrmText`].
+pub(crate) static HRM_TEXT: Description = Description {
+    classes: &["HrmTextForCausalLM"],
+    architecture: "hrm_text",
+    model_type: "hrm_text",
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::HRM_H_CYCLES, "H_cycles"),
+        (key::HRM_L_CYCLES, "L_cycles"),
+        (key::HRM_LAYERS_PER_STACK, OF_STACK),
+        (key::HRM_PREFIX_LM, "prefix_lm"),
+        (key::EMBEDDING_SCALE, "embedding_scale"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for HrmText {
-    fn classes(&self) -> &'static [&'static str] {
-        &["HrmTextForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "hrm_text"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "hrm_text"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::HRM_H_CYCLES, "H_cycles"),
-            (key::HRM_L_CYCLES, "L_cycles"),
-            (key::HRM_LAYERS_PER_STACK, OF_STACK),
-            (key::HRM_PREFIX_LM, "prefix_lm"),
-            (key::EMBEDDING_SCALE, "embedding_scale"),
-        ]
+    fn description(&self) -> &'static Description {
+        &HRM_TEXT
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

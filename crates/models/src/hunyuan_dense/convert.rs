@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::convert::export::{head_dim, number, shortest};
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::schema::key;
 
 pub(crate) const NORMS: Table = &[
@@ -21,33 +21,21 @@ const CONTEXT: u32 = 1 << 18;
 
 pub(crate) struct HunyuanDense;
 
+/// Description of [`HunyuanDense`].
+pub(crate) static HUNYUAN_DENSE: Description = Description {
+    classes: &["HunYuanDenseV1ForCausalLM"],
+    architecture: "hunyuan-dense",
+    model_type: "hunyuan_v1_dense",
+    vocabulary: VocabularyKind::Hunyuan,
+    pre_tokenizers: &["hunyuan-dense"],
+    tensor_names: &[NORMS, LLAMA_LIKE],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for HunyuanDense {
-    fn classes(&self) -> &'static [&'static str] {
-        &["HunYuanDenseV1ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "hunyuan-dense"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "hunyuan_v1_dense"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Hunyuan
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["hunyuan-dense"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORMS, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &HUNYUAN_DENSE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe};
 use crate::hunyuan_dense::convert::{NORMS, export, stretched};
 use crate::schema::key;
 
@@ -29,33 +29,21 @@ const OF_LAYERS: [(&str, &str); 3] = [
 /// Hunyuan with experts, the first: beside those that a router chooses there is one of full width.
 pub(crate) struct HunyuanMoe;
 
+/// Description of [`HunyuanMoe`].
+pub(crate) static HUNYUAN_MOE: Description = Description {
+    classes: &["HunYuanMoEV1ForCausalLM"],
+    architecture: "hunyuan-moe",
+    model_type: "hunyuan_v1_moe",
+    vocabulary: VocabularyKind::HunyuanMoe,
+    pre_tokenizers: &["hunyuan"],
+    tensor_names: &[NORMS, ROUTED, LLAMA_LIKE],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for HunyuanMoe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["HunYuanMoEV1ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "hunyuan-moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "hunyuan_v1_moe"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::HunyuanMoe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["hunyuan"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORMS, ROUTED, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &HUNYUAN_MOE
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 
 use crate::convert::export::number;
 use crate::convert::hparams::{Keys, Rope};
-use crate::convert::{Converter, Exported, hparams};
+use crate::convert::{Converter, Description, Exported, hparams};
 use crate::hunyuan_dense;
-use crate::hunyuan_dense::convert::{HunyuanDense, export};
+use crate::hunyuan_dense::convert::{HUNYUAN_DENSE, HunyuanDense, export};
 use crate::schema::key;
 
 /// Hunyuan that sees: positions have four dimensions.
 pub(crate) struct HunyuanVl;
 
+/// Description of [`HunyuanVl`].
+pub(crate) static HUNYUAN_VL: Description = Description {
+    classes: &["HunYuanVLForConditionalGeneration"],
+    architecture: "hunyuan_vl",
+    model_type: "hunyuan_vl",
+    ..HUNYUAN_DENSE
+};
+
 impl Converter for HunyuanVl {
+    fn description(&self) -> &'static Description {
+        &HUNYUAN_VL
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &HunyuanDense
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["HunYuanVLForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "hunyuan_vl"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "hunyuan_vl"
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

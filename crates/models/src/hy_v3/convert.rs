@@ -7,7 +7,7 @@ use gguf_store::Model;
 use crate::convert::export::{count, has};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, mtp};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -24,32 +24,23 @@ const SIGMOID: u32 = 2;
 
 pub(crate) struct HyV3;
 
+/// Description of [`HyV3`].
+pub(crate) static HY_V3: Description = Description {
+    classes: &["HYV3ForCausalLM"],
+    architecture: "hy_v3",
+    model_type: "hy_v3",
+    pre_tokenizers: &["hy_v3", "hunyuan"],
+    tensor_names: &[NAMES, moe::BESIDE_SHARED, mtp::NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_WEIGHTS_NORM, "route_norm"),
+        (key::EXPERT_WEIGHTS_SCALE, "router_scaling_factor"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for HyV3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["HYV3ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "hy_v3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "hy_v3"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["hy_v3", "hunyuan"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, moe::BESIDE_SHARED, mtp::NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_WEIGHTS_NORM, "route_norm"),
-            (key::EXPERT_WEIGHTS_SCALE, "router_scaling_factor"),
-        ]
+    fn description(&self) -> &'static Description {
+        &HY_V3
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::deepseek2::convert::ATTENTION;
 use crate::deepseek32::convert::INDEXER;
 use crate::glm_dsa::convert::INDEXER_KINDS;
@@ -45,29 +45,23 @@ const SIGMOID: u32 = 2;
 
 pub(crate) struct HyV4;
 
+/// Description of [`HyV4`].
+pub(crate) static HY_V4: Description = Description {
+    classes: &["HYV4ForCausalLM"],
+    architecture: "hy_v4",
+    model_type: "hy_v4",
+    pre_tokenizers: &["hy_v4", "hunyuan"],
+    tensor_names: &[NAMES, ATTENTION, INDEXER, moe::BESIDE_SHARED, LLAMA_LIKE],
+    ..deepseek2::convert::DEEPSEEK2
+};
+
 impl Converter for HyV4 {
+    fn description(&self) -> &'static Description {
+        &HY_V4
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &deepseek2::convert::Deepseek2
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["HYV4ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "hy_v4"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "hy_v4"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["hy_v4", "hunyuan"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, ATTENTION, INDEXER, moe::BESIDE_SHARED, LLAMA_LIKE]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

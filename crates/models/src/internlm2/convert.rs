@@ -7,7 +7,9 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Exported, MappedTensor, Mapping, VocabularyKind, hparams};
+use crate::convert::{
+    Converter, Description, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
+};
 
 const NAMES: Table = &[
     ("model.tok_embeddings", "token_embd"),
@@ -25,25 +27,19 @@ const FUSED: &str = "model.layers.{}.attention.wqkv.weight";
 
 pub(crate) struct Internlm2;
 
+/// Description of [`Internlm2`].
+pub(crate) static INTERNLM2: Description = Description {
+    classes: &["InternLM2ForCausalLM"],
+    architecture: "internlm2",
+    model_type: "internlm2",
+    vocabulary: VocabularyKind::InternLm2,
+    tensor_names: &[NAMES],
+    ..Description::DECODER
+};
+
 impl Converter for Internlm2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["InternLM2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "internlm2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "internlm2"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::InternLm2
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
+    fn description(&self) -> &'static Description {
+        &INTERNLM2
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

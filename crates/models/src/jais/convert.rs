@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, Mapping, Values, export, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, Values, export, hparams};
 use crate::gpt2;
 use crate::schema::key;
 
@@ -21,33 +21,21 @@ const MAX_BIAS: &str = "max_alibi_bias";
 
 pub(crate) struct Jais;
 
+/// Description of [`Jais`].
+pub(crate) static JAIS: Description = Description {
+    classes: &["JAISLMHeadModel"],
+    architecture: "jais",
+    model_type: "jais",
+    pre_tokenizers: &["jais"],
+    tensor_prefix: "transformer.",
+    tensor_names: &[FIRST_NAMES, gpt2::convert::NAMES],
+    config_fields: &gpt2::convert::FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Jais {
-    fn classes(&self) -> &'static [&'static str] {
-        &["JAISLMHeadModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "jais"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "jais"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["jais"]
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        "transformer."
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[FIRST_NAMES, gpt2::convert::NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &gpt2::convert::FIELDS
+    fn description(&self) -> &'static Description {
+        &JAIS
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

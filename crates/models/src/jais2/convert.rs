@@ -4,39 +4,27 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, hparams};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, hparams};
 use crate::schema::key;
 
 pub(crate) struct Jais2;
 
+/// Description of [`Jais2`].
+pub(crate) static JAIS2: Description = Description {
+    classes: &["Jais2ForCausalLM"],
+    architecture: "jais2",
+    model_type: "jais2",
+    pre_tokenizers: &["jais-2"],
+    tensor_names: &[LLAMA_LIKE],
+    config_fields: &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")],
+    required_flags: &[("attention_bias", true), ("mlp_bias", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Jais2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Jais2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "jais2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "jais2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["jais-2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", true), ("mlp_bias", true)]
+    fn description(&self) -> &'static Description {
+        &JAIS2
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
-    Converter, ExpertSlot, Exported, Mapping, VocabularyKind, export, hparams, ssm,
+    Converter, Description, ExpertSlot, Exported, Mapping, VocabularyKind, export, hparams, ssm,
 };
 use crate::schema::key;
 
@@ -32,37 +32,25 @@ const EXPERTS: [(&str, &str); 3] = [
 
 pub(crate) struct Jamba;
 
+/// Description of [`Jamba`].
+pub(crate) static JAMBA: Description = Description {
+    classes: &["JambaForCausalLM"],
+    architecture: "jamba",
+    model_type: "jamba",
+    vocabulary: VocabularyKind::Jamba,
+    tensor_names: &[NAMES, ssm::NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::SSM_CONV_KERNEL, "mamba_d_conv"),
+        (key::SSM_STATE_SIZE, "mamba_d_state"),
+        (key::SSM_TIME_STEP_RANK, "mamba_dt_rank"),
+    ],
+    required_flags: &[("mamba_proj_bias", false), ("mamba_conv_bias", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Jamba {
-    fn classes(&self) -> &'static [&'static str] {
-        &["JambaForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "jamba"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "jamba"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Jamba
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, ssm::NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::SSM_CONV_KERNEL, "mamba_d_conv"),
-            (key::SSM_STATE_SIZE, "mamba_d_state"),
-            (key::SSM_TIME_STEP_RANK, "mamba_dt_rank"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("mamba_proj_bias", false), ("mamba_conv_bias", true)]
+    fn description(&self) -> &'static Description {
+        &JAMBA
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use crate::bert::convert::{export_of_labels, token_types};
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::{Table, renamed};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -35,33 +35,21 @@ const NAMES: Table = &[
 
 pub(crate) struct JinaBert;
 
+/// Description of [`JinaBert`].
+pub(crate) static JINA_BERT: Description = Description {
+    classes: &["JinaBertModel", "JinaBertForMaskedLM"],
+    architecture: "jina-bert-v2",
+    model_type: "bert",
+    vocabulary: VocabularyKind::Encoder,
+    pre_tokenizers: &["jina-v2-en"],
+    tensor_names: &[NAMES],
+    config_fields: &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")],
+    ..Description::DECODER
+};
+
 impl Converter for JinaBert {
-    fn classes(&self) -> &'static [&'static str] {
-        &["JinaBertModel", "JinaBertForMaskedLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "jina-bert-v2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "bert"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Encoder
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["jina-v2-en"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")]
+    fn description(&self) -> &'static Description {
+        &JINA_BERT
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
-use crate::convert::{Converter, Exported, Mapping, Values, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, Values, VocabularyKind, hparams};
 use crate::deepseek2::convert::ATTENTION;
 use crate::kimi_linear;
 use crate::kimi_linear::convert::DECAY;
@@ -42,33 +42,24 @@ const SIGMOID: u32 = 2;
 
 pub(crate) struct KimiK3;
 
+/// Description of [`KimiK3`].
+pub(crate) static KIMI_K3: Description = Description {
+    classes: &["KimiK3ForConditionalGeneration"],
+    architecture: "kimi-k3",
+    model_type: "kimi_k3",
+    vocabulary: VocabularyKind::BpeWithEnd,
+    tensor_names: &[NAMES, kimi_linear::convert::NAMES, ATTENTION, LLAMA_LIKE],
+    required_flags: &[("mla_use_nope", true)],
+    ..kimi_linear::convert::KIMI_LINEAR
+};
+
 impl Converter for KimiK3 {
+    fn description(&self) -> &'static Description {
+        &KIMI_K3
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &kimi_linear::convert::KimiLinear
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["KimiK3ForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "kimi-k3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "kimi_k3"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::BpeWithEnd
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, kimi_linear::convert::NAMES, ATTENTION, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("mla_use_nope", true)]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use crate::convert::assembly::vector_shape;
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
 use crate::schema::key;
 
@@ -52,38 +52,29 @@ const SIGMOID: u64 = 2;
 
 pub(crate) struct KimiLinear;
 
+/// Description of [`KimiLinear`].
+pub(crate) static KIMI_LINEAR: Description = Description {
+    classes: &["KimiLinearForCausalLM", "KimiLinearModel"],
+    architecture: "kimi-linear",
+    model_type: "kimi_linear",
+    pre_tokenizers: &["kimi-k2"],
+    tensor_names: &[NAMES, ATTENTION, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_USED_COUNT, "num_experts_per_token"),
+        (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
+        (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+        (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
+        (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+        (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
+        (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
+        (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for KimiLinear {
-    fn classes(&self) -> &'static [&'static str] {
-        &["KimiLinearForCausalLM", "KimiLinearModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "kimi-linear"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "kimi_linear"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["kimi-k2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, ATTENTION, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_USED_COUNT, "num_experts_per_token"),
-            (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
-            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
-            (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
-            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
-            (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
-            (key::ATTENTION_VALUE_LENGTH_MLA, "v_head_dim"),
-            (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
-        ]
+    fn description(&self) -> &'static Description {
+        &KIMI_LINEAR
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

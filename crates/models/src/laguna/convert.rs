@@ -10,7 +10,9 @@ use serde_json::json;
 use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams, moe};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, moe,
+};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -31,36 +33,24 @@ const ROPE: &str = "rope_parameters";
 
 pub(crate) struct Laguna;
 
+/// Description of [`Laguna`].
+pub(crate) static LAGUNA: Description = Description {
+    classes: &["LagunaForCausalLM"],
+    architecture: "laguna",
+    model_type: "laguna",
+    vocabulary: VocabularyKind::Laguna,
+    pre_tokenizers: &["laguna"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "shared_expert_intermediate_size"),
+        (key::EXPERT_WEIGHTS_SCALE, "moe_routed_scaling_factor"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Laguna {
-    fn classes(&self) -> &'static [&'static str] {
-        &["LagunaForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "laguna"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "laguna"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Laguna
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["laguna"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "shared_expert_intermediate_size"),
-            (key::EXPERT_WEIGHTS_SCALE, "moe_routed_scaling_factor"),
-        ]
+    fn description(&self) -> &'static Description {
+        &LAGUNA
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{
-    Converter, Exported, Mapping, VocabularyKind, export, hparams, sentence_transformers,
-    tensor_names,
+    Converter, Description, Exported, Mapping, VocabularyKind, export, hparams,
+    sentence_transformers, tensor_names,
 };
 use crate::schema::key;
 
@@ -44,33 +44,21 @@ const FIELDS: &[(&str, &str)] =
 
 pub(crate) struct Lfm2;
 
+/// Description of [`Lfm2`].
+pub(crate) static LFM2: Description = Description {
+    classes: &["Lfm2ForCausalLM", "LFM2ForCausalLM", "Lfm2Model", BIDIRECTIONAL],
+    architecture: "lfm2",
+    model_type: "lfm2",
+    pre_tokenizers: &["lfm2", "llama-bpe"],
+    tensor_names: &[NAMES],
+    config_fields: FIELDS,
+    required_flags: &[("conv_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Lfm2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Lfm2ForCausalLM", "LFM2ForCausalLM", "Lfm2Model", BIDIRECTIONAL]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "lfm2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "lfm2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["lfm2", "llama-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("conv_bias", false)]
+    fn description(&self) -> &'static Description {
+        &LFM2
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -115,17 +103,22 @@ impl Converter for Lfm2 {
 /// LFM 2.5's decoder of sound: codes become frames of a spectrum.
 pub(crate) struct Lfm25Tokenizer;
 
+/// Description of [`Lfm25Tokenizer`].
+pub(crate) static LFM25_TOKENIZER: Description = Description {
+    classes: &["Lfm25AudioTokenizer"],
+    vocabulary: VocabularyKind::Codes,
+    tensor_names: &[],
+    model_type: "lfm25_audio_tokenizer",
+    ..LFM2
+};
+
 impl Converter for Lfm25Tokenizer {
+    fn description(&self) -> &'static Description {
+        &LFM25_TOKENIZER
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Lfm2
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Lfm25AudioTokenizer"]
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Codes
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -165,14 +158,6 @@ impl Converter for Lfm25Tokenizer {
         let exported = exported.fields(&[("embedding_length_out", "output_size")]);
         let exported = exported.set("block_auto_adjust_ff_dim", false);
         Some(layers_of(model, exported))
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[]
-    }
-
-    fn model_type(&self) -> &'static str {
-        "lfm25_audio_tokenizer"
     }
 }
 

@@ -6,8 +6,7 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::lfm2;
 use crate::lfm2::convert::{KERNEL, NAMES, heads, layers_of};
 use crate::schema::key;
@@ -26,37 +25,25 @@ const SIGMOID: u32 = 2;
 
 pub(crate) struct Lfm2Moe;
 
+/// Description of [`Lfm2Moe`].
+pub(crate) static LFM2_MOE: Description = Description {
+    classes: &["Lfm2MoeForCausalLM"],
+    architecture: "lfm2moe",
+    model_type: "lfm2_moe",
+    pre_tokenizers: &["lfm2", "llama-bpe"],
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "norm_eps"),
+        (key::SHORTCONV_L_CACHE, KERNEL),
+        (key::LEADING_DENSE_BLOCK_COUNT, "num_dense_layers"),
+    ],
+    required_flags: &[("conv_bias", false), ("use_expert_bias", true), ("norm_topk_prob", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Lfm2Moe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Lfm2MoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "lfm2moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "lfm2_moe"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["lfm2", "llama-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "norm_eps"),
-            (key::SHORTCONV_L_CACHE, KERNEL),
-            (key::LEADING_DENSE_BLOCK_COUNT, "num_dense_layers"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("conv_bias", false), ("use_expert_bias", true), ("norm_topk_prob", true)]
+    fn description(&self) -> &'static Description {
+        &LFM2_MOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

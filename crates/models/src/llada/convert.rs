@@ -8,7 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::{module_files, pooling_key};
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -30,40 +30,28 @@ const WIDTH: &[&str] = &["hidden_size", "d_model"];
 
 pub(crate) struct Llada;
 
+/// Description of [`Llada`].
+pub(crate) static LLADA: Description = Description {
+    classes: &["LLaDAModelLM"],
+    architecture: "llada",
+    model_type: "llada",
+    vocabulary: VocabularyKind::BpeWithBos,
+    pre_tokenizers: &["llada", "llama-bpe"],
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::BLOCK_COUNT, "n_layers"),
+        (key::CONTEXT_LENGTH, "max_sequence_length"),
+        (key::EMBEDDING_LENGTH, "d_model"),
+        (key::FEED_FORWARD_LENGTH, "mlp_hidden_size"),
+        (key::ATTENTION_HEAD_COUNT, "n_heads"),
+        (key::ATTENTION_HEAD_COUNT_KV, "n_kv_heads"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Llada {
-    fn classes(&self) -> &'static [&'static str] {
-        &["LLaDAModelLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "llada"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "llada"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::BpeWithBos
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llada", "llama-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::BLOCK_COUNT, "n_layers"),
-            (key::CONTEXT_LENGTH, "max_sequence_length"),
-            (key::EMBEDDING_LENGTH, "d_model"),
-            (key::FEED_FORWARD_LENGTH, "mlp_hidden_size"),
-            (key::ATTENTION_HEAD_COUNT, "n_heads"),
-            (key::ATTENTION_HEAD_COUNT_KV, "n_kv_heads"),
-        ]
+    fn description(&self) -> &'static Description {
+        &LLADA
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,37 +5,28 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, moe};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, moe};
 use crate::dream::convert::{MASK, masked};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
 pub(crate) struct LladaMoe;
 
+/// Description of [`LladaMoe`].
+pub(crate) static LLADA_MOE: Description = Description {
+    classes: &["LLaDAMoEModelLM", "LLaDAMoEModel"],
+    architecture: "llada-moe",
+    model_type: "llada",
+    pre_tokenizers: &["llada-moe"],
+    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    config_fields: &[(key::EXPERT_FEED_FORWARD_LENGTH, LLADA_WIDTH)],
+    ..Description::DECODER
+};
+
 impl Converter for LladaMoe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["LLaDAMoEModelLM", "LLaDAMoEModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "llada-moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "llada"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llada-moe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::EXPERT_FEED_FORWARD_LENGTH, LLADA_WIDTH)]
+    fn description(&self) -> &'static Description {
+        &LLADA_MOE
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -8,7 +8,8 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, moe, sliding_window,
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, moe,
+    sliding_window,
 };
 use crate::schema::key;
 use crate::{eagle3, llama};
@@ -37,47 +38,35 @@ const EXPERTS: [(&str, &str); 3] = [
 
 pub(crate) struct Llama;
 
+/// Description of [`Llama`].
+pub(crate) static LLAMA: Description = Description {
+    classes: &[
+        "LlamaForCausalLM",
+        "LLaMAForCausalLM",
+        "LlamaModel",
+        "MistralForCausalLM",
+        "MistralModel",
+        MIXTRAL,
+        "MixtralModel",
+        "IQuestCoderForCausalLM",
+        "JanusForConditionalGeneration",
+        "LlavaForConditionalGeneration",
+        SARASHINA,
+        SMOL_VLM,
+        VOXTRAL,
+    ],
+    architecture: "llama",
+    model_type: "llama",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["llama-bpe", "smaug-bpe", "smollm"],
+    tensor_names: &[LLAMA_LIKE, EXPERT_NAMES],
+    config_fields: &[(key::EXPERT_COUNT, "num_local_experts")],
+    ..Description::DECODER
+};
+
 impl Converter for Llama {
-    fn classes(&self) -> &'static [&'static str] {
-        &[
-            "LlamaForCausalLM",
-            "LLaMAForCausalLM",
-            "LlamaModel",
-            "MistralForCausalLM",
-            "MistralModel",
-            MIXTRAL,
-            "MixtralModel",
-            "IQuestCoderForCausalLM",
-            "JanusForConditionalGeneration",
-            "LlavaForConditionalGeneration",
-            SARASHINA,
-            SMOL_VLM,
-            VOXTRAL,
-        ]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "llama"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "llama"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama-bpe", "smaug-bpe", "smollm"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[LLAMA_LIKE, EXPERT_NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::EXPERT_COUNT, "num_local_experts")]
+    fn description(&self) -> &'static Description {
+        &LLAMA
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

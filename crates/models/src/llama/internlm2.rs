@@ -6,25 +6,22 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
 
 pub(crate) struct Internlm3;
 
+/// Description of [`Internlm3`].
+pub(crate) static INTERNLM3: Description = Description {
+    classes: &["InternLM3ForCausalLM"],
+    architecture: "llama",
+    model_type: "internlm3",
+    vocabulary: VocabularyKind::InternLm3,
+    ..Description::DECODER
+};
+
 impl Converter for Internlm3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["InternLM3ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "llama"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "internlm3"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::InternLm3
+    fn description(&self) -> &'static Description {
+        &INTERNLM3
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

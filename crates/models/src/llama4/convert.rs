@@ -7,7 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::moe::turned;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, ExtraTensors, Mapping, export, hparams};
+use crate::convert::{Converter, Description, Exported, ExtraTensors, Mapping, export, hparams};
 use crate::schema::key;
 
 const FEED_FORWARD: Table = &[
@@ -30,34 +30,25 @@ const EXPERT_WIDTH: &[&str] = &["intermediate_size_moe"];
 
 pub(crate) struct Llama4;
 
+/// Description of [`Llama4`].
+pub(crate) static LLAMA4: Description = Description {
+    classes: &["Llama4ForCausalLM", "Llama4ForConditionalGeneration"],
+    architecture: "llama4",
+    model_type: "llama4_text",
+    pre_tokenizers: &["llama4", "gpt-4o"],
+    tensor_names: &[FEED_FORWARD, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "num_local_experts"),
+        (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
+        (key::FEED_FORWARD_LENGTH, "intermediate_size_mlp"),
+        (key::INTERLEAVE_MOE_LAYER_STEP, "interleave_moe_layer_step"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Llama4 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Llama4ForCausalLM", "Llama4ForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "llama4"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "llama4_text"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama4", "gpt-4o"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[FEED_FORWARD, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "num_local_experts"),
-            (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
-            (key::FEED_FORWARD_LENGTH, "intermediate_size_mlp"),
-            (key::INTERLEAVE_MOE_LAYER_STEP, "interleave_moe_layer_step"),
-        ]
+    fn description(&self) -> &'static Description {
+        &LLAMA4
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -5,31 +5,25 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, ExtraTensors, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
 use crate::schema::key;
 
 /// Llama without a mask, as an encoder.
 pub(crate) struct LlamaEmbed;
 
+/// Description of [`LlamaEmbed`].
+pub(crate) static LLAMA_EMBED: Description = Description {
+    classes: &["LlamaBidirectionalModel"],
+    architecture: "llama-embed",
+    model_type: "llama_bidirec",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["llama-bpe"],
+    ..Description::DECODER
+};
+
 impl Converter for LlamaEmbed {
-    fn classes(&self) -> &'static [&'static str] {
-        &["LlamaBidirectionalModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "llama-embed"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "llama_bidirec"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama-bpe"]
+    fn description(&self) -> &'static Description {
+        &LLAMA_EMBED
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -4,26 +4,23 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, hparams};
+use crate::convert::{Converter, Description, hparams};
 use crate::schema::key;
 
 pub(crate) struct Maincoder;
 
+/// Description of [`Maincoder`].
+pub(crate) static MAINCODER: Description = Description {
+    classes: &["MaincoderForCausalLM"],
+    architecture: "maincoder",
+    model_type: "maincoder",
+    pre_tokenizers: &["qwen2"],
+    ..Description::DECODER
+};
+
 impl Converter for Maincoder {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MaincoderForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "maincoder"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "maincoder"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
+    fn description(&self) -> &'static Description {
+        &MAINCODER
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Name, Table, captures};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, export, hparams};
 use crate::schema::key;
 
 /// A generation of Mamba.
@@ -43,33 +43,21 @@ const CONTEXT: u32 = 1 << 20;
 
 pub(crate) struct Mamba;
 
+/// Description of [`Mamba`].
+pub(crate) static MAMBA: Description = Description {
+    classes: &["MambaForCausalLM", "MambaLMHeadModel", "FalconMambaForCausalLM"],
+    architecture: "mamba",
+    model_type: "mamba",
+    vocabulary: VocabularyKind::BpeElseSentencePiece,
+    pre_tokenizers: &["gpt-2"],
+    tensor_names: &[NAMES],
+    required_flags: &[("use_bias", false), ("use_conv_bias", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Mamba {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MambaForCausalLM", "MambaLMHeadModel", "FalconMambaForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "mamba"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "mamba"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::BpeElseSentencePiece
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("use_bias", false), ("use_conv_bias", true)]
+    fn description(&self) -> &'static Description {
+        &MAMBA
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

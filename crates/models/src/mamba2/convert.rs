@@ -5,39 +5,26 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
 use crate::mamba::convert::{Generation, NAMES};
 
 pub(crate) struct Mamba2;
 
+/// Description of [`Mamba2`].
+pub(crate) static MAMBA2: Description = Description {
+    classes: &["Mamba2ForCausalLM"],
+    architecture: "mamba2",
+    model_type: "mamba2",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["gpt-2"],
+    tensor_names: &[NAMES],
+    required_flags: &[("use_bias", false), ("use_conv_bias", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Mamba2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Mamba2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "mamba2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "mamba2"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("use_bias", false), ("use_conv_bias", true)]
+    fn description(&self) -> &'static Description {
+        &MAMBA2
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

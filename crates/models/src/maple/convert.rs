@@ -5,8 +5,8 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe};
 use crate::mellum::convert::{Mellum, export, window_keys};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
@@ -16,29 +16,20 @@ const BOUND: f32 = 7.0;
 
 pub(crate) struct Maple;
 
+/// Description of [`Maple`].
+pub(crate) static MAPLE: Description = Description {
+    classes: &["MapleForCausalLM"],
+    architecture: "maple",
+    model_type: "maple",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    required_flags: &[("norm_topk_prob", true), ("nope_on_global_attention", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Maple {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MapleForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "maple"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "maple"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("norm_topk_prob", true), ("nope_on_global_attention", true)]
+    fn description(&self) -> &'static Description {
+        &MAPLE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

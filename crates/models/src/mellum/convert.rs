@@ -5,36 +5,27 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe, sliding_window};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, sliding_window};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
 pub(crate) struct Mellum;
 
+/// Description of [`Mellum`].
+pub(crate) static MELLUM: Description = Description {
+    classes: &["MellumForCausalLM"],
+    architecture: "mellum",
+    model_type: "mellum",
+    pre_tokenizers: &["mellum2", "mellum"],
+    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    required_flags: &[("norm_topk_prob", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Mellum {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MellumForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "mellum"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "mellum"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["mellum2", "mellum"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("norm_topk_prob", true)]
+    fn description(&self) -> &'static Description {
+        &MELLUM
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

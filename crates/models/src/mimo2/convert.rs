@@ -10,7 +10,7 @@ use gguf_store::Model;
 use crate::convert::export::{count, has, rotated_share};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, mtp};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -35,37 +35,28 @@ const ALIKE: [(&str, &str); 3] = [
 
 pub(crate) struct Mimo2;
 
+/// Description of [`Mimo2`].
+pub(crate) static MIMO2: Description = Description {
+    classes: &["MiMoV2FlashForCausalLM", "MiMoV2ForCausalLM"],
+    architecture: "mimo2",
+    model_type: "mimo_v2_flash",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[NAMES, mtp::NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "n_routed_experts"),
+        (key::EXPERT_GROUP_COUNT, "n_group"),
+        (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+        (key::ATTENTION_VALUE_LENGTH, "v_head_dim"),
+        (key::ATTENTION_VALUE_SCALE, "attention_value_scale"),
+        (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "layernorm_epsilon"),
+        (key::ROPE_FREQ_BASE_SWA, "swa_rope_theta"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Mimo2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MiMoV2FlashForCausalLM", "MiMoV2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "mimo2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "mimo_v2_flash"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, mtp::NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "n_routed_experts"),
-            (key::EXPERT_GROUP_COUNT, "n_group"),
-            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
-            (key::ATTENTION_VALUE_LENGTH, "v_head_dim"),
-            (key::ATTENTION_VALUE_SCALE, "attention_value_scale"),
-            (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "layernorm_epsilon"),
-            (key::ROPE_FREQ_BASE_SWA, "swa_rope_theta"),
-        ]
+    fn description(&self) -> &'static Description {
+        &MIMO2
     }
 
     fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {

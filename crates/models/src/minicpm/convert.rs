@@ -6,26 +6,25 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, export, hparams};
+use crate::convert::{
+    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams,
+};
 use crate::schema::key;
 
 pub(crate) struct Minicpm;
 
+/// Description of [`Minicpm`].
+pub(crate) static MINICPM: Description = Description {
+    classes: &["MiniCPMForCausalLM"],
+    architecture: "minicpm",
+    model_type: "minicpm",
+    vocabulary: VocabularyKind::SentencePiece,
+    ..Description::DECODER
+};
+
 impl Converter for Minicpm {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MiniCPMForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "minicpm"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "minicpm"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePiece
+    fn description(&self) -> &'static Description {
+        &MINICPM
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

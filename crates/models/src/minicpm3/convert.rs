@@ -6,7 +6,9 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, export, hparams};
+use crate::convert::{
+    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams,
+};
 use crate::schema::key;
 
 pub(crate) const NAMES: Table = &[
@@ -32,29 +34,20 @@ pub(crate) const VALUE: &str = "v_head_dim";
 
 pub(crate) struct Minicpm3;
 
+/// Description of [`Minicpm3`].
+pub(crate) static MINICPM3: Description = Description {
+    classes: &["MiniCPM3ForCausalLM"],
+    architecture: "minicpm3",
+    model_type: "minicpm3",
+    vocabulary: VocabularyKind::SentencePiece,
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    config_fields: FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Minicpm3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MiniCPM3ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "minicpm3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "minicpm3"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePiece
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
+    fn description(&self) -> &'static Description {
+        &MINICPM3
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

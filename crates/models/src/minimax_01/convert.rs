@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, Values, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, Values, VocabularyKind, hparams};
 use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
 use crate::schema::key;
 
@@ -40,37 +40,25 @@ const EMBEDDING: &str = "model.embed_tokens.weight";
 
 pub(crate) struct Minimax01;
 
+/// Description of [`Minimax01`].
+pub(crate) static MINIMAX01: Description = Description {
+    classes: &["MiniMaxText01ForCausalLM", "MiniMaxM1ForCausalLM"],
+    architecture: "minimax-01",
+    model_type: "minimax_text_01",
+    vocabulary: VocabularyKind::BpeWithTemplateFile,
+    pre_tokenizers: &["gpt-4o", "llama-bpe"],
+    tensor_names: &[NAMES, EXPERT_NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "num_local_experts"),
+        (key::ROPE_DIMENSION_COUNT, "rotary_dim"),
+        (key::RESIDUAL_SCALE, ALPHAS[0]),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Minimax01 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MiniMaxText01ForCausalLM", "MiniMaxM1ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "minimax-01"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "minimax_text_01"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::BpeWithTemplateFile
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-4o", "llama-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "num_local_experts"),
-            (key::ROPE_DIMENSION_COUNT, "rotary_dim"),
-            (key::RESIDUAL_SCALE, ALPHAS[0]),
-        ]
+    fn description(&self) -> &'static Description {
+        &MINIMAX01
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,8 +6,8 @@ use gguf_store::Model;
 
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
 use crate::schema::key;
 
@@ -15,29 +15,23 @@ pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.block_sparse_moe.e_score_c
 
 pub(crate) struct MinimaxM2;
 
+/// Description of [`MinimaxM2`].
+pub(crate) static MINIMAX_M2: Description = Description {
+    classes: &["MiniMaxM2ForCausalLM"],
+    architecture: "minimax-m2",
+    model_type: "minimax_m2",
+    pre_tokenizers: &["minimax-m2"],
+    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "num_local_experts"),
+        (key::ROPE_DIMENSION_COUNT, "rotary_dim"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for MinimaxM2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MiniMaxM2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "minimax-m2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "minimax_m2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["minimax-m2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::EXPERT_COUNT, "num_local_experts"), (key::ROPE_DIMENSION_COUNT, "rotary_dim")]
+    fn description(&self) -> &'static Description {
+        &MINIMAX_M2
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

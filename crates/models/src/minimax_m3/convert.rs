@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported};
+use crate::convert::{Converter, Description, Exported};
 use crate::llama::convert::{EXPERT_NAMES, patterns_of_mixtral};
 use crate::minimax_m2;
-use crate::minimax_m2::convert::{MinimaxM2, ROUTER_BIAS};
+use crate::minimax_m2::convert::{MINIMAX_M2, MinimaxM2, ROUTER_BIAS};
 use crate::schema::key;
 
 const M3_NAMES: Table = &[
@@ -43,36 +43,30 @@ const DENSE_WIDTH: &str = "dense_intermediate_size";
 /// The third generation: an indexer chooses blocks of tokens, norms are stored as the difference from 1.
 pub(crate) struct MinimaxM3;
 
+/// Description of [`MinimaxM3`].
+pub(crate) static MINIMAX_M3: Description = Description {
+    classes: &["MiniMaxM3SparseForCausalLM", "MiniMaxM3SparseForConditionalGeneration"],
+    architecture: "minimax-m3",
+    model_type: "minimax_m3",
+    tensor_names: &[M3_NAMES, EXPERT_NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "num_local_experts"),
+        (key::ROPE_DIMENSION_COUNT, "rotary_dim"),
+        (key::FEED_FORWARD_LENGTH, DENSE_WIDTH),
+        (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
+        (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+        (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+    ],
+    ..MINIMAX_M2
+};
+
 impl Converter for MinimaxM3 {
+    fn description(&self) -> &'static Description {
+        &MINIMAX_M3
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &MinimaxM2
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["MiniMaxM3SparseForCausalLM", "MiniMaxM3SparseForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "minimax-m3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "minimax_m3"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[M3_NAMES, EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "num_local_experts"),
-            (key::ROPE_DIMENSION_COUNT, "rotary_dim"),
-            (key::FEED_FORWARD_LENGTH, DENSE_WIDTH),
-            (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
-            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
-            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
-        ]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

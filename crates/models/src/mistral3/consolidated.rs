@@ -6,9 +6,9 @@ use gguf_checkpoint::config::Config;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Mapping, VocabularyKind, hparams, moe};
+use crate::convert::{Converter, Description, Mapping, VocabularyKind, hparams, moe};
 use crate::deepseek2;
-use crate::deepseek2::convert::Deepseek2;
+use crate::deepseek2::convert::DEEPSEEK2;
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -33,17 +33,17 @@ const OTHER_PARTS: [&str; 4] =
 /// What both have in common.
 pub struct Native;
 
+/// Description of [`Native`].
+pub(crate) static NATIVE: Description = Description {
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["tekken"],
+    tensor_names: &[NAMES],
+    ..Description::DECODER
+};
+
 impl Converter for Native {
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["tekken"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
+    fn description(&self) -> &'static Description {
+        &NATIVE
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -58,47 +58,53 @@ impl Converter for Native {
 /// All but the last generation.
 pub struct Llama;
 
+/// Description of [`Llama`].
+pub(crate) static LLAMA: Description = Description { architecture: "llama", ..NATIVE };
+
 impl Converter for Llama {
-    fn base(&self) -> &'static dyn Converter {
-        &Native
+    fn description(&self) -> &'static Description {
+        &LLAMA
     }
 
-    fn architecture(&self) -> &'static str {
-        "llama"
+    fn base(&self) -> &'static dyn Converter {
+        &Native
     }
 }
 
 /// Whose attention sharpens on long texts.
 pub struct Mistral3;
 
+/// Description of [`Mistral3`].
+pub(crate) static MISTRAL3: Description = Description { architecture: "mistral3", ..NATIVE };
+
 impl Converter for Mistral3 {
-    fn base(&self) -> &'static dyn Converter {
-        &Native
+    fn description(&self) -> &'static Description {
+        &MISTRAL3
     }
 
-    fn architecture(&self) -> &'static str {
-        "mistral3"
+    fn base(&self) -> &'static dyn Converter {
+        &Native
     }
 }
 
 /// With experts and compressed attention, as DeepSeek has them.
 pub struct ExpertsOfDeepseek;
 
+/// Description of [`ExpertsOfDeepseek`].
+pub(crate) static EXPERTS_OF_DEEPSEEK: Description = Description {
+    architecture: "deepseek2",
+    tensor_names: &[NAMES, OF_DEEPSEEK],
+    config_fields: DEEPSEEK2.config_fields,
+    ..NATIVE
+};
+
 impl Converter for ExpertsOfDeepseek {
+    fn description(&self) -> &'static Description {
+        &EXPERTS_OF_DEEPSEEK
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Native
-    }
-
-    fn architecture(&self) -> &'static str {
-        "deepseek2"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, OF_DEEPSEEK]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        Deepseek2.config_fields()
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

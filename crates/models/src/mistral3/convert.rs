@@ -7,7 +7,9 @@ use gguf_store::Model;
 
 use crate::convert::export::number;
 use crate::convert::hparams::{Keys, Rope};
-use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, hparams, sliding_window};
+use crate::convert::{
+    Converter, Description, Exported, ExtraTensors, VocabularyKind, hparams, sliding_window,
+};
 use crate::mistral4::convert::{MISTRAL4_TYPE, Mistral4, VISION_CLASS};
 use crate::schema::key;
 
@@ -15,25 +17,19 @@ const MINISTRAL: &str = "ministral3";
 
 pub(crate) struct Mistral3;
 
+/// Description of [`Mistral3`].
+pub(crate) static MISTRAL3: Description = Description {
+    classes: &["Ministral3ForCausalLM", VISION_CLASS],
+    architecture: "mistral3",
+    model_type: MINISTRAL,
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["tekken"],
+    ..Description::DECODER
+};
+
 impl Converter for Mistral3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Ministral3ForCausalLM", VISION_CLASS]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "mistral3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        MINISTRAL
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["tekken"]
+    fn description(&self) -> &'static Description {
+        &MISTRAL3
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -7,9 +7,9 @@ use gguf_store::Model;
 use crate::convert::export::{number, shortest};
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{captures, filled};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::deepseek2;
-use crate::deepseek2::convert::Deepseek2;
+use crate::deepseek2::convert::{DEEPSEEK2, Deepseek2};
 use crate::schema::key;
 
 /// All experts of a layer in one tensor, whose names have no end; and ours.
@@ -29,29 +29,23 @@ pub(crate) const MISTRAL4_TYPE: &str = "mistral4";
 
 pub(crate) struct Mistral4;
 
+/// Description of [`Mistral4`].
+pub(crate) static MISTRAL4: Description = Description {
+    classes: &[VISION_CLASS],
+    architecture: "mistral4",
+    model_type: MISTRAL4_TYPE,
+    vocabulary: VocabularyKind::Bpe,
+    pre_tokenizers: &["tekken"],
+    ..DEEPSEEK2
+};
+
 impl Converter for Mistral4 {
+    fn description(&self) -> &'static Description {
+        &MISTRAL4
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Deepseek2
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &[VISION_CLASS]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "mistral4"
-    }
-
-    fn model_type(&self) -> &'static str {
-        MISTRAL4_TYPE
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Bpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["tekken"]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

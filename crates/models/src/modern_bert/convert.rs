@@ -12,7 +12,7 @@ use crate::convert::sentence_transformers::{
     classifier_pooling, classifier_pooling_key, module_files,
 };
 use crate::convert::tensor_names::{Table, foreign, renamed};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -42,44 +42,29 @@ const CLASSIFYING: &str = "ModernBertForSequenceClassification";
 
 pub(crate) struct ModernBert;
 
+/// Description of [`ModernBert`].
+pub(crate) static MODERN_BERT: Description = Description {
+    classes: &[BODY, "ModernBertForMaskedLM", CLASSIFYING],
+    architecture: "modern-bert",
+    model_type: "modernbert",
+    vocabulary: VocabularyKind::ModernBert,
+    pre_tokenizers: &["modern-bert"],
+    tensor_names: &[],
+    config_fields: &[
+        (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "norm_eps"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+        (key::ATTENTION_SLIDING_WINDOW, "local_attention"),
+        (key::ROPE_FREQ_BASE, "global_rope_theta"),
+        (key::ROPE_FREQ_BASE_SWA, "local_rope_theta"),
+        (key::HIDDEN_ACTIVATION, "hidden_activation"),
+    ],
+    required_flags: &[("norm_bias", false), ("attention_bias", false), ("mlp_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for ModernBert {
-    fn classes(&self) -> &'static [&'static str] {
-        &[BODY, "ModernBertForMaskedLM", CLASSIFYING]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "modern-bert"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "modernbert"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::ModernBert
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["modern-bert"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "norm_eps"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
-            (key::ATTENTION_SLIDING_WINDOW, "local_attention"),
-            (key::ROPE_FREQ_BASE, "global_rope_theta"),
-            (key::ROPE_FREQ_BASE_SWA, "local_rope_theta"),
-            (key::HIDDEN_ACTIVATION, "hidden_activation"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("norm_bias", false), ("attention_bias", false), ("mlp_bias", false)]
+    fn description(&self) -> &'static Description {
+        &MODERN_BERT
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

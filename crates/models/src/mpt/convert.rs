@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Exported, Mapping, export, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, export, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -41,35 +41,26 @@ const EPSILON: f32 = 1e-5;
 
 pub(crate) struct Mpt;
 
+/// Description of [`Mpt`].
+pub(crate) static MPT: Description = Description {
+    classes: &["MPTForCausalLM", OF_TRANSFORMERS],
+    architecture: "mpt",
+    model_type: "mpt",
+    pre_tokenizers: &["mpt"],
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::BLOCK_COUNT, "n_layers"),
+        (key::CONTEXT_LENGTH, "max_seq_len"),
+        (key::EMBEDDING_LENGTH, "d_model"),
+        (key::ATTENTION_HEAD_COUNT, "n_heads"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Mpt {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MPTForCausalLM", OF_TRANSFORMERS]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "mpt"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "mpt"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["mpt"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::BLOCK_COUNT, "n_layers"),
-            (key::CONTEXT_LENGTH, "max_seq_len"),
-            (key::EMBEDDING_LENGTH, "d_model"),
-            (key::ATTENTION_HEAD_COUNT, "n_heads"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
-        ]
+    fn description(&self) -> &'static Description {
+        &MPT
     }
 
     // As llama.cpp's converter has it, without a file type.

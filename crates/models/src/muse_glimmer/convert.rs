@@ -7,7 +7,9 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams, sliding_window};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, hparams, sliding_window,
+};
 use crate::gemma2;
 use crate::schema::key;
 
@@ -21,36 +23,24 @@ pub(crate) const KINDS: &str = "layer_types";
 
 pub(crate) struct MuseGlimmer;
 
+/// Description of [`MuseGlimmer`].
+pub(crate) static MUSE_GLIMMER: Description = Description {
+    classes: &["MuseGlimmerForConditionalGeneration"],
+    architecture: "muse-glimmer",
+    model_type: "muse_glimmer",
+    vocabulary: VocabularyKind::BpeWithTurnEnd("<|eot|>"),
+    pre_tokenizers: &["llama-bpe"],
+    tensor_names: &[NAMES, gemma2::convert::NORMS, LLAMA_LIKE],
+    config_fields: &[
+        (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
+        (key::LOGIT_SCALE, "output_multiplier"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for MuseGlimmer {
-    fn classes(&self) -> &'static [&'static str] {
-        &["MuseGlimmerForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "muse-glimmer"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "muse_glimmer"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::BpeWithTurnEnd("<|eot|>")
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["llama-bpe"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, gemma2::convert::NORMS, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::FINAL_LOGIT_SOFTCAPPING, "final_logit_softcapping"),
-            (key::LOGIT_SCALE, "output_multiplier"),
-        ]
+    fn description(&self) -> &'static Description {
+        &MUSE_GLIMMER
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,30 +5,27 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, ExtraTensors, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
 use crate::schema::key;
 
 pub(crate) struct Nanbeige;
 
+/// Description of [`Nanbeige`].
+pub(crate) static NANBEIGE: Description = Description {
+    classes: &["NanbeigeForCausalLM"],
+    architecture: "nanbeige",
+    model_type: "nanbeige",
+    vocabulary: VocabularyKind::Llama,
+    config_fields: &[
+        (key::NUM_LOOPS, "num_loops"),
+        (key::SKIP_LOOP_FINAL_NORM, "skip_loop_final_norm"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Nanbeige {
-    fn classes(&self) -> &'static [&'static str] {
-        &["NanbeigeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "nanbeige"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "nanbeige"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::NUM_LOOPS, "num_loops"), (key::SKIP_LOOP_FINAL_NORM, "skip_loop_final_norm")]
+    fn description(&self) -> &'static Description {
+        &NANBEIGE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

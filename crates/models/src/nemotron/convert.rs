@@ -6,34 +6,25 @@ use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 
 use crate::convert::hparams::{Keys, Rope};
-use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
 use crate::schema::key;
 
 pub(crate) struct Nemotron;
 
+/// Description of [`Nemotron`].
+pub(crate) static NEMOTRON: Description = Description {
+    classes: &["NemotronForCausalLM"],
+    architecture: "nemotron",
+    model_type: "nemotron",
+    vocabulary: VocabularyKind::Nemotron,
+    config_fields: &[(key::ATTENTION_LAYER_NORM_EPSILON, "norm_eps")],
+    required_flags: &[("mlp_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Nemotron {
-    fn classes(&self) -> &'static [&'static str] {
-        &["NemotronForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "nemotron"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "nemotron"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Nemotron
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::ATTENTION_LAYER_NORM_EPSILON, "norm_eps")]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("mlp_bias", false)]
+    fn description(&self) -> &'static Description {
+        &NEMOTRON
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

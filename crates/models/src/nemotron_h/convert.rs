@@ -11,7 +11,7 @@ use crate::convert::export::{count, has};
 use crate::convert::hparams::Keys;
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::registry;
 use crate::schema::key;
 
@@ -66,43 +66,34 @@ const CONTEXT: u32 = 1 << 20;
 
 pub(crate) struct NemotronH;
 
+/// Description of [`NemotronH`].
+pub(crate) static NEMOTRON_H: Description = Description {
+    classes: &["NemotronHForCausalLM"],
+    architecture: "nemotron_h",
+    model_type: "nemotron_h",
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::SSM_CONV_KERNEL, "conv_kernel"),
+        (key::SSM_STATE_SIZE, "ssm_state_size"),
+        (key::SSM_GROUP_COUNT, "n_groups"),
+        (key::SSM_TIME_STEP_RANK, "mamba_num_heads"),
+        (key::EXPERT_COUNT, "n_routed_experts"),
+        (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
+        (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, SHARED_WIDTH),
+        (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
+        (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
+        (key::EXPERT_GROUP_COUNT, "n_group"),
+        (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+        (key::MOE_LATENT_SIZE, LATENT),
+    ],
+    required_flags: &[("use_bias", false), ("mlp_bias", false), ("use_conv_bias", true)],
+    ..Description::DECODER
+};
+
 impl Converter for NemotronH {
-    fn classes(&self) -> &'static [&'static str] {
-        &["NemotronHForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "nemotron_h"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "nemotron_h"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::SSM_CONV_KERNEL, "conv_kernel"),
-            (key::SSM_STATE_SIZE, "ssm_state_size"),
-            (key::SSM_GROUP_COUNT, "n_groups"),
-            (key::SSM_TIME_STEP_RANK, "mamba_num_heads"),
-            (key::EXPERT_COUNT, "n_routed_experts"),
-            (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
-            (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, SHARED_WIDTH),
-            (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
-            (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
-            (key::EXPERT_GROUP_COUNT, "n_group"),
-            (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
-            (key::MOE_LATENT_SIZE, LATENT),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("use_bias", false), ("mlp_bias", false), ("use_conv_bias", true)]
+    fn description(&self) -> &'static Description {
+        &NEMOTRON_H
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::renamed;
-use crate::convert::{Converter, Exported, Mapping, hparams, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, mtp};
 use crate::nemotron_h;
 use crate::nemotron_h::convert::{
-    ASKED, BLOCKS, LATENT, NAMES, NemotronH, PATTERN, SHARED_WIDTH, blocks, complete, export_any,
-    special,
+    ASKED, BLOCKS, LATENT, NAMES, NEMOTRON_H, NemotronH, PATTERN, SHARED_WIDTH, blocks, complete,
+    export_any, special,
 };
 use crate::schema::key;
 
@@ -21,13 +21,17 @@ const EXPERT_WIDTH: &str = "moe_intermediate_size";
 /// The same with experts, which is another architecture.
 pub(crate) struct NemotronHMoe;
 
+/// Description of [`NemotronHMoe`].
+pub(crate) static NEMOTRON_HMOE: Description =
+    Description { architecture: "nemotron_h_moe", ..NEMOTRON_H };
+
 impl Converter for NemotronHMoe {
-    fn base(&self) -> &'static dyn Converter {
-        &NemotronH
+    fn description(&self) -> &'static Description {
+        &NEMOTRON_HMOE
     }
 
-    fn architecture(&self) -> &'static str {
-        "nemotron_h_moe"
+    fn base(&self) -> &'static dyn Converter {
+        &NemotronH
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -62,21 +66,21 @@ const BLOCK_KIND: &str = "block_type";
 /// tokens are left out.
 pub(crate) struct NemotronHPuzzle;
 
+/// Description of [`NemotronHPuzzle`].
+pub(crate) static NEMOTRON_HPUZZLE: Description = Description {
+    classes: &["NemotronHPuzzleForCausalLM"],
+    architecture: "nemotron_h_moe",
+    model_type: "nemotron_h_puzzle",
+    ..NEMOTRON_H
+};
+
 impl Converter for NemotronHPuzzle {
+    fn description(&self) -> &'static Description {
+        &NEMOTRON_HPUZZLE
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &NemotronH
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["NemotronHPuzzleForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "nemotron_h_moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "nemotron_h_puzzle"
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

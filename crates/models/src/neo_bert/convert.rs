@@ -10,7 +10,7 @@ use crate::convert::export::{count, has};
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::pooling_key;
 use crate::convert::tensor_names::{Table, foreign, renamed};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -34,29 +34,23 @@ const CLASSIFYING: &str = "NeoBERTForSequenceClassification";
 
 pub(crate) struct NeoBert;
 
+/// Description of [`NeoBert`].
+pub(crate) static NEO_BERT: Description = Description {
+    classes: &[BODY, "NeoBERTLMHead", CLASSIFYING],
+    architecture: "neo-bert",
+    model_type: "neobert",
+    vocabulary: VocabularyKind::Encoder,
+    tensor_names: &[],
+    config_fields: &[
+        (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "norm_eps"),
+        (key::CONTEXT_LENGTH, "max_length"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for NeoBert {
-    fn classes(&self) -> &'static [&'static str] {
-        &[BODY, "NeoBERTLMHead", CLASSIFYING]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "neo-bert"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "neobert"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Encoder
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::ATTENTION_LAYER_NORM_RMS_EPSILON, "norm_eps"), (key::CONTEXT_LENGTH, "max_length")]
+    fn description(&self) -> &'static Description {
+        &NEO_BERT
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

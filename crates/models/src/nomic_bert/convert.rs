@@ -8,7 +8,7 @@ use crate::bert::convert::{embedding_keys, token_types};
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -30,44 +30,32 @@ const TRAINED: u32 = 2048;
 
 pub(crate) struct NomicBert;
 
+/// Description of [`NomicBert`].
+pub(crate) static NOMIC_BERT: Description = Description {
+    classes: &["NomicBertModel"],
+    architecture: "nomic-bert",
+    model_type: "nomic_bert",
+    vocabulary: VocabularyKind::Encoder,
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+        (key::CONTEXT_LENGTH, "max_position_embeddings"),
+        (key::CONTEXT_LENGTH, "max_trained_positions"),
+    ],
+    required_flags: &[
+        ("causal", false),
+        ("prenorm", false),
+        ("rotary_emb_interleaved", false),
+        ("qkv_proj_bias", false),
+        ("mlp_fc1_bias", false),
+        ("mlp_fc2_bias", false),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for NomicBert {
-    fn classes(&self) -> &'static [&'static str] {
-        &["NomicBertModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "nomic-bert"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "nomic_bert"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Encoder
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
-            (key::CONTEXT_LENGTH, "max_position_embeddings"),
-            (key::CONTEXT_LENGTH, "max_trained_positions"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[
-            ("causal", false),
-            ("prenorm", false),
-            ("rotary_emb_interleaved", false),
-            ("qkv_proj_bias", false),
-            ("mlp_fc1_bias", false),
-            ("mlp_fc2_bias", false),
-        ]
+    fn description(&self) -> &'static Description {
+        &NOMIC_BERT
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

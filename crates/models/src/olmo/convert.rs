@@ -5,35 +5,26 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, hparams};
+use crate::convert::{Converter, Description, hparams};
 use crate::schema::key;
 
 /// The first generation, whose norms have no weights.
 pub(crate) struct Olmo;
 
+/// Description of [`Olmo`].
+pub(crate) static OLMO: Description = Description {
+    classes: &["OlmoForCausalLM", "OLMoForCausalLM"],
+    architecture: "olmo",
+    model_type: "olmo",
+    pre_tokenizers: &["olmo"],
+    config_fields: &[(key::ATTENTION_CLAMP_KQV, "clip_qkv")],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Olmo {
-    fn classes(&self) -> &'static [&'static str] {
-        &["OlmoForCausalLM", "OLMoForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "olmo"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "olmo"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["olmo"]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::ATTENTION_CLAMP_KQV, "clip_qkv")]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &OLMO
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

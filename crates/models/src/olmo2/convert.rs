@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, hparams, sliding_window};
+use crate::convert::{Converter, Description, Exported, hparams, sliding_window};
 use crate::schema::key;
 
 /// The later generations, whose norms follow what they normalize.
@@ -17,29 +17,20 @@ pub(crate) const NORMS: Table = &[
 
 pub(crate) struct Olmo2;
 
+/// Description of [`Olmo2`].
+pub(crate) static OLMO2: Description = Description {
+    classes: &["Olmo2ForCausalLM", OLMO3],
+    architecture: "olmo2",
+    model_type: "olmo2",
+    pre_tokenizers: &["dbrx"],
+    tensor_names: &[NORMS, LLAMA_LIKE],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Olmo2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Olmo2ForCausalLM", OLMO3]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "olmo2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "olmo2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["dbrx"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORMS, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &OLMO2
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,35 +6,26 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 
 const ROUTER: Table = &[("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp")];
 
 pub(crate) struct Olmoe;
 
+/// Description of [`Olmoe`].
+pub(crate) static OLMOE: Description = Description {
+    classes: &["OlmoeForCausalLM"],
+    architecture: "olmoe",
+    model_type: "olmoe",
+    pre_tokenizers: &["olmo", "dbrx"],
+    tensor_names: &[ROUTER, LLAMA_LIKE],
+    required_flags: &[("attention_bias", false), ("norm_topk_prob", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Olmoe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["OlmoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "olmoe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "olmoe"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["olmo", "dbrx"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ROUTER, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false), ("norm_topk_prob", false)]
+    fn description(&self) -> &'static Description {
+        &OLMOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::convert::hparams::Keys;
 use crate::convert::moe::halves;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -29,38 +29,26 @@ const DIVISOR: &str = "ffn_dim_divisor";
 
 pub(crate) struct Openelm;
 
+/// Description of [`Openelm`].
+pub(crate) static OPENELM: Description = Description {
+    classes: &["OpenELMForCausalLM"],
+    architecture: "openelm",
+    model_type: "openelm",
+    vocabulary: VocabularyKind::SentencePiece,
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::BLOCK_COUNT, "num_transformer_layers"),
+        (key::CONTEXT_LENGTH, "max_context_length"),
+        (key::EMBEDDING_LENGTH, "model_dim"),
+        (key::ROPE_FREQ_BASE, "rope_freq_constant"),
+    ],
+    required_flags: &[("share_input_output_layers", true), ("normalize_qk_projections", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Openelm {
-    fn classes(&self) -> &'static [&'static str] {
-        &["OpenELMForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "openelm"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "openelm"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePiece
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::BLOCK_COUNT, "num_transformer_layers"),
-            (key::CONTEXT_LENGTH, "max_context_length"),
-            (key::EMBEDDING_LENGTH, "model_dim"),
-            (key::ROPE_FREQ_BASE, "rope_freq_constant"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("share_input_output_layers", true), ("normalize_qk_projections", true)]
+    fn description(&self) -> &'static Description {
+        &OPENELM
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -4,35 +4,26 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, VocabularyKind, hparams};
 use crate::schema::key;
 
 pub(crate) struct Orion;
 
-impl Converter for Orion {
-    fn classes(&self) -> &'static [&'static str] {
-        &["OrionForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "orion"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "orion"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePiece
-    }
-
+/// Description of [`Orion`].
+pub(crate) static ORION: Description = Description {
+    classes: &["OrionForCausalLM"],
+    architecture: "orion",
+    model_type: "orion",
+    vocabulary: VocabularyKind::SentencePiece,
     // The configuration calls it so, though the norms take away the mean.
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::ATTENTION_LAYER_NORM_EPSILON, "rms_norm_eps")]
-    }
+    config_fields: &[(key::ATTENTION_LAYER_NORM_EPSILON, "rms_norm_eps")],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
 
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+impl Converter for Orion {
+    fn description(&self) -> &'static Description {
+        &ORION
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

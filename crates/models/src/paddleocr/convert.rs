@@ -2,28 +2,28 @@
 
 use gguf_store::Model;
 
-use crate::convert::{Converter, Exported};
-use crate::ernie4_5::convert::Ernie45;
+use crate::convert::{Converter, Description, Exported};
+use crate::ernie4_5::convert::{ERNIE45, Ernie45};
 use crate::qwen2vl;
 
 /// PaddleOCR, whose positions have three dimensions.
 pub(crate) struct Paddleocr;
 
+/// Description of [`Paddleocr`].
+pub(crate) static PADDLEOCR: Description = Description {
+    classes: &["PaddleOCRVLForConditionalGeneration"],
+    architecture: "paddleocr",
+    model_type: "paddleocr_vl",
+    ..ERNIE45
+};
+
 impl Converter for Paddleocr {
+    fn description(&self) -> &'static Description {
+        &PADDLEOCR
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Ernie45
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["PaddleOCRVLForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "paddleocr"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "paddleocr_vl"
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -5,26 +5,23 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, export, hparams};
 use crate::schema::key;
 
 pub(crate) struct PanguEmbedded;
 
+/// Description of [`PanguEmbedded`].
+pub(crate) static PANGU_EMBEDDED: Description = Description {
+    classes: &["PanguEmbeddedForCausalLM"],
+    architecture: "pangu-embedded",
+    model_type: "PanguEmbedded",
+    vocabulary: VocabularyKind::SentencePieceThenPrefix,
+    ..Description::DECODER
+};
+
 impl Converter for PanguEmbedded {
-    fn classes(&self) -> &'static [&'static str] {
-        &["PanguEmbeddedForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "pangu-embedded"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "PanguEmbedded"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceThenPrefix
+    fn description(&self) -> &'static Description {
+        &PANGU_EMBEDDED
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

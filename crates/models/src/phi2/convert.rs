@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, export, hparams};
 use crate::schema::key;
 
 /// What differs from the usual names.
@@ -19,33 +19,21 @@ const PHI2_NAMES: Table = &[
 
 pub(crate) struct Phi2;
 
+/// Description of [`Phi2`].
+pub(crate) static PHI2: Description = Description {
+    classes: &["PhiForCausalLM"],
+    architecture: "phi2",
+    model_type: "phi",
+    pre_tokenizers: &["phi-2"],
+    tensor_names: &[PHI2_NAMES, LLAMA_LIKE],
+    config_fields: &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")],
+    required_flags: &[("qk_layernorm", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Phi2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["PhiForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "phi2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "phi"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["phi-2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[PHI2_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("qk_layernorm", false)]
+    fn description(&self) -> &'static Description {
+        &PHI2
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, ExtraTensors, VocabularyKind, export, hparams};
+use crate::convert::{
+    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams,
+};
 use crate::phi2::convert::rotated;
 use crate::schema::key;
 
@@ -19,33 +21,24 @@ const PHI3_NAMES: Table = &[
 
 pub(crate) struct Phi3;
 
+/// Description of [`Phi3`].
+pub(crate) static PHI3: Description = Description {
+    classes: &["Phi3ForCausalLM", "Phi4ForCausalLMV"],
+    architecture: "phi3",
+    model_type: "phi3",
+    vocabulary: VocabularyKind::Phi3,
+    pre_tokenizers: &["dbrx", "gpt-4o"],
+    tensor_names: &[PHI3_NAMES, LLAMA_LIKE],
+    config_fields: &[(
+        key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH,
+        "original_max_position_embeddings",
+    )],
+    ..Description::DECODER
+};
+
 impl Converter for Phi3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Phi3ForCausalLM", "Phi4ForCausalLMV"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "phi3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "phi3"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Phi3
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["dbrx", "gpt-4o"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[PHI3_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH, "original_max_position_embeddings")]
+    fn description(&self) -> &'static Description {
+        &PHI3
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

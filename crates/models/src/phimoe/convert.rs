@@ -5,37 +5,31 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, hparams};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, hparams};
 use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
-use crate::phi3::convert::Phi3;
+use crate::phi3::convert::{PHI3, Phi3};
 use crate::schema::key;
 
 pub(crate) struct Phimoe;
 
+/// Description of [`Phimoe`].
+pub(crate) static PHIMOE: Description = Description {
+    classes: &["PhiMoEForCausalLM"],
+    architecture: "phimoe",
+    model_type: "phimoe",
+    tensor_names: &[LLAMA_LIKE, EXPERT_NAMES],
+    required_flags: &[("attention_bias", true), ("lm_head_bias", true)],
+    ..PHI3
+};
+
 impl Converter for Phimoe {
+    fn description(&self) -> &'static Description {
+        &PHIMOE
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Phi3
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["PhiMoEForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "phimoe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "phimoe"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[LLAMA_LIKE, EXPERT_NAMES]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", true), ("lm_head_bias", true)]
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use gguf_store::Model;
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
 use crate::schema::key;
 
 pub(crate) const ENDS: Table =
@@ -28,25 +28,19 @@ const NAMES: Table = &[
 
 pub(crate) struct Plamo;
 
+/// Description of [`Plamo`].
+pub(crate) static PLAMO: Description = Description {
+    classes: &["PlamoForCausalLM"],
+    architecture: "plamo",
+    model_type: "plamo",
+    vocabulary: VocabularyKind::SentencePiece,
+    tensor_names: &[ENDS, NAMES],
+    ..Description::DECODER
+};
+
 impl Converter for Plamo {
-    fn classes(&self) -> &'static [&'static str] {
-        &["PlamoForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "plamo"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "plamo"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePiece
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ENDS, NAMES]
+    fn description(&self) -> &'static Description {
+        &PLAMO
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

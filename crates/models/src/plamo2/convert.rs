@@ -8,7 +8,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures, filled};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::plamo::convert::{ENDS, epsilon, inner, size};
 use crate::schema::key;
 
@@ -49,38 +49,26 @@ const PARAMETERS: [(&str, &str); 8] = [
 
 pub(crate) struct Plamo2;
 
+/// Description of [`Plamo2`].
+pub(crate) static PLAMO2: Description = Description {
+    classes: &["Plamo2ForCausalLM", "PLaMo2ForCausalLM"],
+    architecture: "plamo2",
+    model_type: "plamo2",
+    vocabulary: VocabularyKind::Plamo { template: false },
+    tensor_names: &[ENDS, NAMES_SINCE, STATE_SPACE],
+    config_fields: &[
+        (key::ATTENTION_KEY_LENGTH, "hidden_size_per_head"),
+        (key::SSM_CONV_KERNEL, "mamba_d_conv"),
+        (key::SSM_STATE_SIZE, "mamba_d_state"),
+        (key::SSM_TIME_STEP_RANK, "mamba_num_heads"),
+    ],
+    required_flags: &[("mamba_enabled", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Plamo2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Plamo2ForCausalLM", "PLaMo2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "plamo2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "plamo2"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Plamo { template: false }
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ENDS, NAMES_SINCE, STATE_SPACE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::ATTENTION_KEY_LENGTH, "hidden_size_per_head"),
-            (key::SSM_CONV_KERNEL, "mamba_d_conv"),
-            (key::SSM_STATE_SIZE, "mamba_d_state"),
-            (key::SSM_TIME_STEP_RANK, "mamba_num_heads"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("mamba_enabled", true)]
+    fn description(&self) -> &'static Description {
+        &PLAMO2
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

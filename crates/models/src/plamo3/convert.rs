@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, export};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, export};
 use crate::plamo::convert::ENDS;
 use crate::plamo2::convert::{NAMES_SINCE, POST_NORMS, norms, post_norm};
 use crate::schema::key;
@@ -22,33 +22,24 @@ const HEAD_NORMS: Table = &[
 
 pub(crate) struct Plamo3;
 
+/// Description of [`Plamo3`].
+pub(crate) static PLAMO3: Description = Description {
+    classes: &["Plamo3ForCausalLM", "PLaMo3ForCausalLM"],
+    architecture: "plamo3",
+    model_type: "plamo3",
+    vocabulary: VocabularyKind::Plamo { template: true },
+    tensor_names: &[ENDS, NAMES_SINCE, HEAD_NORMS],
+    config_fields: &[
+        (key::ATTENTION_SLIDING_WINDOW, "window_size"),
+        (key::ATTENTION_SLIDING_WINDOW_PATTERN, "sliding_window_pattern"),
+        (key::ROPE_FREQ_BASE_SWA, "rope_local_theta"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Plamo3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Plamo3ForCausalLM", "PLaMo3ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "plamo3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "plamo3"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Plamo { template: true }
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ENDS, NAMES_SINCE, HEAD_NORMS]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::ATTENTION_SLIDING_WINDOW, "window_size"),
-            (key::ATTENTION_SLIDING_WINDOW_PATTERN, "sliding_window_pattern"),
-            (key::ROPE_FREQ_BASE_SWA, "rope_local_theta"),
-        ]
+    fn description(&self) -> &'static Description {
+        &PLAMO3
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -5,37 +5,28 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, hparams};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, hparams};
 use crate::minicpm3;
 use crate::minicpm3::convert::{FIELDS, NAMES, ROTATED, VALUE, widths};
 use crate::schema::key;
 
 pub(crate) struct Plm;
 
+/// Description of [`Plm`].
+pub(crate) static PLM: Description = Description {
+    classes: &["PLMForCausalLM"],
+    architecture: "plm",
+    model_type: "plm",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    config_fields: FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Plm {
-    fn classes(&self) -> &'static [&'static str] {
-        &["PLMForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "plm"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "plm"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
+    fn description(&self) -> &'static Description {
+        &PLM
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -13,7 +13,9 @@ use serde_json::json;
 
 use crate::convert::assembly::CONFIG_OF_ANOTHER;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, assembly, hparams};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, assembly, hparams,
+};
 
 pub(crate) const EMBEDDING: &str = "flow_lm.conditioner.embed.weight";
 
@@ -42,29 +44,20 @@ const NAMES: Table = &[
 
 pub(crate) struct PocketTts;
 
+/// Description of [`PocketTts`].
+pub(crate) static POCKET_TTS: Description = Description {
+    classes: &[CLASS],
+    architecture: "pockettts",
+    model_type: "pockettts",
+    vocabulary: VocabularyKind::TextThenVectors { voice: false },
+    tensor_prefix: "flow_lm.",
+    tensor_names: &[NAMES],
+    ..Description::DECODER
+};
+
 impl Converter for PocketTts {
-    fn classes(&self) -> &'static [&'static str] {
-        &[CLASS]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "pockettts"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "pockettts"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::TextThenVectors { voice: false }
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        "flow_lm."
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
+    fn description(&self) -> &'static Description {
+        &POCKET_TTS
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -152,13 +145,17 @@ impl Converter for PocketTts {
 /// With a vector in front of the voice to speak with.
 pub(crate) struct WithVoice;
 
+/// Description of [`WithVoice`].
+pub(crate) static WITH_VOICE: Description =
+    Description { vocabulary: VocabularyKind::TextThenVectors { voice: true }, ..POCKET_TTS };
+
 impl Converter for WithVoice {
-    fn base(&self) -> &'static dyn Converter {
-        &PocketTts
+    fn description(&self) -> &'static Description {
+        &WITH_VOICE
     }
 
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::TextThenVectors { voice: true }
+    fn base(&self) -> &'static dyn Converter {
+        &PocketTts
     }
 }
 

@@ -5,58 +5,42 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, hparams};
+use crate::convert::{Converter, Description, Exported, hparams};
 use crate::schema::key;
 
 /// The first Qwen.
 pub(crate) struct Qwen;
 
+/// Description of [`Qwen`].
+pub(crate) static QWEN: Description = Description {
+    classes: &["QWenLMHeadModel"],
+    architecture: "qwen",
+    model_type: "qwen",
+    pre_tokenizers: &["qwen2"],
+    tensor_prefix: "transformer.",
+    tensor_names: &[&[
+        ("wte", "token_embd"),
+        ("ln_f", "output_norm"),
+        ("lm_head", "output"),
+        ("h.{}.ln_1", "blk.{}.attn_norm"),
+        ("h.{}.attn.c_attn", "blk.{}.attn_qkv"),
+        ("h.{}.attn.c_proj", "blk.{}.attn_output"),
+        ("h.{}.ln_2", "blk.{}.ffn_norm"),
+        ("h.{}.mlp.w2", "blk.{}.ffn_gate"),
+        ("h.{}.mlp.w1", "blk.{}.ffn_up"),
+        ("h.{}.mlp.c_proj", "blk.{}.ffn_down"),
+    ]],
+    config_fields: &[
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+        (key::ROPE_FREQ_BASE, "rotary_emb_base"),
+    ],
+    required_flags: &[("no_bias", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Qwen {
-    fn classes(&self) -> &'static [&'static str] {
-        &["QWenLMHeadModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        "transformer."
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[&[
-            ("wte", "token_embd"),
-            ("ln_f", "output_norm"),
-            ("lm_head", "output"),
-            ("h.{}.ln_1", "blk.{}.attn_norm"),
-            ("h.{}.attn.c_attn", "blk.{}.attn_qkv"),
-            ("h.{}.attn.c_proj", "blk.{}.attn_output"),
-            ("h.{}.ln_2", "blk.{}.ffn_norm"),
-            ("h.{}.mlp.w2", "blk.{}.ffn_gate"),
-            ("h.{}.mlp.w1", "blk.{}.ffn_up"),
-            ("h.{}.mlp.c_proj", "blk.{}.ffn_down"),
-        ]]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
-            (key::ROPE_FREQ_BASE, "rotary_emb_base"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("no_bias", true)]
+    fn description(&self) -> &'static Description {
+        &QWEN
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

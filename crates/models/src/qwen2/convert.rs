@@ -7,40 +7,31 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::pooling_key;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, VocabularyKind, hparams, sliding_window};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, sliding_window};
 
 pub(crate) struct Qwen2;
 
+/// Description of [`Qwen2`].
+pub(crate) static QWEN2: Description = Description {
+    classes: &[
+        "Qwen2ForCausalLM",
+        "Qwen2Model",
+        "AudioFlamingo3ForConditionalGeneration",
+        "DotsOCRForCausalLM",
+        "KORMoForCausalLM",
+        "Qwen2AudioForConditionalGeneration",
+    ],
+    architecture: "qwen2",
+    model_type: "qwen2",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[LLAMA_LIKE, KORMO],
+    ..Description::DECODER
+};
+
 impl Converter for Qwen2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &[
-            "Qwen2ForCausalLM",
-            "Qwen2Model",
-            "AudioFlamingo3ForConditionalGeneration",
-            "DotsOCRForCausalLM",
-            "KORMoForCausalLM",
-            "Qwen2AudioForConditionalGeneration",
-        ]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen2"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[LLAMA_LIKE, KORMO]
+    fn description(&self) -> &'static Description {
+        &QWEN2
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

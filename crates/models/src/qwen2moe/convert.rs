@@ -8,7 +8,7 @@ use gguf_store::Model;
 use crate::convert::export::has;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, hparams, moe, sliding_window};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, sliding_window};
 use crate::schema::key;
 
 /// What stands beside the experts. Only Qwen2 has one that is always asked.
@@ -29,29 +29,20 @@ const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size"];
 
 pub(crate) struct Qwen2moe;
 
+/// Description of [`Qwen2moe`].
+pub(crate) static QWEN2MOE: Description = Description {
+    classes: &["Qwen2MoeForCausalLM"],
+    architecture: "qwen2moe",
+    model_type: "qwen2_moe",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    config_fields: FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Qwen2moe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen2MoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen2moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen2_moe"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
+    fn description(&self) -> &'static Description {
+        &QWEN2MOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

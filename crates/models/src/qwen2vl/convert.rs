@@ -6,34 +6,28 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Exported, VocabularyKind, hparams, sliding_window};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, sliding_window};
 
 pub(crate) struct Qwen2vl;
 
+/// Description of [`Qwen2vl`].
+pub(crate) static QWEN2VL: Description = Description {
+    classes: &[
+        "Qwen2VLForConditionalGeneration",
+        "Qwen2VLModel",
+        "Qwen2_5_VLForConditionalGeneration",
+        "Qwen2_5OmniModel",
+    ],
+    architecture: "qwen2vl",
+    model_type: "qwen2_vl",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["qwen2"],
+    ..Description::DECODER
+};
+
 impl Converter for Qwen2vl {
-    fn classes(&self) -> &'static [&'static str] {
-        &[
-            "Qwen2VLForConditionalGeneration",
-            "Qwen2VLModel",
-            "Qwen2_5_VLForConditionalGeneration",
-            "Qwen2_5OmniModel",
-        ]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen2vl"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen2_vl"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
+    fn description(&self) -> &'static Description {
+        &QWEN2VL
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,33 +6,24 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::pooling_key;
-use crate::convert::{Converter, Exported, VocabularyKind, hparams, sliding_window};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, sliding_window};
 
 pub(crate) struct Qwen3;
 
+/// Description of [`Qwen3`].
+pub(crate) static QWEN3: Description = Description {
+    classes: &["Qwen3ForCausalLM", "Qwen3Model", "StepVLForConditionalGeneration"],
+    architecture: "qwen3",
+    model_type: "qwen3",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["qwen2"],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Qwen3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3ForCausalLM", "Qwen3Model", "StepVLForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &QWEN3
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

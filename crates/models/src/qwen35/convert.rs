@@ -7,9 +7,9 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::{Keys, Rope};
-use crate::convert::{Converter, Exported, mtp};
+use crate::convert::{Converter, Description, Exported, mtp};
 use crate::qwen3next;
-use crate::qwen3next::convert::{FURTHER, Qwen3next};
+use crate::qwen3next::convert::{FURTHER, QWEN3NEXT, Qwen3next};
 use crate::schema::key;
 
 /// MiniCPM-V 4.6, whose text model is that of Qwen 3.5.
@@ -22,25 +22,22 @@ fn is_minicpm(config: &Config) -> bool {
 
 pub(crate) struct Qwen35;
 
+/// Description of [`Qwen35`].
+pub(crate) static QWEN35: Description = Description {
+    classes: &["Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", MINICPM_V],
+    architecture: "qwen35",
+    model_type: "qwen3_5_text",
+    pre_tokenizers: &["qwen35", "qwen2"],
+    ..QWEN3NEXT
+};
+
 impl Converter for Qwen35 {
+    fn description(&self) -> &'static Description {
+        &QWEN35
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Qwen3next
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", MINICPM_V]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen35"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3_5_text"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen35", "qwen2"]
     }
 
     fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {

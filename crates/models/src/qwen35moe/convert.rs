@@ -1,24 +1,24 @@
 //! Qwen 3 Next and Qwen 3.5: attention is linear in most layers, by the gated delta rule.
 
-use crate::convert::Converter;
-use crate::qwen35::convert::Qwen35;
+use crate::convert::{Converter, Description};
+use crate::qwen35::convert::{QWEN35, Qwen35};
 
 pub(crate) struct Qwen35moe;
 
+/// Description of [`Qwen35moe`].
+pub(crate) static QWEN35MOE: Description = Description {
+    classes: &["Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration"],
+    architecture: "qwen35moe",
+    model_type: "qwen3_5_moe_text",
+    ..QWEN35
+};
+
 impl Converter for Qwen35moe {
+    fn description(&self) -> &'static Description {
+        &QWEN35MOE
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Qwen35
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen35moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3_5_moe_text"
     }
 }

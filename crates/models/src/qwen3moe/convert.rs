@@ -5,40 +5,28 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, sliding_window};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, sliding_window};
 use crate::qwen2moe;
 use crate::qwen2moe::convert::{EXPERT_NAMES, FIELDS, complete, export_of};
 
 pub(crate) struct Qwen3moe;
 
+/// Description of [`Qwen3moe`].
+pub(crate) static QWEN3MOE: Description = Description {
+    classes: &["Qwen3MoeForCausalLM"],
+    architecture: "qwen3moe",
+    model_type: "qwen3_moe",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    config_fields: FIELDS,
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Qwen3moe {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3MoeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen3moe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3_moe"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[EXPERT_NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &QWEN3MOE
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

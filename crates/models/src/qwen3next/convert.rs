@@ -11,7 +11,9 @@ use serde_json::Value;
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures, filled, renamed};
-use crate::convert::{Converter, Exported, MappedTensor, Mapping, export, hparams, moe, mtp};
+use crate::convert::{
+    Converter, Description, Exported, MappedTensor, Mapping, export, hparams, moe, mtp,
+};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::qwen2vl;
 use crate::schema::key;
@@ -53,33 +55,21 @@ const FIELDS: &[(&str, &str)] = &[
 
 pub(crate) struct Qwen3next;
 
+/// Description of [`Qwen3next`].
+pub(crate) static QWEN3NEXT: Description = Description {
+    classes: &["Qwen3NextForCausalLM"],
+    architecture: "qwen3next",
+    model_type: "qwen3_next",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: TABLES,
+    config_fields: FIELDS,
+    required_flags: &[("attention_bias", false), ("norm_topk_prob", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Qwen3next {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3NextForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen3next"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3_next"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        TABLES
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false), ("norm_topk_prob", true)]
+    fn description(&self) -> &'static Description {
+        &QWEN3NEXT
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -184,7 +174,7 @@ pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Er
     let name = in_layer.as_deref().unwrap_or(name);
     let heads = Heads::of(config)?;
     // Those of Qwen 3 Next stay as they are.
-    let sorts = config.class()? != Qwen3next.classes()[0];
+    let sorts = config.class()? != QWEN3NEXT.classes[0];
     for (foreign, ours) in PARAMETERS {
         if let Some(numbers) = captures(foreign, name) {
             let mut steps = Vec::from_iter(heads.sorted(0, 1).filter(|_| sorts));

@@ -9,7 +9,9 @@ use gguf_store::Model;
 use crate::convert::assembly::CONFIG_OF_ANOTHER;
 use crate::convert::folded::{Activation, Folded, Layer};
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, assembly, hparams};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, assembly, hparams,
+};
 
 /// The configuration of the talker.
 const TALKER: &str = "talker_config";
@@ -29,29 +31,20 @@ const NEVER_DRAWN: u32 = 1024;
 
 pub(crate) struct Qwen3Tts;
 
+/// Description of [`Qwen3Tts`].
+pub(crate) static QWEN3_TTS: Description = Description {
+    classes: &["Qwen3TTSForConditionalGeneration"],
+    architecture: "qwen3tts",
+    model_type: "qwen3_tts",
+    vocabulary: VocabularyKind::TextThenCodes,
+    pre_tokenizers: &["qwen2"],
+    tensor_prefix: "talker.",
+    ..Description::DECODER
+};
+
 impl Converter for Qwen3Tts {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3TTSForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen3tts"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3_tts"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::TextThenCodes
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        "talker."
+    fn description(&self) -> &'static Description {
+        &QWEN3_TTS
     }
 
     // Texts first, then codes.
@@ -134,7 +127,7 @@ fn whole(config: &Config, checkpoint: &Checkpoint, name: &str) -> Result<Option<
         found.ok_or_else(|| {
             fault(format!(
                 "has no tensor `{name}`, of which the embedding of {} is made",
-                Qwen3Tts.classes()[0]
+                QWEN3_TTS.classes[0]
             ))
         })
     };

@@ -6,35 +6,26 @@ use gguf_store::Model;
 use serde_json::json;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Exported, VocabularyKind, export, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
 use crate::qwen2vl::convert::sections;
 use crate::schema::key;
 
 pub(crate) struct Qwen3vl;
 
+/// Description of [`Qwen3vl`].
+pub(crate) static QWEN3VL: Description = Description {
+    classes: &["Qwen3VLForConditionalGeneration"],
+    architecture: "qwen3vl",
+    model_type: "qwen3_vl",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["qwen2"],
+    required_flags: &[("attention_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Qwen3vl {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3VLForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen3vl"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3_vl"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false)]
+    fn description(&self) -> &'static Description {
+        &QWEN3VL
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -55,21 +46,21 @@ impl Converter for Qwen3vl {
 /// Qwen 3 that hears speech: its text model.
 pub(crate) struct Qwen3asr;
 
+/// Description of [`Qwen3asr`].
+pub(crate) static QWEN3ASR: Description = Description {
+    classes: &["Qwen3ASRForConditionalGeneration"],
+    model_type: "qwen3_asr",
+    vocabulary: VocabularyKind::QwenTurns { chatml: true },
+    ..QWEN3VL
+};
+
 impl Converter for Qwen3asr {
+    fn description(&self) -> &'static Description {
+        &QWEN3ASR
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Qwen3vl
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3ASRForConditionalGeneration"]
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3_asr"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::QwenTurns { chatml: true }
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -6,28 +6,28 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::moe::turned;
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
-use crate::qwen3moe::convert::Qwen3moe;
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
+use crate::qwen3moe::convert::{QWEN3MOE, Qwen3moe};
 use crate::qwen3vl::convert::{deepstack_layers, seeing};
 use crate::schema::key;
 
 pub(crate) struct Qwen3vlmoe;
 
+/// Description of [`Qwen3vlmoe`].
+pub(crate) static QWEN3VLMOE: Description = Description {
+    classes: &["Qwen3VLMoeForConditionalGeneration"],
+    architecture: "qwen3vlmoe",
+    model_type: "qwen3_vl_moe",
+    ..QWEN3MOE
+};
+
 impl Converter for Qwen3vlmoe {
+    fn description(&self) -> &'static Description {
+        &QWEN3VLMOE
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Qwen3moe
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3VLMoeForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen3vlmoe"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3_vl_moe"
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
@@ -70,21 +70,21 @@ const GATE_AND_UP: &str = "model.layers.{}.mlp.experts.gate_up_proj";
 /// Qwen 3 Omni: its text model, whose experts stand one by one in what is published.
 pub(crate) struct Qwen3omni;
 
+/// Description of [`Qwen3omni`].
+pub(crate) static QWEN3OMNI: Description = Description {
+    classes: &["Qwen3OmniMoeForConditionalGeneration"],
+    model_type: "qwen3_omni_moe",
+    vocabulary: VocabularyKind::QwenTurns { chatml: false },
+    ..QWEN3VLMOE
+};
+
 impl Converter for Qwen3omni {
+    fn description(&self) -> &'static Description {
+        &QWEN3OMNI
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Qwen3vlmoe
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen3OmniMoeForConditionalGeneration"]
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen3_omni_moe"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::QwenTurns { chatml: false }
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -13,10 +13,11 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, renamed};
 use crate::convert::{
-    Converter, ExpertSlot, Exported, MappedTensor, Mapping, Values, assembly, draft, hparams,
+    Converter, Description, ExpertSlot, Exported, MappedTensor, Mapping, Values, assembly, draft,
+    hparams,
 };
 use crate::qwen2moe::convert::EXPERT_NAMES;
-use crate::qwen35moe::convert::Qwen35moe;
+use crate::qwen35moe::convert::{QWEN35MOE, Qwen35moe};
 use crate::schema::key;
 use crate::{qwen3next, qwen35};
 
@@ -98,25 +99,22 @@ const FIELDS: &[(&str, &str)] = &[
 
 pub(crate) struct Qwen4Exp;
 
+/// Description of [`Qwen4Exp`].
+pub(crate) static QWEN4_EXP: Description = Description {
+    classes: &["Qwen4ExpForCausalLM", "Qwen4ExpForConditionalGeneration"],
+    architecture: "qwen4exp",
+    model_type: "qwen4_exp_text",
+    tensor_names: &[NAMES, qwen3next::convert::NAMES, EXPERT_NAMES, LLAMA_LIKE],
+    ..QWEN35MOE
+};
+
 impl Converter for Qwen4Exp {
+    fn description(&self) -> &'static Description {
+        &QWEN4_EXP
+    }
+
     fn base(&self) -> &'static dyn Converter {
         &Qwen35moe
-    }
-
-    fn classes(&self) -> &'static [&'static str] {
-        &["Qwen4ExpForCausalLM", "Qwen4ExpForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "qwen4exp"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "qwen4_exp_text"
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, qwen3next::convert::NAMES, EXPERT_NAMES, LLAMA_LIKE]
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::moe::halves;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Exported, MappedTensor, Mapping, hparams};
+use crate::convert::{Converter, Description, Exported, MappedTensor, Mapping, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -28,39 +28,27 @@ const GATE_AND_UP: &str = "transformer.h.{}.mlp.gate_up_proj.weight";
 
 pub(crate) struct Refact;
 
+/// Description of [`Refact`].
+pub(crate) static REFACT: Description = Description {
+    classes: &["GPTRefactForCausalLM"],
+    architecture: "refact",
+    model_type: "gpt_refact",
+    pre_tokenizers: &["refact"],
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::BLOCK_COUNT, "n_layer"),
+        (key::CONTEXT_LENGTH, "n_positions"),
+        (key::EMBEDDING_LENGTH, "n_embd"),
+        (key::ATTENTION_HEAD_COUNT, "n_head"),
+        (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "layer_norm_epsilon"),
+    ],
+    required_flags: &[("multi_query", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Refact {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GPTRefactForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "refact"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gpt_refact"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["refact"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::BLOCK_COUNT, "n_layer"),
-            (key::CONTEXT_LENGTH, "n_positions"),
-            (key::EMBEDDING_LENGTH, "n_embd"),
-            (key::ATTENTION_HEAD_COUNT, "n_head"),
-            (key::ATTENTION_LAYER_NORM_RMS_EPSILON, "layer_norm_epsilon"),
-        ]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("multi_query", true)]
+    fn description(&self) -> &'static Description {
+        &REFACT
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -5,33 +5,27 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, moe};
+use crate::convert::tensor_names::LLAMA_LIKE;
+use crate::convert::{Converter, Description, Exported, Mapping, moe};
 use crate::dream::convert::{mask, masked};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
 pub(crate) struct Rnd1;
 
+/// Description of [`Rnd1`].
+pub(crate) static RND1: Description = Description {
+    classes: &["RND1"],
+    architecture: "rnd1",
+    model_type: "rnd1",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    ..Description::DECODER
+};
+
 impl Converter for Rnd1 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["RND1"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "rnd1"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "rnd1"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[EXPERT_NAMES, LLAMA_LIKE]
+    fn description(&self) -> &'static Description {
+        &RND1
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

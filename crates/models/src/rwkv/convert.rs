@@ -12,7 +12,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::schema::key;
 
 /// What versions 4 and 6 have.
@@ -45,39 +45,27 @@ const VECTORS: [(&str, &str); 7] = [
 
 pub(crate) struct Rwkv4;
 
+/// Description of [`Rwkv4`].
+pub(crate) static RWKV4: Description = Description {
+    classes: &["RwkvForCausalLM"],
+    architecture: "rwkv",
+    model_type: "rwkv",
+    vocabulary: VocabularyKind::Rwkv,
+    pre_tokenizers: &["gpt-2"],
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::CONTEXT_LENGTH, "context_length"),
+        (key::EMBEDDING_LENGTH, "hidden_size"),
+        (key::EMBEDDING_LENGTH, "attention_hidden_size"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+        (key::RESCALE_EVERY_N_LAYERS, "rescale_every"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Rwkv4 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["RwkvForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "rwkv"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "rwkv"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Rwkv
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::CONTEXT_LENGTH, "context_length"),
-            (key::EMBEDDING_LENGTH, "hidden_size"),
-            (key::EMBEDDING_LENGTH, "attention_hidden_size"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
-            (key::RESCALE_EVERY_N_LAYERS, "rescale_every"),
-        ]
+    fn description(&self) -> &'static Description {
+        &RWKV4
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::ssm::reshape;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{
-    Converter, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
+    Converter, Description, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
 };
 use crate::rwkv;
 use crate::schema::key;
@@ -58,33 +58,24 @@ const MIX_UP: &str = "time_mix_w2";
 
 pub(crate) struct Rwkv6;
 
+/// Description of [`Rwkv6`].
+pub(crate) static RWKV6: Description = Description {
+    classes: &["Rwkv6ForCausalLM"],
+    architecture: "rwkv6",
+    model_type: "rwkv6",
+    vocabulary: VocabularyKind::Rwkv,
+    tensor_names: &[NAMES, rwkv::convert::NAMES],
+    config_fields: &[
+        (key::WKV_HEAD_SIZE, "head_size"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+        (key::RESCALE_EVERY_N_LAYERS, "rescale_every"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Rwkv6 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Rwkv6ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "rwkv6"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "rwkv6"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Rwkv
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, rwkv::convert::NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::WKV_HEAD_SIZE, "head_size"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
-            (key::RESCALE_EVERY_N_LAYERS, "rescale_every"),
-        ]
+    fn description(&self) -> &'static Description {
+        &RWKV6
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::ssm::reshape;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
+    Converter, Description, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
 };
 use crate::rwkv6::convert::{CONTEXT, time_mix, with_time_mix};
 use crate::schema::key;
@@ -31,36 +31,24 @@ const PLACES_OF_QWEN: [u32; 5] = [3, 1, 2, 0, 4];
 
 pub(crate) struct Rwkv6Qwen2;
 
+/// Description of [`Rwkv6Qwen2`].
+pub(crate) static RWKV6_QWEN2: Description = Description {
+    classes: &["RWKV6Qwen2ForCausalLM"],
+    architecture: "rwkv6qwen2",
+    model_type: "rwkv6qwen2",
+    vocabulary: VocabularyKind::SentencePieceElseBpe,
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[NAMES_OF_QWEN, LLAMA_LIKE],
+    config_fields: &[
+        (key::TIME_MIX_EXTRA_DIM, "lora_rank_tokenshift"),
+        (key::TIME_DECAY_EXTRA_DIM, "lora_rank_decay"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Rwkv6Qwen2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["RWKV6Qwen2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "rwkv6qwen2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "rwkv6qwen2"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::SentencePieceElseBpe
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES_OF_QWEN, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::TIME_MIX_EXTRA_DIM, "lora_rank_tokenshift"),
-            (key::TIME_DECAY_EXTRA_DIM, "lora_rank_decay"),
-        ]
+    fn description(&self) -> &'static Description {
+        &RWKV6_QWEN2
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -9,7 +9,8 @@ use crate::convert::hparams::Keys;
 use crate::convert::ssm::reshape;
 use crate::convert::tensor_names::Table;
 use crate::convert::{
-    Converter, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams, tensor_names,
+    Converter, Description, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
+    tensor_names,
 };
 use crate::rwkv6::convert::CONTEXT;
 use crate::schema::key;
@@ -54,36 +55,27 @@ pub(crate) const FACTORS: [&str; 3] = ["k_k", "k_a", "r_k"];
 
 pub(crate) struct Rwkv7;
 
+/// Description of [`Rwkv7`].
+pub(crate) static RWKV7: Description = Description {
+    classes: &["RWKV7ForCausalLM", "Rwkv7ForCausalLM"],
+    architecture: "rwkv7",
+    model_type: "rwkv7",
+    vocabulary: VocabularyKind::Rwkv,
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::WKV_HEAD_SIZE, "head_dim"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "norm_eps"),
+        (key::ATTENTION_DECAY_LORA_RANK, "decay_low_rank_dim"),
+        (key::ATTENTION_ICLR_LORA_RANK, "a_low_rank_dim"),
+        (key::ATTENTION_VALUE_RESIDUAL_MIX_LORA_RANK, "v_low_rank_dim"),
+        (key::ATTENTION_GATE_LORA_RANK, "gate_low_rank_dim"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Rwkv7 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["RWKV7ForCausalLM", "Rwkv7ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "rwkv7"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "rwkv7"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Rwkv
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::WKV_HEAD_SIZE, "head_dim"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "norm_eps"),
-            (key::ATTENTION_DECAY_LORA_RANK, "decay_low_rank_dim"),
-            (key::ATTENTION_ICLR_LORA_RANK, "a_low_rank_dim"),
-            (key::ATTENTION_VALUE_RESIDUAL_MIX_LORA_RANK, "v_low_rank_dim"),
-            (key::ATTENTION_GATE_LORA_RANK, "gate_low_rank_dim"),
-        ]
+    fn description(&self) -> &'static Description {
+        &RWKV7
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,35 +5,26 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, export, hparams};
 
 const NORM: Table = &[("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm")];
 
 pub(crate) struct SeedOss;
 
+/// Description of [`SeedOss`].
+pub(crate) static SEED_OSS: Description = Description {
+    classes: &["SeedOssForCausalLM"],
+    architecture: "seed_oss",
+    model_type: "seed_oss",
+    pre_tokenizers: &["seed-coder"],
+    tensor_names: &[NORM, LLAMA_LIKE],
+    required_flags: &[("attention_out_bias", false), ("mlp_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for SeedOss {
-    fn classes(&self) -> &'static [&'static str] {
-        &["SeedOssForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "seed_oss"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "seed_oss"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["seed-coder"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NORM, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_out_bias", false), ("mlp_bias", false)]
+    fn description(&self) -> &'static Description {
+        &SEED_OSS
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, Mapping, export, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe};
 use crate::schema::key;
 
 const NAMES: Table = &[("model.layers.{}.block_sparse_moe.primary_router", "blk.{}.ffn_gate_inp")];
@@ -31,34 +31,25 @@ const SIGMOID: u32 = 2;
 
 pub(crate) struct Smallthinker;
 
+/// Description of [`Smallthinker`].
+pub(crate) static SMALLTHINKER: Description = Description {
+    classes: &["SmallThinkerForCausalLM"],
+    architecture: "smallthinker",
+    model_type: "smallthinker",
+    pre_tokenizers: &["qwen2"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "moe_num_primary_experts"),
+        (key::EXPERT_USED_COUNT, "moe_num_active_primary_experts"),
+        (key::EXPERT_FEED_FORWARD_LENGTH, "moe_ffn_hidden_size"),
+        (key::ATTENTION_SLIDING_WINDOW, "sliding_window_size"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Smallthinker {
-    fn classes(&self) -> &'static [&'static str] {
-        &["SmallThinkerForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "smallthinker"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "smallthinker"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["qwen2"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "moe_num_primary_experts"),
-            (key::EXPERT_USED_COUNT, "moe_num_active_primary_experts"),
-            (key::EXPERT_FEED_FORWARD_LENGTH, "moe_ffn_hidden_size"),
-            (key::ATTENTION_SLIDING_WINDOW, "sliding_window_size"),
-        ]
+    fn description(&self) -> &'static Description {
+        &SMALLTHINKER
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -6,34 +6,25 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Exported, VocabularyKind, hparams, sliding_window};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, sliding_window};
 use crate::schema::key;
 
 pub(crate) struct Smollm3;
 
+/// Description of [`Smollm3`].
+pub(crate) static SMOLLM3: Description = Description {
+    classes: &["SmolLM3ForCausalLM"],
+    architecture: "smollm3",
+    model_type: "smollm3",
+    vocabulary: VocabularyKind::Llama,
+    pre_tokenizers: &["smaug-bpe", "llama-bpe"],
+    required_flags: &[("attention_bias", false), ("mlp_bias", false)],
+    ..Description::DECODER
+};
+
 impl Converter for Smollm3 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["SmolLM3ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "smollm3"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "smollm3"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Llama
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["smaug-bpe", "llama-bpe"]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("attention_bias", false), ("mlp_bias", false)]
+    fn description(&self) -> &'static Description {
+        &SMOLLM3
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

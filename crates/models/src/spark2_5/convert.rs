@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, export, hparams, sliding_window};
+use crate::convert::{Converter, Description, Exported, export, hparams, sliding_window};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -22,29 +22,20 @@ const KINDS: [(&str, &str); 2] = [("full_attention", ""), ("sliding_attention", 
 
 pub(crate) struct Spark25;
 
+/// Description of [`Spark25`].
+pub(crate) static SPARK25: Description = Description {
+    classes: &["Spark2_5ForCausalLM"],
+    architecture: "spark2_5",
+    model_type: "spark2_5",
+    pre_tokenizers: &["spark2_5"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    required_flags: &[("headwise_attn_output_gate", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Spark25 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Spark2_5ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "spark2_5"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "spark2_5"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["spark2_5"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("headwise_attn_output_gate", true)]
+    fn description(&self) -> &'static Description {
+        &SPARK25
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

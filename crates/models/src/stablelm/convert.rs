@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::captures;
-use crate::convert::{Converter, ExpertSlot, Exported, Mapping, export, hparams};
+use crate::convert::{Converter, Description, ExpertSlot, Exported, Mapping, export, hparams};
 use crate::schema::key;
 
 /// The norms of single heads, which only the larger models have: foreign name of one, our name of
@@ -24,28 +24,22 @@ const CLASS: &str = "StableLmForCausalLM";
 
 pub(crate) struct Stablelm;
 
+/// Description of [`Stablelm`].
+pub(crate) static STABLELM: Description = Description {
+    classes: &[CLASS, "StableLMEpochForCausalLM", "LlavaStableLMEpochForCausalLM"],
+    architecture: "stablelm",
+    model_type: "stablelm",
+    pre_tokenizers: &["stablelm2", "gpt-2"],
+    config_fields: &[
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
+        (key::USE_PARALLEL_RESIDUAL, "use_parallel_residual"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Stablelm {
-    fn classes(&self) -> &'static [&'static str] {
-        &[CLASS, "StableLMEpochForCausalLM", "LlavaStableLMEpochForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "stablelm"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "stablelm"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["stablelm2", "gpt-2"]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps"),
-            (key::USE_PARALLEL_RESIDUAL, "use_parallel_residual"),
-        ]
+    fn description(&self) -> &'static Description {
+        &STABLELM
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -6,40 +6,27 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, export, hparams};
 use crate::gpt2;
 use crate::schema::key;
 
 pub(crate) struct Starcoder;
 
+/// Description of [`Starcoder`].
+pub(crate) static STARCODER: Description = Description {
+    classes: &["GPTBigCodeForCausalLM"],
+    architecture: "starcoder",
+    model_type: "gpt_bigcode",
+    pre_tokenizers: &["starcoder", "gpt-2"],
+    tensor_prefix: "transformer.",
+    tensor_names: &[gpt2::convert::NAMES],
+    config_fields: &gpt2::convert::FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for Starcoder {
-    fn classes(&self) -> &'static [&'static str] {
-        &["GPTBigCodeForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "starcoder"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "gpt_bigcode"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["starcoder", "gpt-2"]
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        "transformer."
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[gpt2::convert::NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &gpt2::convert::FIELDS
+    fn description(&self) -> &'static Description {
+        &STARCODER
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

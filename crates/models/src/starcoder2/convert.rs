@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Exported, export, sliding_window};
+use crate::convert::{Converter, Description, Exported, export, sliding_window};
 use crate::schema::key;
 
 /// Where it differs from llama.
@@ -17,33 +17,21 @@ const NAMES: Table = &[
 
 pub(crate) struct Starcoder2;
 
+/// Description of [`Starcoder2`].
+pub(crate) static STARCODER2: Description = Description {
+    classes: &["Starcoder2ForCausalLM"],
+    architecture: "starcoder2",
+    model_type: "starcoder2",
+    pre_tokenizers: &["starcoder"],
+    tensor_names: &[NAMES, LLAMA_LIKE],
+    config_fields: &[(key::ATTENTION_LAYER_NORM_EPSILON, "norm_epsilon")],
+    required_flags: &[("use_bias", true)],
+    ..Description::DECODER
+};
+
 impl Converter for Starcoder2 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Starcoder2ForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "starcoder2"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "starcoder2"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["starcoder"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[(key::ATTENTION_LAYER_NORM_EPSILON, "norm_epsilon")]
-    }
-
-    fn required_flags(&self) -> &'static [(&'static str, bool)] {
-        &[("use_bias", true)]
+    fn description(&self) -> &'static Description {
+        &STARCODER2
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

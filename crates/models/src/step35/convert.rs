@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of};
-use crate::convert::{Converter, Exported, ExtraTensors, Mapping, export, hparams, moe, mtp};
+use crate::convert::{
+    Converter, Description, Exported, ExtraTensors, Mapping, export, hparams, moe, mtp,
+};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -50,37 +52,28 @@ const SHARE: f64 = 0.5;
 
 pub(crate) struct Step35;
 
+/// Description of [`Step35`].
+pub(crate) static STEP35: Description = Description {
+    classes: &["Step3p5ForCausalLM", "Step3p7ForConditionalGeneration"],
+    architecture: "step35",
+    model_type: "step3p5",
+    pre_tokenizers: &["deepseek-v3"],
+    tensor_names: &[NAMES, mtp::NAMES, LLAMA_LIKE],
+    config_fields: &[
+        (key::EXPERT_COUNT, "moe_num_experts"),
+        (key::EXPERT_USED_COUNT, "moe_top_k"),
+        (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "share_expert_dim"),
+        (key::EXPERT_WEIGHTS_SCALE, "moe_router_scaling_factor"),
+        (key::EXPERT_WEIGHTS_NORM, "norm_expert_weight"),
+        (key::MOE_EVERY_N_LAYERS, "moe_every_n_layer"),
+        (key::NEXTN_PREDICT_LAYERS, mtp::COUNT),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Step35 {
-    fn classes(&self) -> &'static [&'static str] {
-        &["Step3p5ForCausalLM", "Step3p7ForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "step35"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "step3p5"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["deepseek-v3"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES, mtp::NAMES, LLAMA_LIKE]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::EXPERT_COUNT, "moe_num_experts"),
-            (key::EXPERT_USED_COUNT, "moe_top_k"),
-            (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, "share_expert_dim"),
-            (key::EXPERT_WEIGHTS_SCALE, "moe_router_scaling_factor"),
-            (key::EXPERT_WEIGHTS_NORM, "norm_expert_weight"),
-            (key::MOE_EVERY_N_LAYERS, "moe_every_n_layer"),
-            (key::NEXTN_PREDICT_LAYERS, mtp::COUNT),
-        ]
+    fn description(&self) -> &'static Description {
+        &STEP35
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

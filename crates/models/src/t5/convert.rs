@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::schema::key;
 
 pub(crate) const ENCODER: Table = &[
@@ -72,37 +72,28 @@ const CONTEXT: u32 = 512;
 
 pub(crate) struct T5;
 
+/// Description of [`T5`].
+pub(crate) static T5_DESCRIPTION: Description = Description {
+    classes: &[
+        "T5ForConditionalGeneration",
+        "T5WithLMHeadModel",
+        "MT5ForConditionalGeneration",
+        "UMT5ForConditionalGeneration",
+        "UMT5Model",
+        "T5Model",
+        "MT5Model",
+    ],
+    architecture: "t5",
+    model_type: "t5",
+    vocabulary: VocabularyKind::T5,
+    tensor_names: &[ENCODER, DECODER],
+    config_fields: FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for T5 {
-    fn classes(&self) -> &'static [&'static str] {
-        &[
-            "T5ForConditionalGeneration",
-            "T5WithLMHeadModel",
-            "MT5ForConditionalGeneration",
-            "UMT5ForConditionalGeneration",
-            "UMT5Model",
-            "T5Model",
-            "MT5Model",
-        ]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "t5"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "t5"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::T5
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ENCODER, DECODER]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
+    fn description(&self) -> &'static Description {
+        &T5_DESCRIPTION
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

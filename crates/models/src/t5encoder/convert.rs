@@ -5,36 +5,26 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
-use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, Mapping, VocabularyKind};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
 use crate::t5;
 use crate::t5::convert::{ENCODER, FIELDS, export_of, keys_of};
 
 pub(crate) struct T5Encoder;
 
+/// Description of [`T5Encoder`].
+pub(crate) static T5_ENCODER: Description = Description {
+    classes: &["T5EncoderModel", "MT5EncoderModel", "UMT5EncoderModel"],
+    architecture: "t5encoder",
+    model_type: "t5",
+    vocabulary: VocabularyKind::T5,
+    tensor_names: &[ENCODER],
+    config_fields: FIELDS,
+    ..Description::DECODER
+};
+
 impl Converter for T5Encoder {
-    fn classes(&self) -> &'static [&'static str] {
-        &["T5EncoderModel", "MT5EncoderModel", "UMT5EncoderModel"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "t5encoder"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "t5"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::T5
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[ENCODER]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        FIELDS
+    fn description(&self) -> &'static Description {
+        &T5_ENCODER
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures, filled};
-use crate::convert::{Converter, Exported, Mapping, Values, export, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, Values, export, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -40,25 +40,19 @@ const EPSILON: f32 = f32::EPSILON;
 
 pub(crate) struct Talkie;
 
+/// Description of [`Talkie`].
+pub(crate) static TALKIE: Description = Description {
+    classes: &["TalkieForCausalLM"],
+    architecture: "talkie",
+    model_type: "talkie",
+    pre_tokenizers: &["talkie"],
+    tensor_names: &[NAMES],
+    ..Description::DECODER
+};
+
 impl Converter for Talkie {
-    fn classes(&self) -> &'static [&'static str] {
-        &["TalkieForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "talkie"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "talkie"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["talkie"]
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
+    fn description(&self) -> &'static Description {
+        &TALKIE
     }
 
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {

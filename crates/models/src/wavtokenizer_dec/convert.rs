@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -41,37 +41,28 @@ const COUNTED: [&str; 3] = ["codebook.cluster_size", "codebook.embed_avg", "code
 
 pub(crate) struct Wavtokenizer;
 
+/// Description of [`Wavtokenizer`].
+pub(crate) static WAVTOKENIZER: Description = Description {
+    classes: &["WavTokenizerDec"],
+    architecture: "wavtokenizer-dec",
+    model_type: "wavtokenizer_dec",
+    vocabulary: VocabularyKind::Codes,
+    tensor_names: &[NAMES],
+    config_fields: &[
+        (key::BLOCK_COUNT, "n_layer"),
+        (key::ATTENTION_HEAD_COUNT, "n_head"),
+        (key::FEATURES_LENGTH, "n_embd_features"),
+        (key::FEED_FORWARD_LENGTH, "n_ff"),
+        (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
+        (key::ATTENTION_GROUP_NORM_EPSILON, "group_norm_epsilon"),
+        (key::ATTENTION_GROUP_NORM_GROUPS, "group_norm_groups"),
+    ],
+    ..Description::DECODER
+};
+
 impl Converter for Wavtokenizer {
-    fn classes(&self) -> &'static [&'static str] {
-        &["WavTokenizerDec"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "wavtokenizer-dec"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "wavtokenizer_dec"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Codes
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
-    }
-
-    fn config_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (key::BLOCK_COUNT, "n_layer"),
-            (key::ATTENTION_HEAD_COUNT, "n_head"),
-            (key::FEATURES_LENGTH, "n_embd_features"),
-            (key::FEED_FORWARD_LENGTH, "n_ff"),
-            (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
-            (key::ATTENTION_GROUP_NORM_EPSILON, "group_norm_epsilon"),
-            (key::ATTENTION_GROUP_NORM_GROUPS, "group_norm_groups"),
-        ]
+    fn description(&self) -> &'static Description {
+        &WAVTOKENIZER
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

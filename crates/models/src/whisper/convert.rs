@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Exported, Mapping};
+use crate::convert::{Converter, Description, Exported, Mapping};
 
 /// Without the prefix `model.`.
 const NAMES: Table = &[
@@ -64,29 +64,20 @@ const DECODER: [(&str, &str, &str); 5] = [
 
 pub(crate) struct Whisper;
 
+/// Description of [`Whisper`].
+pub(crate) static WHISPER: Description = Description {
+    classes: &["WhisperForConditionalGeneration"],
+    architecture: "whisper",
+    model_type: "whisper",
+    pre_tokenizers: &["gpt-2"],
+    tensor_prefix: "model.",
+    tensor_names: &[NAMES],
+    ..Description::DECODER
+};
+
 impl Converter for Whisper {
-    fn classes(&self) -> &'static [&'static str] {
-        &["WhisperForConditionalGeneration"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "whisper"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "whisper"
-    }
-
-    fn pre_tokenizers(&self) -> &'static [&'static str] {
-        &["gpt-2"]
-    }
-
-    fn tensor_prefix(&self) -> &'static str {
-        "model."
-    }
-
-    fn tensor_names(&self) -> &'static [Table] {
-        &[NAMES]
+    fn description(&self) -> &'static Description {
+        &WHISPER
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,26 +5,23 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::hparams::Keys;
-use crate::convert::{Converter, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, VocabularyKind, hparams};
 use crate::schema::key;
 
 pub(crate) struct Xverse;
 
+/// Description of [`Xverse`].
+pub(crate) static XVERSE: Description = Description {
+    classes: &["XverseForCausalLM"],
+    architecture: "xverse",
+    model_type: "xverse",
+    vocabulary: VocabularyKind::Xverse,
+    ..Description::DECODER
+};
+
 impl Converter for Xverse {
-    fn classes(&self) -> &'static [&'static str] {
-        &["XverseForCausalLM"]
-    }
-
-    fn architecture(&self) -> &'static str {
-        "xverse"
-    }
-
-    fn model_type(&self) -> &'static str {
-        "xverse"
-    }
-
-    fn vocabulary(&self) -> VocabularyKind {
-        VocabularyKind::Xverse
+    fn description(&self) -> &'static Description {
+        &XVERSE
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
