@@ -10,7 +10,7 @@ use gguf::{
     Array, ByteOrder, Bytes, Error, Finding, Gguf, Header, Limits, RawHeader, Severity, Value,
     check, check_header, write_header,
 };
-use gguf_store::edit::{RESERVE_KEY, Saved, edit_header};
+use gguf_store::edit::{EditOutcome, RESERVE_KEY, edit_header};
 use gguf_store::fetch_header;
 
 /// Reading never panics, whatever is asked of what was read; a check finds an error in each file that
@@ -141,9 +141,9 @@ pub fn edit(bytes: &[u8]) {
     let [old, new] =
         [bytes, &after].map(|bytes| Gguf::read(&Bytes::copy_from_slice(bytes)).unwrap());
     match saved {
-        Saved::Unchanged => assert_eq!(after, bytes),
-        Saved::InPlace => assert_eq!(new.data_start(), old.data_start()),
-        Saved::Rebuilt => {}
+        EditOutcome::Unchanged => assert_eq!(after, bytes),
+        EditOutcome::InPlace => assert_eq!(new.data_start(), old.data_start()),
+        EditOutcome::Rebuilt => {}
     }
     // A header without tensors may end before its padding does.
     let data = |file: &Gguf, bytes: &[u8]| {
@@ -152,7 +152,7 @@ pub fn edit(bytes: &[u8]) {
     assert_eq!(data(&new, &after), data(&old, bytes));
     let mut expected = edited.take().unwrap();
     let mut found = new.into_header().into_raw();
-    if saved != Saved::Unchanged {
+    if saved != EditOutcome::Unchanged {
         expected.metadata.remove(RESERVE_KEY);
         found.metadata.remove(RESERVE_KEY);
     }

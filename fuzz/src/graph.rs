@@ -7,7 +7,7 @@ use gguf::{Bytes, Finding, Gguf, Header, Metadata, RawHeader, Shape, TensorInfo,
 use gguf_graph::{Graph, Limits, OutputKind, RawGraph};
 use gguf_models::schema::{self, Expected, Need};
 use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
-use gguf_store::{Model, Part};
+use gguf_store::{Model, ModelFile};
 use serde_json::Value as Json;
 
 /// Numbers of all weights together.
@@ -78,7 +78,8 @@ pub fn model(graph: &Graph) -> Option<Model> {
     let gguf = Gguf::read(&bytes).ok()?;
     let data_start = gguf.data_start();
     let header = gguf.into_header();
-    let part = Part { path: PathBuf::from("fuzz"), header, data_start, source: Arc::new(bytes) };
+    let part =
+        ModelFile { path: PathBuf::from("fuzz"), header, data_start, source: Arc::new(bytes) };
     Model::new(vec![part]).ok()
 }
 

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use gguf_remote::{Files, Location, Options, open_with};
+use gguf_remote::{Location, RemoteOptions, RepositoryFiles, open_with};
 
 /// What stands between two answers.
 const CUT: &[u8] = b"\n--\n";
@@ -73,14 +73,14 @@ pub fn answers(bytes: &[u8]) {
     let server = server();
     let address = format!("http://127.0.0.1:{}", server.port);
     let second = Duration::from_secs(1);
-    let options = Options {
+    let options = RemoteOptions {
         hf_endpoint: address.clone(),
         connect_timeout: second,
-        stall_timeout: second,
+        read_timeout: second,
         attempts: 2,
         backoff: Duration::ZERO,
-        longest_wait: Duration::ZERO,
-        ..Options::default()
+        max_backoff: Duration::ZERO,
+        ..RemoteOptions::default()
     };
     let play = || *server.script.lock().unwrap_or_else(PoisonError::into_inner) = answers.clone();
     play();
@@ -91,7 +91,7 @@ pub fn answers(bytes: &[u8]) {
         let _ = opened.source.read_at(&mut buffer, len.saturating_sub(MOST));
     }
     play();
-    let _ = Files::list("hf:o/r", options);
+    let _ = RepositoryFiles::list("hf:o/r", options);
 }
 
 /// A line that leads to no other host: addresses lose what they need for one.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use gguf_store::Model;
-use gguf_store::edit::{Journal, Recovery, Standing, recover};
+use gguf_store::edit::{HeaderState, Journal, Recovery, recover};
 
 /// What stands between the model, the old header and the new one.
 const CUT: &[u8] = b"GGUFEDIT";
@@ -42,8 +42,8 @@ fn check(model: &[u8], journal: &[u8]) {
     fs::write(path(".m.gguf.journal"), &journal).unwrap();
     fs::write(path("other"), "other").unwrap();
     let opened = Model::open(&path("m.gguf"));
-    let standing = read.as_ref().ok().map(|read| read.standing(&model[..read.old.len()]));
-    assert!(opened.is_err() || standing != Some(Standing::Between));
+    let state = read.as_ref().ok().map(|read| read.header_state(&model[..read.old.len()]));
+    assert!(opened.is_err() || state != Some(HeaderState::Mixed));
     drop(opened.map(|model| model.tensors().len()));
     assert_eq!(fs::read(path("m.gguf")).unwrap(), model);
     assert_eq!(fs::read(path(".m.gguf.journal")).unwrap(), journal);
@@ -52,7 +52,7 @@ fn check(model: &[u8], journal: &[u8]) {
     let after = fs::read(path("m.gguf")).unwrap();
     match (undone, &read) {
         (Ok(_), Ok(read)) => {
-            assert_ne!(standing, Some(Standing::Foreign));
+            assert_ne!(state, Some(HeaderState::Foreign));
             let rest = &model[read.old.len()..];
             assert!(after.starts_with(&read.old) && after.ends_with(rest));
             assert_eq!(after.len(), model.len());

@@ -1,6 +1,6 @@
 //! What must hold for any bytes taken as a model from before GGUF.
 
-use gguf_legacy::{Legacy, Options};
+use gguf_legacy::{LegacyModel, LegacyOptions};
 
 /// Opening and planning never panic, and do not ask for more memory than the file is worth. Returns
 /// whether it was recognised.
@@ -8,8 +8,8 @@ pub fn open(bytes: &[u8]) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ggml-model.bin");
     std::fs::write(&path, bytes).unwrap();
-    let options = Options::default();
-    match Legacy::open(&path, &options) {
+    let options = LegacyOptions::default();
+    match LegacyModel::open(&path, &options) {
         Ok(legacy) => {
             let _ = legacy.plan(&options);
         }

@@ -4,7 +4,7 @@ use gguf_models::convert::VocabularyKind;
 use std::fs;
 
 use gguf_convert::vocab::{Options, load};
-use gguf_tokenizer::{Compat, Decode, Encode, Tokenizer};
+use gguf_tokenizer::{Compat, DecodeOptions, EncodeOptions, Tokenizer};
 
 /// A text with what tokenizers treat specially.
 const TEXT: &str = "Hello  world, <s> it's 12345\n\n\u{2581}\u{e9}e\u{301}\u{1f600}\u{fffd}";
@@ -41,13 +41,13 @@ fn file(name: &str, bytes: &[u8], kinds: &[VocabularyKind]) -> usize {
             let options = Options { pre, ..Options::default() };
             let Ok(vocabulary) = load(dir.path(), *kind, &options) else { continue };
             tokens += vocabulary.len;
-            for compat in [Compat::Own, Compat::LlamaCpp] {
-                let options = gguf_tokenizer::Options { compat, ..Default::default() };
+            for compat in [Compat::Original, Compat::LlamaCpp] {
+                let options = gguf_tokenizer::TokenizerOptions { compat, ..Default::default() };
                 let tokenizer = Tokenizer::from_metadata(&vocabulary.metadata, options);
                 let Ok(tokenizer) = tokenizer else { continue };
-                let ids = tokenizer.encode(TEXT, Encode::default());
+                let ids = tokenizer.encode(TEXT, EncodeOptions::default());
                 assert!(ids.iter().all(|id| (*id as usize) < vocabulary.len));
-                let _ = tokenizer.decode(&ids, Decode { special: true });
+                let _ = tokenizer.decode(&ids, DecodeOptions { special: true });
             }
         }
     }

@@ -63,7 +63,7 @@ pub fn convert(
     run(py, &TaskOptions { progress, threads }, |progress| {
         let kind = conversion::kind(&location, options.architecture.as_deref())?;
         let mut plan = conversion::Plan::new(&location, kind, &options, progress)?;
-        let overwrite = overwrite(force).sparing(&plan.inputs);
+        let overwrite = overwrite(force).protecting(&plan.inputs);
         let planned = plan.files()?;
         let files: Vec<PathBuf> = planned.iter().map(|(_, path)| path.clone()).collect();
         if !dry_run {

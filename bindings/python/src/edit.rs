@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use gguf_kit::edit::{self as edits, Changes};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::{json, open};
-use gguf_store::edit::Saved;
+use gguf_store::edit::EditOutcome;
 use pyo3::prelude::*;
 
 use crate::error::request;
@@ -47,15 +47,15 @@ pub fn edit<'py>(
             drop(opened);
             let (path, saved) = edits::in_place(&path, &changes, &renderer, progress)?;
             let outcome = match saved {
-                Saved::Unchanged => "unchanged",
-                Saved::InPlace => "in place",
-                Saved::Rebuilt => "rebuilt",
+                EditOutcome::Unchanged => "unchanged",
+                EditOutcome::InPlace => "in place",
+                EditOutcome::Rebuilt => "rebuilt",
             };
             return Ok((path, outcome, changed));
         };
         let rewritten = edits::rewrite(opened.model(), &changes, &renderer)?;
         let inputs = opened.files().map(PathBuf::from).chain(rewritten.files);
-        let overwrite = overwrite(force).sparing(inputs.collect::<Vec<_>>());
+        let overwrite = overwrite(force).protecting(inputs.collect::<Vec<_>>());
         rewritten.job.write(&output, &overwrite, progress)?;
         Ok((output, "rebuilt", changed))
     })?;

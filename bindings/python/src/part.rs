@@ -50,7 +50,7 @@ pub fn merge(
             let message = format!("{location} is remote; its shards cannot be deleted");
             return Err(Error::request("request-invalid", message, "omit delete_shards"));
         }
-        let overwrite = overwrite(force).sparing(opened.files());
+        let overwrite = overwrite(force).protecting(opened.files());
         gguf_store::merge(opened.model(), &output, MergeOptions::default(), &overwrite, progress)?;
         match delete_shards {
             true => gguf_store::delete_merged(opened.into_model(), &output),

@@ -62,7 +62,7 @@ pub fn quantize(
                 .iter()
                 .filter_map(|calibration| Some(calibration.file()?.to_owned())),
         );
-        let overwrite = overwrite(force).sparing(inputs);
+        let overwrite = overwrite(force).protecting(inputs);
         options.check_outputs(&overwrite)?;
         let mut plan = quantization::Plan::new(&opened, &location, &options, progress)?;
         if !dry_run {

@@ -9,7 +9,7 @@ use gguf_kit::generate::{GenerateOptions, StopReason, generate};
 use gguf_kit::logits::{EncoderInput, logits};
 use gguf_kit::run::{ExecutorOptions, LoadedModel, load};
 use gguf_runtime::{Arithmetic, CacheType, Context, ContextOptions, Sampling, Value};
-use gguf_tokenizer::{Encode, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -63,7 +63,7 @@ impl Runner {
 
     fn ids(&self, text: Text) -> PyResult<Vec<u32>> {
         match text {
-            Text::Text(text) => Ok(self.tokenizer()?.encode(&text, Encode::default())),
+            Text::Text(text) => Ok(self.tokenizer()?.encode(&text, EncodeOptions::default())),
             Text::Ids(ids) => Ok(ids),
         }
     }

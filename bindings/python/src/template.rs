@@ -1,7 +1,7 @@
 //! Chat templates. They are untrusted code and are rendered in a sandboxed process.
 
 use gguf::Error;
-use gguf_tokenizer::template::{Context, Renderer, Source as Template};
+use gguf_tokenizer::template::{Context, Renderer, TemplateSource as Template};
 use pyo3::prelude::*;
 use serde_json::Value as Json;
 

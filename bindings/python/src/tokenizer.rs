@@ -1,6 +1,6 @@
 //! `Tokenizer`: encodes text to token ids and decodes them.
 
-use gguf_tokenizer::{Compat, Decode, Encode, Options};
+use gguf_tokenizer::{Compat, DecodeOptions, EncodeOptions, TokenizerOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -26,8 +26,8 @@ impl Tokenizer {
         llama_cpp: bool,
         normalize: Option<bool>,
     ) -> PyResult<Self> {
-        let compat = if llama_cpp { Compat::LlamaCpp } else { Compat::Own };
-        let options = Options { compat, normalize };
+        let compat = if llama_cpp { Compat::LlamaCpp } else { Compat::Original };
+        let options = TokenizerOptions { compat, normalize };
         let (tokenizer, notes) = match &source {
             Source::Open(_) => {
                 let opened = source.open(py)?;
@@ -55,7 +55,7 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<Vec<u32>> {
-        quick(py, || Ok(self.tokenizer.encode(text, Encode { add_special, parse_special })))
+        quick(py, || Ok(self.tokenizer.encode(text, EncodeOptions { add_special, parse_special })))
     }
 
     #[pyo3(signature = (texts, *, add_special = true, parse_special = true))]
@@ -66,19 +66,21 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<Vec<Vec<u32>>> {
-        quick(py, || Ok(self.tokenizer.encode_batch(&texts, Encode { add_special, parse_special })))
+        quick(py, || {
+            Ok(self.tokenizer.encode_batch(&texts, EncodeOptions { add_special, parse_special }))
+        })
     }
 
     /// Invalid UTF-8 becomes U+FFFD.
     #[pyo3(signature = (ids, *, special = false))]
     fn decode(&self, py: Python<'_>, ids: Vec<u32>, special: bool) -> Py<PyString> {
-        let bytes = self.tokenizer.decode(&ids, Decode { special });
+        let bytes = self.tokenizer.decode(&ids, DecodeOptions { special });
         PyString::new(py, &String::from_utf8_lossy(&bytes)).unbind()
     }
 
     #[pyo3(signature = (ids, *, special = false))]
     fn decode_bytes(&self, py: Python<'_>, ids: Vec<u32>, special: bool) -> Py<PyBytes> {
-        PyBytes::new(py, &self.tokenizer.decode(&ids, Decode { special })).unbind()
+        PyBytes::new(py, &self.tokenizer.decode(&ids, DecodeOptions { special })).unbind()
     }
 
     fn token_bytes(&self, py: Python<'_>, id: u32) -> Option<Py<PyBytes>> {

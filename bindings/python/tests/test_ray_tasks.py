@@ -116,7 +116,7 @@ def test_parts_in_an_object_store_are_found(folder, bucket):
         tasks.plan(given, resume=False, **how)
     with pytest.raises(gguf_kit.OutputExistsError):
         tasks.plan({**given, "type": "Q4_0"}, resume=True, **how)
-    with pytest.raises(gguf_kit.FileMissingError, match="there is no such object"):
+    with pytest.raises(gguf_kit.FileMissingError, match="the object does not exist"):
         gguf_kit.part_fingerprint("s3://models/none.gguf")
 
 

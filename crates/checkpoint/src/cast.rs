@@ -1,4 +1,4 @@
-//! Elements of types that GGUF does not have, in the smallest type that has all their values.
+//! Lossless casts of element types that GGUF does not have.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use gguf::TensorType;
 use half::f16;
 
 use super::raw::Raw;
-use super::rows::{Computed, Rows, TileCache};
+use super::rows::{ComputedSource, Rows, TileCache};
 
-/// Each row is one element.
+/// Casts elements; each row is one element.
 struct Cast {
     from: Raw,
     to: TensorType,
 }
 
-/// The source of `from`'s elements as type `to`, which is what its type widens to.
+/// Returns a source of `from`'s elements as type `to`, which [`Dtype::widened`] gives.
 pub(super) fn source(
     from: Raw,
     to: TensorType,
     cache: &Arc<TileCache>,
 ) -> Arc<dyn gguf_store::Source> {
-    Computed::source(Box::new(Cast { from, to }), cache)
+    ComputedSource::source(Box::new(Cast { from, to }), cache)
 }
 
 impl Rows for Cast {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stay() {
+    fn casts_are_lossless() {
         assert_eq!(cast(Dtype::U8, &[0, 200]), [0, 0, 200, 0]);
         assert_eq!(cast(Dtype::U16, &[255, 255]), [255, 255, 0, 0]);
         assert_eq!(cast(Dtype::U32, &[0, 0, 0, 128]), [0, 0, 0, 128, 0, 0, 0, 0]);

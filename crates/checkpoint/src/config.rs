@@ -1,4 +1,4 @@
-//! `config.json`: the hyper-parameters of a checkpoint, with errors that name the field.
+//! `config.json`: hyperparameters of a checkpoint, with errors that name the field.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,32 +8,32 @@ use serde_json::{Map, Value};
 
 use crate::{json, params};
 
-/// The configuration of a checkpoint.
+/// Configuration of a checkpoint.
 #[derive(Clone, Debug)]
 pub struct Config {
     path: PathBuf,
     root: Value,
-    /// The JSON files beside it; `None` if they are in its directory.
-    beside: Option<BTreeMap<&'static str, Value>>,
+    /// JSON files beside it; `None` if they are in its directory.
+    siblings: Option<BTreeMap<&'static str, Value>>,
 }
 
 impl Config {
-    /// The file in `dir` with the configuration, if there is one: `config.json`, or else the
-    /// `params.json` of Mistral's own form, whose fields are taken by their names in `config.json`.
+    /// Returns the configuration file in `dir`, if there is one: `config.json`, or else Mistral's
+    /// `params.json`, whose fields are renamed to those of `config.json`.
     pub fn file_in(dir: &Path) -> Option<PathBuf> {
         let names = ["config.json", params::FILE];
         names.iter().map(|name| dir.join(name)).find(|path| path.is_file())
     }
 
     /// Whether it was read from a `params.json`.
-    pub fn is_of_params(&self) -> bool {
+    pub fn is_params_json(&self) -> bool {
         self.path.ends_with(params::FILE)
     }
 
-    /// Reads `config.json` in `dir`, or what is in its place ([`Config::file_in`]).
+    /// Reads `config.json` in `dir`, or its substitute ([`Config::file_in`]).
     ///
-    /// Fields of a nested configuration of the text model (`text_config` or one of its other
-    /// names) count as if they stood at the top, as they do for llama.cpp's converter.
+    /// Fields of a nested configuration of the text model (`text_config` or one of its other names)
+    /// are moved to the top level, as in llama.cpp's converter.
     ///
     /// # Errors
     /// If it is missing, or is not a JSON object.
@@ -41,7 +41,7 @@ impl Config {
         Ok(Self::read_whole(dir)?.text())
     }
 
-    /// Reads `config.json` in `dir`, with each part where it stands.
+    /// Reads `config.json` in `dir` without moving nested fields.
     ///
     /// # Errors
     /// If it is missing, or is not a JSON object.
@@ -50,7 +50,7 @@ impl Config {
             return Err(Error::input(
                 "config-missing",
                 dir,
-                "holds no `config.json`",
+                "has no `config.json`",
                 "name a directory with a Hugging Face checkpoint",
             ));
         };
@@ -60,15 +60,15 @@ impl Config {
         };
         let is_params = path.ends_with(params::FILE);
         let fields = if is_params { params::as_config(fields) } else { fields };
-        Ok(Self { path, root: Value::Object(fields), beside: None })
+        Ok(Self { path, root: Value::Object(fields), siblings: None })
     }
 
-    /// A configuration that no file has, but that the weights at `path` tell.
-    pub fn told_by(path: PathBuf, root: Value) -> Self {
-        Self { path, root, beside: None }
+    /// Creates a configuration inferred from the weights at `path`.
+    pub fn from_weights(path: PathBuf, root: Value) -> Self {
+        Self { path, root, siblings: None }
     }
 
-    /// The same with the fields of the text model at the top.
+    /// Returns the configuration with the fields of the text model at the top level.
     pub fn text(&self) -> Self {
         let mut config = self.clone();
         if let Some(fields) = config.root.as_object_mut()
@@ -79,59 +79,59 @@ impl Config {
         config
     }
 
-    /// Fields of the JSON file `name` beside the configuration, as a configuration of its own.
-    pub fn of_file(&self, name: &str, fields: Map<String, Value>) -> Self {
+    /// Creates a configuration from the fields of the JSON file `name` beside this one.
+    pub fn sibling(&self, name: &str, fields: Map<String, Value>) -> Self {
         let path = self.path.with_file_name(name);
-        Self { path, root: Value::Object(fields), beside: self.beside.clone() }
+        Self { path, root: Value::Object(fields), siblings: self.siblings.clone() }
     }
 
-    /// The configuration as JSON.
+    /// Returns the configuration as JSON.
     pub fn json(&self) -> &Value {
         &self.root
     }
 
-    /// The file it was read from.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The class of the model: the first of `architectures`.
+    /// Returns the model class: the first of `architectures`.
     ///
     /// # Errors
     /// If there is none.
     pub fn class(&self) -> Result<&str, Error> {
         let stated = self.root.get("architectures").and_then(|names| names.get(0)?.as_str());
-        // The authors of Mamba write configurations of their own.
+        // The configurations of the original Mamba have their own fields.
         let mamba = || match self.root.get("ssm_cfg")?["layer"].as_str() {
             Some("Mamba2") => Some("Mamba2ForCausalLM"),
             _ => Some("MambaForCausalLM"),
         };
-        stated.or_else(mamba).ok_or_else(|| self.missing("architectures", "the class of the model"))
+        stated.or_else(mamba).ok_or_else(|| self.missing("architectures", "the model class"))
     }
 
-    /// The object in a field as a configuration of its own; an empty one if there is none.
+    /// Returns the object in a field as a configuration; empty if the field is missing.
     pub fn part(&self, name: &str) -> Self {
         let part = self.root.get(name).filter(|part| part.is_object());
         Self {
             path: self.path.clone(),
             root: part.cloned().unwrap_or_else(|| Value::Object(Default::default())),
-            beside: self.beside.clone(),
+            siblings: self.siblings.clone(),
         }
     }
 
-    /// A JSON file beside the configuration, if there is one.
+    /// Reads a JSON file beside the configuration, if it exists.
     ///
     /// # Errors
-    /// If it is no JSON.
+    /// If it is not valid JSON.
     pub fn file(&self, name: &str) -> Result<Option<Value>, Error> {
-        match (&self.beside, self.path.parent()) {
+        match (&self.siblings, self.path.parent()) {
             (Some(files), _) => Ok(files.get(name).cloned()),
             (None, Some(dir)) => json::read_optional(&dir.join(name)),
             (None, None) => Ok(None),
         }
     }
 
-    /// Takes the model for one of another class.
+    /// Sets the model class.
     pub fn set_class(&mut self, class: &str) {
         self.set("architectures", vec![class]);
     }
@@ -143,15 +143,14 @@ impl Config {
         }
     }
 
-    /// Sets a field unless it is there and not null: what the class in `transformers` completes
-    /// the configuration with.
+    /// Sets a field unless it exists and is not null, as a default of the class in `transformers`.
     pub fn default(&mut self, name: &str, value: impl Into<Value>) {
         if self.find(&[name]).is_none() {
             self.set(name, value);
         }
     }
 
-    /// The first of these fields that is there and not null.
+    /// Returns the first of these fields that exists and is not null.
     pub fn find(&self, names: &[&str]) -> Option<(&str, &Value)> {
         let fields = self.root.as_object()?;
         names.iter().find_map(|name| {
@@ -160,46 +159,46 @@ impl Config {
         })
     }
 
-    /// An unsigned number under the first of these names that is there.
+    /// Returns an unsigned integer under the first of these names that exists.
     ///
     /// # Errors
-    /// If the field is of another type or beyond 32 bits.
+    /// If the field has another type or exceeds 32 bits.
     pub fn u32(&self, names: &[&str]) -> Result<Option<u32>, Error> {
         let Some((name, value)) = self.find(names) else { return Ok(None) };
         let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
         number.map(Some).ok_or_else(|| self.wrong(name, value, "a number from 0 to 4294967295"))
     }
 
-    /// A number under the first of these names that is there.
+    /// Returns a number under the first of these names that exists.
     ///
     /// # Errors
-    /// If the field is of another type.
+    /// If the field has another type.
     pub fn f32(&self, names: &[&str]) -> Result<Option<f32>, Error> {
         Ok(self.f64(names)?.map(|number| number as f32))
     }
 
-    /// As [`Config::f32`], in the precision of the file.
+    /// Like [`Config::f32`], in double precision.
     ///
     /// # Errors
-    /// If the field is of another type.
+    /// If the field has another type.
     pub fn f64(&self, names: &[&str]) -> Result<Option<f64>, Error> {
         let Some((name, value)) = self.find(names) else { return Ok(None) };
         value.as_f64().map(Some).ok_or_else(|| self.wrong(name, value, "a number"))
     }
 
-    /// A truth value, if it is there.
+    /// Returns a boolean, if the field exists.
     ///
     /// # Errors
-    /// If the field is of another type.
+    /// If the field has another type.
     pub fn bool(&self, name: &str) -> Result<Option<bool>, Error> {
         let Some((name, value)) = self.find(&[name]) else { return Ok(None) };
         value.as_bool().map(Some).ok_or_else(|| self.wrong(name, value, "true or false"))
     }
 
-    /// As [`Config::u32`], for numbers of a list.
+    /// Like [`Config::u32`], for a list.
     ///
     /// # Errors
-    /// If the field is something else.
+    /// If the field has another type.
     pub fn u32s(&self, name: &str) -> Result<Option<Vec<u32>>, Error> {
         let Some((name, value)) = self.find(&[name]) else { return Ok(None) };
         let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
@@ -207,10 +206,10 @@ impl Config {
         numbers.map(Some).ok_or_else(|| self.wrong(name, value, "a list of numbers"))
     }
 
-    /// As [`Config::f32`], for numbers of a list.
+    /// Like [`Config::f32`], for a list.
     ///
     /// # Errors
-    /// If the field is something else.
+    /// If the field has another type.
     pub fn f32s(&self, name: &str) -> Result<Option<Vec<f32>>, Error> {
         let Some((name, value)) = self.find(&[name]) else { return Ok(None) };
         let number = |value: &Value| value.as_f64().map(|number| number as f32);
@@ -218,7 +217,7 @@ impl Config {
         numbers.map(Some).ok_or_else(|| self.wrong(name, value, "a list of numbers"))
     }
 
-    /// As [`Config::f32`], for a field that must be there.
+    /// Like [`Config::f32`], for a required field.
     ///
     /// # Errors
     /// Also if it is missing.
@@ -226,7 +225,7 @@ impl Config {
         self.f32(names)?.ok_or_else(|| self.missing(names[0], meaning))
     }
 
-    /// As [`Config::f64`], for a field that must be there.
+    /// Like [`Config::f64`], for a required field.
     ///
     /// # Errors
     /// Also if it is missing.
@@ -234,7 +233,7 @@ impl Config {
         self.f64(names)?.ok_or_else(|| self.missing(names[0], meaning))
     }
 
-    /// As [`Config::u32`], for a field that must be there and not be zero.
+    /// Like [`Config::u32`], for a required field that must not be zero.
     ///
     /// # Errors
     /// Also if it is missing or zero.
@@ -246,7 +245,7 @@ impl Config {
         }
     }
 
-    /// That a field is missing which must be there.
+    /// Builds the error that a required field is missing.
     pub fn missing(&self, name: &str, meaning: &str) -> Error {
         Error::input(
             "config-field-missing",
@@ -256,18 +255,18 @@ impl Config {
         )
     }
 
-    /// That a field has a value that cannot be.
+    /// Builds the error that a field has an invalid value.
     pub fn wrong(&self, name: &str, value: &Value, expected: &str) -> Error {
         let mut shown = value.to_string();
         if shown.len() > 40 {
             shown = format!("{}...", shown.chars().take(40).collect::<String>());
         }
-        let what = format!("field `{name}` is {shown} instead of {expected}");
+        let what = format!("field `{name}` is {shown}; expected {expected}");
         Error::input("config-field", &self.path, what, "correct the field")
     }
 }
 
-/// The configuration of the text model inside that of a larger one.
+/// Removes and returns the configuration of the text model inside that of a larger model.
 fn text_fields(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
     const NAMES: [&str; 5] = ["text_config", "llm_config", "lm_config", "language_config", "lfm"];
     if let Some(Value::Object(mut thinker)) = fields.remove("thinker_config") {
@@ -280,13 +279,13 @@ fn text_fields(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
 }
 
 impl Config {
-    /// A configuration that is in no file.
+    /// Creates a configuration without a file.
     pub fn of(root: Value) -> Self {
-        Self { path: "config.json".into(), root, beside: Some(BTreeMap::new()) }
+        Self { path: "config.json".into(), root, siblings: Some(BTreeMap::new()) }
     }
 
-    /// With these JSON files beside it.
-    pub fn beside(self, files: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
-        Self { beside: Some(files.into_iter().collect()), ..self }
+    /// Sets the JSON files beside it.
+    pub fn siblings(self, files: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        Self { siblings: Some(files.into_iter().collect()), ..self }
     }
 }

@@ -1,18 +1,18 @@
-//! How checkpoints store numbers.
+//! Element types of checkpoints.
 
 use gguf::TensorType;
 use half::{bf16, f16};
 
-/// The type of an element in a checkpoint. All are little-endian.
+/// Element type of a checkpoint tensor. All are little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dtype {
     F64,
     F32,
     F16,
     BF16,
-    /// OCP 8-bit float with 4 bits of exponent: no infinity, NaN at 0x7f and 0xff.
+    /// OCP FP8 with 4 exponent bits: no infinity, NaN at 0x7f and 0xff.
     F8E4M3,
-    /// OCP 8-bit float with 5 bits of exponent: the upper half of an F16.
+    /// OCP FP8 with 5 exponent bits: the upper half of an F16.
     F8E5M2,
     /// A power of two, `2^(x - 127)`; 0xff is NaN.
     F8E8M0,
@@ -29,7 +29,7 @@ pub(crate) enum Dtype {
 }
 
 impl Dtype {
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub fn bytes(self) -> u64 {
         match self {
             Self::F64 | Self::I64 | Self::U64 => 8,
@@ -39,7 +39,7 @@ impl Dtype {
         }
     }
 
-    /// The GGUF type with the same bytes, if there is one.
+    /// Returns the GGUF type with the same bytes, if there is one.
     pub fn stored_as(self) -> Option<TensorType> {
         Some(match self {
             Self::F64 => TensorType::F64,
@@ -54,7 +54,7 @@ impl Dtype {
         })
     }
 
-    /// The smallest GGUF type that has all values of this one; `None` for `U64`.
+    /// Returns the smallest GGUF type that has all values of this one; `None` for `U64`.
     pub fn widened(self) -> Option<TensorType> {
         Some(match self {
             Self::F8E4M3 | Self::F8E5M2 => TensorType::F16,
@@ -66,7 +66,7 @@ impl Dtype {
         })
     }
 
-    /// The value of one element as F32: exact for all types of up to 16 bits, rounded for others.
+    /// Converts one element to F32: exact for all types of up to 16 bits, rounded for others.
     pub fn to_f32(self, bytes: &[u8]) -> f32 {
         match self {
             Self::F64 => f64::from_le_bytes(first(bytes)) as f32,
@@ -80,7 +80,7 @@ impl Dtype {
         }
     }
 
-    /// The value of one element of an integer type; 0 for others.
+    /// Converts one element of an integer type; returns 0 for other types.
     pub fn to_i128(self, bytes: &[u8]) -> i128 {
         match self {
             Self::I64 => i64::from_le_bytes(first(bytes)).into(),
@@ -96,28 +96,29 @@ impl Dtype {
     }
 }
 
-/// The first bytes; zeros where there are too few.
+/// Returns the first bytes; zeros if there are too few.
 fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
-/// OCP 8-bit Floating Point Specification 1.0: bias 7, subnormals in steps of 2^-9.
+/// Decodes E4M3 of the OCP 8-bit Floating Point Specification 1.0: bias 7, subnormals in steps of
+/// 2^-9.
 pub(crate) fn e4m3(byte: u8) -> f32 {
     let (exponent, mantissa) = (u32::from(byte >> 3 & 15), u32::from(byte & 7));
     let magnitude = match (exponent, mantissa) {
         (15, 7) => f32::NAN,
         (0, _) => mantissa as f32 / 512.0,
-        // Bias 7 becomes 127.
+        // Convert bias 7 to 127.
         _ => f32::from_bits((exponent + 120) << 23 | mantissa << 20),
     };
     if byte < 0x80 { magnitude } else { -magnitude }
 }
 
-/// OCP Microscaling Formats 1.0: exponent only, bias 127.
+/// Decodes E8M0 of OCP Microscaling Formats 1.0: exponent only, bias 127.
 fn e8m0(byte: u8) -> f32 {
     match byte {
         0xff => f32::NAN,
-        // Below the range of normal floats.
+        // 2^-127 is subnormal.
         0 => f32::from_bits(0x40_0000),
         _ => f32::from_bits(u32::from(byte) << 23),
     }
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_bit_floats_have_their_values() {
+    fn fp8_values() {
         let cases = [
             (0x00, 0.0),
             (0x01, 1.0 / 512.0),

@@ -1,4 +1,4 @@
-//! Blocks as plain floats, for what cannot be done to blocks: rows and columns exchanged.
+//! Dequantization to F32, for transformations that blocks do not allow, such as a transpose.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use gguf_store::Source;
 
 use super::rows::Rows;
 
-/// The F32 values of a tensor of blocks.
+/// Rows of a tensor of blocks, dequantized to F32.
 pub(super) struct Floats {
     pub name: String,
     pub blocks: Arc<dyn Source>,
     pub tensor_type: TensorType,
-    /// Elements of a row: whole blocks.
+    /// Elements per row: a whole number of blocks.
     pub columns: u64,
 }
 
 impl Floats {
-    /// Bytes of a row of blocks.
+    /// Returns the length of a row of blocks in bytes.
     fn block_bytes(&self) -> u64 {
         self.tensor_type.byte_len(&[self.columns]).unwrap_or(1).max(1)
     }
 }
 
-/// Elements of a tile: columns of such a tensor are read across its rows.
+/// Elements per tile: such a tensor is read across its rows.
 const TILE: u64 = 128 * 1024;
 
 impl Rows for Floats {

@@ -1,4 +1,4 @@
-//! JSON files of a checkpoint directory, read with errors that name the file and the place.
+//! JSON files of a checkpoint directory, with errors that name the file and position.
 
 use std::fmt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// Parses the JSON file at `path`.
 ///
 /// # Errors
-/// If it cannot be read, or is not JSON: with line and column.
+/// If it cannot be read, or is not JSON; the error has line and column.
 pub fn read(path: &Path) -> Result<Value, Error> {
     let bytes = std::fs::read(path).map_err(|source| Error::read(path, source))?;
     parse(path, &bytes)
@@ -19,7 +19,7 @@ pub fn read(path: &Path) -> Result<Value, Error> {
 /// Parses the content of the JSON file at `path`.
 ///
 /// # Errors
-/// If it is not JSON: with line and column.
+/// If it is not JSON; the error has line and column.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Error> {
     let Lean(value) = serde_json::from_slice(bytes).map_err(|fault| {
         let what = format!("not valid JSON: {fault}");
@@ -28,12 +28,12 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// As [`read`], but `None` if there is no such file.
+/// Like [`read`]; `None` if the file does not exist.
 pub fn read_optional(path: &Path) -> Result<Option<Value>, Error> {
     if path.is_file() { read(path).map(Some) } else { Ok(None) }
 }
 
-/// A value whose lists have no room to grow. A list gets room for four elements with the first, so
+/// A value whose lists have no spare capacity. A list allocates four elements with the first, so
 /// that two bytes, `[]` around another list, would become three hundred.
 struct Lean(Value);
 
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_those_of_the_library() {
+    fn values_match_serde_json() {
         let text = r#"{"b":[1,-2,2.5e3,18446744073709551615,"x\n",null,true,[],{}],"a":{"b":[[[]]]},"b":0.1,"":"ü"}"#;
         let value = parse(Path::new("t.json"), text.as_bytes()).unwrap();
         let expected: Value = serde_json::from_str(text).unwrap();

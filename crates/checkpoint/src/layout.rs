@@ -1,4 +1,4 @@
-//! Which files of a directory hold the weights: by an index, or by the names checkpoints keep to.
+//! Finds the weight files of a directory, by an index or by conventional names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,7 +7,7 @@ use gguf::Error;
 
 use crate::json;
 
-/// What begins and ends the names of weight files, the best kind first, and the index to them.
+/// Prefix and suffix of weight file names, in order of preference, and the name of their index.
 struct Naming {
     prefix: &'static str,
     suffix: &'static str,
@@ -21,24 +21,24 @@ const NAMINGS: [Naming; 4] = [
     Naming { prefix: "consolidated", suffix: ".pth", index: None },
 ];
 
-/// What a lone file of weights may end in, whatever its name.
-const LONE: [&str; 5] = [".safetensors", ".bin", ".pth", ".pt", ".ckpt"];
+/// Suffixes of a single weight file of any name.
+const SINGLE_FILE_SUFFIXES: [&str; 5] = [".safetensors", ".bin", ".pth", ".pt", ".ckpt"];
 
-/// The files with the weights.
+/// Weight files of a checkpoint.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Layout {
-    /// Their names, in order.
+pub(super) struct WeightLayout {
+    /// File names in order.
     pub names: Vec<String>,
-    /// The index, if there is one: its name, and which file holds which tensor.
+    /// Index, if there is one: its name, and the file of each tensor.
     pub index: Option<(&'static str, BTreeMap<String, String>)>,
 }
 
-impl Layout {
-    /// Finds the weights among `present`, the names of the files of a directory. Indices are read
-    /// from `dir`.
+impl WeightLayout {
+    /// Finds the weight files among `present`, the file names of a directory. Indices are read from
+    /// `dir`.
     ///
     /// # Errors
-    /// If there are none, or too few: a shard is missing.
+    /// If there are none, or a shard is missing.
     pub fn find(dir: &Path, present: &BTreeSet<String>) -> Result<Self, Error> {
         for naming in &NAMINGS {
             if let Some(index) = naming.index
@@ -46,7 +46,7 @@ impl Layout {
             {
                 let names: BTreeSet<_> = map.values().cloned().collect();
                 if let Some(missing) = names.iter().find(|name| !present.contains(*name)) {
-                    let what = format!("names `{missing}`, which is not there");
+                    let what = format!("names `{missing}`, which does not exist");
                     let (path, help) = (dir.join(index), "download the missing shard");
                     return Err(Error::input("checkpoint-shard-missing", &path, what, help));
                 }
@@ -54,7 +54,8 @@ impl Layout {
             }
             let names: Vec<_> = present.iter().filter(|name| naming.fits(name)).collect();
             if let Some(missing) = naming.missing_shard(&names) {
-                let what = format!("shard `{missing}` is not there, though others of its set are");
+                let what =
+                    format!("shard `{missing}` is missing, though other shards of its set exist");
                 let help = "download the missing shard";
                 return Err(Error::input("checkpoint-shard-missing", dir, what, help));
             }
@@ -62,30 +63,32 @@ impl Layout {
                 return Ok(Self { names: names.into_iter().cloned().collect(), index: None });
             }
         }
-        let lone: Vec<_> =
-            present.iter().filter(|name| LONE.iter().any(|end| name.ends_with(end))).collect();
-        match lone[..] {
+        let single: Vec<_> = present
+            .iter()
+            .filter(|name| SINGLE_FILE_SUFFIXES.iter().any(|end| name.ends_with(end)))
+            .collect();
+        match single[..] {
             [name] => Ok(Self { names: vec![name.clone()], index: None }),
             [] => Err(Error::input(
                 "checkpoint-weights-missing",
                 dir,
-                "holds neither safetensors (`model*.safetensors`) nor PyTorch weights \
-                 (`pytorch_model*.bin`)",
+                "has neither safetensors (`model*.safetensors`) nor PyTorch weights \
+                                 (`pytorch_model*.bin`)",
                 "name a directory with a Hugging Face checkpoint",
             )),
             [first, second, ..] => Err(Error::input(
                 "checkpoint-weights-ambiguous",
                 dir,
-                format!("holds `{first}`, `{second}` and no `model.safetensors`"),
-                "leave only the weights that are meant",
+                format!("has `{first}`, `{second}` and no `model.safetensors`"),
+                "remove all weight files except those of the model",
             )),
         }
     }
 }
 
-impl Layout {
-    /// Whether each file has a part of each matrix.
-    pub fn is_cut(&self) -> bool {
+impl WeightLayout {
+    /// Whether each file holds a part of each matrix, for tensor parallelism.
+    pub fn is_tensor_parallel(&self) -> bool {
         self.index.is_none() && self.names.len() > 1 && self.names[0].ends_with(".pth")
     }
 }
@@ -95,10 +98,10 @@ impl Naming {
         name.starts_with(self.prefix) && name.ends_with(self.suffix)
     }
 
-    /// The first absent file of a set named `model-00001-of-00003.safetensors`.
+    /// Returns the first missing file of a set named `model-00001-of-00003.safetensors`.
     fn missing_shard(&self, names: &[&String]) -> Option<String> {
         if self.suffix == ".pth" {
-            // Parts of matrices, from 00 on.
+            // Tensor-parallel files are numbered from 00.
             let mut parts = (0..names.len()).map(|no| format!("{}.{no:02}.pth", self.prefix));
             return parts.find(|part| names.len() > 1 && !names.contains(&part));
         }
@@ -112,7 +115,7 @@ impl Naming {
     }
 }
 
-/// Tensor name to file name, if there is an index.
+/// Reads the index, from tensor name to file name, if it exists.
 fn weight_map(path: &Path) -> Result<Option<BTreeMap<String, String>>, Error> {
     let Some(index) = json::read_optional(path)? else { return Ok(None) };
     let fault =
@@ -129,7 +132,7 @@ fn weight_map(path: &Path) -> Result<Option<BTreeMap<String, String>>, Error> {
         .map(Some)
 }
 
-/// A name within the directory: an index must not lead anywhere else.
+/// Whether a name is a file in the directory: an index is untrusted and must not point elsewhere.
 fn is_plain_name(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|file_name| file_name == name)
 }
@@ -140,14 +143,14 @@ mod tests {
 
     fn found(names: &[&str]) -> Result<Vec<String>, String> {
         let present = names.iter().map(|name| (*name).to_owned()).collect();
-        match Layout::find(Path::new("no such directory"), &present) {
+        match WeightLayout::find(Path::new("no such directory"), &present) {
             Ok(layout) => Ok(layout.names),
             Err(error) => Err(error.to_string()),
         }
     }
 
     #[test]
-    fn the_best_weights_are_taken() {
+    fn preferred_weights_are_selected() {
         let cases: [(&[&str], &[&str]); 6] = [
             (&["config.json", "model.safetensors", "pytorch_model.bin"], &["model.safetensors"]),
             (&["pytorch_model.bin", "training_args.bin"], &["pytorch_model.bin"]),
@@ -165,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn doubt_is_refused() {
+    fn ambiguous_or_incomplete_weights_are_refused() {
         let cases: [(&[&str], &str); 5] = [
-            (&["config.json"], "holds neither"),
+            (&["config.json"], "has neither"),
             (&["a.pth", "b.pth"], "`a.pth`, `b.pth`"),
             (&["consolidated.00.pth", "consolidated.02.pth"], "`consolidated.01.pth`"),
             (&["model-00002-of-00002.safetensors"], "`model-00001-of-00002.safetensors`"),

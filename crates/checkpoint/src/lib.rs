@@ -1,10 +1,9 @@
-//! Weights and configurations that other programs wrote.
+//! Foreign model checkpoints: weights and configurations.
 //!
-//! A [`Checkpoint`] is a directory of weights, or one file: safetensors or PyTorch, plain or
-//! quantized by another program. Opening it reads no weights. What is stored in a way that a GGUF
-//! tensor cannot have is a [`gguf_store::Source`] that computes plain elements, or blocks of a type
-//! that holds the same values, when they are asked for. [`config`] reads `config.json`, [`json`] any
-//! JSON file beside it.
+//! A [`Checkpoint`] is a directory of weights or a single file: safetensors or PyTorch, plain or
+//! quantized. Opening it reads no weights. A tensor that GGUF cannot store as it is becomes a
+//! [`gguf_store::Source`] that computes, on demand, plain elements or blocks of a type with the
+//! same values. [`config`] reads `config.json`, [`json`] any JSON file beside it.
 //!
 //! ```
 //! use gguf::TensorType;
@@ -12,7 +11,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let dir = directory.path();
-//! // A safetensors file is the length of a table, the table, and the data.
+//! // A safetensors file is the length of the header, the header, and the data.
 //! let table = br#"{"norm.weight": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}}"#;
 //! let data: [u8; 12] = std::array::from_fn(|i| i as u8);
 //! let file = [&(table.len() as u64).to_le_bytes()[..], table, &data].concat();
@@ -37,16 +36,16 @@ mod floats;
 pub mod json;
 mod layout;
 pub mod modules;
-mod named;
 mod params;
-mod parts;
 mod pytorch;
 mod quantized;
 mod raw;
 mod rows;
 mod safetensors;
 mod strided;
+mod tensor_parallel;
 mod weight_file;
+mod with_path;
 
 pub use checkpoint::{Checkpoint, Entry, Opener};
 pub use weight_file::WeightFile;

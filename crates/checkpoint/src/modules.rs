@@ -1,4 +1,4 @@
-//! The modules that `sentence-transformers` runs one after the other: the model, a pooling, matrices.
+//! Modules of `sentence-transformers`, which run in sequence: the model, pooling, dense layers.
 
 use std::path::{Path, PathBuf};
 
@@ -7,31 +7,31 @@ use serde_json::Value;
 
 use super::json;
 
-/// The list of modules in a checkpoint directory.
+/// File that lists the modules of a checkpoint directory.
 pub const FILE: &str = "modules.json";
 
-/// A module of the list.
+/// A module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// The file with the list.
+    /// Path of the list.
     list: PathBuf,
     class: String,
     folder: String,
 }
 
 impl Module {
-    /// The modules of the checkpoint in `dir`: none if there is no list.
+    /// Reads the modules of the checkpoint in `dir`; none if there is no list.
     ///
     /// # Errors
-    /// If the list is no JSON.
+    /// If the list is not valid JSON.
     pub fn read(dir: &Path) -> Result<Vec<Self>, Error> {
         let path = dir.join(FILE);
         let list = json::read_optional(&path)?.unwrap_or_default();
-        Ok(Self::listed(&list, &path))
+        Ok(Self::from_list(&list, &path))
     }
 
-    /// The modules of a list, which came from the file at `path`.
-    pub fn listed(list: &Value, path: &Path) -> Vec<Self> {
+    /// Parses a list of modules from the file at `path`.
+    pub fn from_list(list: &Value, path: &Path) -> Vec<Self> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let module = |module: &Value| Self {
             list: path.to_owned(),
@@ -41,20 +41,20 @@ impl Module {
         list.as_array().into_iter().flatten().map(module).collect()
     }
 
-    /// Whether its class is one of this kind, such as `Pooling`.
+    /// Whether its class is of this kind, such as `Pooling`.
     pub fn is(&self, kind: &str) -> bool {
         self.class.ends_with(kind)
     }
 
-    /// Whether it is a pooling or a matrix: what a conversion reads, beside the model itself.
-    pub fn stands_behind(&self) -> bool {
+    /// Whether it is a pooling or dense module, which a conversion reads besides the model itself.
+    pub fn is_pooling_or_dense(&self) -> bool {
         self.is("Pooling") || self.is("Dense")
     }
 
-    /// The folder with its files, within the checkpoint directory.
+    /// Returns the folder of its files in the checkpoint directory.
     ///
     /// # Errors
-    /// If that is no plain name: a path from a file must not lead out of the directory.
+    /// If that is not a plain name: an untrusted path must not leave the directory.
     pub fn folder(&self) -> Result<&str, Error> {
         if Path::new(&self.folder).file_name().is_some_and(|name| name == &*self.folder) {
             return Ok(&self.folder);

@@ -1,14 +1,14 @@
-//! `params.json`: the configuration beside weights in the form of Mistral and Meta.
+//! `params.json`: the configuration of Mistral's and Meta's original checkpoints.
 
 use serde_json::{Map, Value};
 
-/// The file.
+/// Name of the file.
 pub(crate) const FILE: &str = "params.json";
 
-/// The class whose model it is.
+/// Model class of these checkpoints.
 const CLASS: &str = "MistralForCausalLM";
 
-/// Its fields, and those of `config.json` with the same meaning.
+/// Its fields, and the fields of `config.json` with the same meaning.
 const FIELDS: [(&str, &str); 8] = [
     ("dim", "hidden_size"),
     ("n_layers", "num_hidden_layers"),
@@ -20,8 +20,8 @@ const FIELDS: [(&str, &str); 8] = [
     ("tied_embeddings", "tie_word_embeddings"),
 ];
 
-/// The width of the feed-forward layer where only its rule is told, as Meta does: two thirds of four
-/// times the model's, times a factor, rounded up.
+/// Computes the FFN width by Meta's rule, if the file does not state it: two thirds of four times
+/// the model width, times a factor, rounded up.
 fn feed_forward(params: &Map<String, Value>) -> Option<u64> {
     let multiple = params.get("multiple_of")?.as_u64().filter(|multiple| *multiple > 0)?;
     let width = params.get("hidden_size")?.as_u64()?.checked_mul(8)? / 3;
@@ -30,8 +30,8 @@ fn feed_forward(params: &Map<String, Value>) -> Option<u64> {
     width.checked_next_multiple_of(multiple)
 }
 
-/// The length of texts that a model of Meta was trained with, which its form does not tell: that of CodeLlama, Llama 3,
-/// Llama 2, else the first Llama, as `convert_legacy_llama.py` of llama.cpp finds them.
+/// Returns the context length of a Meta model, which its file does not state: that of CodeLlama,
+/// Llama 3, Llama 2, else the first Llama, as in `convert_legacy_llama.py` of llama.cpp.
 fn context(params: &Map<String, Value>) -> Option<u64> {
     params.get("multiple_of")?;
     let is = |field, value| params.get(field).and_then(Value::as_f64) == Some(value);
@@ -43,11 +43,11 @@ fn context(params: &Map<String, Value>) -> Option<u64> {
     })
 }
 
-/// The fields under the names of `config.json`, where that has one; the others stay.
+/// Renames the fields to those of `config.json`; other fields stay.
 pub(crate) fn as_config(mut params: Map<String, Value>) -> Map<String, Value> {
-    for (theirs, usual) in FIELDS {
-        if let Some(value) = params.remove(theirs) {
-            params.entry(usual).or_insert(value);
+    for (original, renamed) in FIELDS {
+        if let Some(value) = params.remove(original) {
+            params.entry(renamed).or_insert(value);
         }
     }
     if !params.contains_key("intermediate_size")
@@ -60,7 +60,7 @@ pub(crate) fn as_config(mut params: Map<String, Value>) -> Map<String, Value> {
     {
         params.insert("max_position_embeddings".to_owned(), len.into());
     }
-    // Meta leaves the number of tokens to the tokenizer.
+    // Meta stores -1; the tokenizer has the vocabulary size.
     if params.get("vocab_size").is_some_and(|size| size == -1) {
         params.remove("vocab_size");
     }
@@ -74,9 +74,9 @@ mod tests {
 
     use super::*;
 
-    /// Those of Llama 2 7B, of both with 70B, and of Llama 3 8B.
+    /// Values of Llama 2 7B, Llama 2 70B and Llama 3 8B.
     #[test]
-    fn what_is_not_told_follows_from_its_rule() {
+    fn missing_fields_are_derived() {
         for (dim, multiple, factor, theta, width, context) in [
             (4096, 256, None, None, 11008, 4096),
             (8192, 4096, Some(1.3), None, 28672, 4096),

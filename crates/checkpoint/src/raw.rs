@@ -1,4 +1,4 @@
-//! A tensor as a checkpoint stores it, before it is known what its bytes mean.
+//! A stored tensor of a checkpoint, before its quantization is resolved.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use super::dtype::Dtype;
 #[derive(Clone)]
 pub(crate) struct Raw {
     pub name: String,
-    /// Elements per dimension, slowest first.
+    /// Dimensions, slowest first.
     pub shape: Vec<u64>,
     pub dtype: Dtype,
-    /// Which file holds it, for messages: an index into the checkpoint's files.
+    /// Index of its file in the checkpoint, for messages.
     pub file: usize,
-    /// Where its bytes are.
+    /// Source of its bytes.
     pub source: Arc<dyn Source>,
-    /// First byte in the source.
+    /// Start in the source.
     pub offset: u64,
 }
 
 impl Raw {
-    /// The number of elements; whoever made the tensor has checked that it fits its file.
+    /// Returns the number of elements; the constructor has checked that it fits the file.
     pub fn elements(&self) -> u64 {
         self.shape.iter().product()
     }
@@ -33,33 +33,33 @@ impl Raw {
         if first.saturating_mul(self.dtype.bytes()).saturating_add(len)
             > self.elements() * self.dtype.bytes()
         {
-            return Err(gguf::Error::weights(&self.name, "ends before what is to be read of it"));
+            return Err(gguf::Error::weights(&self.name, "ends before the requested elements"));
         }
         self.source.read_at(bytes, self.offset + first * self.dtype.bytes())
     }
 
-    /// `n` elements from `first` on as they are stored.
+    /// Reads `n` elements from `first` on as stored.
     pub fn bytes(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {
         let mut bytes = vec![0; (n.min(self.elements()) * self.dtype.bytes()) as usize];
         self.read(first, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// `n` elements from `first` on as floats.
+    /// Reads `n` elements from `first` on as floats.
     pub fn floats(&self, first: u64, n: u64) -> Result<Vec<f32>, gguf::Error> {
         let bytes = self.bytes(first, n)?;
         let elements = bytes.chunks_exact(self.dtype.bytes() as usize);
         Ok(elements.map(|element| self.dtype.to_f32(element)).collect())
     }
 
-    /// `n` elements from `first` on as integers.
+    /// Reads `n` elements from `first` on as integers.
     pub fn integers(&self, first: u64, n: u64) -> Result<Vec<i128>, gguf::Error> {
         let bytes = self.bytes(first, n)?;
         let elements = bytes.chunks_exact(self.dtype.bytes() as usize);
         Ok(elements.map(|element| self.dtype.to_i128(element)).collect())
     }
 
-    /// `n` elements from `first` on as words of 32 bits, signed or not.
+    /// Reads `n` elements from `first` on as 32-bit words, signed or not.
     pub fn words(&self, first: u64, n: u64) -> Result<Vec<u32>, gguf::Error> {
         let bytes = self.bytes(first, n)?;
         Ok(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
@@ -70,11 +70,11 @@ impl Raw {
 mod tests {
     use std::path::Path;
 
-    use super::super::named::Named;
-    use super::super::rows::{Computed, Rows, TileCache};
+    use super::super::rows::{ComputedSource, Rows, TileCache};
+    use super::super::with_path::WithPath;
     use super::*;
 
-    /// Twice as many elements as there are.
+    /// Claims twice as many elements as exist.
     struct Doubled(Raw);
 
     impl Rows for Doubled {
@@ -91,15 +91,15 @@ mod tests {
         }
     }
 
-    /// What is wrong with the data of a file is no wrong use of the program.
+    /// A fault in the data is an input error, not a caller error.
     #[test]
-    fn a_tensor_that_ends_early_is_a_fault_of_its_file() {
+    fn truncated_tensors_are_input_errors() {
         let source = Arc::new(vec![0; 12]);
         let dtype = Dtype::F32;
         let raw = Raw { name: "up".into(), shape: vec![3], dtype, file: 0, source, offset: 0 };
         let cache: Arc<TileCache> = Arc::default();
-        let source = Computed::source(Box::new(Doubled(raw)), &cache);
-        let source = Named::source(Path::new("w.safetensors"), source);
+        let source = ComputedSource::source(Box::new(Doubled(raw)), &cache);
+        let source = WithPath::source(Path::new("w.safetensors"), source);
         source.read_at(&mut [0; 12], 0).unwrap();
         for offset in [12, 24] {
             let fault = source.read_at(&mut [0; 12], offset).unwrap_err();
@@ -107,6 +107,6 @@ mod tests {
             assert!(fault.to_string().starts_with("w.safetensors: "), "{fault}");
         }
         let fault = source.read_at(&mut [0; 12], 12).unwrap_err().to_string();
-        assert!(fault.contains("tensor `up`: ends before what is to be read of it"), "{fault}");
+        assert!(fault.contains("tensor `up`: ends before the requested elements"), "{fault}");
     }
 }

@@ -1,36 +1,36 @@
-//! Tensors whose bytes are computed by rows, as a source that can be read anywhere.
+//! Tensors computed row by row, as a random-access source.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gguf::Finding;
 use gguf_store::Source;
 
-/// How the rows of a tensor are computed.
+/// Computes the rows of a tensor.
 pub(crate) trait Rows: Send + Sync {
-    /// How many there are.
+    /// Returns the number of rows.
     fn count(&self) -> u64;
 
-    /// Bytes of one.
+    /// Returns the length of a row in bytes.
     fn row_bytes(&self) -> u64;
 
-    /// How many rows at least to compute at once, where one costs nearly as much as several.
+    /// Returns the minimum number of rows to compute at once, if one costs nearly as much as
+    /// several.
     fn tile(&self) -> u64 {
         1
     }
 
-    /// Computes the rows from `first` on that fill `out`: a whole number of rows that exist.
+    /// Computes the rows from `first` on that fill `out`: a whole number of existing rows.
     ///
     /// # Errors
     /// As [`Source::read_at`].
     fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error>;
 }
 
-/// Bytes of the tiles that all tensors of a checkpoint together keep: room for one tile of a usual
-/// size for each of many threads.
+/// Capacity of the tile cache of a checkpoint: one tile of typical size for each of many threads.
 const CACHE_BYTES: usize = 64 << 20;
 
-/// Bands that were computed last, shared by the tensors of a checkpoint. Rows may be asked for one
-/// at a time and in another order, when a family sorts the rows of its heads.
+/// LRU cache of computed tiles, shared by the tensors of a checkpoint. A conversion may read rows
+/// one at a time and out of order, for example to permute the rows of heads.
 #[derive(Default)]
 pub(crate) struct TileCache {
     state: Mutex<State>,
@@ -39,7 +39,7 @@ pub(crate) struct TileCache {
 #[derive(Default)]
 struct State {
     tensors: u64,
-    /// Tensor, first row, bytes; the last used at the end.
+    /// Tensor, first row, bytes; the most recently used last.
     tiles: Vec<(u64, u64, Arc<[u8]>)>,
 }
 
@@ -62,30 +62,30 @@ impl TileCache {
     fn put(&self, tensor: u64, first: u64, bytes: Arc<[u8]>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut total = bytes.len();
-        let kept = state.tiles.iter().rev().take_while(|(_, _, tile)| {
+        let recent = state.tiles.iter().rev().take_while(|(_, _, tile)| {
             total += tile.len();
             total <= CACHE_BYTES
         });
-        let dropped = state.tiles.len() - kept.count();
+        let dropped = state.tiles.len() - recent.count();
         state.tiles.drain(..dropped);
         state.tiles.push((tensor, first, bytes));
     }
 }
 
-/// Rows as a source.
-pub(crate) struct Computed {
+/// A source computed by rows.
+pub(crate) struct ComputedSource {
     rows: Box<dyn Rows>,
     cache: Arc<TileCache>,
     tensor: u64,
 }
 
-impl Computed {
-    /// The source that computes its bytes by `rows`.
+impl ComputedSource {
+    /// Wraps `rows` as a source.
     pub fn source(rows: Box<dyn Rows>, cache: &Arc<TileCache>) -> Arc<dyn Source> {
         Arc::new(Self { rows, cache: cache.clone(), tensor: cache.new_tensor() })
     }
 
-    /// The tile that begins with row `first`.
+    /// Returns the tile that begins with row `first`.
     fn tile(&self, first: u64) -> Result<Arc<[u8]>, gguf::Error> {
         if let Some(tile) = self.cache.get(self.tensor, first) {
             return Ok(tile);
@@ -99,7 +99,7 @@ impl Computed {
     }
 }
 
-impl Source for Computed {
+impl Source for ComputedSource {
     fn byte_len(&self) -> u64 {
         self.rows.count() * self.rows.row_bytes()
     }
@@ -107,7 +107,7 @@ impl Source for Computed {
     fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), gguf::Error> {
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.byte_len()) {
-            let what = "a computed tensor ends before what is read of it";
+            let what = "a computed tensor ends before the requested bytes";
             return Err(Finding::error("weights-cut", what).into());
         }
         let row_bytes = self.rows.row_bytes();
@@ -163,10 +163,10 @@ mod tests {
     }
 
     #[test]
-    fn any_part_can_be_read() {
+    fn all_ranges_can_be_read() {
         let cache = Arc::default();
         for tile in [1, 4, 20] {
-            let source = Computed::source(Box::new(Count(tile)), &cache);
+            let source = ComputedSource::source(Box::new(Count(tile)), &cache);
             assert_eq!(source.byte_len(), 33);
             for start in 0..33 {
                 for end in start..=33 {
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_keeps_to_its_size() {
+    fn cache_stays_within_its_capacity() {
         let cache = TileCache::default();
         let tile: Arc<[u8]> = vec![0; CACHE_BYTES / 3].into();
         for first in 0..5 {
             cache.put(1, first, tile.clone());
         }
-        let kept = |first| cache.get(1, first).is_some();
-        assert_eq!([0, 1, 2, 3, 4].map(kept), [false, false, true, true, true]);
+        let recent = |first| cache.get(1, first).is_some();
+        assert_eq!([0, 1, 2, 3, 4].map(recent), [false, false, true, true, true]);
     }
 }

@@ -10,25 +10,25 @@ use safetensors::tensor::{Dtype as Foreign, Metadata};
 use super::dtype::Dtype;
 use super::raw::Raw;
 
-/// The longest header that is read: that of the safetensors library.
+/// Maximum length of a header, as in the safetensors library.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// Bytes of the header's length, which stands before it.
+/// Length of the field before the header, which holds its length.
 const PREFIX: u64 = 8;
 
-const DAMAGED: &str = "the file is damaged or cut off: download it again";
+const DAMAGED: &str = "the file is corrupt or truncated: download it again";
 
-/// The tensors of the file that `source` reads, in order of name.
+/// Reads the tensor directory of a file, in order of name.
 ///
 /// # Errors
-/// If it is cut off or not safetensors, or holds numbers of an unknown type.
+/// If it is truncated or not safetensors, or has an unknown element type.
 pub(super) fn tensors(
     path: &Path,
     source: &Arc<dyn Source>,
     file: usize,
 ) -> Result<Vec<Raw>, Error> {
     let header = read_header(path, &**source)?;
-    // The library checks offsets, sizes and overlaps while it deserializes.
+    // Deserializing checks offsets, sizes and overlaps.
     let metadata: Metadata = serde_json::from_slice(&header).map_err(|fault| {
         let what = format!("not a valid safetensors header: {fault}");
         Error::input("safetensors-damaged", path, what, DAMAGED)
@@ -39,7 +39,7 @@ pub(super) fn tensors(
     let data_len = infos.iter().map(|(_, info)| info.data_offsets.1).max().unwrap_or(0) as u64;
     let expected = data_start + data_len;
     if source.byte_len() != expected {
-        let what = format!("has {} bytes instead of {expected}", source.byte_len());
+        let what = format!("has {} bytes; expected {expected}", source.byte_len());
         return Err(Error::input("safetensors-damaged", path, what, DAMAGED));
     }
     infos
@@ -47,7 +47,7 @@ pub(super) fn tensors(
         .map(|(name, info)| {
             let dtype = dtype(info.dtype).ok_or_else(|| {
                 let what = format!("tensor `{name}` is stored as {:?}", info.dtype);
-                let help = "this storage cannot be converted yet";
+                let help = "this element type is not supported yet";
                 Error::input("checkpoint-dtype", path, what, help)
             })?;
             Ok(Raw {
@@ -62,7 +62,7 @@ pub(super) fn tensors(
         .collect()
 }
 
-/// The header: JSON, padded with spaces.
+/// Reads the header: JSON, padded with spaces.
 fn read_header(path: &Path, source: &dyn Source) -> Result<Vec<u8>, Error> {
     let damaged = |what: String| Error::input("safetensors-damaged", path, what, DAMAGED);
     if source.byte_len() < PREFIX {
@@ -72,8 +72,10 @@ fn read_header(path: &Path, source: &dyn Source) -> Result<Vec<u8>, Error> {
     source.read_at(&mut prefix, 0)?;
     let len = u64::from_le_bytes(prefix);
     if len > MAX_HEADER || len + PREFIX > source.byte_len() {
-        let what =
-            format!("the header of {len} bytes does not fit the {} of the file", source.byte_len());
+        let what = format!(
+            "the header of {len} bytes exceeds the {} bytes of the file",
+            source.byte_len()
+        );
         return Err(damaged(what));
     }
     let mut header = vec![0; len as usize];

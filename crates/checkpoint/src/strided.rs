@@ -1,4 +1,4 @@
-//! Tensors whose elements are not in order: transposed and cut out views, as PyTorch saves them.
+//! Strided views: transposed and sliced tensors, as PyTorch saves them.
 
 use std::ops::Range;
 
@@ -6,21 +6,21 @@ use super::dtype::Dtype;
 use super::raw::Raw;
 use super::rows::Rows;
 
-/// Elements of a tile: enough for the runs that are read to be long.
+/// Elements per tile: enough for long contiguous runs.
 const TILE: u64 = 128 * 1024;
 
 /// A view of a storage. Its rows are the slices along the slowest dimension.
 pub(crate) struct Strided {
-    /// The storage, as one dimension.
+    /// The storage as one dimension.
     storage: Raw,
-    /// The first element in it.
+    /// First element in the storage.
     start: u64,
-    /// Elements per dimension, slowest first, and how far apart they are in the storage.
+    /// Length and stride of each dimension, slowest first.
     dims: Vec<(u64, u64)>,
 }
 
 impl Strided {
-    /// The view of `storage` that begins at element `start`; `None` if it reaches beyond the
+    /// Creates the view of `storage` that begins at element `start`; `None` if it exceeds the
     /// storage.
     pub fn new(storage: Raw, start: u64, dims: Vec<(u64, u64)>) -> Option<Self> {
         let empty = dims.iter().any(|(len, _)| *len == 0);
@@ -31,7 +31,7 @@ impl Strided {
         fits.then_some(Self { storage, start, dims })
     }
 
-    /// Whether the elements are in order, without gaps.
+    /// Whether the elements are in order without gaps.
     pub fn is_contiguous(&self) -> bool {
         let mut expected = 1;
         self.dims.iter().rev().all(|&(len, stride)| {
@@ -45,8 +45,8 @@ impl Strided {
         self.storage.dtype
     }
 
-    /// Reads rows `rows` in runs along the dimension whose elements are neighbours, if there is
-    /// one.
+    /// Reads rows in runs along the contiguous dimension, if there is one.
+    ///
     fn gather(&self, rows: Range<u64>, out: &mut [u8]) -> Result<(), gguf::Error> {
         let mut dims = self.dims.clone();
         let Some(slowest) = dims.first_mut() else {
@@ -54,14 +54,14 @@ impl Strided {
         };
         let start = self.start + rows.start * slowest.1;
         slowest.0 = rows.end - rows.start;
-        // Where each dimension's elements go.
-        let mut places = vec![1; dims.len()];
+        // Output strides.
+        let mut strides = vec![1; dims.len()];
         for i in (1..dims.len()).rev() {
-            places[i - 1] = places[i] * dims[i].0;
+            strides[i - 1] = strides[i] * dims[i].0;
         }
-        let neighbours = dims.iter().position(|(len, stride)| *stride == 1 && *len > 1);
-        let (run, run_place) = match neighbours {
-            Some(at) => (dims.remove(at).0, places.remove(at)),
+        let contiguous = dims.iter().position(|(len, stride)| *stride == 1 && *len > 1);
+        let (run, run_stride) = match contiguous {
+            Some(at) => (dims.remove(at).0, strides.remove(at)),
             None => (1, 1),
         };
         let width = self.dtype().bytes() as usize;
@@ -69,14 +69,14 @@ impl Strided {
         let runs: u64 = dims.iter().map(|(len, _)| len).product();
         for number in 0..runs {
             let (mut rest, mut from, mut to) = (number, start, 0);
-            for (&(len, stride), place) in dims.iter().zip(&places).rev() {
+            for (&(len, stride), out_stride) in dims.iter().zip(&strides).rev() {
                 from += rest % len * stride;
-                to += rest % len * place;
+                to += rest % len * out_stride;
                 rest /= len;
             }
             self.storage.read(from, &mut bytes)?;
             for (element, at) in bytes.chunks_exact(width).zip(0u64..) {
-                let at = (to + at * run_place) as usize * width;
+                let at = (to + at * run_stride) as usize * width;
                 out[at..at + width].copy_from_slice(element);
             }
         }
@@ -126,12 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn views_are_gathered() {
+    fn strided_views_are_read() {
         let transposed = view(0, &[(4, 1), (6, 4)]).unwrap();
         assert!(!transposed.is_contiguous());
         assert_eq!(rows(&transposed, 1, 2), [1, 5, 9, 13, 17, 21, 2, 6, 10, 14, 18, 22]);
-        let cut = view(5, &[(2, 8), (3, 1)]).unwrap();
-        assert_eq!(rows(&cut, 0, 2), [5, 6, 7, 13, 14, 15]);
+        let sliced = view(5, &[(2, 8), (3, 1)]).unwrap();
+        assert_eq!(rows(&sliced, 0, 2), [5, 6, 7, 13, 14, 15]);
         let permuted = view(0, &[(2, 4), (3, 8), (4, 1)]).unwrap();
         assert_eq!(rows(&permuted, 1, 1), [4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23]);
         let apart = view(1, &[(3, 2), (2, 12)]).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn views_end_where_their_storage_ends() {
+    fn views_must_fit_their_storage() {
         assert!(view(1, &[(4, 6), (6, 1)]).is_none());
         assert!(view(23, &[(1, 100)]).is_some());
         assert!(view(0, &[(u64::MAX, u64::MAX)]).is_none());

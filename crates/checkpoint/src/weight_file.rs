@@ -1,4 +1,4 @@
-//! Where the bytes of a checkpoint are.
+//! Sources of a checkpoint's bytes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use gguf_store::Source;
 
-use super::named::Named;
+use super::with_path::WithPath;
 
-/// A place where weights come from: a file, or what is computed from a part of one.
+/// A source of weights: a file, or a tensor computed from a file.
 #[derive(Clone)]
 pub struct WeightFile {
-    /// The file's path, for messages.
+    /// Path of the file, for messages.
     pub path: PathBuf,
-    /// The bytes.
+    /// Bytes of the source.
     pub source: Arc<dyn Source>,
 }
 
@@ -24,9 +24,9 @@ impl fmt::Debug for WeightFile {
 }
 
 impl WeightFile {
-    /// What is computed from the file at `path`.
+    /// Wraps a tensor computed from the file at `path`.
     pub(super) fn computed(path: PathBuf, source: Arc<dyn Source>) -> Self {
-        let source = Named::source(&path, source);
+        let source = WithPath::source(&path, source);
         Self { path, source }
     }
 }

@@ -1,6 +1,6 @@
 //! `--compat`, of the commands that tokenize.
 
-use gguf_tokenizer::{Options, Tokenizer};
+use gguf_tokenizer::{Tokenizer, TokenizerOptions};
 
 use crate::commands::print_notes;
 use crate::failure::Failure;
@@ -19,10 +19,10 @@ impl Compat {
     /// The tokenizer that `source` names.
     pub fn open(self, source: &str) -> Result<Tokenizer, Failure> {
         let compat = match self {
-            Self::Own => gguf_tokenizer::Compat::Own,
+            Self::Own => gguf_tokenizer::Compat::Original,
             Self::LlamaCpp => gguf_tokenizer::Compat::LlamaCpp,
         };
-        let options = Options { compat, normalize: None };
+        let options = TokenizerOptions { compat, normalize: None };
         let (tokenizer, notes) = gguf_kit::tokens::open(source, options)?;
         print_notes(&notes);
         Ok(tokenizer)

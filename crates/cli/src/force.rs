@@ -16,8 +16,8 @@ pub struct Force {
 
 impl Force {
     /// What outputs may replace if these are the inputs: files, or directories with checkpoints.
-    pub fn sparing<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Overwrite {
-        gguf_kit::overwrite(self.existing()).sparing(inputs)
+    pub fn protecting<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Overwrite {
+        gguf_kit::overwrite(self.existing()).protecting(inputs)
     }
 
     /// What becomes of them.

@@ -87,10 +87,10 @@ fn truncated_weights() {
     case.edit_weights(|bytes| bytes.truncate(bytes.len() - 1));
     assert_mentions(
         &case.failure("f16"),
-        &["model.safetensors", "8397359 bytes instead of 8397360"],
+        &["model.safetensors", "8397359 bytes; expected 8397360"],
     );
     case.edit_weights(|bytes| bytes.truncate(100));
-    assert_mentions(&case.failure("f16"), &["model.safetensors", "does not fit"]);
+    assert_mentions(&case.failure("f16"), &["model.safetensors", "exceeds the"]);
     case.edit_weights(|bytes| bytes.truncate(5));
     assert_mentions(&case.failure("f16"), &["only 5 bytes"]);
     case.edit_weights(|bytes| *bytes = b"version https://git-lfs.github.com/spec/v1\n".to_vec());
@@ -103,7 +103,7 @@ fn weights_that_are_no_safetensors() {
     case.edit_weights(|bytes| bytes[8] = b'x');
     assert_mentions(&case.failure("f16"), &["not a valid safetensors header"]);
     std::fs::remove_file(case.path("model.safetensors")).unwrap();
-    assert_mentions(&case.failure("f16"), &["holds neither"]);
+    assert_mentions(&case.failure("f16"), &["has neither"]);
 }
 
 #[test]

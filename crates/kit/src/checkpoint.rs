@@ -7,7 +7,7 @@ use gguf::{Shape, TensorType, is_gguf as has_gguf_name};
 use gguf_checkpoint::Checkpoint;
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::modules::Module;
-use gguf_remote::{Files, Location, Options};
+use gguf_remote::{Location, RemoteOptions, RepositoryFiles};
 use gguf_store::LocalFile;
 use tempfile::TempDir;
 
@@ -43,7 +43,7 @@ impl Opened {
                 Ok(Self { checkpoint, dir, word, temporary: None })
             }
             _ => {
-                let files = Files::list(word, Options::from_env())?;
+                let files = RepositoryFiles::list(word, RemoteOptions::from_env())?;
                 let mut opened = Self::fetch(word, &files)?;
                 let checkpoint = open_far(&files, &opened.dir);
                 opened.checkpoint = checkpoint.map_err(|error| opened.called(error))?;
@@ -62,7 +62,7 @@ impl Opened {
                 let (checkpoint, word) = (Checkpoint::without_weights(), word.to_owned());
                 Ok(Self { checkpoint, dir, word, temporary: None })
             }
-            _ => Self::fetch(word, &Files::list(word, Options::from_env())?),
+            _ => Self::fetch(word, &RepositoryFiles::list(word, RemoteOptions::from_env())?),
         }
     }
 
@@ -72,7 +72,7 @@ impl Opened {
     }
 
     /// Fetches the small files.
-    fn fetch(word: &str, files: &Files) -> Result<Self, Error> {
+    fn fetch(word: &str, files: &RepositoryFiles) -> Result<Self, Error> {
         let temporary = scratch::directory()?;
         let place = temporary.path().to_owned();
         let failed = |source| outside(Error::environment("write", &place, source), &place);
@@ -83,7 +83,7 @@ impl Opened {
         for name in files.names().iter().filter(|name| is_small(name)) {
             std::fs::write(dir.join(name), files.fetch(name)?).map_err(failed)?;
         }
-        for module in Module::read(&dir)?.iter().filter(|module| module.stands_behind()) {
+        for module in Module::read(&dir)?.iter().filter(|module| module.is_pooling_or_dense()) {
             let folder = module.folder()?;
             std::fs::create_dir_all(dir.join(folder)).map_err(failed)?;
             let name = format!("{folder}/config.json");
@@ -192,7 +192,7 @@ impl Weights {
 }
 
 /// Opens far weights, beside whose small files these are.
-fn open_far(files: &Files, dir: &Path) -> Result<Checkpoint, Error> {
+fn open_far(files: &RepositoryFiles, dir: &Path) -> Result<Checkpoint, Error> {
     let present: BTreeSet<_> = files.names().iter().cloned().collect();
     Checkpoint::open_with(dir, &present, &|name| {
         let failed =

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gguf::{Finding, Metadata, RawHeader, Value};
 use gguf_models::token;
 use gguf_pipeline::{Item, Job, Tensor};
-use gguf_store::edit::{EditLock, RESERVE_KEY, Saved, edit_header, reserve};
+use gguf_store::edit::{EditLock, EditOutcome, RESERVE_KEY, edit_header, reserve};
 use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
 use gguf_tokenizer::template::{self, Renderer};
 use regex::Regex;
@@ -88,7 +88,7 @@ impl Changes {
             metadata.set(key.clone(), Value::from(read_text(path)?));
         }
         if let Some(path) = &self.chat_template_file {
-            metadata.set(template::Source::KEY, Value::from(read_text(path)?));
+            metadata.set(template::TemplateSource::KEY, Value::from(read_text(path)?));
         }
         for (name, token) in &self.special_tokens {
             let id = token_id(metadata, token)?;
@@ -107,7 +107,7 @@ impl Changes {
         let given = |option: &str, key: &str| (key.to_owned(), format!("--{option} {key}"));
         let shown = |path: &Path| path.display().to_string();
         let of_file = self.chat_template_file.iter();
-        let of_file = of_file.map(|path| (template::Source::KEY.into(), shown(path)));
+        let of_file = of_file.map(|path| (template::TemplateSource::KEY.into(), shown(path)));
         let set = self.set.iter().map(|set| given("set", &set.key));
         let set_file = self.set_file.iter().map(|(key, path)| (key.clone(), shown(path)));
         let renamed = self.rename.iter().map(|(_, new)| given("rename", new));
@@ -116,7 +116,9 @@ impl Changes {
                 template::Error::Process(_) => Error::from(error),
                 _ => refused(format!("{origin} is no chat template: {error}")),
             };
-            if let Some(source) = template::Source::of_key(metadata, &key).map_err(refuse)? {
+            if let Some(source) =
+                template::TemplateSource::from_key(metadata, &key).map_err(refuse)?
+            {
                 renderer.parse(&source).map_err(refuse)?;
             }
         }
@@ -294,7 +296,7 @@ pub fn in_place(
     changes: &Changes,
     renderer: &Renderer,
     progress: &dyn Progress,
-) -> Result<(PathBuf, Saved), Error> {
+) -> Result<(PathBuf, EditOutcome), Error> {
     let files = ShardSet::find(path)?;
     let (file, several) = (&files.paths()[0], files.paths().len() > 1);
     if !changes.tensors() {
@@ -313,9 +315,9 @@ pub fn in_place(
     // Before the file is read, until the new one has its name.
     let _lock = EditLock::take(file)?;
     let rewritten = rewrite(&Model::open(file)?, changes, renderer)?;
-    let overwrite = Overwrite::new(Existing::Replace).sparing(&rewritten.files);
+    let overwrite = Overwrite::new(Existing::Replace).protecting(&rewritten.files);
     rewritten.job.write(file, &overwrite, progress)?;
-    Ok((file.clone(), Saved::Rebuilt))
+    Ok((file.clone(), EditOutcome::Rebuilt))
 }
 
 fn several_files(what: &str) -> Error {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gguf::{Bytes, Finding, Gguf, Limits, NameShard};
-use gguf_remote::{Cache, LastBlocks, Location, Options, Transferred};
-use gguf_store::{FileState, Model, Part, ReadFile, ShardSet, Source};
+use gguf_remote::{BlockCache, Cache, Location, RemoteOptions, Transferred};
+use gguf_store::{FileState, Model, ModelFile, ReadFile, ShardSet, Source};
 use gguf_tokenizer::template::Renderer;
 
 use crate::Error;
@@ -141,7 +141,7 @@ impl HeldFile {
 
     /// What has become of it since it was opened. Of a far file that is not known before it is read.
     pub fn state(&self) -> FileState {
-        self.near.as_ref().map_or(FileState::Same, |file| file.state())
+        self.near.as_ref().map_or(FileState::Unchanged, |file| file.state())
     }
 
     /// Its header, read strictly, and where its fields stand.
@@ -177,16 +177,16 @@ impl HeldFile {
     fn open_one(
         location: &Location,
         cache: Option<&Arc<Cache>>,
-        last: &Arc<LastBlocks>,
+        last: &Arc<BlockCache>,
     ) -> Result<Self, Error> {
-        let opened = gguf_remote::open_with(location, Options::from_env())?;
+        let opened = gguf_remote::open_with(location, RemoteOptions::from_env())?;
         let source = match cache {
             Some(cache) => cache.source(opened.source),
             None => opened.source,
         };
         // Of a header no more is read than has to be.
         let header = gguf_store::fetch_header(&*source, Limits::default())?;
-        let source = if cache.is_some() { source } else { last.ahead(source) };
+        let source = if cache.is_some() { source } else { last.read_ahead(source) };
         Ok(Self {
             name: opened.name.into(),
             source,
@@ -196,11 +196,11 @@ impl HeldFile {
         })
     }
 
-    fn part(&self) -> Result<Part, Error> {
+    fn part(&self) -> Result<ModelFile, Error> {
         let gguf = self.gguf()?;
         let data_start = gguf.data_start();
         let (path, source) = (self.name.clone(), self.source.clone());
-        Ok(Part { path, header: gguf.into_header(), data_start, source })
+        Ok(ModelFile { path, header: gguf.into_header(), data_start, source })
     }
 
     /// The file as the rules look at it.
@@ -219,7 +219,7 @@ fn beside(location: &Location, other: &str) -> Location {
     let mut location = location.clone();
     match &mut location {
         Location::Path(path) => path.set_file_name(other),
-        Location::Http(url) | Location::Bucket(url) => {
+        Location::Http(url) | Location::Object(url) => {
             let path = in_folder_of(url.path());
             url.set_path(&path);
         }

@@ -6,7 +6,7 @@ use gguf::Metadata;
 use gguf_graph::OutputKind;
 use gguf_runtime::{Batch, Context, Sampler, Sampling};
 use gguf_store::Progress;
-use gguf_tokenizer::{Decode, Decoder, Tokenizer};
+use gguf_tokenizer::{DecodeOptions, Decoder, Tokenizer};
 
 use crate::Error;
 
@@ -62,7 +62,7 @@ pub fn generate(
     let end_tokens = end_tokens(metadata, tokenizer);
     let mut sampler = Sampler::new(options.sampling.clone());
     prompt.iter().for_each(|id| sampler.accept(*id));
-    let mut decoder = Decoder::new(tokenizer, Decode { special: false });
+    let mut decoder = Decoder::new(tokenizer, DecodeOptions { special: false });
     let mut stop = StopSequences::new(&options.stop);
     let mut completion =
         Completion { text: String::new(), ids: Vec::new(), stop_reason: StopReason::Length };

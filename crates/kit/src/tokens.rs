@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gguf::{Finding, Metadata};
 use gguf_convert::hf;
-use gguf_tokenizer::{Encode, HuggingFace, Options, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, HuggingFace, Tokenizer, TokenizerOptions};
 use serde_json::Value as Json;
 
 use crate::{Error, open as open_model};
@@ -37,7 +37,11 @@ impl Encoder {
     ///
     /// # Errors
     /// If the `tokenizers` library fails on a text.
-    pub fn encode_batch(&self, texts: &[String], options: Encode) -> Result<Vec<Vec<u32>>, Error> {
+    pub fn encode_batch(
+        &self,
+        texts: &[String],
+        options: EncodeOptions,
+    ) -> Result<Vec<Vec<u32>>, Error> {
         match self {
             Self::Ggml(tokenizer) => Ok(tokenizer.encode_batch(texts, options)),
             Self::HuggingFace(tokenizer) => {
@@ -60,7 +64,7 @@ impl Encoder {
 ///
 /// # Errors
 /// If there is no tokenizer, or it is invalid.
-pub fn open(source: &str, options: Options) -> Result<(Tokenizer, Vec<String>), Error> {
+pub fn open(source: &str, options: TokenizerOptions) -> Result<(Tokenizer, Vec<String>), Error> {
     let path = Path::new(source);
     let folder = match path.file_name() {
         Some(name) if name == "tokenizer.json" => {
@@ -71,7 +75,7 @@ pub fn open(source: &str, options: Options) -> Result<(Tokenizer, Vec<String>), 
     };
     match folder {
         Some(dir) => {
-            let options = Options { normalize: is_normalized(dir), ..options };
+            let options = TokenizerOptions { normalize: is_normalized(dir), ..options };
             let (metadata, notes) = checkpoint_metadata(dir)?;
             Ok((Tokenizer::from_metadata(&metadata, options)?, notes))
         }

@@ -1,4 +1,4 @@
-//! The first bytes: which container a file is in.
+//! The magic and version: the container format of a file.
 //!
 //! ```text
 //! magic u32 | version u32, not in GGML | hyper-parameters | vocabulary | tensors
@@ -15,19 +15,19 @@ use std::path::Path;
 use gguf::Error;
 use gguf_store::{LocalFile, Source};
 
-use super::blocks::Generation;
-use super::cursor::{Cursor, Fault};
+use super::blocks::QuantizationVersion;
+use super::cursor::{Cursor, ReadError};
 
-/// A container from before GGUF.
+/// A legacy container format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Container {
-    /// Without a version.
+    /// Has no version.
     Ggml,
     /// Version 1.
     Ggmf,
-    /// With its version.
+    /// Has this version.
     Ggjt(u32),
-    /// Version 10, of `ggllm.cpp`.
+    /// Version 10, written by `ggllm.cpp`.
     Ggcc,
 }
 
@@ -35,10 +35,10 @@ const GGML: u32 = 0x6767_6d6c;
 const GGMF: u32 = 0x6767_6d66;
 const GGJT: u32 = 0x6767_6a74;
 const GGCC: u32 = 0x6767_6363;
-/// An adapter: of the same time, and no model.
+/// LoRA adapter, not a model.
 const GGLA: u32 = 0x6767_6c61;
 
-/// Whether `path` is a file that begins like one from before GGUF.
+/// Whether `path` is a file with the magic of a legacy format.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -56,8 +56,8 @@ pub fn is_legacy(path: &Path) -> Result<bool, Error> {
 }
 
 impl Container {
-    /// Reads magic and version.
-    pub fn read(cursor: &mut Cursor) -> Result<Self, Fault> {
+    /// Reads the magic and the version.
+    pub fn read(cursor: &mut Cursor) -> Result<Self, ReadError> {
         let magic = cursor.u32("the magic")?;
         if magic == GGML {
             return Ok(Self::Ggml);
@@ -67,18 +67,25 @@ impl Container {
         match magic {
             GGMF => match version(cursor)? {
                 1 => Ok(Self::Ggmf),
-                other => Cursor::fault(at, format!("GGMF has a version 1, not {other}")),
+                other => {
+                    Cursor::malformed(at, format!("unsupported GGMF version {other}, expected 1"))
+                }
             },
             GGJT => match version(cursor)? {
                 version @ 1..=3 => Ok(Self::Ggjt(version)),
-                other => Cursor::fault(at, format!("GGJT has versions 1 to 3, not {other}")),
+                other => Cursor::malformed(
+                    at,
+                    format!("unsupported GGJT version {other}, expected 1 to 3"),
+                ),
             },
             GGCC => match version(cursor)? {
                 10 => Ok(Self::Ggcc),
-                other => Cursor::fault(at, format!("GGCC is known in version 10, not {other}")),
+                other => {
+                    Cursor::malformed(at, format!("unsupported GGCC version {other}, expected 10"))
+                }
             },
-            GGLA => Cursor::fault(0, "a LoRA adapter from before GGUF, not a model"),
-            other => Cursor::fault(0, format!("the magic {other:#010x} is of no known format")),
+            GGLA => Cursor::malformed(0, "legacy LoRA adapter (GGLA), not a model"),
+            other => Cursor::malformed(0, format!("unknown magic {other:#010x}")),
         }
     }
 
@@ -87,7 +94,7 @@ impl Container {
         self != Self::Ggml
     }
 
-    /// Where tensor data that could begin at `offset` does begin.
+    /// Rounds `offset` up to the alignment of tensor data.
     pub fn align(self, offset: u64) -> u64 {
         match self {
             Self::Ggml | Self::Ggmf => offset,
@@ -95,18 +102,19 @@ impl Container {
         }
     }
 
-    /// The generation of blocks that the version stands for; `None` where the file type says it.
-    pub fn generation(self) -> Option<Generation> {
+    /// The quantization version implied by the container version; `None` if the file type states
+    /// it.
+    pub fn quantization_version(self) -> Option<QuantizationVersion> {
         match self {
             Self::Ggml => None,
-            Self::Ggmf | Self::Ggjt(1) => Some(Generation::Pairs),
-            Self::Ggjt(2) => Some(Generation::Halves),
-            Self::Ggjt(_) | Self::Ggcc => Some(Generation::Today),
+            Self::Ggmf | Self::Ggjt(1) => Some(QuantizationVersion::V0),
+            Self::Ggjt(2) => Some(QuantizationVersion::V1),
+            Self::Ggjt(_) | Self::Ggcc => Some(QuantizationVersion::V2),
         }
     }
 }
 
-/// As llama.cpp's converter writes it into the description.
+/// The name that llama.cpp's converter writes into `general.description`.
 impl fmt::Display for Container {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {

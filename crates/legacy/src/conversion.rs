@@ -1,47 +1,48 @@
-//! A job for the pipeline from an old model.
+//! Plans the pipeline job that converts a legacy model.
 
 use gguf::{ByteOrder, Error, ModelName, Shape, TensorType};
 use gguf_pipeline::{Content, Item, Job, Tensor};
 use gguf_quantize::recipe::Target;
 
-use super::choice::{self, Change, How};
-use super::model::{Legacy, Options};
+use super::model::{LegacyModel, LegacyOptions};
+use super::target_types::{self, Change, Fidelity};
 
-/// A conversion that is ready to run.
+/// A planned conversion.
 pub struct Conversion {
-    /// What to write.
+    /// The job that writes the output.
     pub job: Job,
-    /// What the output is to be called where nothing else is said.
+    /// Default file name of the output.
     pub file_name: String,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// What becomes of each tensor of the job.
+    /// The type conversion of each tensor of the job.
     pub changes: Vec<Change>,
 }
 
-impl Legacy {
+impl LegacyModel {
     /// Plans the conversion.
     ///
     /// # Errors
-    /// If a tensor cannot have the type that it should, or the tensors do not make up a model of
-    /// the architecture.
-    pub fn plan(&self, options: &Options) -> Result<Conversion, Error> {
+    /// If a tensor cannot have its target type, or the tensors do not match the architecture.
+    pub fn plan(&self, options: &LegacyOptions) -> Result<Conversion, Error> {
         let mut notes = self.notes.clone();
         let plain: Vec<Tensor> =
-            self.tensors.iter().map(|tensor| self.floats(tensor)).collect::<Result<_, _>>()?;
+            self.tensors.iter().map(|tensor| self.plain(tensor)).collect::<Result<_, _>>()?;
         let target = options.outtype.filter(|target| *target != Target::Copy);
         let (mut items, mut changes) = match target {
-            None => self.exact(plain)?,
-            Some(target) => self.wanted(plain, target, &options.quantization, &mut notes)?,
+            None => self.lossless_types(plain)?,
+            Some(target) => {
+                self.requested_types(plain, target, &options.quantization, &mut notes)?
+            }
         };
         items.extend(self.filters().map(|tensor| Item::new(tensor, TensorType::F32)));
         changes.extend(self.filters().map(|tensor| Change {
             name: tensor.name,
             from: "F32".into(),
             to: TensorType::F32,
-            how: How::AsItIs,
+            fidelity: Fidelity::Unchanged,
         }));
-        notes.extend(choice::summary(&changes, target));
+        notes.extend(target_types::summary(&changes, target));
         let file_type = self.file_type(target, &items, &changes)?;
         let mut metadata = self.keys(file_type, options);
         gguf_quantize::set_overrides(&mut metadata, &options.quantization);
@@ -51,10 +52,10 @@ impl Legacy {
         Ok(Conversion { job, file_name, notes, changes })
     }
 
-    /// The name of the old file by the naming convention, with the type of the new one: `model-f16.bin`
+    /// Name of the legacy file under the naming convention, with the output type: `model-f16.bin`
     /// becomes `model-7B-Q4_K_M.gguf`.
     fn file_name(&self, file_type: u32, items: &[Item]) -> String {
-        let stem = self.old.path.file_stem().unwrap_or_default().to_string_lossy();
+        let stem = self.file.path.file_stem().unwrap_or_default().to_string_lossy();
         let Some(known) = gguf::file_type(file_type.into()) else {
             return format!("{stem}.gguf");
         };
@@ -62,9 +63,9 @@ impl Legacy {
         ModelName::of_output(&stem, tensors, known.name).to_string()
     }
 
-    /// Whisper's filter bank, which other files do not hold.
+    /// Whisper's mel filter bank, which no other legacy format stores.
     fn filters(&self) -> impl Iterator<Item = Tensor> {
-        self.old.vocabulary.filters.iter().filter_map(|filters| {
+        self.file.vocabulary.filters.iter().filter_map(|filters| {
             Some(Tensor {
                 name: "mel_filters".to_owned(),
                 shape: Shape::new(&[filters.columns.into(), filters.rows.into()])?,
@@ -74,16 +75,17 @@ impl Legacy {
         })
     }
 
-    /// The tensors are those of the architecture, in its shapes.
+    /// Checks that the tensors are those of the architecture and have its shapes.
     fn check_architecture(&self, job: &Job) -> Result<(), Error> {
         const CODES: [&str; 5] =
             ["tensor-missing", "tensor-unexpected", "tensor-shape", "layer-count", "vocab-rows"];
         let findings = gguf_check::check_raw_header(&job.header()?.into_raw());
         match findings.iter().find(|finding| CODES.contains(&finding.code)) {
             Some(finding) => {
-                let what = format!("does not make up a {} model: {finding}", self.architecture);
-                let help = "the file is damaged; if not, name its program with --architecture";
-                Err(Error::input("legacy-misfit", &self.old.path, what, help))
+                let what = format!("tensors do not match a {} model: {finding}", self.architecture);
+                let help =
+                    "the file is damaged; if it is not, specify the model with --architecture";
+                Err(Error::input("legacy-misfit", &self.file.path, what, help))
             }
             None => Ok(()),
         }

@@ -1,44 +1,44 @@
-//! The tensors of a file, up to its end.
+//! The tensor records, which follow the vocabulary up to the end of the file.
 //!
 //! ```text
-//! n_dims u32 | name length u32 | type u32 | n_dims x u32, fastest first | name | padding | data
+//! n_dims u32 | name length u32 | type u32 | n_dims x u32, innermost first | name | padding | data
 //! ```
 
-use super::blocks::{Generation, StorageType, SuperBlock, form};
+use super::blocks::{QuantizationVersion, StorageType, SuperBlock, storage_type};
 use super::container::Container;
-use super::cursor::{Cursor, Fault};
+use super::cursor::{Cursor, ReadError};
 
-/// A tensor as it is stored.
+/// A stored tensor.
 #[derive(Clone)]
 pub(super) struct Record {
     pub name: String,
-    /// Elements per dimension, fastest first.
+    /// Extents, innermost dimension first.
     pub dims: Vec<u64>,
-    /// The number of its type, whose meaning is `form`.
+    /// The stored type number, which `storage` resolves.
     pub type_id: u32,
-    pub form: StorageType,
-    /// First byte of its data.
+    pub storage: StorageType,
+    /// Offset of the data.
     pub offset: u64,
-    /// Bytes of its data.
+    /// Length of the data in bytes.
     pub len: u64,
 }
 
-/// Longer names are not those of tensors.
-const LONGEST_NAME: u64 = 256;
+/// Maximum length of a tensor name.
+const MAX_NAME_BYTES: u64 = 256;
 
-/// Reads all records; none is left half read at the end of the file.
+/// Reads records up to the end of the file.
 pub(super) fn read(
     cursor: &mut Cursor,
     container: Container,
-    generation: Generation,
+    version: QuantizationVersion,
     super_block: SuperBlock,
-) -> Result<Vec<Record>, Fault> {
+) -> Result<Vec<Record>, ReadError> {
     let mut records = Vec::new();
     while cursor.remaining() > 0 {
-        records.push(record(cursor, container, generation, super_block)?);
+        records.push(record(cursor, container, version, super_block)?);
     }
     if records.is_empty() {
-        return Cursor::fault(cursor.at(), "the file ends before its first tensor");
+        return Cursor::malformed(cursor.at(), "file ends before the first tensor");
     }
     Ok(records)
 }
@@ -46,37 +46,38 @@ pub(super) fn read(
 fn record(
     cursor: &mut Cursor,
     container: Container,
-    generation: Generation,
+    version: QuantizationVersion,
     super_block: SuperBlock,
-) -> Result<Record, Fault> {
-    const WHAT: &str = "the head of a tensor";
+) -> Result<Record, ReadError> {
+    const WHAT: &str = "tensor record";
     let at = cursor.at();
     let n_dims = cursor.u32(WHAT)?;
     let name_len = cursor.u32(WHAT)?.into();
     let type_id = cursor.u32(WHAT)?;
     if !(1..=4).contains(&n_dims) {
-        return Cursor::fault(at, format!("a tensor with {n_dims} dimensions"));
+        return Cursor::malformed(at, format!("tensor has {n_dims} dimensions"));
     }
-    if !(1..=LONGEST_NAME).contains(&name_len) {
-        return Cursor::fault(at + 4, format!("a tensor's name of {name_len} bytes"));
+    if !(1..=MAX_NAME_BYTES).contains(&name_len) {
+        return Cursor::malformed(at + 4, format!("tensor name has {name_len} bytes"));
     }
     let dims =
         (0..n_dims).map(|_| cursor.u32(WHAT).map(u64::from)).collect::<Result<Vec<_>, _>>()?;
     let name = cursor.bytes(name_len, WHAT)?;
     let Ok(name) = std::str::from_utf8(name).map(str::to_owned) else {
-        return Cursor::fault(at + 12, "a tensor's name that is not text");
+        return Cursor::malformed(at + 12, "tensor name is not valid UTF-8");
     };
-    let Some(form) = form(type_id, generation, super_block) else {
-        let what = format!("tensor `{name}` has type {type_id}, which no file of this version has");
-        return Cursor::fault(at + 8, what);
+    let Some(storage) = storage_type(type_id, version, super_block) else {
+        let what =
+            format!("tensor `{name}` has type {type_id}, which this version does not define");
+        return Cursor::malformed(at + 8, what);
     };
-    let len = form.byte_len(&dims).filter(|&len| len > 0);
+    let len = storage.byte_len(&dims).filter(|&len| len > 0);
     let Some(len) = len else {
-        let what = format!("tensor `{name}` has the shape {dims:?}, which {} cannot", form.name());
-        return Cursor::fault(at + 12, what);
+        let what = format!("tensor `{name}` has shape {dims:?}, invalid for {}", storage.name());
+        return Cursor::malformed(at + 12, what);
     };
     let offset = container.align(cursor.at());
-    cursor.skip(offset - cursor.at(), &format!("the padding before tensor `{name}`"))?;
-    cursor.skip(len, &format!("the data of tensor `{name}`"))?;
-    Ok(Record { name, dims, type_id, form, offset, len })
+    cursor.skip(offset - cursor.at(), &format!("padding before tensor `{name}`"))?;
+    cursor.skip(len, &format!("data of tensor `{name}`"))?;
+    Ok(Record { name, dims, type_id, storage, offset, len })
 }

@@ -1,62 +1,62 @@
-//! Hyper-parameters: which fields stand in which order, per program.
+//! The hyperparameter header of each model family.
 
 use super::container::Container;
-use super::cursor::{Cursor, Fault};
+use super::cursor::{Cursor, ReadError};
 
-/// A field of a header.
+/// A header field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
-    /// Tokens: rows of the embedding.
-    Vocabulary,
-    /// Longest context, in tokens.
+    /// Number of tokens, which is the number of embedding rows.
+    VocabSize,
+    /// Maximum context length in tokens.
     Context,
-    /// Width of the model.
+    /// Embedding length.
     Width,
-    /// What the width of llama's feed-forward layers is a multiple of.
-    Multiple,
-    /// Feed-forward width, divided by the width.
-    Ratio,
-    /// Attention heads.
+    /// The feed-forward length of llama is rounded up to a multiple of this.
+    FfnMultiple,
+    /// Feed-forward length divided by the embedding length.
+    FfnRatio,
+    /// Number of attention heads.
     Heads,
-    /// Key and value heads.
-    KeyHeads,
-    /// Layers.
+    /// Number of KV heads.
+    KvHeads,
+    /// Number of layers.
     Blocks,
-    /// Dimensions of a head that are rotated.
-    Rotary,
-    /// Whether attention and feed-forward work side by side: 0 or 1.
-    Parallel,
-    /// Largest bias of ALiBi, of single precision.
+    /// Number of rotary dimensions per head.
+    RotaryDims,
+    /// Whether attention and feed-forward are computed in parallel: 0 or 1.
+    ParallelResidual,
+    /// Maximum ALiBi bias, as `f32`.
     AlibiMax,
-    /// The same as a whole number.
-    AlibiMaxWhole,
-    /// Where queries, keys and values are cut off, of single precision; 0 for nowhere.
-    Clip,
-    /// 7 or 40, for the size of the Falcon.
+    /// Maximum ALiBi bias, as integer.
+    AlibiMaxInt,
+    /// Clamp of Q, K and V, as `f32`; 0 for none.
+    QkvClamp,
+    /// 7 or 40: the Falcon model size.
     FalconType,
     /// Number of merges.
     Merges,
-    /// Of whisper's encoder: positions, width, heads, layers.
+    /// Whisper encoder: context length, width, heads, layers.
     AudioContext,
     AudioWidth,
     AudioHeads,
     AudioBlocks,
-    /// Of whisper's decoder: the same.
+    /// Whisper decoder: the same.
     TextContext,
     TextWidth,
     TextHeads,
     TextBlocks,
-    /// Frequency bands.
+    /// Number of mel bands.
     Mels,
-    /// Which types, with the generation in the thousands.
+    /// File type plus 1000 times the quantization version.
     FileType,
 }
 
-/// Which model a header is of.
+/// The family of models that a header layout belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Program {
+pub(super) enum ModelFamily {
     Llama,
-    /// GPT-2, Cerebras-GPT and, told apart by their weights, StarCoder.
+    /// GPT-2, Cerebras-GPT, and StarCoder, which is detected by its weights.
     Gpt2,
     GptJ,
     GptNeox,
@@ -67,122 +67,122 @@ pub(super) enum Program {
     Whisper,
 }
 
-/// The form of a file's beginning.
+/// The layout of header and vocabulary.
 #[derive(Debug)]
-pub(super) struct Layout {
-    pub program: Program,
-    /// Names that `--architecture` knows it by.
+pub(super) struct HeaderLayout {
+    pub family: ModelFamily,
+    /// Names accepted by `--architecture`.
     pub names: &'static [&'static str],
     pub containers: &'static [Container],
     pub fields: &'static [Field],
-    pub vocabulary: Tokens,
+    pub vocabulary: VocabularyLayout,
 }
 
-/// What the vocabulary looks like.
+/// The layout of the vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tokens {
-    /// As many as the header says; scores if the container has them.
+pub(super) enum VocabularyLayout {
+    /// As many tokens as the header states, with scores if the container has them.
     Plain,
-    /// Their number again, then the tokens.
+    /// The token count again, then the tokens.
     Counted,
-    /// With scores in a container that has none.
+    /// With scores, although the container has none.
     Scored,
-    /// After a filter bank, their number again, which can be less.
+    /// The mel filter bank, the token count (which can be smaller), then the tokens.
     AfterFilters,
-    /// With scores, then as many merges as the header says.
+    /// Tokens with scores, then the number of merges that the header states.
     WithMerges,
 }
 
 use Container::{Ggcc, Ggjt, Ggmf, Ggml};
 use Field::*;
 
-/// Every form that a program is known to have written.
-pub(super) static LAYOUTS: &[Layout] = &[
-    Layout {
-        program: Program::Llama,
+/// All known header layouts.
+pub(super) static LAYOUTS: &[HeaderLayout] = &[
+    HeaderLayout {
+        family: ModelFamily::Llama,
         names: &["llama"],
         containers: &[Ggml, Ggmf, Ggjt(1), Ggjt(2), Ggjt(3)],
-        fields: &[Vocabulary, Width, Multiple, Heads, Blocks, Rotary, FileType],
-        vocabulary: Tokens::Plain,
+        fields: &[VocabSize, Width, FfnMultiple, Heads, Blocks, RotaryDims, FileType],
+        vocabulary: VocabularyLayout::Plain,
     },
-    Layout {
-        program: Program::Falcon,
+    HeaderLayout {
+        family: ModelFamily::Falcon,
         names: &["falcon"],
         containers: &[Ggmf],
-        fields: &[Vocabulary, Width, Heads, KeyHeads, Blocks, FalconType, FileType],
-        vocabulary: Tokens::Plain,
+        fields: &[VocabSize, Width, Heads, KvHeads, Blocks, FalconType, FileType],
+        vocabulary: VocabularyLayout::Plain,
     },
-    Layout {
-        program: Program::Falcon,
+    HeaderLayout {
+        family: ModelFamily::Falcon,
         names: &["falcon"],
         containers: &[Ggcc],
-        fields: &[Vocabulary, Width, Heads, KeyHeads, Blocks, FalconType, FileType, Merges],
-        vocabulary: Tokens::WithMerges,
+        fields: &[VocabSize, Width, Heads, KvHeads, Blocks, FalconType, FileType, Merges],
+        vocabulary: VocabularyLayout::WithMerges,
     },
-    Layout {
-        program: Program::Gpt2,
+    HeaderLayout {
+        family: ModelFamily::Gpt2,
         names: &["gpt2", "starcoder"],
         containers: &[Ggml],
-        fields: &[Vocabulary, Context, Width, Heads, Blocks, FileType],
-        vocabulary: Tokens::Counted,
+        fields: &[VocabSize, Context, Width, Heads, Blocks, FileType],
+        vocabulary: VocabularyLayout::Counted,
     },
-    Layout {
-        program: Program::GptJ,
+    HeaderLayout {
+        family: ModelFamily::GptJ,
         names: &["gptj"],
         containers: &[Ggml],
-        fields: &[Vocabulary, Context, Width, Heads, Blocks, Rotary, FileType],
-        vocabulary: Tokens::Counted,
+        fields: &[VocabSize, Context, Width, Heads, Blocks, RotaryDims, FileType],
+        vocabulary: VocabularyLayout::Counted,
     },
-    Layout {
-        program: Program::GptNeox,
+    HeaderLayout {
+        family: ModelFamily::GptNeox,
         names: &["gptneox", "dolly-v2"],
         containers: &[Ggml],
-        fields: &[Vocabulary, Context, Width, Heads, Blocks, Rotary, Parallel, FileType],
-        vocabulary: Tokens::Plain,
+        fields: &[VocabSize, Context, Width, Heads, Blocks, RotaryDims, ParallelResidual, FileType],
+        vocabulary: VocabularyLayout::Plain,
     },
-    // Dolly v2 before 20 May 2023, whose models are all parallel.
-    Layout {
-        program: Program::GptNeox,
+    // Dolly v2 before 20 May 2023; all its models have parallel residuals.
+    HeaderLayout {
+        family: ModelFamily::GptNeox,
         names: &["gptneox", "dolly-v2"],
         containers: &[Ggml],
-        fields: &[Vocabulary, Context, Width, Heads, Blocks, Rotary, FileType],
-        vocabulary: Tokens::Plain,
+        fields: &[VocabSize, Context, Width, Heads, Blocks, RotaryDims, FileType],
+        vocabulary: VocabularyLayout::Plain,
     },
-    Layout {
-        program: Program::Mpt,
+    HeaderLayout {
+        family: ModelFamily::Mpt,
         names: &["mpt"],
         containers: &[Ggml],
-        fields: &[Width, Context, Heads, Blocks, Vocabulary, AlibiMax, Clip, FileType],
-        vocabulary: Tokens::Plain,
+        fields: &[Width, Context, Heads, Blocks, VocabSize, AlibiMax, QkvClamp, FileType],
+        vocabulary: VocabularyLayout::Plain,
     },
-    Layout {
-        program: Program::Replit,
+    HeaderLayout {
+        family: ModelFamily::Replit,
         names: &["replit"],
         containers: &[Ggml],
-        fields: &[Width, Context, Heads, Blocks, Vocabulary, FileType],
-        vocabulary: Tokens::Scored,
+        fields: &[Width, Context, Heads, Blocks, VocabSize, FileType],
+        vocabulary: VocabularyLayout::Scored,
     },
-    // Replit in its first days.
-    Layout {
-        program: Program::Replit,
+    // The first Replit layout.
+    HeaderLayout {
+        family: ModelFamily::Replit,
         names: &["replit"],
         containers: &[Ggml],
-        fields: &[AlibiMaxWhole, Width, Context, Ratio, Heads, Blocks, Vocabulary, FileType],
-        vocabulary: Tokens::Scored,
+        fields: &[AlibiMaxInt, Width, Context, FfnRatio, Heads, Blocks, VocabSize, FileType],
+        vocabulary: VocabularyLayout::Scored,
     },
-    Layout {
-        program: Program::Bloom,
+    HeaderLayout {
+        family: ModelFamily::Bloom,
         names: &["bloom"],
         containers: &[Ggml],
-        fields: &[Vocabulary, Width, Multiple, Heads, Blocks, FileType],
-        vocabulary: Tokens::Plain,
+        fields: &[VocabSize, Width, FfnMultiple, Heads, Blocks, FileType],
+        vocabulary: VocabularyLayout::Plain,
     },
-    Layout {
-        program: Program::Whisper,
+    HeaderLayout {
+        family: ModelFamily::Whisper,
         names: &["whisper"],
         containers: &[Ggml],
         fields: &[
-            Vocabulary,
+            VocabSize,
             AudioContext,
             AudioWidth,
             AudioHeads,
@@ -194,11 +194,11 @@ pub(super) static LAYOUTS: &[Layout] = &[
             Mels,
             FileType,
         ],
-        vocabulary: Tokens::AfterFilters,
+        vocabulary: VocabularyLayout::AfterFilters,
     },
 ];
 
-/// All names of architectures, in the order of the table.
+/// All architecture names, in table order.
 pub(super) fn names() -> Vec<&'static str> {
     let mut names: Vec<_> = LAYOUTS.iter().flat_map(|layout| layout.names).copied().collect();
     let mut seen = std::collections::HashSet::new();
@@ -206,19 +206,19 @@ pub(super) fn names() -> Vec<&'static str> {
     names
 }
 
-/// The fields of a file.
+/// The header values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header(Vec<(Field, u32)>);
 
 impl Header {
-    /// Reads the fields, none of which may be beyond what models have.
-    pub fn read(cursor: &mut Cursor, layout: &Layout) -> Result<Self, Fault> {
+    /// Reads the fields and checks their ranges.
+    pub fn read(cursor: &mut Cursor, layout: &HeaderLayout) -> Result<Self, ReadError> {
         let mut header = Self(Vec::with_capacity(layout.fields.len()));
         for &field in layout.fields {
             let at = cursor.at();
-            let value = cursor.u32("the hyper-parameters")?;
+            let value = cursor.u32("hyperparameters")?;
             if !field.allows(value) {
-                return Cursor::fault(at, format!("the field {field:?} is {value}"));
+                return Cursor::malformed(at, format!("header field {field:?} is {value}"));
             }
             header.0.push((field, value));
         }
@@ -226,47 +226,49 @@ impl Header {
             if let (Some(width), Some(heads)) = (header.get(width), header.get(heads))
                 && !width.is_multiple_of(heads)
             {
-                let what = format!("a width of {width} does not divide into {heads} heads");
-                return Cursor::fault(cursor.at(), what);
+                let what = format!("embedding length {width} is not a multiple of {heads} heads");
+                return Cursor::malformed(cursor.at(), what);
             }
         }
         Ok(header)
     }
 
-    /// A field that this form of header has.
+    /// Value of a field, if the layout has it.
     pub fn get(&self, field: Field) -> Option<u32> {
         self.0.iter().find(|(known, _)| *known == field).map(|(_, value)| *value)
     }
 
-    /// A field of single precision.
+    /// Value of an `f32` field.
     pub fn f32(&self, field: Field) -> Option<f32> {
         self.get(field).map(f32::from_bits)
     }
 
-    /// The mix, without generation.
+    /// The file type without the quantization version.
     pub fn file_type(&self) -> u32 {
         self.get(FileType).unwrap_or(0) % 1000
     }
 
-    /// The generation as the quantizers of June 2023 and later put it into the file type.
-    pub fn stated_generation(&self) -> u32 {
+    /// The quantization version that quantizers since June 2023 add to the file type.
+    pub fn quantization_version(&self) -> u32 {
         self.get(FileType).unwrap_or(0) / 1000
     }
 }
 
 impl Field {
-    /// Wide bounds: they are to tell one form of header from another.
+    /// Whether a value is plausible. The ranges are wide: they only distinguish layouts.
     fn allows(self, value: u32) -> bool {
         match self {
-            Vocabulary => (1..1 << 24).contains(&value),
+            VocabSize => (1..1 << 24).contains(&value),
             Context | AudioContext | TextContext => (1..1 << 24).contains(&value),
             Width | AudioWidth | TextWidth => (1..1 << 20).contains(&value),
-            Heads | KeyHeads | AudioHeads | TextHeads => (1..1 << 16).contains(&value),
+            Heads | KvHeads | AudioHeads | TextHeads => (1..1 << 16).contains(&value),
             Blocks | AudioBlocks | TextBlocks => (1..1 << 12).contains(&value),
-            Multiple | Rotary | Mels | AlibiMaxWhole => value < 1 << 16,
-            Ratio => (1..=64).contains(&value),
-            Parallel => value <= 1,
-            AlibiMax | Clip => f32::from_bits(value).is_finite() && f32::from_bits(value) >= 0.0,
+            FfnMultiple | RotaryDims | Mels | AlibiMaxInt => value < 1 << 16,
+            FfnRatio => (1..=64).contains(&value),
+            ParallelResidual => value <= 1,
+            AlibiMax | QkvClamp => {
+                f32::from_bits(value).is_finite() && f32::from_bits(value) >= 0.0
+            }
             FalconType => matches!(value, 7 | 40),
             Merges => value < 1 << 24,
             FileType => value / 1000 <= 2 && value % 1000 <= 18,

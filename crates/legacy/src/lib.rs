@@ -1,19 +1,20 @@
-//! Models from before GGUF: GGML, GGMF, GGJT and GGCC files.
+//! Legacy GGML files, which predate GGUF: GGML, GGMF, GGJT and GGCC.
 //!
-//! A [`Legacy`] is such a model, its files open; [`Legacy::plan`] makes a job of it, from which on
-//! the [pipeline](gguf_pipeline) works as for any source. What these files do not hold comes from a
-//! folder of the model, or from [`Overrides`].
+//! A [`LegacyModel`] is an open legacy model. [`LegacyModel::plan`] returns a job, which the
+//! [pipeline](gguf_pipeline) runs as for any other source. Values that the files do not store come
+//! from a folder with the original configuration and tokenizer, or from [`Overrides`].
 //!
 //! ```no_run
 //! use std::path::Path;
 //!
-//! use gguf_legacy::{Legacy, Options, is_legacy};
+//! use gguf_legacy::{LegacyModel, LegacyOptions, is_legacy};
 //! use gguf_store::{Existing, Overwrite};
 //!
 //! let path = Path::new("ggml-model-q4_0.bin");
 //! assert!(is_legacy(path)?);
-//! let options = Options { metadata_dir: Some("llama-7b".into()), ..Options::default() };
-//! let conversion = Legacy::open(path, &options)?.plan(&options)?;
+//! let options = LegacyOptions { metadata_dir: Some("llama-7b".into()), ..LegacyOptions::default()
+//! };
+//! let conversion = LegacyModel::open(path, &options)?.plan(&options)?;
 //! for change in &conversion.changes {
 //!     println!("{}: {} to {}", change.name, change.from, change.to);
 //! }
@@ -23,28 +24,28 @@
 //! ```
 
 mod blocks;
-mod choice;
 mod container;
 mod conversion;
 mod cursor;
 mod directory;
-mod given;
+mod file;
 mod header;
-mod hyper;
+mod hyperparameters;
 mod merges;
 mod model;
 mod names;
+mod overrides;
 mod parts;
-mod read;
 mod starcoder;
+mod target_types;
 mod tensor;
-mod tokens;
+mod tokenizer_keys;
 mod vocabulary;
 mod whisper_tokens;
 
-pub use choice::{Change, How};
 pub use container::is_legacy;
 pub use conversion::Conversion;
-pub use given::Overrides;
-pub use model::{Legacy, Options};
-pub use parts::parts;
+pub use model::{LegacyModel, LegacyOptions};
+pub use overrides::Overrides;
+pub use parts::part_paths;
+pub use target_types::{Change, Fidelity};

@@ -1,14 +1,14 @@
-//! The merges of a byte-level vocabulary, from the order of its tokens.
+//! Recovers the merges of a byte-level vocabulary from the order of its tokens.
 //!
-//! Training adds a token for every merge, so that the number of a token is the rank of its merge.
-//! The two parts are what merging by lower numbers leaves of its bytes.
+//! BPE training adds one token per merge, so the token id is the rank of its merge. Applying the
+//! merges of lower rank to the bytes of a token leaves the two tokens that it merges.
 
 use std::collections::HashMap;
 
-/// Pairs of tokens, in the order in which they merge; `None` if the vocabulary cannot have come
-/// about so: a token does not end up in two parts, or tokens repeat.
+/// Pairs of token ids, in merge order. `None` if training cannot have produced the vocabulary: a
+/// token does not reduce to two tokens, or tokens repeat.
 ///
-/// `is_trained` tells which tokens merges made.
+/// `is_trained` returns whether a token was created by a merge.
 pub(super) fn recover(
     tokens: &[Vec<u8>],
     is_trained: impl Fn(usize) -> bool,
@@ -17,7 +17,7 @@ pub(super) fn recover(
     let mut merges = Vec::new();
     for (id, token) in tokens.iter().enumerate().filter(|(id, _)| is_trained(*id)) {
         if token.len() > 1 {
-            let [left, right] = parts(token, &ranks)?;
+            let [left, right] = last_merge(token, &ranks)?;
             merges.push((left, right));
         }
         if ranks.insert(token, id).is_some() {
@@ -27,23 +27,23 @@ pub(super) fn recover(
     Some(merges)
 }
 
-/// Longer tokens are runs of spaces and the like, of which the longest have a hundred bytes.
-const LONGEST: usize = 1 << 8;
+/// Longer tokens are not supported. The longest known ones are runs of about 100 spaces.
+const MAX_TOKEN_BYTES: usize = 1 << 8;
 
-/// Merges the bytes of a token by the known ranks, lowest first, and returns the two that remain.
-fn parts(token: &[u8], ranks: &HashMap<&[u8], usize>) -> Option<[usize; 2]> {
-    if token.len() > LONGEST {
+/// Merges the bytes of a token, lowest rank first, and returns the last two tokens.
+fn last_merge(token: &[u8], ranks: &HashMap<&[u8], usize>) -> Option<[usize; 2]> {
+    if token.len() > MAX_TOKEN_BYTES {
         return None;
     }
-    // Where each part begins, and the end.
-    let mut cuts: Vec<usize> = (0..=token.len()).collect();
-    while cuts.len() > 3 {
-        let pairs = cuts.windows(3).enumerate();
-        let ranked = pairs.filter_map(|(i, cut)| Some((ranks.get(&token[cut[0]..cut[2]])?, i)));
+    // The start of each part, and the end.
+    let mut bounds: Vec<usize> = (0..=token.len()).collect();
+    while bounds.len() > 3 {
+        let pairs = bounds.windows(3).enumerate();
+        let ranked = pairs.filter_map(|(i, pair)| Some((ranks.get(&token[pair[0]..pair[2]])?, i)));
         let (_, first) = ranked.min()?;
-        cuts.remove(first + 1);
+        bounds.remove(first + 1);
     }
-    let [start, middle, end] = cuts[..] else { return None };
+    let [start, middle, end] = bounds[..] else { return None };
     Some([*ranks.get(&token[start..middle])?, *ranks.get(&token[middle..end])?])
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_what_lower_merges_leave() {
+    fn merges_are_recovered_from_token_order() {
         let tokens: Vec<Vec<u8>> =
             ["a", "b", "c", "bc", "ab", "abc", "abab"].map(|text| text.into()).into();
         let merges = recover(&tokens, |_| true);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn other_orders_are_refused() {
+    fn impossible_orders_are_rejected() {
         let tokens: Vec<Vec<u8>> = ["a", "b", "abab", "ab"].map(|text| text.into()).into();
         assert_eq!(recover(&tokens, |_| true), None);
         let tokens: Vec<Vec<u8>> = ["a", "a"].map(|text| text.into()).into();

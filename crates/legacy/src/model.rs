@@ -1,104 +1,107 @@
-//! An old model, its files open: what it is, its tensors as today's programs expect them, its keys.
+//! An open legacy model.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gguf::{Error, Metadata, QUANTIZATION_VERSION, Shape, TensorType};
 use gguf_convert::vocab;
+use gguf_models::convert::VocabularyKind;
 use gguf_pipeline::{Step, Stored, Tensor};
 use gguf_quantize::recipe::Target;
 use gguf_store::Source;
 
 use super::blocks::StorageType;
-use super::given::{Overrides, Resolved};
-use super::header::{Field, Program};
+use super::file::{self, LegacyFile};
+use super::header::{Field, ModelFamily};
+use super::overrides::{Hyperparameters, Overrides};
 use super::parts::{self, JoinedTensor};
-use super::read::{self, OldFile};
-use super::tensor::{OldTensor, named};
-use super::{hyper, starcoder, tokens};
+use super::tensor::{LegacyTensor, map_tensors};
+use super::{hyperparameters, starcoder, tokenizer_keys};
 
-/// What a conversion can be asked for.
+/// Options of a conversion.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The mix or type of the output; `None` for the type of the source where a type of today
-    /// holds the very same weights, and for the smallest float type that does otherwise.
+pub struct LegacyOptions {
+    /// The mix or type of the output; `None` for a lossless conversion: the source type if a
+    /// current type stores the same weights, else the smallest float type that does.
     pub outtype: Option<Target>,
-    /// The program that the file is of, instead of recognising it.
+    /// The architecture, instead of detecting it.
     pub architecture: Option<String>,
-    /// Hyper-parameters that the file does not hold.
-    pub given: Overrides,
-    /// A folder with configuration and tokenizer of the model.
+    /// Hyperparameters that the file does not store.
+    pub overrides: Overrides,
+    /// Folder with the configuration and tokenizer of the model.
     pub metadata_dir: Option<PathBuf>,
-    /// The name of the pre-tokenizer, instead of the usual one.
+    /// Name of the pre-tokenizer, instead of the default.
     pub pre: Option<String>,
-    /// The name of the model, instead of the one of the file.
+    /// Name of the model, instead of the file name.
     pub model_name: Option<String>,
-    /// What decides the types of quantized tensors, beside the mix, and keys to set.
+    /// Options for quantized types, and keys to set.
     pub quantization: gguf_quantize::Options,
 }
 
-/// An old model, its files open.
-pub struct Legacy {
-    pub(super) old: OldFile,
+/// An open legacy model.
+pub struct LegacyModel {
+    pub(super) file: LegacyFile,
     pub(super) architecture: &'static str,
-    pub(super) known: Resolved,
-    pub(super) tensors: Vec<OldTensor>,
+    pub(super) params: Hyperparameters,
+    pub(super) tensors: Vec<LegacyTensor>,
     pub(super) metadata: Metadata,
     pub(super) notes: Vec<String>,
 }
 
-impl Legacy {
-    /// Opens the model at `path`, the first of its files if it has several, and finds out what it
-    /// is.
+impl LegacyModel {
+    /// Opens the model at `path`, which is the first file of a multi-file model, and detects its
+    /// architecture.
     ///
     /// # Errors
-    /// If the file is damaged, of no known program, or of several; if a part is missing; if the
-    /// configuration or the hyper-parameters given are of another model.
-    pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
-        let old = read::read(path, options.architecture.as_deref())?;
-        let program = old.layout.program;
+    /// If the file is damaged, its architecture is unknown or ambiguous, a part is missing, or the
+    /// configuration or the overrides belong to another model.
+    pub fn open(path: &Path, options: &LegacyOptions) -> Result<Self, Error> {
+        let file = file::read(path, options.architecture.as_deref())?;
+        let family = file.layout.family;
         let dir = options.metadata_dir.as_deref();
-        let known = options.given.complete(program, &old.header, dir)?;
-        let (mut joined, parts) = parts::tensors(&old)?;
-        let architecture = match (program, options.architecture.as_deref()) {
-            (Program::Gpt2, Some("starcoder")) => "starcoder",
-            (Program::Gpt2, None) if starcoder::repeats(&joined, known.heads)? => "starcoder",
-            (Program::Llama, _) => "llama",
-            (Program::Gpt2, _) => "gpt2",
-            (Program::GptJ, _) => "gptj",
-            (Program::GptNeox, _) => "gptneox",
-            (Program::Mpt | Program::Replit, _) => "mpt",
-            (Program::Bloom, _) => "bloom",
-            (Program::Falcon, _) => "falcon",
-            (Program::Whisper, _) => "whisper",
+        let params = options.overrides.resolve(family, &file.header, dir)?;
+        let (mut joined, parts) = parts::join(&file)?;
+        let architecture = match (family, options.architecture.as_deref()) {
+            (ModelFamily::Gpt2, Some("starcoder")) => "starcoder",
+            (ModelFamily::Gpt2, None) if starcoder::has_repeated_kv(&joined, params.heads)? => {
+                "starcoder"
+            }
+            (ModelFamily::Llama, _) => "llama",
+            (ModelFamily::Gpt2, _) => "gpt2",
+            (ModelFamily::GptJ, _) => "gptj",
+            (ModelFamily::GptNeox, _) => "gptneox",
+            (ModelFamily::Mpt | ModelFamily::Replit, _) => "mpt",
+            (ModelFamily::Bloom, _) => "bloom",
+            (ModelFamily::Falcon, _) => "falcon",
+            (ModelFamily::Whisper, _) => "whisper",
         };
         if architecture == "starcoder" {
-            starcoder::undo(path, &mut joined, known.heads)?;
+            starcoder::merge_kv_heads(path, &mut joined, params.heads)?;
         }
 
-        let tensors = named(program, joined)?;
-        check_rows(&old, &tensors)?;
+        let tensors = map_tensors(family, joined)?;
+        check_rows(&file, &tensors)?;
 
         let mut metadata = Metadata::new();
-        let shapes = hyper::Shapes(&tensors);
-        hyper::write(&old, architecture, &known, &shapes, &mut metadata)?;
-        let mut notes = known.notes.clone();
-        notes.extend(hyper::notes(&old, &known));
+        let shapes = hyperparameters::Shapes(&tensors);
+        hyperparameters::write(&file, architecture, &params, &shapes, &mut metadata)?;
+        let mut notes = params.notes.clone();
+        notes.extend(hyperparameters::notes(&file, &params));
         if parts > 1 {
             notes.push(format!("joined from {parts} files"));
         }
-        notes.extend(tokenizer(&old, architecture, options, &mut metadata)?);
+        notes.extend(tokenizer(&file, architecture, options, &mut metadata)?);
         vocab::require_pre(options.pre.as_deref(), &metadata)?;
-        Ok(Self { old, architecture, known, tensors, metadata, notes })
+        Ok(Self { file, architecture, params, tensors, metadata, notes })
     }
 
-    /// All keys, in the order of llama.cpp's converter of these files.
-    pub(super) fn keys(&self, file_type: u32, options: &Options) -> Metadata {
+    /// All keys, in the order of llama.cpp's converter of legacy files.
+    pub(super) fn keys(&self, file_type: u32, options: &LegacyOptions) -> Metadata {
         let mut metadata = Metadata::new();
         metadata.set("general.architecture", self.architecture);
-        let name = self.old.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = self.file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         metadata.set("general.name", options.model_name.clone().unwrap_or(name));
-        let (container, mix) = (self.old.container, hyper::mix_name(&self.old));
+        let (container, mix) = (self.file.container, hyperparameters::mix_name(&self.file));
         let description = format!("converted from legacy {container} {mix} format");
         metadata.set("general.description", description);
         metadata.set("general.file_type", file_type);
@@ -109,65 +112,67 @@ impl Legacy {
         metadata
     }
 
-    /// A tensor as today's programs expect it, in the elements or blocks of the file if they are
-    /// those of today, and in elements of single precision otherwise.
-    pub(super) fn floats(&self, tensor: &OldTensor) -> Result<Tensor, Error> {
-        let (ty, source): (_, Arc<dyn Source>) = match (&tensor.floats, tensor.whole.form) {
-            (Some(floats), _) => (TensorType::F32, floats.clone()),
-            (None, StorageType::Today(ty)) => (ty, tensor.whole.bytes.clone()),
-            (None, StorageType::Old(_)) => {
-                unreachable!("old blocks are read as floats: see `named`")
+    /// A tensor in the layout that runtimes expect: in its stored type if that is a current one,
+    /// otherwise in single precision.
+    pub(super) fn plain(&self, tensor: &LegacyTensor) -> Result<Tensor, Error> {
+        let (ty, source): (_, Arc<dyn Source>) = match (&tensor.decoded, tensor.joined.storage) {
+            (Some(decoded), _) => (TensorType::F32, decoded.clone()),
+            (None, StorageType::Current(ty)) => (ty, tensor.joined.bytes.clone()),
+            (None, StorageType::Legacy(_)) => {
+                unreachable!("legacy blocks are decoded: see `map_tensors`")
             }
         };
         self.tensor(tensor, ty, source)
     }
 
-    /// What a program wrote otherwise than a GGUF has it is undone.
+    /// A tensor with the transformations that turn the legacy layout into that of a GGUF.
     pub(super) fn tensor(
         &self,
-        tensor: &OldTensor,
+        tensor: &LegacyTensor,
         ty: TensorType,
         source: Arc<dyn Source>,
     ) -> Result<Tensor, Error> {
-        let JoinedTensor { name, dims, .. } = &tensor.whole;
-        let fault = |what: String| {
+        let JoinedTensor { name, dims, .. } = &tensor.joined;
+        let misfit = |what: String| {
             let what = format!("tensor `{name}` {what}");
-            let help = "the file is damaged, or of another program";
-            Error::input("legacy-damaged", &self.old.path, what, help)
+            let help = "the file is damaged or belongs to another architecture";
+            Error::input("legacy-damaged", &self.file.path, what, help)
         };
-        let shape = |dims: &[u64]| Shape::new(dims).ok_or_else(|| fault("is too deep".into()));
+        let shape =
+            |dims: &[u64]| Shape::new(dims).ok_or_else(|| misfit("has too many dimensions".into()));
         let at = Stored { source, offset: 0 };
         let stored = Tensor::stored(&*tensor.name, shape(dims)?, ty, at);
-        let step = match self.old.layout.program {
-            // Queries, keys and values of one head after another.
-            Program::GptNeox if tensor.name.contains(".attn_qkv.") => {
-                let heads = u64::from(self.known.heads);
+        let step = match self.file.layout.family {
+            // Q, K and V are interleaved per head.
+            ModelFamily::GptNeox if tensor.name.contains(".attn_qkv.") => {
+                let heads = u64::from(self.params.heads);
                 let head = dims.last().copied().unwrap_or(0) / 3 / heads;
                 Some(Step::Regroup { groups: heads, kinds: [head; 3] })
             }
-            // Stored as a column, to be added to one.
-            Program::Whisper if name.contains(".conv") && name.ends_with(".bias") => {
+            // Biases are stored as columns.
+            ModelFamily::Whisper if name.contains(".conv") && name.ends_with(".bias") => {
                 let to = shape(&[dims.iter().product()])?;
                 Some(Step::Reshape { from: shape(dims)?, to })
             }
             _ => None,
         };
         match step {
-            Some(step) => stored.changed(step).map_err(|misfit| fault(misfit.to_string())),
+            Some(step) => stored.changed(step).map_err(|error| misfit(error.to_string())),
             None => Ok(stored),
         }
     }
 }
 
-/// Sets the `tokenizer.*` keys: from the folder if it has a tokenizer, else from the file.
+/// Sets the `tokenizer.*` keys, from the tokenizer in the folder if it exists, otherwise from the
+/// file.
 fn tokenizer(
-    old: &OldFile,
+    file: &LegacyFile,
     architecture: &str,
-    options: &Options,
+    options: &LegacyOptions,
     metadata: &mut Metadata,
 ) -> Result<Vec<String>, Error> {
-    // Files of the time do not say how text is cut into words.
-    let usual = match architecture {
+    // Legacy files do not name the pre-tokenizer.
+    let default_pre = match architecture {
         "mpt" | "bloom" | "falcon" | "starcoder" => architecture,
         _ => "gpt-2",
     };
@@ -176,14 +181,14 @@ fn tokenizer(
     };
     let pre = options.pre.as_deref();
     let Some(dir) = options.metadata_dir.as_ref().filter(has_tokenizer) else {
-        return Ok(tokens::write(old, pre.unwrap_or(usual), metadata));
+        return Ok(tokenizer_keys::write(file, pre.unwrap_or(default_pre), metadata));
     };
-    let (kind, hints): (_, &[&str]) = match old.layout.program {
-        Program::Llama => (gguf_models::convert::VocabularyKind::Llama, &[]),
-        Program::Replit => (gguf_models::convert::VocabularyKind::SentencePieceElseBpe, &[]),
-        _ => (gguf_models::convert::VocabularyKind::Bpe, &[usual]),
+    let (kind, hints): (_, &[&str]) = match file.layout.family {
+        ModelFamily::Llama => (VocabularyKind::Llama, &[]),
+        ModelFamily::Replit => (VocabularyKind::SentencePieceElseBpe, &[]),
+        _ => (VocabularyKind::Bpe, &[default_pre]),
     };
-    let vocab_size = old.header.get(Field::Vocabulary).map(u64::from);
+    let vocab_size = file.header.get(Field::VocabSize).map(u64::from);
     let loaded =
         vocab::load(dir, kind, &vocab::Options { pre, hints, vocab_size, architecture: None })?;
     for (key, value) in loaded.metadata.iter() {
@@ -192,21 +197,21 @@ fn tokenizer(
     Ok(loaded.notes)
 }
 
-/// The embedding has a row for each token that the header counts: what is made for each of them is
-/// then bounded by the file.
-fn check_rows(old: &OldFile, tensors: &[OldTensor]) -> Result<(), Error> {
+/// Checks that the embedding has one row per token of the header, which bounds the number of tokens
+/// by the size of the file.
+fn check_rows(file: &LegacyFile, tensors: &[LegacyTensor]) -> Result<(), Error> {
     let embedding = tensors.iter().find(|tensor| tensor.name == "token_embd.weight");
-    let rows = embedding.and_then(|tensor| tensor.whole.dims.get(1).copied());
-    let expected = old.header.get(Field::Vocabulary).map(u64::from);
+    let rows = embedding.and_then(|tensor| tensor.joined.dims.get(1).copied());
+    let expected = file.header.get(Field::VocabSize).map(u64::from);
     if rows != expected {
         let shown = |count: Option<u64>| count.map_or("no".to_owned(), |count| count.to_string());
         let what = format!(
-            "the embedding has {} rows for the {} tokens of the header",
+            "the embedding has {} rows, but the header states {} tokens",
             shown(rows),
             shown(expected)
         );
         let help = "the file is incomplete or damaged";
-        return Err(Error::input("legacy-damaged", &old.path, what, help));
+        return Err(Error::input("legacy-damaged", &file.path, what, help));
     }
     Ok(())
 }

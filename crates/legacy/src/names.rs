@@ -1,13 +1,13 @@
-//! Tensor names of each program, and ours for them.
+//! Tensor names of each model family, and their GGUF names.
 //!
-//! `{}` stands for the number of the layer. Where a name ends in `weight` or `bias` (`g`, `w` and
-//! `b` in GPT-2's files) that part is not in the table.
+//! `{}` stands for the layer number. The suffixes `weight` and `bias` (`g`, `w` and `b` in GPT-2
+//! files) are not part of the tables, except for tensors that have no suffix.
 
 use gguf_convert::names::{captures, filled};
 
-use super::header::Program;
+use super::header::ModelFamily;
 
-/// Foreign name to ours.
+/// Legacy name to GGUF name.
 type Table = &'static [(&'static str, &'static str)];
 
 const LLAMA: Table = &[
@@ -72,7 +72,7 @@ const MPT: Table = &[
     ("transformer.blocks.{}.norm_2", "blk.{}.ffn_norm"),
     ("transformer.blocks.{}.ffn.up_proj", "blk.{}.ffn_up"),
     ("transformer.blocks.{}.ffn.down_proj", "blk.{}.ffn_down"),
-    // As Replit's first upload called them.
+    // Names of the first Replit upload.
     ("transformer.blocks.{}.ln_1", "blk.{}.attn_norm"),
     ("transformer.blocks.{}.ln_2", "blk.{}.ffn_norm"),
     ("transformer.blocks.{}.mlp.mlp_up", "blk.{}.ffn_up"),
@@ -137,48 +137,48 @@ const WHISPER: Table = &[
     ("decoder.blocks.{}.mlp.2", "dec.blk.{}.ffn_down"),
 ];
 
-fn table(program: Program) -> Table {
-    match program {
-        Program::Llama => LLAMA,
-        Program::Gpt2 => GPT2,
-        Program::GptJ => GPTJ,
-        Program::GptNeox => GPT_NEOX,
-        Program::Mpt | Program::Replit => MPT,
-        Program::Bloom => BLOOM,
-        Program::Falcon => FALCON,
-        Program::Whisper => WHISPER,
+fn table(family: ModelFamily) -> Table {
+    match family {
+        ModelFamily::Llama => LLAMA,
+        ModelFamily::Gpt2 => GPT2,
+        ModelFamily::GptJ => GPTJ,
+        ModelFamily::GptNeox => GPT_NEOX,
+        ModelFamily::Mpt | ModelFamily::Replit => MPT,
+        ModelFamily::Bloom => BLOOM,
+        ModelFamily::Falcon => FALCON,
+        ModelFamily::Whisper => WHISPER,
     }
 }
 
-/// What becomes of a tensor.
+/// The mapping of a tensor name.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
-    /// Its name in a GGUF.
-    Named(String),
-    /// A buffer that programs compute themselves.
-    Dropped,
+pub(super) enum NameMapping {
+    /// The GGUF name.
+    Renamed(String),
+    /// A buffer that runtimes compute.
+    Skipped,
 }
 
-/// Ends of names of masks and rotary frequencies.
+/// Suffixes of masks and rotary frequencies.
 const BUFFERS: &[&str] = &[".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"];
 
-/// Our name for a tensor; `None` if no model of this program has it.
-pub(super) fn meaning(program: Program, name: &str) -> Option<Meaning> {
+/// Maps a tensor name; `None` if no model of the family has it.
+pub(super) fn map_name(family: ModelFamily, name: &str) -> Option<NameMapping> {
     if name == "rope.freqs" || BUFFERS.iter().any(|end| name.ends_with(end)) {
-        return Some(Meaning::Dropped);
+        return Some(NameMapping::Skipped);
     }
     let lookup = |name: &str| {
-        table(program).iter().find_map(|(foreign, ours)| {
-            captures(foreign, name).map(|numbers| filled(ours, &numbers))
-        })
+        table(family)
+            .iter()
+            .find_map(|(legacy, gguf)| captures(legacy, name).map(|numbers| filled(gguf, &numbers)))
     };
     let (stem, last) = name.rsplit_once(['.', '/'])?;
     let suffix = match last {
         "weight" | "w" | "g" => "weight",
         "bias" | "b" => "bias",
-        _ => return lookup(name).map(Meaning::Named),
+        _ => return lookup(name).map(NameMapping::Renamed),
     };
-    lookup(stem).map(|stem| Meaning::Named(format!("{stem}.{suffix}")))
+    lookup(stem).map(|stem| NameMapping::Renamed(format!("{stem}.{suffix}")))
 }
 
 #[cfg(test)]
@@ -186,24 +186,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_program_names_its_tensors_its_own_way() {
-        let ours = |program, name: &str| match meaning(program, name)? {
-            Meaning::Named(name) => Some(name),
-            Meaning::Dropped => None,
+    fn tensor_names_depend_on_the_family() {
+        let renamed = |family, name: &str| match map_name(family, name)? {
+            NameMapping::Renamed(name) => Some(name),
+            NameMapping::Skipped => None,
         };
-        for (program, name, expected) in [
-            (Program::Llama, "layers.11.feed_forward.w3.weight", "blk.11.ffn_up.weight"),
-            (Program::Gpt2, "model/h3/mlp/c_fc/b", "blk.3.ffn_up.bias"),
-            (Program::Gpt2, "model/h3/ln_1/g", "blk.3.attn_norm.weight"),
-            (Program::Gpt2, "model/wte", "token_embd.weight"),
-            (Program::Whisper, "encoder.positional_embedding", "enc.position_embd.weight"),
-            (Program::Whisper, "decoder.blocks.0.mlp.2.weight", "dec.blk.0.ffn_down.weight"),
-            (Program::Bloom, "norm.bias", "token_embd_norm.bias"),
+        for (family, name, expected) in [
+            (ModelFamily::Llama, "layers.11.feed_forward.w3.weight", "blk.11.ffn_up.weight"),
+            (ModelFamily::Gpt2, "model/h3/mlp/c_fc/b", "blk.3.ffn_up.bias"),
+            (ModelFamily::Gpt2, "model/h3/ln_1/g", "blk.3.attn_norm.weight"),
+            (ModelFamily::Gpt2, "model/wte", "token_embd.weight"),
+            (ModelFamily::Whisper, "encoder.positional_embedding", "enc.position_embd.weight"),
+            (ModelFamily::Whisper, "decoder.blocks.0.mlp.2.weight", "dec.blk.0.ffn_down.weight"),
+            (ModelFamily::Bloom, "norm.bias", "token_embd_norm.bias"),
         ] {
-            assert_eq!(ours(program, name).as_deref(), Some(expected), "{name}");
+            assert_eq!(renamed(family, name).as_deref(), Some(expected), "{name}");
         }
-        assert_eq!(ours(Program::Bloom, "layers.0.attention.wq.weight"), None);
+        assert_eq!(renamed(ModelFamily::Bloom, "layers.0.attention.wq.weight"), None);
         let mask = "gpt_neox.layers.0.attention.masked_bias";
-        assert_eq!(meaning(Program::GptNeox, mask), Some(Meaning::Dropped));
+        assert_eq!(map_name(ModelFamily::GptNeox, mask), Some(NameMapping::Skipped));
     }
 }

@@ -1,8 +1,7 @@
-//! Models of 2023 in several files: `name`, `name.1`, `name.2` and so on.
+//! Models in several files: `name`, `name.1`, `name.2` and so on.
 //!
 //! Each part has the whole header and vocabulary, a slice of every matrix, and a copy of every
-//! vector. Matrices are cut up as the first LLaMA checkpoints were, among as many machines:
-//!
+//! vector. Matrices are split as in the first LLaMA checkpoints, for tensor parallelism:
 //! ```text
 //! by columns  tok_embeddings, attention.wo, feed_forward.w2
 //! by rows     all others
@@ -17,123 +16,123 @@ use gguf_store::Source;
 use super::blocks::StorageType;
 use super::container::Container;
 use super::directory::Record;
-use super::header::{Field, Program};
-use super::read::{OldFile, read};
+use super::file::{LegacyFile, read};
+use super::header::{Field, ModelFamily};
 
-/// A tensor of a model, from however many files.
+/// A tensor joined from all parts of a model.
 pub(super) struct JoinedTensor {
-    /// Its name in the old files.
+    /// Its name in the legacy files.
     pub name: String,
-    /// Elements per dimension, fastest first.
+    /// Extents, innermost dimension first.
     pub dims: Vec<u64>,
-    /// How its blocks are stored.
-    pub form: StorageType,
-    /// Its bytes and nothing else.
+    /// The stored type.
+    pub storage: StorageType,
+    /// Its data.
     pub bytes: Arc<dyn Source>,
 }
 
-/// Tensors that are cut by columns.
-const BY_COLUMNS: [&str; 3] = ["tok_embeddings.", ".attention.wo.", ".feed_forward.w2."];
+/// Tensors that are split by columns.
+const COLUMN_SPLIT: [&str; 3] = ["tok_embeddings.", ".attention.wo.", ".feed_forward.w2."];
 
-/// Most parts that a model ever had, twice over.
-const MOST_PARTS: u64 = 16;
+/// Twice the largest number of parts of a known model.
+const MAX_PARTS: u64 = 16;
 
-/// The tensors of the model whose first file is `first`, and how many files it has.
-pub(super) fn tensors(first: &OldFile) -> Result<(Vec<JoinedTensor>, u64), Error> {
+/// The tensors of the model whose first file is `first`, and the number of files.
+pub(super) fn join(first: &LegacyFile) -> Result<(Vec<JoinedTensor>, u64), Error> {
     let count = count(first)?;
     let others =
         (1..count).map(|number| open_part(first, number, count)).collect::<Result<Vec<_>, _>>()?;
-    let whole = |(i, record): (usize, &Record)| whole(first, &others, i, record);
-    let tensors = first.records.iter().enumerate().map(whole).collect::<Result<_, _>>()?;
+    let joined = |(i, record): (usize, &Record)| join_tensor(first, &others, i, record);
+    let tensors = first.records.iter().enumerate().map(joined).collect::<Result<_, _>>()?;
     Ok((tensors, count))
 }
 
-/// The number of parts: the width of the model over the columns of a part's embedding.
-fn count(first: &OldFile) -> Result<u64, Error> {
-    let can_have_parts = first.layout.program == Program::Llama
+/// The number of parts: the embedding length divided by the columns of the embedding in one part.
+fn count(first: &LegacyFile) -> Result<u64, Error> {
+    let can_have_parts = first.layout.family == ModelFamily::Llama
         && matches!(first.container, Container::Ggml | Container::Ggmf);
     let embedding = first.records.iter().find(|record| record.name == "tok_embeddings.weight");
     let (true, Some(embedding)) = (can_have_parts, embedding) else { return Ok(1) };
     let width = u64::from(first.header.get(Field::Width).unwrap_or(0));
     let columns = embedding.dims[0];
     let count = width / columns;
-    if !width.is_multiple_of(columns) || !(1..=MOST_PARTS).contains(&count) {
-        let what = format!("the embedding has {columns} columns, the model a width of {width}");
-        let help = "the file is damaged: get it again";
+    if !width.is_multiple_of(columns) || !(1..=MAX_PARTS).contains(&count) {
+        let what = format!("the embedding has {columns} columns, but the header states {width}");
+        let help = "the file is damaged; download it again";
         return Err(Error::input("legacy-damaged", &first.path, what, help));
     }
     Ok(count)
 }
 
-/// The files that a model may be in whose first one is at `first`, whether they are there or not.
-pub fn parts(first: &Path) -> impl Iterator<Item = PathBuf> {
-    let others = (1..MOST_PARTS).map(move |number| path_of(first, number));
+/// The possible paths of the files of a model whose first file is `first`, whether they exist or
+/// not.
+pub fn part_paths(first: &Path) -> impl Iterator<Item = PathBuf> {
+    let others = (1..MAX_PARTS).map(move |number| path_of(first, number));
     std::iter::once(first.to_owned()).chain(others)
 }
 
-/// Where part `number` is.
+/// Path of part `number`.
 fn path_of(first: &Path, number: u64) -> PathBuf {
     let mut path = first.as_os_str().to_owned();
     path.push(format!(".{number}"));
     path.into()
 }
 
-/// Opens another part, which must go with the first.
-fn open_part(first: &OldFile, number: u64, count: u64) -> Result<OldFile, Error> {
+/// Opens another part and checks that it belongs to the same model.
+fn open_part(first: &LegacyFile, number: u64, count: u64) -> Result<LegacyFile, Error> {
     let path = path_of(&first.path, number);
     if !path.is_file() {
-        let what = format!("is part 1 of {count}, and {} is not there", path.display());
-        let help = "put all parts into one folder and name the one without number";
+        let what = format!("is part 1 of {count}, but {} does not exist", path.display());
+        let help = "put all parts into one folder and pass the one without a number";
         return Err(Error::input("legacy-part-missing", &first.path, what, help));
     }
     let part = read(&path, Some(first.layout.names[0]))?;
-    let alike = |a: &Record, b: &Record| {
+    let is_same = |a: &Record, b: &Record| {
         a.name == b.name && a.dims == b.dims && a.type_id == b.type_id && a.len == b.len
     };
-    let same = part.container == first.container
+    let matches = part.container == first.container
         && part.header == first.header
         && part.vocabulary == first.vocabulary
         && part.records.len() == first.records.len()
-        && part.records.iter().zip(&first.records).all(|(a, b)| alike(a, b));
-    if !same {
-        let what = format!("is no part of the same model as {}", first.path.display());
-        let help = "put the part there that belongs to it";
+        && part.records.iter().zip(&first.records).all(|(a, b)| is_same(a, b));
+    if !matches {
+        let what = format!("belongs to a different model than {}", first.path.display());
+        let help = "replace it by the part of the same model";
         return Err(Error::input("legacy-part-foreign", &path, what, help));
     }
     Ok(part)
 }
 
-fn whole(
-    first: &OldFile,
-    others: &[OldFile],
+fn join_tensor(
+    first: &LegacyFile,
+    others: &[LegacyFile],
     i: usize,
     record: &Record,
 ) -> Result<JoinedTensor, Error> {
-    let Record { name, dims, form, .. } = record.clone();
-    let own = first.bytes(record)?;
+    let Record { name, dims, storage, .. } = record.clone();
+    let first_bytes = first.bytes(record)?;
     if others.is_empty() || dims.len() < 2 {
-        return Ok(JoinedTensor { name, dims, form, bytes: own });
+        return Ok(JoinedTensor { name, dims, storage, bytes: first_bytes });
     }
-    let mut parts = vec![own];
+    let mut parts = vec![first_bytes];
     for other in others {
         parts.push(other.bytes(&other.records[i])?);
     }
-    let by_columns = BY_COLUMNS.iter().any(|part| name.contains(part));
+    let by_columns = COLUMN_SPLIT.iter().any(|part| name.contains(part));
     let rows: u64 = dims.iter().skip(1).product();
-    let turn = if by_columns { record.len / rows } else { record.len };
+    let chunk = if by_columns { record.len / rows } else { record.len };
     let mut dims = dims;
     dims[usize::from(!by_columns)] *= parts.len() as u64;
-    Ok(JoinedTensor { name, dims, form, bytes: Arc::new(RoundRobin { parts, turn }) })
+    Ok(JoinedTensor { name, dims, storage, bytes: Arc::new(Interleaved { parts, chunk }) })
 }
 
-/// Bytes that are dealt out in turns: `turn` of them to the first part, as many to the second, and
-/// so on, then to the first again.
-struct RoundRobin {
+/// Chunks of `chunk` bytes, taken from each part in turn.
+struct Interleaved {
     parts: Vec<Arc<dyn Source>>,
-    turn: u64,
+    chunk: u64,
 }
 
-impl Source for RoundRobin {
+impl Source for Interleaved {
     fn byte_len(&self) -> u64 {
         self.parts.iter().map(|part| part.byte_len()).sum()
     }
@@ -141,11 +140,11 @@ impl Source for RoundRobin {
     fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), Error> {
         let count = self.parts.len() as u64;
         while !buffer.is_empty() {
-            let (turn, within) = (offset / self.turn, offset % self.turn);
-            let len = (self.turn - within).min(buffer.len() as u64);
+            let (index, within) = (offset / self.chunk, offset % self.chunk);
+            let len = (self.chunk - within).min(buffer.len() as u64);
             let (run, rest) = buffer.split_at_mut(len as usize);
-            let part = &self.parts[(turn % count) as usize];
-            part.read_at(run, turn / count * self.turn + within)?;
+            let part = &self.parts[(index % count) as usize];
+            part.read_at(run, index / count * self.chunk + within)?;
             buffer = rest;
             offset += len;
         }
@@ -158,13 +157,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_go_round() {
+    fn chunks_are_interleaved() {
         let parts: Vec<Arc<dyn Source>> =
             vec![Arc::new(vec![0, 1, 4, 5, 8, 9]), Arc::new(vec![2, 3, 6, 7, 10, 11])];
-        let turns = RoundRobin { parts, turn: 2 };
+        let interleaved = Interleaved { parts, chunk: 2 };
         for start in 0..12 {
             let mut out = vec![0; 12 - start];
-            turns.read_at(&mut out, start as u64).unwrap();
+            interleaved.read_at(&mut out, start as u64).unwrap();
             assert_eq!(out, (start as u8..12).collect::<Vec<_>>());
         }
     }

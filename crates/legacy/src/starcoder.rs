@@ -1,8 +1,8 @@
-//! StarCoder as a GPT-2 file: its one head of keys and values, written out for every head.
+//! StarCoder in GPT-2 files: its single KV head is stored once per query head.
 //!
 //! ```text
-//! rows of c_attn  all queries | the keys, once per head  | the values, once per head
-//! become          all queries | the keys                 | the values
+//! stored c_attn rows   queries | keys, once per head | values, once per head
+//! output rows          queries | keys                | values
 //! ```
 
 use std::path::Path;
@@ -11,40 +11,44 @@ use std::sync::Arc;
 use gguf::Error;
 use gguf_store::Source;
 
+use super::file::SourceRange;
 use super::parts::JoinedTensor;
-use super::read::Span;
 
 const MATRIX: &str = "/attn/c_attn/w";
 const VECTOR: &str = "/attn/c_attn/b";
 
-/// Whether keys and values are the same in all of `heads` heads, in every layer.
-pub(super) fn repeats(tensors: &[JoinedTensor], heads: u32) -> Result<bool, Error> {
+/// Whether keys and values are equal in all heads of every layer.
+pub(super) fn has_repeated_kv(tensors: &[JoinedTensor], heads: u32) -> Result<bool, Error> {
     if heads < 2 {
         return Ok(false);
     }
     let mut any = false;
     for tensor in tensors.iter().filter(|tensor| is_fused(tensor)) {
         any = true;
-        if !repeats_in(tensor, heads.into())? {
+        if !has_repeated_heads(tensor, heads.into())? {
             return Ok(false);
         }
     }
     Ok(any)
 }
 
-/// Leaves one head of keys and values.
-pub(super) fn undo(path: &Path, tensors: &mut [JoinedTensor], heads: u32) -> Result<(), Error> {
+/// Keeps one KV head.
+pub(super) fn merge_kv_heads(
+    path: &Path,
+    tensors: &mut [JoinedTensor],
+    heads: u32,
+) -> Result<(), Error> {
     let heads = u64::from(heads);
     for tensor in tensors.iter_mut().filter(|tensor| is_fused(tensor)) {
-        if !repeats_in(tensor, heads)? {
-            let what = format!("the heads of `{}` differ in their keys and values", tensor.name);
-            let help = "it is no StarCoder: try --architecture gpt2";
+        if !has_repeated_heads(tensor, heads)? {
+            let what = format!("the KV heads of `{}` are not equal", tensor.name);
+            let help = "the model is not a StarCoder; try --architecture gpt2";
             return Err(Error::input("legacy-misfit", path, what, help));
         }
         let head = tensor.bytes.byte_len() / 3 / heads;
         let all = head * heads;
-        let span = |start, len| Span { source: Arc::clone(&tensor.bytes), start, len };
-        tensor.bytes = Arc::new(Runs(vec![span(0, all + head), span(2 * all, head)]));
+        let range = |start, len| SourceRange { source: Arc::clone(&tensor.bytes), start, len };
+        tensor.bytes = Arc::new(Concatenated(vec![range(0, all + head), range(2 * all, head)]));
         if let Some(rows) = tensor.dims.last_mut() {
             *rows = *rows / 3 / heads * (heads + 2);
         }
@@ -56,7 +60,7 @@ fn is_fused(tensor: &JoinedTensor) -> bool {
     tensor.name.ends_with(MATRIX) || tensor.name.ends_with(VECTOR)
 }
 
-fn repeats_in(tensor: &JoinedTensor, heads: u64) -> Result<bool, Error> {
+fn has_repeated_heads(tensor: &JoinedTensor, heads: u64) -> Result<bool, Error> {
     let rows = tensor.dims.last().copied().unwrap_or(0);
     if !rows.is_multiple_of(3 * heads) {
         return Ok(false);
@@ -76,24 +80,24 @@ fn repeats_in(tensor: &JoinedTensor, heads: u64) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Several spans, one after the other.
-struct Runs(Vec<Span>);
+/// Concatenated byte ranges.
+struct Concatenated(Vec<SourceRange>);
 
-impl Source for Runs {
+impl Source for Concatenated {
     fn byte_len(&self) -> u64 {
-        self.0.iter().map(|span| span.len).sum()
+        self.0.iter().map(|range| range.len).sum()
     }
 
     fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), Error> {
-        for span in &self.0 {
-            if offset < span.len {
-                let len = (span.len - offset).min(buffer.len() as u64);
+        for range in &self.0 {
+            if offset < range.len {
+                let len = (range.len - offset).min(buffer.len() as u64);
                 let (run, rest) = buffer.split_at_mut(len as usize);
-                span.read_at(run, offset)?;
+                range.read_at(run, offset)?;
                 buffer = rest;
                 offset = 0;
             } else {
-                offset -= span.len;
+                offset -= range.len;
             }
         }
         Ok(())

@@ -1,46 +1,52 @@
-//! A tensor of an old model in all the ways that it can be read, by its name in a GGUF.
+//! A tensor of a legacy model, with its GGUF name and its decoded forms.
 
 use std::sync::Arc;
 
 use gguf::{Error, TensorType};
 
-use super::blocks::{Converted, StorageType};
-use super::header::Program;
-use super::names::{self, Meaning};
+use super::blocks::{ConvertedBlocks, StorageType};
+use super::header::ModelFamily;
+use super::names::{self, NameMapping};
 use super::parts::JoinedTensor;
 
-/// A tensor in all the ways that it can be read.
-pub(super) struct OldTensor {
-    /// As the old file has it.
-    pub(super) whole: JoinedTensor,
-    /// Its name in a GGUF.
+/// A tensor of a legacy model.
+pub(super) struct LegacyTensor {
+    /// The stored tensor.
+    pub(super) joined: JoinedTensor,
+    /// Its GGUF name.
     pub(super) name: String,
-    /// Elements of single precision, where it is in old blocks.
-    pub(super) floats: Option<Arc<Converted>>,
-    /// Blocks of today with the same levels, where there is such a type.
-    pub(super) today: Option<(TensorType, Arc<Converted>)>,
+    /// Weights in single precision, if the tensor is stored in legacy blocks.
+    pub(super) decoded: Option<Arc<ConvertedBlocks>>,
+    /// The same quants in a current type, if there is one.
+    pub(super) repacked: Option<(TensorType, Arc<ConvertedBlocks>)>,
 }
 
-/// The tensors that stay, by their names in a GGUF.
-pub(super) fn named(program: Program, joined: Vec<JoinedTensor>) -> Result<Vec<OldTensor>, Error> {
+/// The tensors to convert, with their GGUF names.
+pub(super) fn map_tensors(
+    family: ModelFamily,
+    stored: Vec<JoinedTensor>,
+) -> Result<Vec<LegacyTensor>, Error> {
     let mut tensors = Vec::new();
-    for whole in joined {
-        // Files with other tensors have been refused.
-        let Some(Meaning::Named(name)) = names::meaning(program, &whole.name) else { continue };
-        let (floats, today) = match whole.form {
-            StorageType::Today(_) => (None, None),
-            StorageType::Old(old) => (
-                Some(Arc::new(Converted::floats(whole.bytes.clone(), old))),
-                Converted::today(whole.bytes.clone(), old)
+    for joined in stored {
+        // Files with unknown tensors were rejected when they were parsed.
+        let Some(NameMapping::Renamed(name)) = names::map_name(family, &joined.name) else {
+            continue;
+        };
+        let (decoded, repacked) = match joined.storage {
+            StorageType::Current(_) => (None, None),
+            StorageType::Legacy(block) => (
+                Some(Arc::new(ConvertedBlocks::decoded(joined.bytes.clone(), block))),
+                ConvertedBlocks::repacked(joined.bytes.clone(), block)
                     .map(|(ty, blocks)| (ty, Arc::new(blocks))),
             ),
         };
-        tensors.push(OldTensor { whole, name, floats, today });
+        tensors.push(LegacyTensor { joined, name, decoded, repacked });
     }
-    if ties_output(program) {
-        let find = |name: &str| tensors.iter().position(|tensor: &OldTensor| tensor.name == name);
+    if can_tie_output(family) {
+        let find =
+            |name: &str| tensors.iter().position(|tensor: &LegacyTensor| tensor.name == name);
         if let (Some(output), Some(embedding)) = (find("output.weight"), find("token_embd.weight"))
-            && same_bytes(&tensors[output].whole, &tensors[embedding].whole)?
+            && same_bytes(&tensors[output].joined, &tensors[embedding].joined)?
         {
             tensors.remove(output);
         }
@@ -48,17 +54,17 @@ pub(super) fn named(program: Program, joined: Vec<JoinedTensor>) -> Result<Vec<O
     Ok(tensors)
 }
 
-/// Whether the output matrix of these models is usually the embedding, written out again by their
-/// converters. A GGUF has it once.
-fn ties_output(program: Program) -> bool {
-    use Program::{Bloom, Falcon, Gpt2, Mpt, Replit};
-    matches!(program, Gpt2 | Bloom | Falcon | Mpt | Replit)
+/// Whether models of the family usually tie the output matrix to the embedding. Legacy converters
+/// stored it twice; a GGUF stores it once.
+fn can_tie_output(family: ModelFamily) -> bool {
+    use ModelFamily::{Bloom, Falcon, Gpt2, Mpt, Replit};
+    matches!(family, Gpt2 | Bloom | Falcon | Mpt | Replit)
 }
 
 fn same_bytes(a: &JoinedTensor, b: &JoinedTensor) -> Result<bool, Error> {
     const WINDOW: u64 = 1 << 20;
     let len = a.bytes.byte_len();
-    if a.dims != b.dims || a.form.name() != b.form.name() || len != b.bytes.byte_len() {
+    if a.dims != b.dims || a.storage.name() != b.storage.name() || len != b.bytes.byte_len() {
         return Ok(false);
     }
     let (mut left, mut right) = (Vec::new(), Vec::new());

@@ -45,9 +45,9 @@ impl<'t, 'j> Chunk<'t, 'j> {
         ranges.map(|range| range.end - range.start).sum()
     }
 
-    /// Whether an earlier run has brought it to every output that is elsewhere.
-    pub fn is_there(&self, outputs: &[Output]) -> bool {
-        self.task.destinations.iter().all(|to| outputs[to.output].is_there(self.range(to)))
+    /// Whether an earlier run has uploaded it to every remote output.
+    pub fn is_uploaded(&self, outputs: &[Output]) -> bool {
+        self.task.destinations.iter().all(|to| outputs[to.output].is_uploaded(self.range(to)))
     }
 
     /// Where it stands in an output.

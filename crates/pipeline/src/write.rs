@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use gguf::{Error, Header, write_header};
 use gguf_store::{
-    AtomicFile, Complete, Layout, Output, Overwrite, Progress, Unfinished, require_space,
+    AtomicFile, ClosedOutput, Output, OutputLayout, Overwrite, Progress, ResumeOptions,
+    require_space,
 };
 
 use crate::chunk::{Buffers, Chunk};
@@ -76,11 +77,11 @@ pub fn write_all(
     let starts = headers.iter().map(write_header).collect::<Result<Vec<_>, _>>()?;
     let tasks = tasks(jobs, &headers, &starts);
     let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::all_of).collect();
-    let unfinished = match interruption {
-        Interruption::StartAnew => Unfinished::LOST,
+    let resume_options = match interruption {
+        Interruption::StartAnew => ResumeOptions::NEVER,
         Interruption::Journal { input, resume, anew } => {
             let work = Work { starts: &starts, jobs, input, chunks: chunks.len() };
-            Unfinished { work: Some(work.fingerprint()), resume, anew }
+            ResumeOptions { job: Some(work.fingerprint()), resume, on_restart: anew }
         }
     };
 
@@ -92,20 +93,20 @@ pub fn write_all(
             let what = format!("{} is named twice", path.display());
             return Err(Error::request("output-twice", what, "name each output once"));
         }
-        let layout = Layout::new(header, start.len())?;
+        let layout = OutputLayout::new(header, start.len())?;
         sizes.push(layout.len);
-        outputs.push(Output::begin(path, layout, &unfinished, overwrite)?);
+        outputs.push(Output::begin(path, layout, &resume_options, overwrite)?);
     }
-    let near = outputs.iter().zip(sizes).filter_map(|(output, size)| Some((output.near()?, size)));
+    let near = outputs.iter().zip(sizes).filter_map(|(output, size)| Some((output.local()?, size)));
     let (near, ends): (Vec<&AtomicFile>, Vec<u64>) = near.unzip();
     let mut missing = Vec::with_capacity(near.len());
     for (file, end) in near.iter().zip(&ends) {
         missing.push((file.target(), end.saturating_sub(file.byte_len()?)));
     }
     require_space(missing)?;
-    let journal = match unfinished.work {
+    let journal = match resume_options.job {
         Some(work) if !near.is_empty() => {
-            Some(Journal::open(&near, &ends, work, chunks.len(), unfinished.anew)?)
+            Some(Journal::open(&near, &ends, work, chunks.len(), resume_options.on_restart)?)
         }
         _ => {
             near.iter().zip(&ends).try_for_each(|(file, end)| file.set_len(*end))?;
@@ -122,7 +123,7 @@ pub fn write_all(
     let result = flushing(&near, || {
         parallel::map_with(chunks.len(), Buffers::default, |buffers, i| {
             let chunk = &chunks[i];
-            let done = is_here(i) && chunk.is_there(&outputs);
+            let done = is_here(i) && chunk.is_uploaded(&outputs);
             let written = if done { chunk.byte_len() } else { chunk.process(buffers, &outputs)? };
             if let Some(journal) = &journal {
                 journal.done(i)?;
@@ -141,7 +142,7 @@ pub fn write_all(
     drop(near);
     let complete = outputs.into_iter().map(|output| output.close(progress));
     let complete = complete.collect::<Result<Vec<_>, _>>()?;
-    complete.into_iter().rev().try_for_each(Complete::commit)
+    complete.into_iter().rev().try_for_each(ClosedOutput::commit)
 }
 
 /// How long what is written may wait before it goes to the disk.

@@ -1,4 +1,4 @@
-//! GET requests: redirects, secrets, time limits, and the count of bytes.
+//! HTTP GET requests: redirects, credentials, timeouts, byte counting.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -11,15 +11,15 @@ use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use url::Url;
 
 use crate::error::{Error, Fault};
-use crate::location::shown;
-use crate::options::Options;
+use crate::location::redact_url;
+use crate::options::RemoteOptions;
 use crate::redirect;
 use crate::retry::retry_after;
 
-/// Redirects followed for one request; browsers allow 20, a download needs one or two.
+/// Maximum number of redirects per request; browsers allow 20, a download needs one or two.
 const MAX_REDIRECTS: u32 = 10;
 
-/// What has come over the network so far.
+/// Counter of network traffic.
 #[derive(Clone, Debug, Default)]
 pub struct Transferred(Arc<Counts>);
 
@@ -30,12 +30,12 @@ struct Counts {
 }
 
 impl Transferred {
-    /// Bytes of bodies; headers of HTTP and encryption are not among them.
+    /// Number of body bytes received, without HTTP headers and TLS overhead.
     pub fn bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// Requests that were answered with a body; those that were sent on are not among them.
+    /// Number of responses with a body, without redirects.
     pub fn requests(&self) -> u64 {
         self.0.requests.load(Ordering::Relaxed)
     }
@@ -45,34 +45,35 @@ impl Transferred {
     }
 }
 
-/// What a server has answered in the end.
-pub(crate) struct Answer {
+/// Final response of a request after redirects.
+pub(crate) struct FinalResponse {
     pub response: Response<ureq::Body>,
-    /// The address that gave it.
+    /// URL that sent the response.
     pub url: Url,
-    /// The commit that the hub took the file from, if it was asked on the way.
+    /// Commit of the file, if a response of the hub stated it.
     pub commit: Option<String>,
-    /// The digest of the file, as the hub knows it.
+    /// Digest of the file, if a response of the hub stated it.
     pub digest: Option<String>,
 }
 
-/// What sends requests.
+/// HTTP client.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub agent: ureq::Agent,
-    pub options: Options,
-    /// The hub's base address; its token goes nowhere else.
+    pub options: RemoteOptions,
+    /// Base URL of the hub; its token is sent to no other host.
     pub endpoint: Url,
     pub transferred: Transferred,
 }
 
 impl Client {
-    pub fn new(options: Options) -> Result<Self, Error> {
-        let wrong = |why: String| Error::Location { word: options.hf_endpoint.clone(), why };
+    pub fn new(options: RemoteOptions) -> Result<Self, Error> {
+        let invalid =
+            |reason: String| Error::Location { word: options.hf_endpoint.clone(), reason };
         let endpoint = Url::parse(&options.hf_endpoint)
-            .map_err(|error| wrong(format!("as HF_ENDPOINT: {error}")))?;
+            .map_err(|error| invalid(format!("as HF_ENDPOINT: {error}")))?;
         if !["http", "https"].contains(&endpoint.scheme()) {
-            return Err(wrong("HF_ENDPOINT must be an http:// or https:// URL".into()));
+            return Err(invalid("HF_ENDPOINT must be an http:// or https:// URL".into()));
         }
         let tls = match &options.certificates {
             Some(path) => TlsConfig::builder().root_certs(roots(path)?).build(),
@@ -80,35 +81,40 @@ impl Client {
         };
         let agent = ureq::Agent::config_builder()
             .tls_config(tls)
-            // Statuses and redirects are judged here: which of them carry the token on, which
-            // are worth another try.
+            // Statuses and redirects are handled here: some redirects may carry the token on, some
+            // statuses are worth a retry.
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
             .timeout_resolve(Some(options.connect_timeout))
             .timeout_connect(Some(options.connect_timeout))
-            .timeout_send_request(Some(options.stall_timeout))
-            .timeout_recv_response(Some(options.stall_timeout))
-            .timeout_per_read(Some(options.stall_timeout))
+            .timeout_send_request(Some(options.read_timeout))
+            .timeout_recv_response(Some(options.read_timeout))
+            .timeout_per_read(Some(options.read_timeout))
             .build()
             .into();
         Ok(Self { agent, options, endpoint, transferred: Transferred::default() })
     }
 
-    /// True for addresses of the hub, which may see its token.
+    /// Whether a URL is on the hub and may receive its token.
     pub fn at_endpoint(&self, url: &Url) -> bool {
         url.origin() == self.endpoint.origin()
     }
 
-    /// Longest time for a body of which `bytes` are wanted.
+    /// Returns the read timeout for a body with `bytes` requested bytes.
     pub fn body_timeout(&self, bytes: u64) -> Duration {
-        self.options.stall_timeout + Duration::from_secs(bytes / self.options.slowest.max(1))
+        self.options.read_timeout + Duration::from_secs(bytes / self.options.min_throughput.max(1))
     }
 
-    /// Sends one GET, follows redirects, and returns the first other answer. Answers that are
-    /// neither 2xx nor 416 are faults.
-    pub fn get(&self, url: &Url, headers: &[(&str, &str)], bytes: u64) -> Result<Answer, Fault> {
+    /// Sends a GET request, follows redirects, and returns the first other response. Statuses other
+    /// than 2xx and 416 are errors.
+    pub fn get(
+        &self,
+        url: &Url,
+        headers: &[(&str, &str)],
+        bytes: u64,
+    ) -> Result<FinalResponse, Fault> {
         let mut url = url.clone();
         let (mut commit, mut digest) = (None, None);
         for _ in 0..=MAX_REDIRECTS {
@@ -124,21 +130,21 @@ impl Client {
             let request =
                 request.config().timeout_recv_body(Some(self.body_timeout(bytes))).build();
             let response = request.call().map_err(fault)?;
-            let said = |name| text(response.headers(), name).map(str::to_owned);
+            let header = |name| text(response.headers(), name).map(str::to_owned);
             if self.at_endpoint(&url) {
-                commit = said("X-Repo-Commit").or(commit);
-                digest = said("X-Linked-ETag").or(digest);
+                commit = header("X-Repo-Commit").or(commit);
+                digest = header("X-Linked-ETag").or(digest);
             }
             match response.status().as_u16() {
                 301 | 302 | 303 | 307 | 308 => {
-                    let target = said("Location").ok_or(Fault::Redirect("to nowhere"))?;
-                    url = redirect::allowed(&url, &target)?;
+                    let target = header("Location").ok_or(Fault::Redirect("without a target"))?;
+                    url = redirect::resolve(&url, &target)?;
                 }
-                200..=299 | 416 => return Ok(Answer { response, url, commit, digest }),
+                200..=299 | 416 => return Ok(FinalResponse { response, url, commit, digest }),
                 status => return Err(self.refusal(status, response.headers(), &url)),
             }
         }
-        Err(Fault::Redirect("without end"))
+        Err(Fault::Redirect("too often"))
     }
 
     fn refusal(&self, status: u16, headers: &HeaderMap, url: &Url) -> Fault {
@@ -148,31 +154,31 @@ impl Client {
         }
         let advice = match status {
             401 | 403 if self.at_endpoint(url) && self.options.hf_token.is_none() => {
-                "set HF_TOKEN to a token that may read the repository, and check its name"
+                "set HF_TOKEN to a token with access to the repository, and check its name"
             }
             401 | 403 if self.at_endpoint(url) => {
-                "the token in HF_TOKEN may not read the repository; accept the model's terms on \
-                 its page, or use another token"
+                "the token in HF_TOKEN has no access to the repository; accept the model's terms on \
+                                 its page, or use another token"
             }
-            401 | 403 => "the server wants permission; a signed URL may have expired",
-            404 | 410 => "there is no such file; check the name",
-            _ => "the server refuses",
+            401 | 403 => "the server requires credentials; a signed URL may have expired",
+            404 | 410 => "the file does not exist; check the name",
+            _ => "the server refuses the request",
         };
-        // The hub says in a header which of several reasons it was.
+        // The hub explains the reason in a header.
         let hint = match text(headers, "X-Error-Message") {
-            Some(said) => format!("{said:.200}; {advice}"),
+            Some(message) => format!("{message:.200}; {advice}"),
             None => advice.into(),
         };
         Fault::Status { status, hint }
     }
 
-    /// An error about a URL.
+    /// Builds an error about a URL.
     pub fn error(&self, url: &Url, fault: Fault) -> Error {
-        Error::Remote { place: shown(url), fault }
+        Error::Remote { place: redact_url(url), fault }
     }
 }
 
-/// The certificates in a PEM file.
+/// Reads the certificates of a PEM file.
 fn roots(path: &Path) -> Result<RootCerts, Error> {
     let fail = |error| gguf::Error::environment("read the certificates in", path, error);
     let pem = std::fs::read(path).map_err(fail)?;
@@ -185,12 +191,12 @@ fn roots(path: &Path) -> Result<RootCerts, Error> {
     Ok(RootCerts::Specific(Arc::new(certificates.collect())))
 }
 
-/// A header, if it is there and printable ASCII: harmless for a terminal too.
+/// Returns a header value if it is printable ASCII, which is safe to print to a terminal.
 pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// What a failed request means.
+/// Classifies a failed request.
 pub(crate) fn fault(error: ureq::Error) -> Fault {
     use ureq::Error as E;
     let message = error.to_string();
@@ -201,27 +207,27 @@ pub(crate) fn fault(error: ureq::Error) -> Fault {
         | E::InvalidProxyUrl
         | E::Tls(_)
         | E::Rustls(_) => Fault::Unreachable(message),
-        // A certificate that is refused arrives like this.
+        // A rejected certificate is reported as invalid data.
         E::Io(error) if error.kind() == ErrorKind::InvalidData => Fault::Unreachable(message),
         _ => Fault::Connection(message),
     }
 }
 
-/// A body whose bytes are counted.
-pub(crate) struct Counted<'c> {
+/// A response body that counts its bytes.
+pub(crate) struct CountedBody<'c> {
     body: ureq::BodyReader<'static>,
     transferred: &'c Transferred,
 }
 
-impl<'c> Counted<'c> {
-    /// The body of one more answer.
+impl<'c> CountedBody<'c> {
+    /// Wraps the body and counts the response.
     pub fn new(body: ureq::Body, transferred: &'c Transferred) -> Self {
         transferred.0.requests.fetch_add(1, Ordering::Relaxed);
         Self { body: body.into_reader(), transferred }
     }
 }
 
-impl Read for Counted<'_> {
+impl Read for CountedBody<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.body.read(buffer)?;
         self.transferred.add(read);

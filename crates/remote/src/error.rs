@@ -1,101 +1,102 @@
-//! What can go wrong with a file that is far away.
+//! Errors of remote files.
 
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// A location that cannot be opened.
+/// Error of opening a location.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The user's word is not a location.
-    #[error("`{word}` is not a location: {why}")]
+    /// The string is not a location.
+    #[error("`{word}` is not a location: {reason}")]
     Location {
-        /// What was given.
+        /// The string as given, without secrets.
         word: String,
-        /// What is wrong with it, and what would be right.
-        why: String,
+        /// Reason, with the expected form.
+        reason: String,
     },
-    /// A folder, repository or prefix does not hold exactly one model.
+    /// A directory, repository or prefix does not hold exactly one model.
     #[error(transparent)]
     Choice(gguf::Choice),
-    /// A file on this machine.
+    /// Error of a local file.
     #[error(transparent)]
     Local(#[from] gguf::Error),
-    /// A file elsewhere.
+    /// Error of a remote file.
     #[error("cannot read {place}: {fault}")]
     Remote {
-        /// Its URL, without a query, which may hold a signature.
+        /// URL without its query, which may hold a signature.
         place: String,
-        /// What went wrong.
+        /// Cause.
         fault: Fault,
     },
 }
 
-/// Why a request did not give the bytes that were asked for.
+/// Cause of a failed request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// No connection, or one that broke or stalled. Worth another try.
+    /// No connection, or one that broke or timed out. The request is retried.
     #[error("{0}")]
     Connection(String),
-    /// No connection, and another try would not help: no such host, a bad certificate.
+    /// No connection, and a retry would not help: unknown host, invalid certificate.
     #[error("{0}")]
     Unreachable(String),
-    /// The server cannot answer now. Worth another try.
+    /// The server cannot respond now. The request is retried.
     #[error("the server is busy or failing (HTTP status {status}); try again later")]
     Busy {
         /// HTTP status.
         status: u16,
-        /// How long the server asks to wait.
+        /// Delay requested by the server.
         wait: Option<Duration>,
     },
-    /// The server says no.
+    /// The server refuses the request.
     #[error("HTTP status {status}: {hint}")]
     Status {
         /// HTTP status.
         status: u16,
-        /// What the server says about it, and what to do.
+        /// Message of the server and advice.
         hint: String,
     },
-    /// Redirects without end, to nowhere, or to a less safe place.
+    /// Too many redirects, or one that is not allowed.
     #[error("the server redirects {0}")]
     Redirect(&'static str),
-    /// The server sends whole files only, and the bytes wanted stand too far inside.
+    /// The server does not support range requests, and the requested bytes are too far from the
+    /// start.
     #[error(
-        "the server ignores requests for a part of the file, and byte {0} is too far inside to \
-         read all before it; download the file and use the copy"
+        "the server does not support range requests, and byte {0} is too far from the start to \
+             read everything before it; download the file and use the local copy"
     )]
     NoRanges(u64),
-    /// The server's statement of what it sends is missing, or not what was asked for.
-    #[error("the server's answer does not fit the request: {0}; another mirror may do better")]
-    Answer(String),
-    /// The file is not the one that was opened.
+    /// A response header is missing or does not match the request.
+    #[error("the response of the server does not match the request: {0}; try another mirror")]
+    Response(String),
+    /// The file is not the version that was opened.
     #[error("the file changed while it was read: its length, ETag or date differs; open it again")]
     Changed,
-    /// The body is something else than the file.
+    /// The body is not the file.
     #[error("{0}")]
     NotTheFile(&'static str),
-    /// The store has no object of this name.
-    #[error("there is no such object")]
+    /// The object does not exist.
+    #[error("the object does not exist")]
     Missing,
-    /// An object store's client gave up.
+    /// Error of an object store client.
     #[error("{0}")]
     Store(String),
 }
 
 impl Fault {
-    /// True if the same request may succeed later.
-    pub(crate) fn is_passing(&self) -> bool {
+    /// Whether the same request may succeed later.
+    pub(crate) fn is_transient(&self) -> bool {
         matches!(self, Self::Connection(_) | Self::Busy { .. })
     }
 
-    /// True if there is nothing of this name.
+    /// Whether the file does not exist.
     fn is_missing(&self) -> bool {
         matches!(self, Self::Missing | Self::Status { status: 404 | 410, .. })
     }
 }
 
-/// What was named is the caller's fault, what a server does or says is the environment's.
+/// An invalid name is a caller error; errors of servers are environment errors.
 impl From<Error> for gguf::Error {
     fn from(error: Error) -> Self {
         let what = error.to_string();

@@ -1,4 +1,4 @@
-//! Names of files on the Hugging Face hub, and the listing of a repository.
+//! Hugging Face Hub: file names and repository listings.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -6,23 +6,23 @@ use std::io::Read;
 use serde::Deserialize;
 use url::Url;
 
-use crate::allowance::Allowance;
-use crate::client::{Answer, Client, Counted, text};
+use crate::budget::ByteBudget;
+use crate::client::{Client, CountedBody, FinalResponse, text};
 use crate::error::{Error, Fault};
-use crate::location::{Repository, good_segment};
+use crate::location::{Repository, is_valid_segment};
 use crate::pick::pick;
 use crate::redirect;
 use crate::retry::retry;
 
-/// Bytes of one page: a thousand entries of some hundred bytes.
-const LONGEST_PAGE: u64 = 8 << 20;
+/// Maximum length of one page: a thousand entries of some hundred bytes.
+const MAX_PAGE: u64 = 8 << 20;
 
-/// Bytes of all pages of a listing, and files in it: some times as much as the hub advises
-/// repositories to have.
-const LONGEST_LISTING: u64 = 64 << 20;
-const MOST_FILES: usize = 200_000;
+/// Maximum length of a listing, all pages together, and maximum number of files: a few times the
+/// limits that the hub recommends.
+const MAX_LISTING: u64 = 64 << 20;
+const MAX_FILES: usize = 200_000;
 
-/// The path of the file that is meant.
+/// Resolves the file name in the repository.
 pub(crate) fn find(client: &Client, repository: &Repository) -> Result<String, Error> {
     match &repository.file {
         Some(file) if file.to_lowercase().ends_with(".gguf") => Ok(file.clone()),
@@ -34,31 +34,31 @@ pub(crate) fn find(client: &Client, repository: &Repository) -> Result<String, E
     }
 }
 
-/// Where the file `path` of a repository is downloaded from.
+/// Returns the download URL of the file `path` of a repository.
 pub(crate) fn file_url(client: &Client, name: &str, revision: &str, path: &str) -> Url {
     let path = name.split('/').chain(["resolve", revision]).chain(path.split('/'));
-    below(&client.endpoint, path)
+    append(&client.endpoint, path)
 }
 
-/// The paths of all files in a repository, those left out that no file here could have.
+/// Returns the paths of all files in a repository, without those that are not valid local paths.
 ///
 /// # Errors
-/// Also for a listing that leads in a circle, or is longer than any honest one.
+/// Also if the listing is cyclic or exceeds the limits.
 pub(crate) fn list(client: &Client, repository: &Repository) -> Result<Vec<String>, Error> {
     let repo = repository.name.split('/');
     let path = ["api", "models"].into_iter().chain(repo).chain(["tree", &repository.revision]);
-    let mut url = below(&client.endpoint, path);
+    let mut url = append(&client.endpoint, path);
     url.set_query(Some("recursive=true"));
-    let allowance = Allowance::new(LONGEST_LISTING, "the listing has no end");
+    let budget = ByteBudget::new(MAX_LISTING, "the listing is too long");
     let mut seen = HashSet::new();
     let mut names = Vec::new();
     loop {
-        let page = retry(&client.options, || page(client, &url, &allowance)).and_then(|page| {
+        let page = retry(&client.options, || page(client, &url, &budget)).and_then(|page| {
             let files = page.0.into_iter().filter(|entry| entry.kind == "file");
-            names.extend(files.map(|entry| entry.path).filter(|path| is_plain(path)));
-            if names.len() > MOST_FILES {
-                let what = format!("it lists more than {MOST_FILES} files");
-                return Err(Fault::Answer(what));
+            names.extend(files.map(|entry| entry.path).filter(|path| is_safe_path(path)));
+            if names.len() > MAX_FILES {
+                let what = format!("it lists more than {MAX_FILES} files");
+                return Err(Fault::Response(what));
             }
             Ok(page.1)
         });
@@ -66,17 +66,17 @@ pub(crate) fn list(client: &Client, repository: &Repository) -> Result<Vec<Strin
         seen.insert(url);
         let Some(next) = next else { return Ok(names) };
         if seen.contains(&next) {
-            let circle = Fault::Answer("its listing leads in a circle".into());
-            return Err(client.error(&next, circle));
+            let cycle = Fault::Response("its listing is cyclic".into());
+            return Err(client.error(&next, cycle));
         }
         url = next;
     }
 }
 
-/// Whether a path stays below the folder that it is in, on every system, and can be printed.
-fn is_plain(path: &str) -> bool {
+/// Whether a path stays below its directory on every system, and is printable.
+fn is_safe_path(path: &str) -> bool {
     !path.contains(|c: char| c.is_control() || matches!(c, '\\' | ':'))
-        && path.split('/').all(good_segment)
+        && path.split('/').all(is_valid_segment)
 }
 
 #[derive(Deserialize)]
@@ -86,31 +86,31 @@ struct Entry {
     path: String,
 }
 
-/// One page of a listing and the address of the next.
+/// Fetches one page of a listing; returns its entries and the URL of the next page.
 fn page(
     client: &Client,
     url: &Url,
-    allowance: &Allowance,
+    budget: &ByteBudget,
 ) -> Result<(Vec<Entry>, Option<Url>), Fault> {
-    let Answer { response, url: landed, .. } = client.get(url, &[], LONGEST_PAGE)?;
+    let FinalResponse { response, url: final_url, .. } = client.get(url, &[], MAX_PAGE)?;
     let (parts, body) = response.into_parts();
     let next = text(&parts.headers, "Link").and_then(next_link);
-    let next = next.map(|link| redirect::allowed(&landed, link)).transpose()?;
+    let next = next.map(|link| redirect::resolve(&final_url, link)).transpose()?;
     let mut json = Vec::new();
-    Counted::new(body, &client.transferred)
-        .take(LONGEST_PAGE + 1)
+    CountedBody::new(body, &client.transferred)
+        .take(MAX_PAGE + 1)
         .read_to_end(&mut json)
         .map_err(|error| Fault::Connection(error.to_string()))?;
-    if json.len() as u64 > LONGEST_PAGE {
-        return Err(Fault::Answer("a page of the listing has no end".into()));
+    if json.len() as u64 > MAX_PAGE {
+        return Err(Fault::Response("a page of the listing is too long".into()));
     }
-    allowance.spend(json.len() as u64)?;
+    budget.spend(json.len() as u64)?;
     let entries = serde_json::from_slice(&json)
-        .map_err(|error| Fault::Answer(format!("this is no listing of files ({error})")))?;
+        .map_err(|error| Fault::Response(format!("this is not a listing of files ({error})")))?;
     Ok((entries, next))
 }
 
-/// The target of `rel="next"` in a `Link` header (RFC 8288).
+/// Returns the target of `rel="next"` in a `Link` header (RFC 8288).
 fn next_link(header: &str) -> Option<&str> {
     header.split(',').find_map(|link| {
         let (target, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
@@ -119,10 +119,11 @@ fn next_link(header: &str) -> Option<&str> {
     })
 }
 
-/// A URL below a base. Segments are escaped, so a `/` in a revision does not split it.
-fn below<'s>(base: &Url, segments: impl IntoIterator<Item = &'s str>) -> Url {
+/// Appends path segments to a base URL. Segments are escaped, so a `/` in a revision does not split
+/// it.
+fn append<'s>(base: &Url, segments: impl IntoIterator<Item = &'s str>) -> Url {
     let mut url = base.clone();
-    // Fails for URLs that cannot have a path; the client took only http and https.
+    // Fails only for URLs that cannot have a path; the client accepts http and https only.
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty().extend(segments);
     }
@@ -134,16 +135,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_page_is_found() {
+    fn next_links_are_parsed() {
         let header = r#"<https://h/a?x=1>; rel="prev", <https://h/b?cursor=Z%3D>; rel="next""#;
         assert_eq!(next_link(header), Some("https://h/b?cursor=Z%3D"));
         assert_eq!(next_link(r#"<https://h/a>; rel="last""#), None);
     }
 
     #[test]
-    fn paths_stay_in_their_folder() {
+    fn path_traversal_is_rejected() {
         for path in ["a.gguf", "q/\u{fc} b.gguf", ".gitattributes", "a..b/c"] {
-            assert!(is_plain(path), "{path}");
+            assert!(is_safe_path(path), "{path}");
         }
         for path in [
             "../a",
@@ -158,14 +159,14 @@ mod tests {
             "a\nb",
             "a\u{9b}",
         ] {
-            assert!(!is_plain(path), "{path:?}");
+            assert!(!is_safe_path(path), "{path:?}");
         }
     }
 
     #[test]
     fn revisions_are_one_segment() {
         let base = Url::parse("https://mirror.example/hf/").unwrap();
-        let url = below(&base, ["o", "r", "resolve", "refs/pr/1", "a b.gguf"]);
+        let url = append(&base, ["o", "r", "resolve", "refs/pr/1", "a b.gguf"]);
         assert_eq!(url.as_str(), "https://mirror.example/hf/o/r/resolve/refs%2Fpr%2F1/a%20b.gguf");
     }
 }

@@ -1,52 +1,52 @@
-//! What a reader of far files may be told.
+//! RemoteOptions for remote files.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where models are found by name, who asks, and how patient to be.
+/// Hub endpoint, credentials, timeouts and retries.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// The Hugging Face service or a mirror of it.
+pub struct RemoteOptions {
+    /// Base URL of the Hugging Face Hub or a mirror.
     pub hf_endpoint: String,
-    /// Sent to that service, and to no other host.
+    /// Token of the hub, sent to no other host.
     pub hf_token: Option<HfToken>,
-    /// A PEM file of the certificate authorities to trust in place of Mozilla's.
+    /// PEM file of certificate authorities that replaces Mozilla's.
     pub certificates: Option<PathBuf>,
-    /// Longest time to set up a connection.
+    /// Timeout for connecting.
     pub connect_timeout: Duration,
-    /// Longest time without a byte.
-    pub stall_timeout: Duration,
-    /// Bytes per second below which a transfer counts as stalled, however steady it is.
-    pub slowest: u64,
-    /// How often a request is tried.
+    /// Read timeout: longest time without a byte.
+    pub read_timeout: Duration,
+    /// Minimum throughput in bytes per second; slower transfers time out.
+    pub min_throughput: u64,
+    /// Number of attempts per request.
     pub attempts: u32,
-    /// The wait after the first failure; each further one doubles it. Of each wait, a random
-    /// part of up to half is left out, so that many readers do not come back together.
+    /// Delay after the first failure; each further failure doubles it. A random part of up to half
+    /// is subtracted, so that many clients do not retry at the same time.
     pub backoff: Duration,
-    /// The longest wait, also if the server asks for more.
-    pub longest_wait: Duration,
+    /// Maximum delay, also if the server requests more.
+    pub max_backoff: Duration,
 }
 
-impl Default for Options {
+impl Default for RemoteOptions {
     fn default() -> Self {
         Self {
             hf_endpoint: "https://huggingface.co".into(),
             hf_token: None,
             certificates: None,
             connect_timeout: Duration::from_secs(20),
-            stall_timeout: Duration::from_secs(30),
-            slowest: 4 << 10,
+            read_timeout: Duration::from_secs(30),
+            min_throughput: 4 << 10,
             attempts: 5,
             backoff: Duration::from_millis(500),
-            longest_wait: Duration::from_secs(60),
+            max_backoff: Duration::from_secs(60),
         }
     }
 }
 
-impl Options {
-    /// The default, with `HF_ENDPOINT`, `HF_TOKEN` and, for the certificates, `SSL_CERT_FILE`
-    /// from the environment where they are set and not empty.
+impl RemoteOptions {
+    /// Returns the defaults, with `HF_ENDPOINT`, `HF_TOKEN` and `SSL_CERT_FILE` from the
+    /// environment if set and not empty.
     pub fn from_env() -> Self {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let mut options = Self::default();
@@ -59,7 +59,7 @@ impl Options {
     }
 }
 
-/// A secret that is not printed.
+/// A secret token that `Debug` does not print.
 #[derive(Clone)]
 pub struct HfToken(pub String);
 

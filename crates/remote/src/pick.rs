@@ -1,8 +1,8 @@
-//! The one model among the files of a folder, whatever kind of folder it is.
+//! Selection of the only model among file names.
 
 use crate::error::Error;
 
-/// As [`gguf::pick_model`], of the GGUF files among `names`.
+/// Selects the only model among the GGUF files in `names`, as [`gguf::pick_model`] does.
 ///
 /// # Errors
 /// [`Error::Choice`] if there is none or more than one.

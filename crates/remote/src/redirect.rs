@@ -1,4 +1,4 @@
-//! Where a server may send us on to.
+//! Rules for redirects.
 
 use std::net::{IpAddr, ToSocketAddrs};
 
@@ -6,29 +6,29 @@ use url::{Host, Url};
 
 use crate::error::Fault;
 
-/// The address that a server at `from` names with `target`, if it may: over HTTP, not from an
-/// encrypted connection to an open one, and not from elsewhere into this machine or the network
-/// that it is in, where the server itself could not go.
+/// Resolves the redirect `target` of a response from `from`, if it is allowed: over HTTP, not from
+/// an encrypted to an unencrypted connection, and not from a public host to the local machine or
+/// network, which that host could not reach itself.
 ///
-/// Targets are judged by the address that they spell out. A name is not looked up: whose name it is
-/// decides where it leads.
-pub(crate) fn allowed(from: &Url, target: &str) -> Result<Url, Fault> {
-    let target = from.join(target).map_err(|_| Fault::Redirect("to no URL"))?;
+/// Only literal addresses are checked. Host names are not resolved: the owner of a name decides
+/// where it points.
+pub(crate) fn resolve(from: &Url, target: &str) -> Result<Url, Fault> {
+    let target = from.join(target).map_err(|_| Fault::Redirect("to an invalid URL"))?;
     match (from.scheme(), target.scheme()) {
         ("https", "http") => {
-            return Err(Fault::Redirect("from https to http, where anybody can read"));
+            return Err(Fault::Redirect("from https to http, which is not encrypted"));
         }
         (_, "http" | "https") => {}
-        _ => return Err(Fault::Redirect("to something else than http or https")),
+        _ => return Err(Fault::Redirect("to a scheme other than http or https")),
     }
-    if is_near(&target) && !is_near(from) && !leads_near(from) {
-        return Err(Fault::Redirect("into this machine or its own network"));
+    if is_local(&target) && !is_local(from) && !resolves_locally(from) {
+        return Err(Fault::Redirect("to the local machine or network"));
     }
     Ok(target)
 }
 
-/// True if a URL spells out an address of this machine or of its network.
-fn is_near(url: &Url) -> bool {
+/// Whether the host of a URL is a literal address of the local machine or network.
+fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => is_private(ip.into()),
         Some(Host::Ipv6(ip)) => is_private(ip.into()),
@@ -40,24 +40,21 @@ fn is_near(url: &Url) -> bool {
     }
 }
 
-/// True if the name in a URL is that of a machine in the same network: it may send us to another.
-fn leads_near(url: &Url) -> bool {
+/// Whether the host name of a URL resolves to the local network: such a host may redirect within
+/// it.
+fn resolves_locally(url: &Url) -> bool {
     let Some(Host::Domain(name)) = url.host() else { return false };
     let addresses = (name, url.port_or_known_default().unwrap_or(0)).to_socket_addrs();
     addresses.is_ok_and(|mut all| all.any(|address| is_private(address.ip())))
 }
 
-/// True for addresses that mean another machine, or another service, in every network.
+/// Whether an address is loopback, private, link-local or otherwise not public.
 fn is_private(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
             let [a, b, ..] = ip.octets();
-            let shared_by_a_provider = a == 100 && (64..128).contains(&b);
-            ip.is_loopback()
-                || ip.is_private()
-                || ip.is_link_local()
-                || shared_by_a_provider
-                || a == 0
+            let is_carrier_nat = a == 100 && (64..128).contains(&b);
+            ip.is_loopback() || ip.is_private() || ip.is_link_local() || is_carrier_nat || a == 0
         }
         IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
             Some(ip) => is_private(ip.into()),
@@ -76,9 +73,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_elsewhere_do_not_lead_into_this_network() {
-        let from = |from: &str, target: &str| allowed(&Url::parse(from).unwrap(), target);
-        let (elsewhere, here) = ("https://203.0.113.7/m.gguf", "http://192.168.1.9/m.gguf");
+    fn public_servers_cannot_redirect_to_the_local_network() {
+        let from = |from: &str, target: &str| resolve(&Url::parse(from).unwrap(), target);
+        let (public, private) = ("https://203.0.113.7/m.gguf", "http://192.168.1.9/m.gguf");
         for target in [
             "https://127.0.0.1/x",
             "https://169.254.169.254/latest",
@@ -94,14 +91,14 @@ mod tests {
             "https://[fd00::1]/",
             "https://[fe80::1]/",
         ] {
-            let into = Fault::Redirect("into this machine or its own network");
-            assert_eq!(from(elsewhere, target), Err(into), "{target}");
-            assert!(from(here, target).is_ok(), "{target}");
+            let into = Fault::Redirect("to the local machine or network");
+            assert_eq!(from(public, target), Err(into), "{target}");
+            assert!(from(private, target).is_ok(), "{target}");
         }
-        assert!(from(elsewhere, "https://198.51.100.1/x").is_ok());
-        assert_eq!(from(elsewhere, "../n").unwrap().as_str(), "https://203.0.113.7/n");
+        assert!(from(public, "https://198.51.100.1/x").is_ok());
+        assert_eq!(from(public, "../n").unwrap().as_str(), "https://203.0.113.7/n");
         for target in ["http://198.51.100.1/", "file:///etc/hostname", "data:,x", "//["] {
-            assert!(matches!(from(elsewhere, target), Err(Fault::Redirect(_))), "{target}");
+            assert!(matches!(from(public, target), Err(Fault::Redirect(_))), "{target}");
         }
     }
 }

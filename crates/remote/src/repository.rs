@@ -1,4 +1,4 @@
-//! All files of a repository on the hub: a checkpoint whose weights stay where they are.
+//! Checkpoints on the Hugging Face Hub, read without a local copy.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,90 +6,94 @@ use gguf::units::bytes_apart;
 use gguf_store::Source;
 use url::Url;
 
-use crate::allowance::Allowance;
-use crate::blocks::LastBlocks;
+use crate::block_cache::BlockCache;
+use crate::budget::ByteBudget;
 use crate::client::{Client, Transferred};
 use crate::error::{Error, Fault};
 use crate::http::HttpFile;
 use crate::hub;
-use crate::location::{Location, Repository, shown_word};
-use crate::options::Options;
+use crate::location::{Location, Repository, redact};
+use crate::options::RemoteOptions;
 
-/// The largest file that [`Files::fetch`] brings: configurations and tokenizers are smaller.
+/// Maximum length of a file for [`RepositoryFiles::fetch`]: configurations and tokenizers are
+/// smaller.
 const MAX_FETCHED: u64 = 256 << 20;
 
-/// Bytes of all files that it brings.
-const MAX_FETCHED_IN_ALL: u64 = 1 << 30;
+/// Maximum total length of all fetched files.
+const MAX_FETCHED_TOTAL: u64 = 1 << 30;
 
-/// The files of one folder of a repository.
-pub struct Files {
+/// The files in the top directory of a repository.
+pub struct RepositoryFiles {
     client: Arc<Client>,
     repository: Repository,
     names: Vec<String>,
-    /// The commit that the first file came from. The others are taken from it too: a branch may
-    /// move on in between.
+    /// Commit of the first file. All other files come from the same commit, even if the branch
+    /// moves.
     commit: OnceLock<String>,
-    fetched: Allowance,
-    last: Arc<LastBlocks>,
+    fetched: ByteBudget,
+    cache: Arc<BlockCache>,
 }
 
-impl Files {
-    /// Lists what a user's word names: `hf:org/repo[@revision]`, or the address of a repository's
-    /// page on the hub.
+impl RepositoryFiles {
+    /// Lists the files of a repository: `hf:org/repo[@revision]`, or the URL of its page on the
+    /// hub.
     ///
     /// # Errors
-    /// [`Error::Location`] if that is no repository, otherwise what the server says.
-    pub fn list(word: &str, options: Options) -> Result<Self, Error> {
+    /// [`Error::Location`] if `word` is not a repository; otherwise errors of the server.
+    pub fn list(word: &str, options: RemoteOptions) -> Result<Self, Error> {
         let client = Client::new(options)?;
         let repository = match Location::parse(word)? {
             Location::Hub(repository) if repository.file.is_none() => Some(repository),
-            Location::Http(url) if client.at_endpoint(&url) => of_url(&client.endpoint, &url),
+            Location::Http(url) if client.at_endpoint(&url) => {
+                parse_page_url(&client.endpoint, &url)
+            }
             _ => None,
         };
         let Some(repository) = repository else {
             return Err(Error::Location {
-                word: shown_word(word),
-                why: "it is no repository; write hf:organisation/repository[@revision]".into(),
+                word: redact(word),
+                reason: "it is not a repository; expected hf:organisation/repository[@revision]"
+                    .into(),
             });
         };
         let mut names = hub::list(&client, &repository)?;
         names.retain(|name| !name.contains('/'));
         let fetched =
-            Allowance::new(MAX_FETCHED_IN_ALL, "its small files are too many or too large");
-        let (commit, last) = (OnceLock::new(), Arc::default());
-        Ok(Self { client: client.into(), repository, names, commit, fetched, last })
+            ByteBudget::new(MAX_FETCHED_TOTAL, "its small files are too many or too large");
+        let (commit, cache) = (OnceLock::new(), Arc::default());
+        Ok(Self { client: client.into(), repository, names, commit, fetched, cache })
     }
 
-    /// `organisation/name`.
+    /// Returns `organisation/name`.
     pub fn repository(&self) -> &str {
         &self.repository.name
     }
 
-    /// The names of its files, those in folders left out.
+    /// Returns the names of the files, without those in subdirectories.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Opens a file for reading by parts. What is near to what was read is kept for a while, so that
-    /// small reads do not make a request each.
+    /// Opens a file for range reads through a block cache, so that not every small read sends a
+    /// request.
     ///
     /// # Errors
-    /// [`Error::Remote`] if the server does not have it or cannot serve parts.
+    /// [`Error::Remote`] if the server does not have the file or does not support range requests.
     pub fn open(&self, name: &str) -> Result<Arc<dyn Source>, Error> {
-        Ok(self.last.source(Arc::new(self.file(name)?)))
+        Ok(self.cache.source(Arc::new(self.file(name)?)))
     }
 
-    /// A whole file, of those that are small.
+    /// Fetches a small file.
     ///
     /// # Errors
-    /// As [`Files::open`], and if it is larger than 256 MiB, or all that were fetched together are
-    /// larger than 1 GiB.
+    /// As [`RepositoryFiles::open`], and if the file exceeds 256 MiB or all fetched files together
+    /// exceed 1 GiB.
     pub fn fetch(&self, name: &str) -> Result<Vec<u8>, Error> {
         let file = self.file(name)?;
         if file.byte_len() > MAX_FETCHED {
-            let [len, most] = bytes_apart(file.byte_len(), MAX_FETCHED);
-            let what = format!("`{name}` has {len}, at most {most} are fetched");
-            return Err(self.client.error(&self.url(name), Fault::Answer(what)));
+            let [len, max] = bytes_apart(file.byte_len(), MAX_FETCHED);
+            let what = format!("`{name}` has {len}; at most {max} are fetched");
+            return Err(self.client.error(&self.url(name), Fault::Response(what)));
         }
         self.fetched
             .spend(file.byte_len())
@@ -99,7 +103,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// What reading has cost so far.
+    /// Returns the network traffic so far.
     pub fn transferred(&self) -> &Transferred {
         &self.client.transferred
     }
@@ -118,8 +122,8 @@ impl Files {
     }
 }
 
-/// The repository whose page has this address: `.../org/repo` or `.../org/repo/tree/revision`.
-fn of_url(endpoint: &Url, url: &Url) -> Option<Repository> {
+/// Parses the URL of a repository's page: `.../org/repo` or `.../org/repo/tree/revision`.
+fn parse_page_url(endpoint: &Url, url: &Url) -> Option<Repository> {
     let path = url.path().strip_prefix(endpoint.path().trim_end_matches('/'))?;
     let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let word = match segments[..] {
@@ -140,17 +144,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_of_repositories_are_recognised() {
+    fn repository_page_urls_are_parsed() {
         let endpoint = Url::parse("https://mirror.example/hf/").unwrap();
         let found = |url: &str| {
-            let repository = of_url(&endpoint, &Url::parse(url).unwrap())?;
+            let repository = parse_page_url(&endpoint, &Url::parse(url).unwrap())?;
             Some(format!("{}@{}", repository.name, repository.revision))
         };
-        let here = "https://mirror.example/hf";
-        assert_eq!(found(&format!("{here}/o/r")).as_deref(), Some("o/r@main"));
-        assert_eq!(found(&format!("{here}/o/r/")).as_deref(), Some("o/r@main"));
-        assert_eq!(found(&format!("{here}/o/r/tree/refs/pr/1")).as_deref(), Some("o/r@refs/pr/1"));
-        assert_eq!(found(&format!("{here}/o/r/resolve/main/m.gguf")), None);
+        let hub = "https://mirror.example/hf";
+        assert_eq!(found(&format!("{hub}/o/r")).as_deref(), Some("o/r@main"));
+        assert_eq!(found(&format!("{hub}/o/r/")).as_deref(), Some("o/r@main"));
+        assert_eq!(found(&format!("{hub}/o/r/tree/refs/pr/1")).as_deref(), Some("o/r@refs/pr/1"));
+        assert_eq!(found(&format!("{hub}/o/r/resolve/main/m.gguf")), None);
         assert_eq!(found("https://mirror.example/o"), None);
     }
 }

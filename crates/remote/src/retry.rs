@@ -1,27 +1,27 @@
-//! When to try again.
+//! Retries with exponential backoff.
 
 use std::hash::{BuildHasher, RandomState};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use crate::error::Fault;
-use crate::options::Options;
+use crate::options::RemoteOptions;
 
-/// Calls `attempt` until it succeeds, fails for good, or has failed too often.
+/// Calls `attempt` until it succeeds, fails permanently, or has failed too often.
 pub(crate) fn retry<T>(
-    options: &Options,
+    options: &RemoteOptions,
     mut attempt: impl FnMut() -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     let mut tried = 1;
     loop {
         let fault = match attempt() {
-            Err(fault) if fault.is_passing() && tried < options.attempts => fault,
+            Err(fault) if fault.is_transient() && tried < options.attempts => fault,
             result => return result,
         };
         let backoff = backoff(options, tried);
         match fault {
-            // A server that asks for longer than anybody waits will not be glad of a try before.
-            Fault::Busy { wait: Some(wait), .. } if wait > options.longest_wait => {
+            // Do not retry before the delay that the server requests.
+            Fault::Busy { wait: Some(wait), .. } if wait > options.max_backoff => {
                 return Err(fault);
             }
             Fault::Busy { wait: Some(wait), .. } => sleep(wait.max(backoff)),
@@ -31,16 +31,17 @@ pub(crate) fn retry<T>(
     }
 }
 
-/// The wait after the `tried`th failure: doubled each time, less a random part up to half.
-fn backoff(options: &Options, tried: u32) -> Duration {
+/// Returns the delay after failure number `tried`: doubled each time, less a random part of up to
+/// half.
+fn backoff(options: &RemoteOptions, tried: u32) -> Duration {
     let doubled = 2u32.saturating_pow(tried - 1);
-    let longest = options.backoff.saturating_mul(doubled).min(options.longest_wait);
-    // Every `RandomState` has keys of its own, which is randomness enough for a delay.
+    let full = options.backoff.saturating_mul(doubled).min(options.max_backoff);
+    // Every `RandomState` has random keys, which is random enough for a delay.
     let random = RandomState::new().hash_one(tried) as f64 / u64::MAX as f64;
-    longest.mul_f64(1.0 - random / 2.0)
+    full.mul_f64(1.0 - random / 2.0)
 }
 
-/// The wait that a `Retry-After` header asks for: seconds, or a date.
+/// Parses a `Retry-After` header: seconds, or a date.
 pub(crate) fn retry_after(header: &str) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse() {
@@ -55,8 +56,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_and_stay_within_their_bounds() {
-        let options = Options::default();
+    fn backoff_doubles_up_to_the_maximum() {
+        let options = RemoteOptions::default();
         for (tried, full) in [(1, 500), (2, 1000), (3, 2000), (20, 60_000), (4_000_000, 60_000)] {
             let wait = backoff(&options, tried).as_millis();
             assert!((full / 2 - 1..=full).contains(&wait), "{tried}: {wait}");
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_ask_in_seconds_or_by_date() {
+    fn retry_after_is_parsed() {
         assert_eq!(retry_after(" 7 "), Some(Duration::from_secs(7)));
         assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
         let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));

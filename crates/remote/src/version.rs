@@ -1,4 +1,4 @@
-//! Which version of a file a server speaks of.
+//! Versions of a remote file.
 
 use std::time::Duration;
 
@@ -7,25 +7,24 @@ use url::Url;
 
 use crate::client::text;
 use crate::error::Fault;
-use crate::location::shown;
+use crate::location::redact_url;
 
-/// What must not change between two answers about one file, and between two runs that read it.
+/// Version of a remote file, which must not change between two responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     pub len: u64,
-    /// A strong `ETag`. A weak one, `W/"..."`, may stay the same when bytes change, and counts for
-    /// nothing.
+    /// Strong `ETag`. A weak one, `W/"..."`, may stay the same when bytes change, and is ignored.
     tag: Option<String>,
-    /// `Last-Modified`, and whether nothing can have changed within its second since.
+    /// `Last-Modified`, and whether the file cannot have changed again within the same second.
     date: Option<(String, bool)>,
-    /// The digest of the content that the hub knows.
+    /// Digest of the content, stated by the hub.
     digest: Option<String>,
 }
 
 impl Version {
-    /// What the headers of an answer say about a file of `len` bytes; `digest` is what the hub said
-    /// on the way there.
-    pub fn of(headers: &HeaderMap, len: u64, digest: Option<&str>) -> Self {
+    /// Builds the version from the response headers for a file of `len` bytes; `digest` comes from
+    /// a redirect of the hub.
+    pub fn from_headers(headers: &HeaderMap, len: u64, digest: Option<&str>) -> Self {
         let date = text(headers, "Last-Modified");
         Self {
             len,
@@ -35,30 +34,29 @@ impl Version {
         }
     }
 
-    /// The condition under which a server is to send a part of the file, not the whole of another
-    /// version: for `If-Range`.
+    /// Returns the value of `If-Range`: the server sends a range only of this version.
     pub fn condition(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
-    /// Compares a later answer with this one. `len` is `None` if it does not say how long the file is:
-    /// who sends a body of unknown length has at least not denied it.
+    /// Compares a later response with this version. `len` is `None` if the response does not state
+    /// the length of the file, which is accepted.
     ///
     /// # Errors
-    /// [`Fault::Changed`] if it is about another version, or no longer says which.
-    pub fn expect(
+    /// [`Fault::Changed`] if the response is of another version, or no longer states the version.
+    pub fn check(
         &self,
         headers: &HeaderMap,
         len: Option<u64>,
         digest: Option<&str>,
     ) -> Result<(), Fault> {
-        let other = Self::of(headers, len.unwrap_or(self.len), digest);
+        let other = Self::from_headers(headers, len.unwrap_or(self.len), digest);
         let same_content = match (&self.tag, &self.date) {
             (Some(tag), _) => other.tag.as_ref() == Some(tag),
             (None, Some((date, _))) => other.date.as_ref().is_some_and(|(other, _)| other == date),
             (None, None) => true,
         };
-        // Only those who ask the hub again hear of it.
+        // Only responses through the hub state the digest.
         let same_digest = other.digest.is_none() || other.digest == self.digest;
         if other.len != self.len || !same_content || !same_digest {
             return Err(Fault::Changed);
@@ -66,12 +64,12 @@ impl Version {
         Ok(())
     }
 
-    /// A text that is another one for another content of what is at `url`: the place, the length,
-    /// and the best that is known of the version. `None` if nothing is: two versions of the same
-    /// length could not be told apart.
+    /// Returns a string that changes with the content: location, length, and the most reliable
+    /// version. `None` if no version is known, so that two versions of the same length cannot be
+    /// distinguished.
     pub fn identity(&self, url: &Url) -> Option<String> {
         let (place, version) = if let Some(digest) = &self.digest {
-            // The same bytes in any commit.
+            // The digest identifies the bytes in any commit.
             (url.origin().ascii_serialization(), digest)
         } else {
             let settled = self.date.as_ref().filter(|(_, settled)| *settled);
@@ -81,21 +79,21 @@ impl Version {
     }
 }
 
-/// An entity tag that stands for bytes.
+/// Returns an ETag if it is strong.
 pub(crate) fn strong(tag: Option<&str>) -> Option<String> {
     tag.filter(|tag| tag.starts_with('"')).map(Into::into)
 }
 
-/// Whether a `Last-Modified` is older than the answer that has it, by the same clock, so that it
-/// stands for one version only (RFC 9110, 8.8.2.2).
+/// Whether a `Last-Modified` is at least a second older than its response, so that it is a strong
+/// validator (RFC 9110, 8.8.2.2).
 fn is_settled(modified: &str, date: Option<&str>) -> bool {
     let parse = |date: &str| httpdate::parse_http_date(date).ok();
     let age = || parse(date?)?.duration_since(parse(modified)?).ok();
     age().is_some_and(|age| age >= Duration::from_secs(1))
 }
 
-/// Where a file is. A query that is signed is left out: it is another one every time, it is
-/// secret, and the stores that sign name the file in the path.
+/// Returns the URL of a file. A signed query is removed: it is secret and changes every time, and
+/// signing stores name the file in the path.
 fn place(url: &Url) -> String {
     let is_signature = |name: &str| {
         ["signature", "x-amz-signature", "x-goog-signature", "sig"]
@@ -103,9 +101,9 @@ fn place(url: &Url) -> String {
     };
     match url.query() {
         Some(query) if !url.query_pairs().any(|(name, _)| is_signature(&name)) => {
-            format!("{}?{query}", shown(url))
+            format!("{}?{query}", redact_url(url))
         }
-        _ => shown(url),
+        _ => redact_url(url),
     }
 }
 
@@ -127,9 +125,10 @@ mod tests {
     const NOW: (&str, &str) = ("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
 
     #[test]
-    fn identities_have_what_tells_versions_apart_and_no_secrets() {
+    fn identities_distinguish_versions_without_secrets() {
         let url = Url::parse("https://host/m.gguf?rev=2").unwrap();
-        let identity = |lines: &[_], digest| Version::of(&headers(lines), 9, digest).identity(&url);
+        let identity =
+            |lines: &[_], digest| Version::from_headers(&headers(lines), 9, digest).identity(&url);
         let strong = identity(&[("ETag", "\"a\""), OLD, NOW], None).unwrap();
         assert_eq!(strong, "https://host/m.gguf?rev=2 9 \"a\"");
         let dated = identity(&[("ETag", "W/\"a\""), OLD, NOW], None).unwrap();
@@ -142,16 +141,16 @@ mod tests {
         for query in ["X-Amz-Signature=x&X-Amz-Expires=9", "se=2026&sig=x", "Expires=9&Signature=x"]
         {
             let url = Url::parse(&format!("https://host/m.gguf?{query}")).unwrap();
-            let version = Version::of(&headers(&[("ETag", "\"a\"")]), 9, None);
+            let version = Version::from_headers(&headers(&[("ETag", "\"a\"")]), 9, None);
             assert_eq!(version.identity(&url).unwrap(), "https://host/m.gguf 9 \"a\"");
         }
     }
 
     #[test]
-    fn later_answers_are_about_the_same_version() {
+    fn other_versions_are_detected() {
         let same = |first: &[_], later: &[_]| {
-            let version = Version::of(&headers(first), 9, Some("\"sha\""));
-            version.expect(&headers(later), Some(9), None).is_ok()
+            let version = Version::from_headers(&headers(first), 9, Some("\"sha\""));
+            version.check(&headers(later), Some(9), None).is_ok()
         };
         let (a, b) = (("ETag", "\"a\""), ("ETag", "\"b\""));
         assert!(same(&[a, OLD], &[a]));
@@ -159,9 +158,9 @@ mod tests {
         assert!(same(&[OLD], &[OLD, b]));
         assert!(!same(&[OLD], &[NEW]) && !same(&[OLD], &[]));
         assert!(same(&[], &[a]) && same(&[("ETag", "W/\"a\"")], &[("ETag", "W/\"b\"")]));
-        let version = Version::of(&headers(&[a]), 9, Some("\"sha\""));
-        assert_eq!(version.expect(&headers(&[a]), Some(8), None), Err(Fault::Changed));
-        assert_eq!(version.expect(&headers(&[a]), None, Some("\"other\"")), Err(Fault::Changed));
-        assert_eq!(version.expect(&headers(&[a]), None, Some("\"sha\"")), Ok(()));
+        let version = Version::from_headers(&headers(&[a]), 9, Some("\"sha\""));
+        assert_eq!(version.check(&headers(&[a]), Some(8), None), Err(Fault::Changed));
+        assert_eq!(version.check(&headers(&[a]), None, Some("\"other\"")), Err(Fault::Changed));
+        assert_eq!(version.check(&headers(&[a]), None, Some("\"sha\"")), Ok(()));
     }
 }

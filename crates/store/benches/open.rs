@@ -1,15 +1,15 @@
-//! Time to open a mapped file with a large vocabulary, beside the least that it can take.
+//! Measures the time to open a mapped file with a large vocabulary, and a lower bound for it.
 //!
-//! `cargo bench -p gguf --bench open [-- DIRECTORY]` writes two models, measures, and leaves
+//! `cargo bench -p gguf-store --bench open [-- DIRECTORY]` writes two models, measures, and leaves
 //! the models in DIRECTORY if one is given.
 //!
-//! Measured in turns, from the file's name until everything is dropped:
+//! The three variants run in turn, each from the path until everything is dropped:
 //!
-//! - `hop` maps the file and goes through its arrays of strings from length to length: load it,
-//!   see that the string lies within the file, skip it. Where the arrays begin is known
-//!   beforehand and nothing else is looked at, so no reader that sees to every length does less.
-//! - `read` maps the file and reads it strictly: [`Gguf::read`].
-//! - `open` does what the commands do: [`Model::open`], then its model.
+//! - `hop` maps the file and walks its string arrays from length to length: load the length, check
+//!   that the string lies within the file, skip it. The positions of the arrays are known
+//!   beforehand, so no reader that checks every length does less.
+//! - `read` maps the file and reads it strictly with [`Gguf::read`].
+//! - `open` calls [`Model::open`], as the commands do.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ use gguf_store::{LocalFile, Model};
 const ROUNDS: usize = 300;
 
 fn main() {
-    // cargo passes `--bench`, which is no directory.
-    let kept = std::env::args().skip(1).find(|a| !a.starts_with('-')).map(PathBuf::from);
+    // cargo passes `--bench`, which is not a directory.
+    let target = std::env::args().skip(1).find(|a| !a.starts_with('-')).map(PathBuf::from);
     let temporary = tempfile::tempdir().unwrap();
-    let directory = kept.as_deref().unwrap_or(temporary.path());
+    let directory = target.as_deref().unwrap_or(temporary.path());
 
     println!("{:<32} {:>8} {:>10} {:>12}", "", "min ms", "median ms", "over hop");
     for (name, draft) in [("128k", like_llama_3()), ("262k", like_gemma_3())] {
@@ -34,25 +34,25 @@ fn main() {
         let header_len = write(&path, draft);
         println!("{name} tokens, header of {:.1} MB", header_len as f64 / 1e6);
         let arrays = string_arrays(&path);
-        let times = in_turns([
+        let times = time_in_turn([
             &|| hop(&path, &arrays),
             &|| drop(black_box(Gguf::read(LocalFile::open(&path).unwrap().mapped()).unwrap())),
             &|| drop(black_box(Model::open(&path).unwrap())),
         ]);
-        for (work, [min, median]) in ["hop", "read", "open"].iter().zip(times) {
+        for (function, [min, median]) in ["hop", "read", "open"].iter().zip(times) {
             let over_hop = min / times[0][0];
-            println!("  {work:<30} {min:>8.3} {median:>10.3} {over_hop:>12.2}");
+            println!("  {function:<30} {min:>8.3} {median:>10.3} {over_hop:>12.2}");
         }
     }
 }
 
-/// Least and median time of each work, in milliseconds.
-fn in_turns<const N: usize>(works: [&dyn Fn(); N]) -> [[f64; 2]; N] {
+/// Returns the minimum and the median time of each function, in milliseconds.
+fn time_in_turn<const N: usize>(functions: [&dyn Fn(); N]) -> [[f64; 2]; N] {
     let mut times = [(); N].map(|()| Vec::with_capacity(ROUNDS));
     for _ in 0..ROUNDS {
-        for (work, times) in works.iter().zip(&mut times) {
+        for (function, times) in functions.iter().zip(&mut times) {
             let start = Instant::now();
-            work();
+            function();
             times.push(start.elapsed());
         }
     }
@@ -62,7 +62,7 @@ fn in_turns<const N: usize>(works: [&dyn Fn(); N]) -> [[f64; 2]; N] {
     })
 }
 
-/// The bare hop through arrays that begin at these positions and have so many strings.
+/// Walks the string arrays that begin at the given positions and have the given lengths.
 fn hop(path: &Path, arrays: &[(usize, u64)]) {
     let file = LocalFile::open(path).unwrap();
     let bytes = file.mapped();
@@ -77,7 +77,7 @@ fn hop(path: &Path, arrays: &[(usize, u64)]) {
     }
 }
 
-/// Where the first element of each array of strings stands, and how many there are.
+/// Returns the position of the first element and the length of each string array.
 fn string_arrays(path: &Path) -> Vec<(usize, u64)> {
     let map = LocalFile::open(path).unwrap();
     let gguf = Gguf::read(map.mapped()).unwrap();
@@ -91,7 +91,7 @@ fn string_arrays(path: &Path) -> Vec<(usize, u64)> {
         .collect()
 }
 
-/// Writes a model of which only the header matters, and returns that one's length.
+/// Writes a model with zero tensor data and returns the length of its header.
 fn write(path: &Path, mut draft: RawHeader) -> usize {
     let data_len = draft.lay_out().unwrap();
     let mut bytes = write_header(&Header::new(draft).unwrap()).unwrap();
@@ -101,7 +101,8 @@ fn write(path: &Path, mut draft: RawHeader) -> usize {
     header_len
 }
 
-/// Sizes of Llama 3: 128,256 tokens with types, 280,147 merges, 32 blocks.
+/// Returns a header with the sizes of Llama 3: 128,256 tokens with types, 280,147 merges, 32
+/// blocks.
 fn like_llama_3() -> RawHeader {
     let mut words = Words(1);
     let mut draft = model("llama", 32);
@@ -114,7 +115,8 @@ fn like_llama_3() -> RawHeader {
     draft
 }
 
-/// Sizes of Gemma 3: 262,144 tokens with scores and types, 514,906 merges, 48 blocks.
+/// Returns a header with the sizes of Gemma 3: 262,144 tokens with scores and types, 514,906
+/// merges, 48 blocks.
 fn like_gemma_3() -> RawHeader {
     let mut words = Words(2);
     let mut draft = model("gemma3", 48);
@@ -127,7 +129,7 @@ fn like_gemma_3() -> RawHeader {
     draft
 }
 
-/// The other keys, and the tensors' names, of such a model.
+/// Returns a header with hyperparameters and tensor names, without a vocabulary.
 fn model(architecture: &'static str, n_blocks: u32) -> RawHeader {
     let mut draft = RawHeader::default();
     draft.metadata.set("general.architecture", architecture);
@@ -155,17 +157,17 @@ fn model(architecture: &'static str, n_blocks: u32) -> RawHeader {
     for name in ["token_embd", "output", "output_norm"] {
         tensor(format!("{name}.weight"));
     }
-    const OF_BLOCK: &str =
+    const BLOCK_TENSORS: &str =
         "attn_norm attn_q attn_k attn_v attn_output ffn_norm ffn_gate ffn_up ffn_down";
     for block in 0..n_blocks {
-        for name in OF_BLOCK.split(' ') {
+        for name in BLOCK_TENSORS.split(' ') {
             tensor(format!("blk.{block}.{name}.weight"));
         }
     }
     draft
 }
 
-/// Makes up words, the same ones each time.
+/// Deterministic generator of random words.
 struct Words(u64);
 
 impl Words {
@@ -174,13 +176,13 @@ impl Words {
         (self.0 >> 33) % n
     }
 
-    /// 1 to `longest` letters, all lengths alike.
+    /// Returns a word of 1 to `longest` letters; every length is equally likely.
     fn word(&mut self, longest: u64) -> String {
         let len = 1 + self.below(longest);
         (0..len).map(|_| (b'a' + self.below(26) as u8) as char).collect()
     }
 
-    /// Every third after a space, as the vocabularies of byte pairs spell it.
+    /// Returns `n` tokens, every third with the BPE space marker.
     fn tokens(&mut self, n: usize) -> Array {
         Array::from_strings((0..n).map(|i| match i % 3 {
             0 => format!("Ġ{}", self.word(11)),

@@ -1,10 +1,10 @@
-//! GGUF models on disk: files that are mapped, written whole or not at all, edited, split, merged.
+//! GGUF models on disk: memory maps, atomic writes, in-place edits, split and merge.
 //!
-//! A [`Model`] opens all files of a model and gives its tensors without a copy. An [`AtomicFile`] is a
-//! file that gets its name only when it is complete. [`edit`] changes headers in place, one editor at
-//! a time; a [`SplitPlan`] cuts a model into shards, [`merge`] joins them. Tensor data come from a
-//! [`Source`], which may be a file on this machine or a far one. What stands in a header is the
-//! business of the crate [`gguf`].
+//! A [`Model`] opens all files of a model and provides its tensors without a copy. An
+//! [`AtomicFile`] appears under its name only when it is complete. [`edit`] changes headers in
+//! place with file locking and a journal. A [`SplitPlan`] splits a model into shards; [`merge`]
+//! joins them. Tensor data come from a [`Source`], a local or remote file. The crate [`gguf`]
+//! parses and checks headers.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -41,11 +41,11 @@ mod shard;
 mod source;
 mod text;
 
-pub use fetch::{FIRST_WINDOW, fetch_header};
-pub use model::{Model, ModelTensor, Part};
+pub use fetch::{FIRST_READ, fetch_header};
+pub use model::{Model, ModelFile, ModelTensor};
 pub use output::{
-    AtomicFile, Complete, Existing, FarOutput, FarPlace, Layout, Output, Overwrite, Unfinished,
-    is_unfinished, rename_new, require_space, unfinished_name,
+    AtomicFile, ClosedOutput, Existing, Output, OutputLayout, Overwrite, RemoteOutput, RemoteStore,
+    ResumeOptions, is_unfinished, rename_new, require_space, unfinished_name,
 };
 pub use progress::Progress;
 pub use read_file::{FileState, ReadFile};

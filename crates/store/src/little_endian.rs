@@ -1,4 +1,4 @@
-//! A tensor of a big-endian file as everybody reads it: in little-endian order.
+//! Byte-swapped view of a tensor in a big-endian file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use gguf::{Error, TensorType};
 
 use crate::source::Source;
 
-/// A big-endian file in which one tensor is read, by the same positions as in the file. Blocks are
-/// swapped when they are read, so there is no slice.
+/// A view of a big-endian file in which one tensor reads as little-endian, at the same positions.
+/// Blocks are swapped while reading, so there is no slice.
 pub(crate) struct LittleEndian {
     pub(crate) stored: Arc<dyn Source>,
-    /// Where the data of the tensor begin in the file.
+    /// Start of the tensor's data in the file.
     pub(crate) start: u64,
     pub(crate) tensor_type: TensorType,
 }
@@ -37,7 +37,7 @@ impl Source for LittleEndian {
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         let block = self.tensor_type.block().map_or(1, |(_, bytes)| bytes);
-        // What is read is of the tensor: it begins there or after.
+        // All reads lie within the tensor, so the offset is at least `start`.
         let skipped = (offset.saturating_sub(self.start) % block) as usize;
         let whole = (skipped + buffer.len()).next_multiple_of(block as usize);
         if whole == buffer.len() {
@@ -64,9 +64,9 @@ impl Source for LittleEndian {
 mod tests {
     use super::*;
 
-    /// Whatever is asked for is what stands there in the little-endian file.
+    /// Every range reads as in the little-endian file.
     #[test]
-    fn any_part_of_a_block_is_read() {
+    fn partial_blocks_are_swapped() {
         for ty in [TensorType::F32, TensorType::Q5_1, TensorType::I8, TensorType::IQ2_XXS] {
             let (_, block) = ty.block().unwrap();
             let little: Vec<u8> = (0..3 * block).map(|i| i as u8).collect();

@@ -1,4 +1,4 @@
-//! A model as a whole, in however many files it is stored.
+//! A model in one or several files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,37 +13,37 @@ use crate::output::Overwrite;
 use crate::shard::ShardSet;
 use crate::source::{LocalFile, Source};
 
-/// One file of a model: its header, and where its bytes are.
+/// One file of a model: its header and its bytes.
 #[derive(Clone)]
-pub struct Part {
-    /// The name under which messages speak of it.
+pub struct ModelFile {
+    /// Path or URL shown in messages.
     pub path: PathBuf,
-    /// Its header.
+    /// Header of the file.
     pub header: Header,
-    /// First byte of its data section.
+    /// Start of the data section.
     pub data_start: u64,
-    /// The bytes of the whole file.
+    /// Bytes of the whole file.
     pub source: Arc<dyn Source>,
 }
 
-/// A tensor of a [`Model`], and where its bytes are.
+/// A tensor of a [`Model`] and the location of its data.
 #[derive(Clone)]
 pub struct ModelTensor {
-    /// Its entry in the directory of the file it is in.
+    /// Entry in the tensor directory of its file.
     pub info: TensorInfo,
-    /// The shard it is in, from 0.
+    /// Index of its shard, from 0.
     pub shard: usize,
-    /// The bytes of that file, those of this tensor in little-endian order whatever the order of
-    /// the file is. Nobody who reads here needs to know.
+    /// Bytes of its file, with the data of this tensor in little-endian order regardless of the
+    /// byte order of the file.
     pub source: Arc<dyn Source>,
-    /// Where its data begin in that file.
+    /// Start of its data in that file.
     pub offset: u64,
-    /// The bytes of that file as they are.
+    /// Bytes of its file in stored byte order.
     stored: Arc<dyn Source>,
 }
 
 impl ModelTensor {
-    fn new(info: &TensorInfo, shard: usize, part: &Part) -> Self {
+    fn new(info: &TensorInfo, shard: usize, part: &ModelFile) -> Self {
         let offset = part.data_start.saturating_add(info.offset);
         let stored = part.source.clone();
         let source = match part.header.order() {
@@ -56,7 +56,7 @@ impl ModelTensor {
         Self { info: info.clone(), shard, source, offset, stored }
     }
 
-    /// Fills `buffer` with its data from byte `first` on, in little-endian order.
+    /// Fills `buffer` with tensor data from byte `first` on, in little-endian order.
     ///
     /// # Errors
     /// As [`Source::read_at`].
@@ -64,8 +64,8 @@ impl ModelTensor {
         self.source.read_at(buffer, self.offset.saturating_add(first))
     }
 
-    /// Fills `buffer` with its data from byte `first` on, in the order of the file: for those who
-    /// copy or hash what is stored.
+    /// Fills `buffer` with tensor data from byte `first` on, in the byte order of the file, to copy
+    /// or hash the stored bytes.
     ///
     /// # Errors
     /// As [`Source::read_at`].
@@ -73,8 +73,8 @@ impl ModelTensor {
         self.stored.read_at(buffer, self.offset.saturating_add(first))
     }
 
-    /// Its data where they lie, without a copy; `None` if the file is far away or big-endian, or the
-    /// size of the tensor is not known.
+    /// Returns the mapped data without a copy; `None` if the file is remote or big-endian, or the
+    /// size of the tensor is unknown.
     pub fn data(&self) -> Option<&[u8]> {
         let start = usize::try_from(self.offset).ok()?;
         let len = usize::try_from(self.info.byte_len()?).ok()?;
@@ -82,7 +82,7 @@ impl ModelTensor {
     }
 }
 
-/// What the files of one model hold together. It keeps them open, and is not tied to anything else.
+/// All files of a model, which stay open as long as the value lives.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), gguf::Error> {
@@ -95,19 +95,19 @@ impl ModelTensor {
 /// ```
 #[derive(Clone)]
 pub struct Model {
-    parts: Vec<Part>,
+    parts: Vec<ModelFile>,
     metadata: Metadata,
     tensors: Vec<ModelTensor>,
 }
 
 impl Model {
-    /// Opens all files of the model that `path` stands for, as [`ShardSet::find`] sees it, and
-    /// reads their headers strictly. Each is opened once: header and data are of the same file, also
-    /// if another one takes its name.
+    /// Opens all files of the model that [`ShardSet::find`] finds for `path`, and reads their
+    /// headers strictly. Each file is opened once, so header and data are consistent even if
+    /// another file is renamed over it.
     ///
     /// # Errors
     /// As [`ShardSet::find`]; [`Error::Environment`] if a file cannot be opened,
-    /// [`Error::InFile`] with the first rule that one breaks; else as [`Model::new`].
+    /// [`Error::InFile`] with the first rule that a file breaks; otherwise as [`Model::new`].
     pub fn open(path: &Path) -> Result<Self, Error> {
         let set = ShardSet::find(path)?;
         let part = |path: &PathBuf| {
@@ -115,21 +115,21 @@ impl Model {
             let gguf = Gguf::read(source.mapped()).map_err(|error| error.in_file(path))?;
             let data_start = gguf.data_start();
             let (path, source) = (path.clone(), Arc::new(source));
-            Ok(Part { path, header: gguf.into_header(), data_start, source })
+            Ok(ModelFile { path, header: gguf.into_header(), data_start, source })
         };
         Self::new(set.paths().iter().map(part).collect::<Result<_, Error>>()?)
     }
 
-    /// Puts the files of a model together, the first shard first; a model in one file is one part.
+    /// Combines the files of a model, in shard order.
     ///
     /// # Errors
-    /// [`Error::File`] with the first rule on shards that is broken.
-    pub fn new(parts: Vec<Part>) -> Result<Self, Error> {
+    /// [`Error::File`] with the first rule about shards that is broken.
+    pub fn new(parts: Vec<ModelFile>) -> Result<Self, Error> {
         let shards: Vec<_> =
             parts.iter().map(|part| (part.path.as_path(), part.header.raw())).collect();
         require_shards(&shards)?;
         let Some(first) = parts.first() else {
-            return Err(Error::request("model-missing", "a model has at least one file", ""));
+            return Err(Error::request("model-missing", "a model needs at least one file", ""));
         };
         let mut metadata = first.header.metadata().clone();
         shard_keys::remove(&mut metadata);
@@ -144,50 +144,50 @@ impl Model {
         Ok(Self { parts, metadata, tensors })
     }
 
-    /// Keys and values: those of the first file, without the `split.` ones.
+    /// Returns the metadata of the first file without the `split.` keys.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// The tensors of all files, in order of shard and directory.
+    /// Returns the tensors of all files, in order of shard and directory.
     pub fn tensors(&self) -> &[ModelTensor] {
         &self.tensors
     }
 
-    /// All tensors by name.
+    /// Returns all tensors by name.
     pub fn index(&self) -> HashMap<&str, &ModelTensor> {
         self.tensors.iter().map(|tensor| (&*tensor.info.name, tensor)).collect()
     }
 
-    /// The files, the first shard first.
-    pub fn parts(&self) -> &[Part] {
+    /// Returns the files in shard order.
+    pub fn parts(&self) -> &[ModelFile] {
         &self.parts
     }
 
-    /// The paths or names of the files, the first shard first.
+    /// Returns the paths or URLs of the files in shard order.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &Path> {
         self.parts.iter().map(|part| &*part.path)
     }
 
-    /// A text that is another one when the content of a file is; see [`Source::identity`].
+    /// Returns a string that changes when the content of a file does; see [`Source::identity`].
     pub fn identity(&self) -> Option<String> {
         self.parts.iter().map(|part| Some(part.source.identity()? + "\n")).collect()
     }
 
-    /// Bytes of all files together.
+    /// Returns the total length of all files in bytes.
     pub fn byte_len(&self) -> u64 {
         self.parts.iter().map(|part| part.source.byte_len()).sum()
     }
 
-    /// Order of bytes in the files, in headers and data.
+    /// Returns the byte order of the files.
     pub fn order(&self) -> ByteOrder {
         self.parts.first().map_or_else(ByteOrder::default, |part| part.header.order())
     }
 
-    /// The header of the same model in one file of the newest version, laid out.
+    /// Returns the header of the model as a single file of the newest version, laid out.
     ///
     /// # Errors
-    /// [`Error::File`] if the size of a tensor is not known.
+    /// [`Error::File`] if the size of a tensor is unknown.
     pub fn to_raw_header(&self) -> Result<RawHeader, Error> {
         let mut draft = RawHeader {
             order: self.order(),
@@ -199,8 +199,7 @@ impl Model {
         Ok(draft)
     }
 
-    /// Its files as an output would be named that is one of them: paths, and addresses of far ones. A far file's
-    /// name is that of no file here.
+    /// Returns the paths of local files and the URLs of remote files, to compare outputs with.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().filter_map(|part| match part.source.as_slice() {
             Some(_) => Some(part.path.as_path()),
@@ -208,8 +207,8 @@ impl Model {
         })
     }
 
-    /// What an output of this model may replace: none of its files.
-    pub(crate) fn spared(&self, overwrite: &Overwrite) -> Overwrite {
-        overwrite.clone().sparing(self.files())
+    /// Adds the files of this model to the inputs that an output must not replace.
+    pub(crate) fn protecting_inputs(&self, overwrite: &Overwrite) -> Overwrite {
+        overwrite.clone().protecting(self.files())
     }
 }

@@ -1,4 +1,4 @@
-//! Reading and writing at a position of a file, on every system.
+//! Positional reads and writes on every system.
 
 use std::fs::File;
 

@@ -1,28 +1,29 @@
-//! How far work has come, and the end of work that somebody does not want any more.
+//! Progress and cancellation.
 
 use std::ops::ControlFlow;
 
 use gguf::Error;
 
-/// Is told how far work has come, from many threads, and may end it.
+/// Observer of a long operation, called from many threads, which may cancel it.
 ///
-/// A closure from bytes to [`ControlFlow`] is one; `()` is one that neither looks nor ends.
+/// A closure from a number of bytes to [`ControlFlow`] implements it; `()` ignores progress and
+/// never cancels.
 pub trait Progress: Sync {
-    /// Work of about `total` bytes begins. `what` says which, such as `hashing`.
+    /// An operation on about `total` bytes begins. `what` names it, for example `hashing`.
     fn begin(&self, what: &str, total: u64) {
         let _ = (what, total);
     }
 
-    /// So many bytes more are done. `Break` ends the work, which then fails with
-    /// [`Error::Interrupted`] and leaves nothing unfinished behind.
+    /// `bytes` more bytes are done. `Break` cancels the operation, which then fails with
+    /// [`Error::Interrupted`] and leaves no unfinished output.
     fn advance(&self, bytes: u64) -> ControlFlow<()>;
 }
 
 impl dyn Progress + '_ {
-    /// As [`Progress::advance`].
+    /// Calls [`Progress::advance`] and turns `Break` into an error.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] if the work is to end.
+    /// [`Error::Interrupted`] if the operation is cancelled.
     pub fn step(&self, bytes: u64) -> Result<(), Error> {
         match self.advance(bytes) {
             ControlFlow::Continue(()) => Ok(()),

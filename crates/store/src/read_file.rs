@@ -1,4 +1,4 @@
-//! A file on this machine that is read and never mapped.
+//! A local file that is read and never mapped.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -6,37 +6,37 @@ use std::sync::Arc;
 
 use gguf::Error;
 
-use crate::edit::reading::ready_to_read;
+use crate::edit::reading::prepare_read;
 use crate::position::read_exact_at;
 use crate::source::{Source, identity};
 
-/// A file on this machine that is read by position alone: whoever shortens it gives its readers an error,
-/// where a map would end their program. For programs that keep files open while others work on them.
+/// A local file that is read by position only: if it is truncated, reads fail, where access to a
+/// map would kill the process. For programs that keep files open while other programs change them.
 ///
-/// As long as it is open, no header is overwritten in place under it (see [`edit`](crate::edit)).
+/// While it is open, its header is not overwritten in place (see [`edit`](crate::edit)).
 #[derive(Debug)]
 pub struct ReadFile {
     file: Arc<File>,
     path: PathBuf,
     len: u64,
-    /// What it was when it was opened.
+    /// Identity of the file when it was opened.
     identity: Option<String>,
 }
 
-/// What has become of a file since it was opened.
+/// State of a file since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileState {
-    /// It is as it was.
-    Same,
-    /// It was changed, or another file has its name.
+    /// The file is unchanged.
+    Unchanged,
+    /// The file was changed or replaced.
     Changed,
-    /// There is no file of its name any more.
-    Gone,
+    /// The file was deleted or renamed.
+    Deleted,
 }
 
 impl ReadFile {
-    /// Opens the file at `path`; nothing is written, whatever lies beside it. If its header is being
-    /// overwritten, waits until that is done.
+    /// Opens the file at `path`; nothing is written. Waits while its header is being overwritten in
+    /// place.
     ///
     /// # Errors
     /// As [`LocalFile::open`](crate::LocalFile::open).
@@ -47,18 +47,19 @@ impl ReadFile {
         if metadata.is_dir() {
             return Err(fail(std::io::ErrorKind::IsADirectory.into()));
         }
-        ready_to_read(&file, path)?;
+        prepare_read(&file, path)?;
         let identity = identity(&metadata, path);
         Ok(Self { file, path: path.to_owned(), len: metadata.len(), identity })
     }
 
-    /// What has become of it, by what stands under its name now: length, times of the last change, and
-    /// number of the file.
+    /// Compares the file with what is at its path now: length, times of the last change, and inode.
     pub fn state(&self) -> FileState {
         match self.path.metadata() {
-            Ok(metadata) if identity(&metadata, &self.path) == self.identity => FileState::Same,
+            Ok(metadata) if identity(&metadata, &self.path) == self.identity => {
+                FileState::Unchanged
+            }
             Ok(_) => FileState::Changed,
-            Err(_) => FileState::Gone,
+            Err(_) => FileState::Deleted,
         }
     }
 }
@@ -73,7 +74,7 @@ impl Source for ReadFile {
             .map_err(|source| Error::environment("read", &self.path, source))
     }
 
-    /// As that of [`LocalFile`](crate::LocalFile), of the moment when it was opened.
+    /// Returns the identity when the file was opened, as [`LocalFile`](crate::LocalFile) does.
     fn identity(&self) -> Option<String> {
         self.identity.clone()
     }
@@ -87,25 +88,25 @@ impl Source for ReadFile {
 mod tests {
     use super::*;
 
-    /// A map would end the test program at the last line.
+    /// With a map, the last line would kill the test process.
     #[test]
-    fn a_file_that_is_shortened_is_an_error() {
+    fn truncated_files_fail_to_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("m.gguf");
         std::fs::write(&path, vec![7; 100_000]).unwrap();
         let file = ReadFile::open(&path).unwrap();
-        assert_eq!((file.state(), file.byte_len()), (FileState::Same, 100_000));
+        assert_eq!((file.state(), file.byte_len()), (FileState::Unchanged, 100_000));
         File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
         assert_eq!(file.state(), FileState::Changed);
         assert!(file.as_slice().is_none());
         let error = file.read_at(&mut [0; 8], 90_000).unwrap_err();
         assert_eq!(error.code(), "environment");
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(file.state(), FileState::Gone);
+        assert_eq!(file.state(), FileState::Deleted);
     }
 
     #[test]
-    fn another_file_of_the_same_name_is_another() {
+    fn replaced_files_are_detected() {
         let directory = tempfile::tempdir().unwrap();
         let (path, new) = (directory.path().join("m.gguf"), directory.path().join("new.gguf"));
         std::fs::write(&path, b"old").unwrap();
@@ -113,7 +114,7 @@ mod tests {
         std::fs::write(&new, b"new").unwrap();
         std::fs::rename(&new, &path).unwrap();
         assert_eq!(file.state(), FileState::Changed);
-        // What was opened is still there.
+        // The old file stays readable.
         let mut bytes = [0; 3];
         file.read_at(&mut bytes, 0).unwrap();
         assert_eq!(&bytes, b"old");

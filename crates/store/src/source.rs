@@ -1,4 +1,4 @@
-//! Bytes that can be read at any position: the place where tensor data come from.
+//! Random-access byte sources for tensor data.
 
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
@@ -7,45 +7,45 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gguf::Error;
 
-use crate::edit::reading::ready_to_read;
+use crate::edit::reading::prepare_read;
 use crate::map::map;
 use crate::position::read_exact_at;
 
-/// Bytes with random access, readable from many threads at once.
+/// Bytes with random access, readable from many threads concurrently.
 pub trait Source: Send + Sync {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     fn byte_len(&self) -> u64;
 
     /// Fills `buffer` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// [`Error::Environment`] if they cannot be read, also if there are too few of them.
+    /// [`Error::Environment`] if they cannot be read, also if the source is too short.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error>;
 
-    /// A text that is another one when the bytes are, also in another run: for work that goes on
-    /// later. Not for messages. `None` if nobody can tell.
+    /// Returns a string that changes when the bytes do, also between runs, to decide whether a job
+    /// can be resumed. Not for messages. `None` if changes cannot be detected.
     fn identity(&self) -> Option<String> {
         None
     }
 
-    /// The file that they are of, by the name under which messages speak of it; `None` if they are of
-    /// no single file.
+    /// Returns the path or URL of the file, as shown in messages; `None` if the bytes do not come
+    /// from a single file.
     fn file(&self) -> Option<&Path> {
         None
     }
 
-    /// All bytes at once, where they are in memory or mapped; `None` where they have to be read.
+    /// Returns all bytes if they are in memory or mapped; `None` if they have to be read.
     fn as_slice(&self) -> Option<&[u8]> {
         None
     }
 }
 
-/// A file on this machine, both mapped and read by position: a slice of the map costs no copy, and
-/// with reads by position memory stays at what callers buffer.
+/// A local file, both mapped and read by position: a slice of the map needs no copy, and positional
+/// reads keep memory at what callers buffer.
 ///
-/// As long as it is open, no header is overwritten in place under it (see [`edit`](crate::edit)).
-/// Other programs must not change it in place or truncate it; to replace it by another one of the
-/// same name, as [`AtomicFile`](crate::AtomicFile) does, is fine.
+/// While it is open, its header is not overwritten in place (see [`edit`](crate::edit)). Other
+/// programs must not change it in place or truncate it; they may rename another file over it, as
+/// [`AtomicFile`](crate::AtomicFile) does.
 #[derive(Debug)]
 pub struct LocalFile {
     file: Arc<File>,
@@ -54,12 +54,12 @@ pub struct LocalFile {
 }
 
 impl LocalFile {
-    /// Opens the file at `path` for reading; nothing is written, whatever lies beside it. If its
-    /// header is being overwritten, waits until that is done.
+    /// Opens the file at `path` for reading; nothing is written. Waits while its header is being
+    /// overwritten in place.
     ///
     /// # Errors
     /// [`Error::Environment`] if it cannot be opened or mapped; [`Error::File`] with code
-    /// `edit-interrupted` if its header was not overwritten to the end (see
+    /// `edit-interrupted` if an in-place edit was interrupted (see
     /// [`recover`](crate::edit::recover())).
     pub fn open(path: &Path) -> Result<Self, Error> {
         let fail = |action| move |source| Error::environment(action, path, source);
@@ -67,12 +67,12 @@ impl LocalFile {
         if file.metadata().map_err(fail("open"))?.is_dir() {
             return Err(fail("open")(std::io::ErrorKind::IsADirectory.into()));
         }
-        ready_to_read(&file, path)?;
+        prepare_read(&file, path)?;
         let mapped = map(file.clone()).map_err(fail("map"))?;
         Ok(Self { file, path: path.to_owned(), mapped })
     }
 
-    /// Its bytes, which stay mapped as long as a clone or a slice of them is there.
+    /// Returns the mapped bytes; clones and slices keep the file mapped.
     pub fn mapped(&self) -> &Bytes {
         &self.mapped
     }
@@ -101,10 +101,9 @@ impl Source for LocalFile {
     }
 }
 
-/// Length, time of the last change of the content and, where the system has them, number of the
-/// file and time of the last change of any kind, which nobody can set back. The number of the
-/// device is not in it: network file systems have another one on every machine and after every
-/// restart.
+/// Returns the path, length, modification time and, where available, inode and change time, which
+/// cannot be set back. The device number is left out: network file systems number it differently on
+/// every machine and after every restart.
 pub(crate) fn identity(metadata: &Metadata, path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let len = metadata.len();
@@ -154,10 +153,10 @@ fn copy_at(bytes: &[u8], buffer: &mut [u8], offset: u64) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// Neither the name nor the length nor the time of the content tells these files apart.
+    /// Name, length and modification time do not distinguish these files.
     #[cfg(unix)]
     #[test]
-    fn a_file_that_looks_the_same_is_another() {
+    fn identity_detects_replaced_and_overwritten_files() {
         let directory = tempfile::tempdir().unwrap();
         let (path, new) = (directory.path().join("m.gguf"), directory.path().join("new.gguf"));
         let identity = || LocalFile::open(&path).unwrap().identity().unwrap();
@@ -167,7 +166,7 @@ mod tests {
         let old = identity();
         assert_eq!(identity(), old);
 
-        // In another file.
+        // A replaced file.
         std::fs::write(&new, b"new").unwrap();
         keep_time(&new).unwrap();
         std::fs::rename(&new, &path).unwrap();
@@ -175,7 +174,7 @@ mod tests {
         let replaced = identity();
         assert_ne!(replaced, old);
 
-        // In the same one. Clocks of file systems tick some hundred times a second.
+        // An overwritten file. File system clocks tick some hundred times a second.
         std::thread::sleep(std::time::Duration::from_millis(50));
         std::fs::write(&path, b"NEW").unwrap();
         keep_time(&path).unwrap();

@@ -1,11 +1,11 @@
-//! Time to load a vocabulary and to encode with it, on one thread.
+//! Measures the time to load a vocabulary and to encode with it, on one thread.
 //!
 //! `cargo bench -p gguf-tokenizer --bench encode -- MODEL.gguf... [TEXT.txt] [--no-special]`
 //!
-//! Without a text, one is made up; `--no-special` takes the texts of control tokens for text. Besides
-//! the text, hostile ones of a megabyte each: one letter, one space, one Chinese character, again and
-//! again, and random lower-case letters. `cold` is the first time that a tokenizer sees the text,
-//! `warm` the least of the times after.
+//! Without a text, a random one is generated. `--no-special` does not parse special tokens. Besides
+//! the text, the benchmark encodes adversarial ones of one megabyte: one letter, one space, one
+//! Chinese character, repeated, and random lower-case letters. `cold` is the first run of a
+//! tokenizer on the text, `warm` the minimum of the later runs.
 
 use std::hint::black_box;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use gguf::Gguf;
 use gguf_store::LocalFile;
-use gguf_tokenizer::{Encode, Options, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 
 const ROUNDS: usize = 5;
 const MEGABYTE: usize = 1_000_000;
@@ -23,10 +23,10 @@ fn main() {
     let (texts, models): (Vec<_>, Vec<_>) =
         arguments.iter().filter(|a| !a.starts_with('-')).partition(|a| a.ends_with(".txt"));
     if models.is_empty() {
-        println!("no MODEL.gguf was named: nothing to measure");
+        println!("no MODEL.gguf given: nothing to measure");
     }
     let special = !arguments.iter().any(|a| a == "--no-special");
-    let how = Encode { add_special: special, parse_special: special };
+    let options = EncodeOptions { add_special: special, parse_special: special };
     let mut random = Random(1);
     let text = match texts.first() {
         Some(path) => std::fs::read_to_string(path).unwrap(),
@@ -41,8 +41,9 @@ fn main() {
     for model in models {
         let map = LocalFile::open(model.as_ref()).unwrap();
         let gguf = Gguf::read(map.mapped()).unwrap();
-        let load = || Tokenizer::from_metadata(gguf.metadata(), Options::default()).unwrap();
-        // By the clock, as more than one thread loads.
+        let load =
+            || Tokenizer::from_metadata(gguf.metadata(), TokenizerOptions::default()).unwrap();
+        // Wall-clock time: loading uses several threads.
         let load_time = (0..ROUNDS)
             .map(|_| {
                 let start = Instant::now();
@@ -57,8 +58,8 @@ fn main() {
             std::iter::once(("text", &text)).chain(hostile.iter().map(|(name, text)| (*name, text)))
         {
             let tokens = std::cell::Cell::new(0);
-            let encode = || tokens.set(black_box(tokenizer.encode(text, how)).len());
-            let (cold, warm) = least(encode);
+            let encode = || tokens.set(black_box(tokenizer.encode(text, options)).len());
+            let (cold, warm) = cold_and_warm(encode);
             let speed = |seconds: f64| text.len() as f64 / 1e6 / seconds;
             println!(
                 "  {name:<14} {:>10.1} {:>10.1} {:>12}",
@@ -70,19 +71,19 @@ fn main() {
     }
 }
 
-/// Seconds of the first run, and the least of the runs after.
-fn least(work: impl Fn()) -> (f64, f64) {
+/// Returns the seconds of the first run, and the minimum of the later runs.
+fn cold_and_warm(run: impl Fn()) -> (f64, f64) {
     let time = || {
         let start = now();
-        work();
+        run();
         now() - start
     };
     let first = time();
     (first, (1..ROUNDS).map(|_| time()).fold(f64::INFINITY, f64::min))
 }
 
-/// Seconds that this thread has had a processor, so that other programs do not count; by the clock
-/// where the system does not tell.
+/// Returns the CPU time of this thread in seconds, so that other processes do not count; the
+/// wall-clock time if the system does not report it.
 fn now() -> f64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let used = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

@@ -1,4 +1,4 @@
-//! `tokenizer.json` of Hugging Face, run by the library that it was written by.
+//! Runs a `tokenizer.json` with the `tokenizers` crate of Hugging Face.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,122 +8,123 @@ use tokenizers::{
 };
 
 use crate::error::{fails, invalid};
-use crate::options::{Decode, Encode};
+use crate::options::{DecodeOptions, EncodeOptions};
 
-/// Key of the whole `tokenizer.json`.
+/// Key that holds a whole `tokenizer.json`.
 const KEY: &str = "tokenizer.huggingface.json";
 
-/// A tokenizer as Hugging Face publishes it: slower than [`Tokenizer`](crate::Tokenizer), and the
-/// measure of it.
+/// A tokenizer in Hugging Face's format: the reference implementation for
+/// [`Tokenizer`](crate::Tokenizer), and slower.
 ///
 /// ```
-/// use gguf_tokenizer::{Decode, Encode, HuggingFace};
+/// use gguf_tokenizer::{DecodeOptions, EncodeOptions, HuggingFace};
 /// let json = r#"{
 ///     "version": "1.0", "added_tokens": [], "post_processor": null, "decoder": null,
 ///     "normalizer": { "type": "Lowercase" }, "pre_tokenizer": { "type": "Whitespace" },
 ///     "model": { "type": "WordLevel", "vocab": { "in": 0, "the": 1 }, "unk_token": "in" }
 /// }"#;
 /// let tokenizer = HuggingFace::from_json(json.as_bytes())?;
-/// assert_eq!(tokenizer.encode("In THE", Encode::default())?, [0, 1]);
-/// assert_eq!(tokenizer.decode(&[0, 1], Decode::default())?, "in the");
+/// assert_eq!(tokenizer.encode("In THE", EncodeOptions::default())?, [0, 1]);
+/// assert_eq!(tokenizer.decode(&[0, 1], DecodeOptions::default())?, "in the");
 /// # Ok::<(), gguf::Error>(())
 /// ```
 pub struct HuggingFace {
-    /// Takes the texts of special tokens for these.
+    /// Parses special tokens in the text.
     parsing: tokenizers::Tokenizer,
-    /// Takes them for text.
+    /// Encodes the texts of special tokens as plain text.
     plain: tokenizers::Tokenizer,
 }
 
 impl HuggingFace {
-    /// The tokenizer inside a model file; `None` if it has none.
+    /// Reads the tokenizer in a model file; `None` if there is none.
     ///
     /// # Errors
-    /// If the value of `tokenizer.huggingface.json` is not such a tokenizer.
+    /// If the value of `tokenizer.huggingface.json` is not a valid tokenizer.
     pub fn from_metadata(metadata: &Metadata) -> Result<Option<Self>, Error> {
         let Some(value) = metadata.get(KEY) else { return Ok(None) };
-        let json = value.as_str().ok_or_else(|| invalid(KEY, "is not a text"))?;
+        let json = value.as_str().ok_or_else(|| invalid(KEY, "is not a string"))?;
         Self::from_json(json.as_bytes()).map(Some)
     }
 
-    /// The tokenizer of a file `tokenizer.json`, by its content.
+    /// Parses the content of a `tokenizer.json`.
     ///
     /// # Errors
-    /// If it is not such a file.
+    /// If the content is invalid.
     pub fn from_json(json: &[u8]) -> Result<Self, Error> {
         let read = || -> tokenizers::Result<_> {
             let mut tokenizer = tokenizers::Tokenizer::from_bytes(json)?;
-            // What training wanted; here every text is taken as it is.
+            // Truncation and padding are settings for training.
             tokenizer.with_truncation(None)?;
             tokenizer.with_padding(None);
             Ok(tokenizer)
         };
-        let parsing = guarded(read).map_err(|cause| invalid(KEY, cause))?;
+        let parsing = catch_panic(read).map_err(|cause| invalid(KEY, cause))?;
         let mut plain = parsing.clone();
         plain.set_encode_special_tokens(true);
         Ok(Self { parsing, plain })
     }
 
-    /// The ids of a text.
+    /// Encodes a text.
     ///
     /// # Errors
-    /// If the vocabulary lacks what the text needs, such as an unknown token.
-    pub fn encode(&self, text: &str, how: Encode) -> Result<Vec<u32>, Error> {
-        let tokenizer = if how.parse_special { &self.parsing } else { &self.plain };
-        let encoding = guarded(|| tokenizer.encode_fast(text, how.add_special));
+    /// If the vocabulary lacks a token that the text needs, such as the unknown token.
+    pub fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, Error> {
+        let tokenizer = if options.parse_special { &self.parsing } else { &self.plain };
+        let encoding = catch_panic(|| tokenizer.encode_fast(text, options.add_special));
         Ok(encoding.map_err(|cause| fails(&cause))?.get_ids().to_vec())
     }
 
-    /// The text of ids.
+    /// Decodes ids.
     ///
     /// # Errors
-    /// If the tokenizer's own rules fail on them.
-    pub fn decode(&self, ids: &[u32], how: Decode) -> Result<String, Error> {
-        guarded(|| self.parsing.decode(ids, !how.special)).map_err(|cause| fails(&cause))
+    /// If the rules of the tokenizer fail on them.
+    pub fn decode(&self, ids: &[u32], options: DecodeOptions) -> Result<String, Error> {
+        catch_panic(|| self.parsing.decode(ids, !options.special)).map_err(|cause| fails(&cause))
     }
 
-    /// The text of a token as the file has it; `None` if there is no such token.
+    /// Returns the text of a token as in the file; `None` if the id does not exist.
     pub fn token_text(&self, id: u32) -> Option<String> {
         self.parsing.id_to_token(id)
     }
 
-    /// Whether a token was added to the vocabulary, and so is found before all other rules.
+    /// Whether a token is an added token, which is matched before all other rules.
     pub(crate) fn is_added(&self, id: u32) -> bool {
         self.parsing.get_added_vocabulary().simple_id_to_token(id).is_some()
     }
 
-    /// The texts of the tokens that were added to the vocabulary.
+    /// Returns the texts of the added tokens.
     pub(crate) fn added_tokens(&self) -> Vec<String> {
         let mut tokens: Vec<_> = self.parsing.get_added_tokens_decoder().into_iter().collect();
         tokens.sort_by_key(|(id, _)| *id);
         tokens.into_iter().map(|(_, token)| token.content).collect()
     }
 
-    /// The text after the normalizer.
+    /// Normalizes a text.
     pub(crate) fn normalize(&self, text: &str) -> Result<String, Error> {
         let mut normalized = NormalizedString::from(text);
         if let Some(normalizer) = self.parsing.get_normalizer() {
-            guarded(|| normalizer.normalize(&mut normalized)).map_err(|cause| fails(&cause))?;
+            catch_panic(|| normalizer.normalize(&mut normalized)).map_err(|cause| fails(&cause))?;
         }
         Ok(normalized.get().to_owned())
     }
 
-    /// Where the pre-tokenizer cuts the normalized text, in bytes of that.
+    /// Splits the normalized text with the pre-tokenizer; returns byte ranges.
     pub(crate) fn words(&self, normalized: &str) -> Result<Vec<(usize, usize)>, Error> {
         let mut words = PreTokenizedString::from(normalized);
         if let Some(pre_tokenizer) = self.parsing.get_pre_tokenizer() {
-            guarded(|| pre_tokenizer.pre_tokenize(&mut words)).map_err(|cause| fails(&cause))?;
+            catch_panic(|| pre_tokenizer.pre_tokenize(&mut words))
+                .map_err(|cause| fails(&cause))?;
         }
         let splits = words.get_splits(OffsetReferential::Original, OffsetType::Byte);
-        Ok(splits.into_iter().map(|(_, place, _)| place).collect())
+        Ok(splits.into_iter().map(|(_, range, _)| range).collect())
     }
 }
 
-/// Runs the library, which panics where a file contradicts itself: a merge that makes a longer text
-/// than any token has, a map of characters that points outside of itself.
-fn guarded<T>(run: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> {
+/// Runs the library, which panics on inconsistent files: a merge that gives a longer text than any
+/// token, or a character map that points outside itself.
+fn catch_panic<T>(run: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(done) => done.map_err(|cause| cause.to_string()),
-        Err(_) => Err("the tokenizer contradicts itself: the library that runs it panicked".into()),
+        Err(_) => Err("the tokenizer is inconsistent: the library that runs it panicked".into()),
     }
 }

@@ -1,15 +1,15 @@
-//! The text side of GGUF models: tokens and chat templates.
+//! Tokenizers and chat templates of GGUF models.
 //!
-//! - A [`Tokenizer`] turns text into the ids that a model was trained with, and back; a
-//!   [`Decoder`] does so id by id.
-//! - [`template`] turns a conversation into the text that the model expects, as `transformers` does.
-//! - With the feature `huggingface` a `HuggingFace` runs a `tokenizer.json`, and `diff` finds where
-//!   it differs from the tokenizer of a model file.
+//! - A [`Tokenizer`] encodes text to token ids and decodes ids; a [`Decoder`] decodes
+//!   incrementally.
+//! - [`template`] renders a conversation with the model's chat template, as `transformers` does.
+//! - With the feature `huggingface`, a `HuggingFace` runs a `tokenizer.json`, and `diff` compares
+//!   it with the tokenizer of a model file.
 //!
 //! ```
 //! use gguf::{Array, Metadata};
 //! use gguf_tokenizer::template::{Context, Template};
-//! use gguf_tokenizer::{Encode, Options, Tokenizer};
+//! use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 //! let mut metadata = Metadata::new();
 //! metadata.set("tokenizer.ggml.model", "llama");
 //! metadata.set("tokenizer.ggml.tokens", Array::from_strings(["<unk>", "H", "i", "Hi", "!"]));
@@ -21,8 +21,8 @@
 //! let template = Template::from_metadata(&metadata, None)?.unwrap();
 //! let conversation = serde_json::json!([{ "role": "user", "content": "Hi" }]);
 //! let prompt = template.render(&Context::new(conversation))?;
-//! let tokenizer = Tokenizer::from_metadata(&metadata, Options::default())?;
-//! assert_eq!(tokenizer.encode(&prompt, Encode::default()), [3, 4]);
+//! let tokenizer = Tokenizer::from_metadata(&metadata, TokenizerOptions::default())?;
+//! assert_eq!(tokenizer.encode(&prompt, EncodeOptions::default()), [3, 4]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -45,6 +45,6 @@ mod vocabulary;
 pub use decoder::Decoder;
 #[cfg(feature = "huggingface")]
 pub use huggingface::HuggingFace;
-pub use options::{Compat, Decode, Encode, Options};
+pub use options::{Compat, DecodeOptions, EncodeOptions, TokenizerOptions};
 pub use tokenizer::Tokenizer;
 pub use trace::{Merge, Piece, Trace, Word};

@@ -1,45 +1,44 @@
-//! What a tokenizer can be asked for.
+//! Tokenizer options.
 
-/// Whom to follow where the model's own tokenizer and llama.cpp differ.
+/// Which implementation to follow if the model's reference tokenizer and llama.cpp differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compat {
-    /// The tokenizer that the model was trained with.
+    /// Reference tokenizer that the model was trained with.
     #[default]
-    Own,
-    /// llama.cpp: it does not normalize text, simplifies some pre-tokenizers, has its own tables of
-    /// Unicode (15.1), and knows some special tokens by their texts, whatever the file says of them.
+    Original,
+    /// llama.cpp: does not normalize text, simplifies some pre-tokenizers, has its own Unicode
+    /// tables (15.1), and treats some texts as special tokens regardless of their type.
     LlamaCpp,
 }
 
-/// How to read a tokenizer.
+/// Options of [`Tokenizer::from_metadata`](crate::Tokenizer::from_metadata).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Whom to follow.
+pub struct TokenizerOptions {
+    /// Implementation to follow.
     pub compat: Compat,
-    /// Whether the model's own tokenizer of byte pairs brings text to Unicode's form C. Files do
-    /// not say; the names in them give a hint, which this overrules.
+    /// Whether a BPE model's reference tokenizer normalizes text to NFC. Files do not state it; by
+    /// default it is guessed from the names in them.
     pub normalize: Option<bool>,
 }
 
-/// How to encode.
+/// Options for encoding; by default both are on, as for a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Encode {
-    /// Add the tokens that the model wants at the start and end of a text.
+pub struct EncodeOptions {
+    /// Add BOS and EOS as the model requires.
     pub add_special: bool,
-    /// Take the texts of control tokens for these tokens. User-defined tokens always are.
+    /// Parse control tokens in the text. User-defined tokens are always parsed.
     pub parse_special: bool,
 }
 
-/// What a prompt needs: both.
-impl Default for Encode {
+impl Default for EncodeOptions {
     fn default() -> Self {
         Self { add_special: true, parse_special: true }
     }
 }
 
-/// How to decode.
+/// Options for decoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Decode {
-    /// Write the texts of control tokens, instead of leaving these out.
+pub struct DecodeOptions {
+    /// Write control tokens instead of skipping them.
     pub special: bool,
 }

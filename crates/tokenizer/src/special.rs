@@ -1,4 +1,4 @@
-//! Special tokens: cut out of the text before anything else, and added at its ends.
+//! Special tokens: split off before the model encodes the text; BOS and EOS.
 
 mod llama_cpp;
 
@@ -8,27 +8,27 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use gguf::Error;
 use gguf_models::token::TokenType;
 
-use crate::options::{Compat, Options};
+use crate::options::{Compat, TokenizerOptions};
 use crate::vocabulary::Vocabulary;
 
-/// A part of a text.
+/// A fragment of a text.
 pub(crate) enum Fragment<'t> {
-    /// Text for the model; not empty.
+    /// Non-empty text for the model.
     Text(&'t str),
     /// A special token.
     Token(u32),
 }
 
-/// Finds the texts of special tokens.
+/// Finds special tokens in a text.
 pub(crate) struct Splitter {
-    /// Control, unknown and user-defined ones.
-    all: Set,
-    /// User-defined ones: cut out even where text is not trusted.
-    user_defined: Set,
+    /// Control, unknown and user-defined tokens.
+    all: Matcher,
+    /// User-defined tokens, which are parsed in untrusted text too.
+    user_defined: Matcher,
     compat: Compat,
 }
 
-struct Set {
+struct Matcher {
     tokens: Vec<Special>,
     search: Option<AhoCorasick>,
 }
@@ -36,127 +36,129 @@ struct Set {
 struct Special {
     id: u32,
     text: String,
-    strips: Strips,
+    strip: Strip,
 }
 
-/// Whether a token swallows the white space on its sides. Files do not say; names of models do.
+/// White space that a token strips on its sides. Files do not state it; it follows from the model's
+/// name.
 #[derive(Clone, Copy, Default)]
-struct Strips {
+struct Strip {
     left: bool,
     right: bool,
 }
 
 impl Splitter {
-    pub fn new(vocabulary: &Vocabulary<'_>, options: Options) -> Self {
+    pub fn new(vocabulary: &Vocabulary<'_>, options: TokenizerOptions) -> Self {
         use TokenType::{Control, Unknown, UserDefined};
         let types = match options.compat {
-            Compat::Own => Cow::Borrowed(&vocabulary.types),
+            Compat::Original => Cow::Borrowed(&vocabulary.types),
             Compat::LlamaCpp => Cow::Owned(llama_cpp::types(vocabulary)),
         };
         Self {
-            all: Set::new(vocabulary, options, &types, &[Control, Unknown, UserDefined]),
-            user_defined: Set::new(vocabulary, options, &types, &[UserDefined]),
+            all: Matcher::new(vocabulary, options, &types, &[Control, Unknown, UserDefined]),
+            user_defined: Matcher::new(vocabulary, options, &types, &[UserDefined]),
             compat: options.compat,
         }
     }
 
-    /// Hands out the fragments of `text` in order.
+    /// Calls `out` with the fragments of `text` in order.
     pub fn split<'t>(&self, text: &'t str, all: bool, out: &mut dyn FnMut(Fragment<'t>)) {
         let set = if all { &self.all } else { &self.user_defined };
         match &set.search {
-            Some(search) if self.compat == Compat::Own => set.leftmost(search, text, out),
-            // In turn over the whole text is only worth it if there is something to find.
+            Some(search) if self.compat == Compat::Original => set.leftmost(search, text, out),
+            // A quick check first: splitting token by token is slow.
             Some(search) if search.is_match(text) => set.longest_first(text, out),
             _ => emit(text, out),
         }
     }
 }
 
-impl Set {
-    /// The tokens whose type, of `types`, is one of `kinds`.
+impl Matcher {
+    /// Collects the tokens whose type is one of `kinds`.
     fn new(
         vocabulary: &Vocabulary<'_>,
-        options: Options,
+        options: TokenizerOptions,
         types: &[TokenType],
         kinds: &[TokenType],
     ) -> Self {
         let merged = |text: &str| {
-            options.compat == Compat::Own
+            options.compat == Compat::Original
                 && vocabulary.model().ok() == Some("llama")
                 && is_run_of_spaces(text.as_bytes())
         };
         let mut tokens: Vec<Special> = (0..)
             .zip(vocabulary.tokens.iter().zip(types))
             .filter(|(_, (_, kind))| kinds.contains(kind))
-            // Text is UTF-8: what is not cannot occur in it, and the empty text is everywhere.
+            // A token that is not UTF-8 cannot occur in a text, and the empty token would occur
+            // everywhere.
             .filter_map(|(id, (bytes, _))| Some((id, std::str::from_utf8(bytes).ok()?)))
             .filter(|(_, text)| !text.is_empty())
             .map(|(id, text)| {
                 let spelled = if merged(text) { visible(text) } else { text.to_owned() };
-                Special { id, text: spelled, strips: strips(vocabulary, text) }
+                Special { id, text: spelled, strip: strip(vocabulary, text) }
             })
             .collect();
-        // The longest first.
+        // Longest first.
         tokens.sort_by_key(|token| std::cmp::Reverse(token.text.len()));
         let search = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(tokens.iter().map(|token| &token.text));
-        // It only fails on gigabytes of patterns.
+        // Building fails only on gigabytes of patterns.
         let search = search.ok().filter(|_| !tokens.is_empty());
         Self { tokens, search }
     }
 
-    /// As `tokenizers` does: what begins first is cut out, of these the longest.
+    /// Splits as `tokenizers` does: at the leftmost match, of these the longest.
     fn leftmost<'t>(&self, search: &AhoCorasick, text: &'t str, out: &mut dyn FnMut(Fragment<'t>)) {
         let mut rest = text;
         let mut rest_at = 0;
         for found in search.find_iter(text) {
-            // Within white space that the one before swallowed.
+            // The match lies within white space that the previous token stripped.
             if found.start() < rest_at {
                 continue;
             }
             let token = &self.tokens[found.pattern().as_usize()];
             let (before, after) = rest.split_at(found.start() - rest_at);
-            emit(token.strips.trim_before(before, char::is_whitespace), out);
+            emit(token.strip.trim_before(before, char::is_whitespace), out);
             out(Fragment::Token(token.id));
-            rest = token.strips.trim_after(&after[token.text.len()..], char::is_whitespace);
+            rest = token.strip.trim_after(&after[token.text.len()..], char::is_whitespace);
             rest_at = text.len() - rest.len();
         }
         emit(rest, out);
     }
 
-    /// As llama.cpp does: each token in turn, the longest first, is cut out everywhere.
+    /// Splits as llama.cpp does: at all occurrences of each token in turn, longest first.
     fn longest_first<'t>(&self, text: &'t str, out: &mut dyn FnMut(Fragment<'t>)) {
         let mut fragments = vec![Fragment::Text(text)];
         for token in self.tokens.iter().filter(|token| text.contains(&token.text)) {
-            let mut cut = Vec::with_capacity(fragments.len());
+            let mut split = Vec::with_capacity(fragments.len());
             for fragment in fragments {
                 let Fragment::Text(mut text) = fragment else {
-                    cut.push(fragment);
+                    split.push(fragment);
                     continue;
                 };
                 while let Some((before, after)) = text.split_once(token.text.as_str()) {
-                    emit(token.strips.trim_before(before, is_c_space), &mut |part| cut.push(part));
-                    cut.push(Fragment::Token(token.id));
-                    text = token.strips.trim_after(after, is_c_space);
+                    emit(token.strip.trim_before(before, is_c_space), &mut |part| split.push(part));
+                    split.push(Fragment::Token(token.id));
+                    text = token.strip.trim_after(after, is_c_space);
                 }
-                emit(text, &mut |part| cut.push(part));
+                emit(text, &mut |part| split.push(part));
             }
-            fragments = cut;
+            fragments = split;
         }
         fragments.into_iter().for_each(out);
     }
 }
 
-/// True for the text of Gemma's user-defined tokens of several spaces, visible or not. Its
-/// `tokenizer.json` cuts only visible ones out of the text, and gets at the others by merges, like
-/// any other token; llama.cpp cuts them out: long runs come out differently.
+/// Whether a token is a run of spaces, visible or not, as Gemma's user-defined tokens. Its
+/// `tokenizer.json` matches only visible ones in the text and merges the others like any token;
+/// llama.cpp matches both, so long runs are encoded differently.
 pub(crate) fn is_run_of_spaces(token: &[u8]) -> bool {
     let text = std::str::from_utf8(token).unwrap_or_default();
     text.chars().nth(1).is_some() && text.chars().all(|c| c == ' ' || c == '\u{2581}')
 }
 
-/// The same spaces, visible.
+/// Returns the text with visible spaces.
 fn visible(spaces: &str) -> String {
     spaces.replace(' ', "\u{2581}")
 }
@@ -167,12 +169,12 @@ fn emit<'t>(text: &'t str, out: &mut dyn FnMut(Fragment<'t>)) {
     }
 }
 
-/// White space to C's `isspace`, which llama.cpp asks about each byte.
+/// Whether C's `isspace`, which llama.cpp calls on each byte, accepts a character.
 fn is_c_space(char: char) -> bool {
     matches!(char, ' ' | '\t'..='\r')
 }
 
-impl Strips {
+impl Strip {
     fn trim_before(self, text: &str, is_space: fn(char) -> bool) -> &str {
         if self.left { text.trim_end_matches(is_space) } else { text }
     }
@@ -182,8 +184,8 @@ impl Strips {
     }
 }
 
-/// The models whose tokenizers have such tokens, as llama.cpp recognises them.
-fn strips(vocabulary: &Vocabulary<'_>, token: &str) -> Strips {
+/// Returns the strip settings of a token, recognised by model as in llama.cpp.
+fn strip(vocabulary: &Vocabulary<'_>, token: &str) -> Strip {
     let value = |key| vocabulary.metadata.str(key).unwrap_or_default();
     let name = value("general.name").to_lowercase();
     let mask = if ["jina-v2-de", "jina-v2-es", "jina-v2-code"].contains(&value(PRE))
@@ -192,24 +194,24 @@ fn strips(vocabulary: &Vocabulary<'_>, token: &str) -> Strips {
         "<mask>"
     } else if name.contains("phi-3") || name.contains("phi3") || is_phi3(vocabulary) {
         let right = !["<unk>", "<s>", "<|endoftext|>"].contains(&token);
-        return Strips { left: false, right };
+        return Strip { left: false, right };
     } else if name.contains("modern-bert") {
         "[MASK]"
     } else {
-        return Strips::default();
+        return Strip::default();
     };
-    Strips { left: token == mask, right: false }
+    Strip { left: token == mask, right: false }
 }
 
-/// The first models of this architecture; later ones have other vocabularies.
+/// Whether the model is one of the first Phi-3 models; later ones have other vocabularies.
 fn is_phi3(vocabulary: &Vocabulary<'_>) -> bool {
     vocabulary.metadata.architecture() == Some("phi3") && vocabulary.model().ok() == Some("llama")
 }
 
-/// Key of the name of the pre-tokenizer.
+/// Key of the pre-tokenizer's name.
 pub(crate) const PRE: &str = "tokenizer.ggml.pre";
 
-/// What a model wants at the ends of every text.
+/// BOS and EOS tokens that the model requires.
 #[derive(Default)]
 pub(crate) struct BosEos {
     pub first: Option<u32>,
@@ -217,7 +219,7 @@ pub(crate) struct BosEos {
 }
 
 impl BosEos {
-    /// Where the file is silent, the defaults of llama.cpp hold.
+    /// Reads the keys, with the defaults of llama.cpp.
     ///
     /// # Errors
     /// If the file names a token that does not exist.
@@ -225,7 +227,7 @@ impl BosEos {
         let pre = vocabulary.metadata.str(PRE).unwrap_or_default();
         let (first, last) = match vocabulary.model()? {
             "llama" => (("bos", Some(1), true), ("eos", Some(2), false)),
-            // Older files have the first token of BERT under its own name only.
+            // Older files have BERT's first token under its own name only.
             "bert" => {
                 (("bos", vocabulary.special_id("cls", Some(101))?, true), ("sep", Some(102), true))
             }
@@ -233,22 +235,22 @@ impl BosEos {
             "gpt2" => (("bos", Some(11), pre == "tekken"), ("eos", Some(11), false)),
             _ => (("bos", None, false), ("eos", None, false)),
         };
-        // A text of BERT has both, whatever the file says: converters write what they find about
-        // `eos`, which for them is the same token as `sep`.
+        // BERT always adds both, regardless of the flags: converters write one for `eos`, which is
+        // the same token as `sep` there.
         let is_bert = vocabulary.model()? == "bert";
         let id = |(role, default, added): (&str, Option<u32>, bool)| {
             let id = vocabulary.special_id(role, default)?;
-            // Of the first Gemma 4 files many say false, and none means it.
+            // Many files of the first Gemma 4 say false by mistake.
             let added = is_bert
                 || vocabulary.flag(&format!("add_{role}_token"), added)
-                || (role == "bos" && starts_always(vocabulary, pre));
+                || (role == "bos" && always_adds_bos(vocabulary, pre));
             Ok::<_, Error>(id.filter(|_| added))
         };
         Ok(Self { first: id(first)?, last: id(last)? })
     }
 }
 
-fn starts_always(vocabulary: &Vocabulary<'_>, pre: &str) -> bool {
+fn always_adds_bos(vocabulary: &Vocabulary<'_>, pre: &str) -> bool {
     vocabulary.model().ok() == Some("gemma4")
         || (vocabulary.model().ok() == Some("gpt2")
             && ["gemma4", "granite-embed-multi-311m"].contains(&pre))

@@ -1,4 +1,4 @@
-//! Many short byte strings as one run of bytes.
+//! Token texts in one buffer.
 
 use std::hash::BuildHasher;
 
@@ -8,12 +8,12 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 #[derive(Default)]
 pub(crate) struct TokenTable {
     bytes: Vec<u8>,
-    /// Where each ends; the next begins there. A vocabulary is known to fit 32 bits.
+    /// End of each string; the next one begins there. The texts of a vocabulary fit 32 bits.
     ends: Vec<u32>,
 }
 
 impl TokenTable {
-    /// The bytes with this id; `None` if there are none.
+    /// Returns the bytes of an id; `None` if it does not exist.
     #[inline]
     pub fn get(&self, id: u32) -> Option<&[u8]> {
         let id = id as usize;
@@ -26,7 +26,7 @@ impl TokenTable {
         self.ends.len()
     }
 
-    /// Appends the bytes that `write` appends, under the next id.
+    /// Appends the bytes that `write` writes, under the next id.
     pub fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.ends.push(self.bytes.len() as u32);
@@ -47,9 +47,9 @@ impl<S: AsRef<[u8]>> FromIterator<S> for TokenTable {
     }
 }
 
-/// Finds byte strings by their content.
+/// Hash index of byte strings by content.
 ///
-/// The hash is seeded at random: a file cannot be made so that look-ups are slow.
+/// The hash has a random seed: a malicious file cannot cause collisions.
 pub(crate) struct Index {
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
@@ -57,16 +57,16 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index of the `pieces` that `found` accepts by id. Of equal ones the first counts; empty
-    /// ones are never found.
-    pub fn new(pieces: &TokenTable, found: impl Fn(u32) -> bool) -> Self {
+    /// Indexes the `pieces` that `accepts` returns true for. Of equal ones the first counts; empty
+    /// ones are skipped.
+    pub fn new(pieces: &TokenTable, accepts: impl Fn(u32) -> bool) -> Self {
         let mut index = Self {
             ids: HashTable::with_capacity(pieces.len()),
             hasher: DefaultHashBuilder::default(),
             longest: 0,
         };
-        let kept = |(id, piece): &(u32, &[u8])| !piece.is_empty() && found(*id);
-        for (id, piece) in (0..).zip(pieces.iter()).filter(kept) {
+        let indexed = |(id, piece): &(u32, &[u8])| !piece.is_empty() && accepts(*id);
+        for (id, piece) in (0..).zip(pieces.iter()).filter(indexed) {
             let hash = |piece: &[u8]| index.hasher.hash_one(piece);
             let same = |other: &u32| pieces.get(*other) == Some(piece);
             let rehash = |other: &u32| hash(pieces.get(*other).unwrap_or_default());
@@ -76,17 +76,17 @@ impl Index {
         index
     }
 
-    /// The ids that can be found, in any order.
+    /// Returns the indexed ids, in any order.
     pub fn ids(&self) -> impl Iterator<Item = u32> {
         self.ids.iter().copied()
     }
 
-    /// The length of the longest piece that can be found.
+    /// Returns the length of the longest indexed piece.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// The id of the piece with these bytes. `pieces` are those that the index was made of.
+    /// Returns the id of the piece with these bytes. `pieces` are those of [`Index::new`].
     #[inline]
     pub fn find(&self, pieces: &TokenTable, bytes: &[u8]) -> Option<u32> {
         if bytes.len() > self.longest {

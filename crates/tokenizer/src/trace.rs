@@ -1,54 +1,54 @@
-//! How a text became tokens, step by step: for those who show it.
+//! Trace of an encoding, step by step.
 
 use std::ops::Range;
 
-/// How a text became tokens.
+/// Trace of the encoding of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// The ids, as [`Tokenizer::encode`](crate::Tokenizer::encode) gives them.
+    /// Ids, as returned by [`Tokenizer::encode`](crate::Tokenizer::encode).
     pub ids: Vec<u32>,
-    /// The pieces that special tokens cut the text into, in order.
+    /// Fragments of the text between special tokens, and these tokens, in order.
     pub pieces: Vec<Piece>,
 }
 
-/// A special token, or text between two of them.
+/// A special token, or the text between two of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The text.
     pub text: String,
     /// Whether it is a special token.
     pub special: bool,
-    /// Which ids came of it.
+    /// Range of its ids.
     pub ids: Range<usize>,
-    /// What the model cuts it into; `None` if it is a special token, or the model does not merge.
+    /// Words of the text; `None` for a special token, or if the model does not merge.
     pub words: Option<Vec<Word>>,
 }
 
-/// What is joined by itself.
+/// A word, within which symbols merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
-    /// What it begins as: characters, or bytes.
+    /// Initial symbols: characters or bytes.
     pub symbols: Vec<Vec<u8>>,
-    /// What is joined, in the order in which it is done. Empty also if it would be too much to tell.
+    /// Merges in order. Empty for very long words.
     pub merges: Vec<Merge>,
-    /// How many ids came of it.
+    /// Number of ids.
     pub ids: usize,
 }
 
-/// Two neighbours that are joined.
+/// A merge of two adjacent symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merge {
-    /// The left one's place among the symbols of that moment.
+    /// Index of the left symbol at that moment.
     pub at: usize,
-    /// The left one.
+    /// Text of the left symbol.
     pub left: Vec<u8>,
-    /// The right one.
+    /// Text of the right symbol.
     pub right: Vec<u8>,
-    /// The token of both together.
+    /// Token id of the merged symbol.
     pub id: u32,
-    /// The number of the merge in the list of the model; `None` if it goes by scores.
+    /// Rank of the merge in the model's list; `None` if the model uses scores.
     pub rank: Option<u32>,
 }
 
-/// A word of so many symbols is not traced: the work grows with the square.
-pub(crate) const LONGEST: usize = 2048;
+/// Maximum number of symbols of a traced word: the work grows quadratically.
+pub(crate) const MAX_TRACED_SYMBOLS: usize = 2048;

@@ -1,41 +1,41 @@
-//! Finds the longest, or every, key that a text begins with.
+//! Trie for longest-prefix matching.
 
 use gguf::Error;
 
 use crate::error::invalid;
 use crate::vocabulary::TOKENS;
 
-/// No token's id.
+/// Id of a node without a key.
 const NONE: u32 = u32::MAX;
 
-/// Bytes of a key. Real tokens have at most some hundreds; every position of a text is compared
-/// with all keys that begin there, so that a longer limit would let a file take hours.
-const KEY_LEN: usize = 1024;
+/// Maximum key length in bytes. Real tokens have at most some hundreds; every position of a text is
+/// compared with all keys that begin there, so a malicious file with longer keys could take hours.
+const MAX_KEY_LEN: usize = 1024;
 
-/// Byte strings with an id each, as a tree whose edges are bytes.
+/// Trie of byte strings with an id each.
 ///
-/// Nodes are numbered level by level, so that the children of each node follow each other. The
-/// lists have a place for each node, and nodes come from nowhere else: no index is out of bounds.
+/// Nodes are numbered level by level, so that the children of each node are adjacent. The arrays
+/// have an element for each node, so no index is out of bounds.
 pub(crate) struct Trie {
-    /// The first child of each node; its last one is before the first child of the next node.
+    /// First child of each node; its last child precedes the first child of the next node.
     first_child: Vec<u32>,
-    /// The byte that leads to each node; ascending among the children of one.
+    /// Byte that leads to each node; ascending among siblings.
     byte: Vec<u8>,
-    /// The id of the key that ends at each node.
+    /// Id of the key that ends at each node.
     id: Vec<u32>,
-    /// The child of the root for each byte: every look-up begins with it.
-    first: Box<[u32; 256]>,
+    /// Child of the root for each byte, where every lookup begins.
+    root: Box<[u32; 256]>,
 }
 
 impl Trie {
-    /// Of equal keys the last one counts; empty ones are left out.
+    /// Builds a trie. Of equal keys the last one counts; empty ones are skipped.
     ///
     /// # Errors
-    /// If a key is absurdly long.
+    /// If a key exceeds the maximum length.
     pub fn new<'k>(keys: impl IntoIterator<Item = (&'k [u8], u32)>) -> Result<Self, Error> {
         let mut keys: Vec<_> = keys.into_iter().filter(|(key, _)| !key.is_empty()).collect();
-        if let Some((key, id)) = keys.iter().find(|(key, _)| key.len() > KEY_LEN) {
-            let fault = format!("token {id} has {} bytes, more than {KEY_LEN}", key.len());
+        if let Some((key, id)) = keys.iter().find(|(key, _)| key.len() > MAX_KEY_LEN) {
+            let fault = format!("token {id} has {} bytes, more than {MAX_KEY_LEN}", key.len());
             return Err(invalid(TOKENS, fault));
         }
         // Stable: equal keys stay in the order of their ids.
@@ -44,9 +44,9 @@ impl Trie {
             first_child: Vec::new(),
             byte: vec![0],
             id: vec![NONE],
-            first: Box::new([NONE; 256]),
+            root: Box::new([NONE; 256]),
         };
-        // Of each node of a level the keys which go through it.
+        // For each node of a level, the keys that pass through it.
         let mut level = vec![keys.as_slice()];
         let mut depth = 0;
         while !level.is_empty() {
@@ -68,19 +68,19 @@ impl Trie {
         }
         trie.first_child.push(trie.byte.len() as u32);
         for node in 1..trie.first_child.get(1).copied().unwrap_or(1) {
-            trie.first[usize::from(trie.byte[node as usize])] = node;
+            trie.root[usize::from(trie.byte[node as usize])] = node;
         }
         Ok(trie)
     }
 
-    /// The length and the id of each key that `text` begins with, the shortest first.
+    /// Returns the length and the id of each key that `text` begins with, the shortest first.
     pub fn prefixes<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = (usize, u32)> + 't {
         let mut node = 0;
         text.iter()
             .enumerate()
             .map_while(move |(i, byte)| {
                 node = if i == 0 {
-                    Some(self.first[usize::from(*byte)]).filter(|node| *node != NONE)
+                    Some(self.root[usize::from(*byte)]).filter(|node| *node != NONE)
                 } else {
                     self.child(node, *byte)
                 }?;
@@ -89,7 +89,7 @@ impl Trie {
             .filter(|(_, id)| *id != NONE)
     }
 
-    /// The length and the id of the longest key that `text` begins with.
+    /// Returns the length and the id of the longest key that `text` begins with.
     #[inline]
     pub fn longest(&self, text: &[u8]) -> Option<(usize, u32)> {
         self.prefixes(text).last()
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_every_key_that_a_text_begins_with() {
+    fn finds_all_prefixes() {
         let trie = trie(&["b", "a", "abc", "", "ab", "abcde", "a"]);
         let found = |text: &str| trie.prefixes(text.as_bytes()).collect::<Vec<_>>();
         assert_eq!(found("abcd"), [(1, 6), (2, 4), (3, 2)]);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_with_many_children_find_each() {
+    fn nodes_with_many_children() {
         let keys: Vec<[u8; 2]> = (0..=255).map(|last| [7, last]).collect();
         let trie = Trie::new(keys.iter().map(|key| &key[..]).zip(0..)).unwrap();
         for last in 0..=255 {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_keys_are_refused() {
+    fn long_keys_are_refused() {
         let long = vec![b'a'; 1_000_000];
         let error = Trie::new([(&long[..], 3)]).err().unwrap().to_string();
         assert!(error.contains("token 3 has 1000000 bytes"), "{error}");

@@ -1,47 +1,47 @@
-//! A checked view of the `tokenizer.ggml.*` keys.
+//! A validated view of the `tokenizer.ggml.*` keys.
 
 use gguf::{Array, Error, Metadata};
 use gguf_models::token::{self, TokenType};
 
-use crate::error::{invalid, wrong};
+use crate::error::{invalid, invalid_with_help};
 
-/// Key of the kind of tokenizer.
+/// Key of the tokenizer model.
 pub(crate) const MODEL: &str = "tokenizer.ggml.model";
-/// Key of the tokens' texts.
+/// Key of the token texts.
 pub(crate) const TOKENS: &str = "tokenizer.ggml.tokens";
 const SCORES: &str = "tokenizer.ggml.scores";
-/// Key of the tokens' types.
+/// Key of the token types.
 pub(crate) const TYPES: &str = "tokenizer.ggml.token_type";
 
-/// The vocabulary of a model: everything borrowed, lengths and ids checked.
+/// Vocabulary of a model: borrowed data with checked lengths and ids.
 pub(crate) struct Vocabulary<'m> {
-    /// All keys, for what only one kind of tokenizer reads.
+    /// All metadata, for keys that only one tokenizer model reads.
     pub metadata: &'m Metadata,
-    /// The bytes of each token as the file has them, by id.
+    /// Bytes of each token as in the file, by id.
     pub tokens: Vec<&'m [u8]>,
-    /// The type of each token, by id.
+    /// Type of each token, by id.
     pub types: Vec<TokenType>,
 }
 
 impl<'m> Vocabulary<'m> {
     /// # Errors
-    /// If the tokens are missing, or the types are not as many.
+    /// If the tokens are missing, or there are fewer types than tokens.
     pub fn read(metadata: &'m Metadata) -> Result<Self, Error> {
         let tokens: Vec<&[u8]> = strings(metadata, TOKENS)?.collect();
         let bytes: u64 = tokens.iter().map(|token| token.len() as u64).sum();
-        // Positions within all tokens are kept in 32 bits, and the last id means none.
+        // Positions are stored in 32 bits, and the last id means no token.
         if bytes.max(tokens.len() as u64) >= u64::from(u32::MAX) {
-            return Err(invalid(TOKENS, format!("{bytes} bytes of text are too many")));
+            return Err(invalid(TOKENS, format!("has {bytes} bytes of text, which is too much")));
         }
         let types = match metadata.get(TYPES) {
             None => vec![TokenType::Normal; tokens.len()],
             Some(_) => {
                 let types = array(metadata, TYPES)?;
-                same_length(TYPES, types, tokens.len())?;
+                require_length(TYPES, types, tokens.len())?;
                 let ids = types
                     .to_i64s()
                     .ok_or_else(|| invalid(TYPES, "is not an array of integers".to_owned()))?;
-                // Numbers that no version names count as unused, as 0, undefined, does.
+                // Unknown types count as unused, as type 0 (undefined) does.
                 let kind = |id| TokenType::from_id(id).unwrap_or(TokenType::Unused);
                 ids.into_iter().map(kind).collect()
             }
@@ -49,7 +49,7 @@ impl<'m> Vocabulary<'m> {
         Ok(Self { metadata, tokens, types })
     }
 
-    /// `tokenizer.ggml.model`.
+    /// Returns `tokenizer.ggml.model`.
     ///
     /// # Errors
     /// If it is missing.
@@ -57,16 +57,16 @@ impl<'m> Vocabulary<'m> {
         self.metadata.str(MODEL).ok_or_else(|| invalid(MODEL, "is missing"))
     }
 
-    /// The score of each token, by id; all 0 if the file has none.
+    /// Returns the score of each token, by id; all 0 if the file has none.
     ///
     /// # Errors
-    /// If they are not as many as the tokens, or not numbers.
+    /// If there are fewer scores than tokens, or one is not a number.
     pub fn scores(&self) -> Result<Vec<f32>, Error> {
         if self.metadata.get(SCORES).is_none() {
             return Ok(vec![0.0; self.tokens.len()]);
         }
         let scores = array(self.metadata, SCORES)?;
-        same_length(SCORES, scores, self.tokens.len())?;
+        require_length(SCORES, scores, self.tokens.len())?;
         let numbers: Option<Vec<f32>> = scores
             .iter()
             .map(|v| v.to_f64().or(v.to_i64().map(|v| v as f64)))
@@ -75,7 +75,7 @@ impl<'m> Vocabulary<'m> {
         numbers.ok_or_else(|| invalid(SCORES, "has an element that is not a number"))
     }
 
-    /// The strings of `key`.
+    /// Returns the strings of `key`.
     ///
     /// # Errors
     /// If the key is missing or not an array of strings.
@@ -83,23 +83,23 @@ impl<'m> Vocabulary<'m> {
         strings(self.metadata, key)
     }
 
-    /// A truth value that the file may leave to the kind of tokenizer.
+    /// Returns a boolean, or a default that depends on the tokenizer model.
     pub fn flag(&self, key: &str, default: bool) -> bool {
         self.metadata.bool(&format!("tokenizer.ggml.{key}")).unwrap_or(default)
     }
 
-    /// Whether a key, of any spelling, names a token for a role that exists.
+    /// Whether a key, under any of its names, assigns an existing token to a role.
     pub fn names(&self, role: &str) -> bool {
         let Some(role) = token::role(role) else { return false };
         let mut keys = [role.id_key].into_iter().chain(role.other_key);
         keys.any(|key| matches!(self.id_of_key(key, None), Ok(Some(_))))
     }
 
-    /// The id of the token with a special role, such as `"bos"`; `default` if the file names none
-    /// and the vocabulary has so many tokens.
+    /// Returns the id of the token with a special role, such as `"bos"`; `default` if the file
+    /// names none and the vocabulary has that id.
     ///
     /// # Errors
-    /// If the file names one outside of the vocabulary.
+    /// If the file names an id outside the vocabulary.
     pub fn special_id(&self, role: &str, default: Option<u32>) -> Result<Option<u32>, Error> {
         match token::id_key(role) {
             Some(key) => self.id_of_key(key, default),
@@ -107,20 +107,20 @@ impl<'m> Vocabulary<'m> {
         }
     }
 
-    /// The id that a key holds.
+    /// Returns the id that a key holds.
     fn id_of_key(&self, key: &str, default: Option<u32>) -> Result<Option<u32>, Error> {
         let count = self.tokens.len() as u32;
         let Some(value) = self.metadata.get(key) else {
             return Ok(default.filter(|id| *id < count));
         };
         match value.to_i64() {
-            // Old converters wrote -1, with or without sign, for a token that does not exist.
+            // Old converters wrote -1, signed or unsigned, for a missing token.
             Some(-1 | 0xffff_ffff) => Ok(None),
             Some(id) if (0..i64::from(count)).contains(&id) => Ok(Some(id as u32)),
             _ => {
-                let fault = format!("token {value} is outside of the vocabulary of {count}");
-                let help = "set the id of a token that exists, or remove the key (`gguf edit`)";
-                Err(wrong(key, fault, help))
+                let fault = format!("token {value} is outside the vocabulary of {count}");
+                let help = "set the id of an existing token, or remove the key (`gguf edit`)";
+                Err(invalid_with_help(key, fault, help))
             }
         }
     }
@@ -135,8 +135,9 @@ fn array<'m>(metadata: &'m Metadata, key: &str) -> Result<&'m Array, Error> {
     value.as_array().ok_or_else(|| invalid(key, "is not an array"))
 }
 
-/// More elements than tokens are tolerated, as other runtimes do.
-fn same_length(key: &str, array: &Array, tokens: usize) -> Result<(), Error> {
+/// Checks that an array is as long as the vocabulary. Longer arrays are accepted, as in other
+/// runtimes.
+fn require_length(key: &str, array: &Array, tokens: usize) -> Result<(), Error> {
     if array.len() < tokens as u64 {
         let fault = format!("has {} elements for {tokens} tokens", array.len());
         return Err(invalid(key, fault));

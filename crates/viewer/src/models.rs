@@ -70,13 +70,13 @@ impl OpenModel {
         for file in self.files.files() {
             let name = file.name().display();
             match file.state() {
-                FileState::Same => {}
+                FileState::Unchanged => {}
                 FileState::Changed => {
                     return Err(ApiError::file_changed(format!(
                         "{name} has changed since it was opened"
                     )));
                 }
-                FileState::Gone => {
+                FileState::Deleted => {
                     return Err(ApiError::file_changed(format!("{name} was deleted")));
                 }
             }
@@ -124,7 +124,7 @@ impl OpenModel {
     pub fn tokenizer(&self) -> Result<&Tokenizer, ApiError> {
         let tokenizer = self.tokenizer.get_or_init(|| {
             let metadata = self.model()?.metadata();
-            Ok(Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())?)
+            Ok(Tokenizer::from_metadata(metadata, gguf_tokenizer::TokenizerOptions::default())?)
         });
         tokenizer.as_ref().map_err(Clone::clone)
     }

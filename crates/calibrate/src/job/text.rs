@@ -13,7 +13,7 @@ use gguf_pipeline::Item;
 use gguf_quantize::sensitivity::Sensitivity;
 use gguf_runtime::{Arithmetic, Executor};
 use gguf_store::{Model, Progress, digest, read_text};
-use gguf_tokenizer::{Encode, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer};
 
 use super::KEY_PREFIX;
 use super::held_out::Metric;
@@ -88,7 +88,7 @@ impl TextCalibration {
             return Err(Error::request("calibration-impossible", what, help));
         }
         let content = read_text(&text.file)?;
-        let encode = Encode { add_special: true, parse_special: false };
+        let encode = EncodeOptions { add_special: true, parse_special: false };
         let mut ids = tokenizer.encode(&content, encode);
         ids.truncate(text.tokens.max(text.chunk));
         let cut = Cut { len: text.chunk, windows: None, stride: None };

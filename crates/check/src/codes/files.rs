@@ -191,7 +191,7 @@ pub(super) const EDITS: Area = Area {
             "edit-interrupted",
             "An edit of the file was interrupted, and its header is neither the old nor the new \
              one.",
-            "`gguf edit FILE --recover undo` gives it the old one, `--recover finish` the new one.",
+            "Run `gguf edit FILE --recover undo` to restore the old header, `--recover finish` to write the new one.",
         ),
         row(
             "journal-refused",

@@ -1,5 +1,5 @@
-//! The zip form: `NAME/data.pkl`, and the storages as `NAME/data/KEY`, all of them stored without
-//! compression so that they can be mapped.
+//! Zip format: `NAME/data.pkl`, and the storages as `NAME/data/KEY`, uncompressed so that they can
+//! be mapped.
 
 use std::collections::HashMap;
 use std::io::BufReader;
@@ -12,23 +12,23 @@ use super::input::Cursor;
 use super::objects::Objects;
 use super::{Fault, Storages};
 
-/// The longest directory that is read, in entries: a hundred times that of the largest models.
+/// Maximum number of directory entries: a hundred times that of the largest models.
 const MAX_ENTRIES: usize = 10_000_000;
 
 /// An open archive.
 pub(super) struct Archive {
-    /// Name after the prefix to first byte, bytes, and whether it is stored as it is.
+    /// Name without prefix to start, length, and whether the entry is uncompressed.
     entries: HashMap<String, (u64, u64, bool)>,
-    /// What stands before `data.pkl`.
+    /// Prefix of `data.pkl`.
     prefix: String,
     source: Arc<dyn Source>,
 }
 
 impl Archive {
-    /// Reads the directory.
+    /// Reads the archive directory.
     pub fn open(source: Arc<dyn Source>) -> Result<Self, Fault> {
         let damaged = |fault: zip::result::ZipError| {
-            Fault::Damaged(format!("is no complete zip archive: {fault}"))
+            Fault::Damaged(format!("is not a complete zip archive: {fault}"))
         };
         let reader = BufReader::new(Cursor::new(source.clone()));
         let mut archive = ZipArchive::new(reader).map_err(damaged)?;
@@ -40,9 +40,9 @@ impl Archive {
         for i in 0..archive.len() {
             let entry = archive.by_index_raw(i).map_err(damaged)?;
             let name = entry.name().map_err(damaged)?.into_owned();
-            let start = entry.data_start().ok_or_else(|| {
-                Fault::Damaged(format!("has an entry `{name}` that begins nowhere"))
-            })?;
+            let start = entry
+                .data_start()
+                .ok_or_else(|| Fault::Damaged(format!("has an entry `{name}` without a start")))?;
             let stored = entry.compression() == CompressionMethod::Stored && !entry.encrypted();
             let len = entry.compressed_size();
             let end = start.checked_add(len).filter(|end| *end <= source.byte_len());
@@ -58,7 +58,7 @@ impl Archive {
         let prefix = prefix.ok_or_else(|| {
             Fault::Unsupported(
                 "is a zip archive without `data.pkl`, not a PyTorch checkpoint".to_owned(),
-                "name a file that torch.save has written",
+                "name a file written by torch.save",
             )
         })?;
         let entries = entries.into_iter().filter_map(|(name, entry): (String, _)| {
@@ -67,29 +67,28 @@ impl Archive {
         Ok(Self { entries: entries.collect(), prefix, source })
     }
 
-    /// Where the pickle is.
+    /// Returns the range of the pickle.
     pub fn pickle(&self) -> Result<(u64, u64), Fault> {
         if let Some((start, len)) = self.find("byteorder")? {
             let mut order = vec![0; len.min(16) as usize];
             self.source.read_at(&mut order, start)?;
             if order != b"little" {
-                let what = "holds numbers in the byte order of another machine".to_owned();
+                let what = "holds tensors in big-endian byte order".to_owned();
                 return Err(Fault::Unsupported(what, "save it again on a little-endian machine"));
             }
         }
-        self.find("data.pkl")?
-            .ok_or_else(|| Fault::Damaged("has lost the entry `data.pkl`".to_owned()))
+        self.find("data.pkl")?.ok_or_else(|| Fault::Damaged("has no entry `data.pkl`".to_owned()))
     }
 
-    /// Where the storages are that the pickle names.
+    /// Returns the ranges of the storages that the pickle names.
     pub fn storages(&self, objects: &Objects) -> Result<Storages, Fault> {
         let mut found = Storages::new();
         for storage in objects.storages() {
             let name = format!("data/{}", storage.key);
-            let place = self
+            let range = self
                 .find(&name)?
                 .ok_or_else(|| Fault::Damaged(format!("has no entry `{}{name}`", self.prefix)))?;
-            found.insert(storage.key.clone(), place);
+            found.insert(storage.key.clone(), range);
         }
         Ok(found)
     }

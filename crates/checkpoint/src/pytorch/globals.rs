@@ -1,34 +1,34 @@
-//! The names that a pickle of tensors may use, and what they mean to us. There are no others.
+//! Allowlist of the globals that a pickle of tensors may name.
 
 use crate::dtype::Dtype;
 
 /// A class or function that a pickle names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Global {
-    /// A dict that keeps its order, as all of ours do.
+    /// Ordered dict; all dicts here keep their order.
     OrderedDict,
-    /// `_rebuild_tensor(storage, offset, size, stride)` and its second version, which has more
-    /// arguments after these.
+    /// `_rebuild_tensor(storage, offset, size, stride)`, and its second version with further
+    /// arguments.
     RebuildTensor,
-    /// As above, with the type of the elements as the seventh argument.
+    /// As [`Self::RebuildTensor`], with the element type as the seventh argument.
     RebuildTensorV3,
     /// `_rebuild_parameter(tensor, ...)`.
     RebuildParameter,
     /// `_rebuild_from_type_v2(function, type, arguments, state)`.
     RebuildFromType,
-    /// A kind of storage, by the type of its elements.
+    /// Storage class, by element type.
     Storage(Dtype),
-    /// `torch.float32` and the like.
+    /// `torch.float32` and other dtypes.
     Dtype(Dtype),
     /// A tuple.
     Size,
-    /// Where a tensor was.
+    /// Device of a tensor.
     Device,
-    /// What a tensor may be.
+    /// Tensor and parameter classes.
     TensorType,
 }
 
-/// What a name means; `None` for everything that is not needed to describe tensors.
+/// Looks up a global; `None` for everything that is not needed to describe tensors.
 pub(super) fn find(module: &str, name: &str) -> Option<Global> {
     Some(match (module, name) {
         ("collections", "OrderedDict") => Global::OrderedDict,

@@ -1,4 +1,4 @@
-//! Reading a part of a source from front to back.
+//! Sequential reading of a range of a source.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use gguf_store::Source;
 
 use super::Fault;
 
-/// Bytes read at once.
+/// Bytes per read.
 const WINDOW: u64 = 64 << 10;
 
-/// The longest line: names and numbers are shorter.
+/// Maximum length of a line: names and numbers are shorter.
 const MAX_LINE: usize = 64 << 10;
 
-/// A place in a source, and the bytes that follow it.
+/// A reader of a range of a source.
 pub(super) struct Input {
     source: Arc<dyn Source>,
     at: u64,
@@ -23,18 +23,19 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// The bytes from `at` to `end`, or to the end of the source if that comes first.
+    /// Creates a reader of the bytes from `at` to `end`, or to the end of the source if that comes
+    /// first.
     pub fn new(source: Arc<dyn Source>, at: u64, end: u64) -> Self {
         let end = end.min(source.byte_len());
         Self { source, at, end, window: Vec::new(), window_start: 0 }
     }
 
-    /// Where the next byte is read.
+    /// Returns the position of the next byte.
     pub fn position(&self) -> u64 {
         self.at
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     pub fn byte(&mut self) -> Result<u8, Fault> {
         let within = self.at.wrapping_sub(self.window_start);
         if self.at >= self.window_start
@@ -55,7 +56,7 @@ impl Input {
         Ok(self.window[0])
     }
 
-    /// The next `n` bytes; memory is taken only if they are there.
+    /// Reads the next `n` bytes; allocates memory only if they exist.
     pub fn take(&mut self, n: u64) -> Result<Vec<u8>, Fault> {
         if n > self.end.saturating_sub(self.at) {
             return Err(self.ended());
@@ -70,7 +71,7 @@ impl Input {
         Ok(bytes)
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         let mut bytes = [0; N];
         for byte in &mut bytes {
@@ -79,14 +80,14 @@ impl Input {
         Ok(bytes)
     }
 
-    /// The bytes up to the end of the line, which is passed over.
+    /// Reads up to the end of the line, and skips the line break.
     pub fn line(&mut self) -> Result<Vec<u8>, Fault> {
         let mut line = Vec::new();
         loop {
             match self.byte()? {
                 b'\n' => return Ok(line),
                 _ if line.len() >= MAX_LINE => {
-                    let what = format!("has a line without end at byte {}", self.at);
+                    let what = format!("has an endless line at byte {}", self.at);
                     return Err(Fault::Damaged(what));
                 }
                 byte => line.push(byte),
@@ -99,7 +100,7 @@ impl Input {
     }
 }
 
-/// A source as the standard library reads files.
+/// Adapter of a source to the I/O traits of the standard library.
 pub(super) struct Cursor {
     source: Arc<dyn Source>,
     at: u64,

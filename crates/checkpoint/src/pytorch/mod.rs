@@ -1,14 +1,14 @@
 //! PyTorch files: a zip archive with a pickle and one entry per storage, or, before PyTorch 1.6, a
-//! run of pickles followed by the storages. Nothing in them is executed (`pickle.rs`), and tensor
-//! data stay where they are.
+//! sequence of pickles followed by the storages. Nothing in them is executed (`pickle.rs`), and
+//! tensor data are not copied.
 
 mod archive;
 mod globals;
 mod input;
+mod legacy_format;
 mod objects;
 mod pickle;
 mod state_dict;
-mod stream;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,25 +22,25 @@ use objects::Objects;
 
 use super::raw::Raw;
 
-/// Where the bytes of storages are: first byte and number of bytes, by key.
+/// Start and length of each storage, by key.
 type Storages = HashMap<Rc<str>, (u64, u64)>;
 
-/// What is wrong with a file, and what to do about it.
+/// A fault of a file, and advice.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
-    /// The pickle names something that is neither tensor nor container.
+    /// The pickle names a global that is neither tensor nor container.
     #[error("asks Python to call `{0}`")]
     Call(String),
-    /// The pickle does what no pickle of tensors does.
+    /// The pickle has an operation that no pickle of tensors needs.
     #[error("has a pickle with {0}")]
     Unknown(String),
-    /// The bytes do not make sense.
+    /// The file is corrupt.
     #[error("{0}")]
     Damaged(String),
-    /// They do, but cannot be converted.
+    /// The file is valid, but cannot be converted.
     #[error("{0}")]
     Unsupported(String, &'static str),
-    /// The bytes cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] Error),
 }
@@ -52,14 +52,15 @@ impl Fault {
             Self::Call(_) => (
                 "pytorch-object",
                 "tensors need no such call, so nothing was loaded: do not open this file in Python \
-                 unless you trust its maker; take a safetensors form of the model, or let its maker \
-                 save the state dict alone",
+                                 unless you trust its author; use a safetensors form of the model, or ask the author \
+                                 to save the state dict alone",
             ),
-            Self::Unknown(_) => {
-                ("pytorch-object", "save the state dict alone with torch.save and convert that")
-            }
+            Self::Unknown(_) => (
+                "pytorch-object",
+                "save the state dict alone with torch.save and convert that file",
+            ),
             Self::Damaged(_) => {
-                ("pytorch-damaged", "the file is damaged or cut off: download it again")
+                ("pytorch-damaged", "the file is corrupt or truncated: download it again")
             }
             Self::Unsupported(_, help) => ("pytorch-unsupported", help),
         };
@@ -67,12 +68,12 @@ impl Fault {
     }
 }
 
-/// Whether a file that begins with these bytes is for this module.
+/// Whether a file that begins with these bytes is a PyTorch file.
 pub(super) fn begins_with(start: &[u8; 8]) -> bool {
-    start.starts_with(b"PK") || stream::begins_with(start)
+    start.starts_with(b"PK") || legacy_format::begins_with(start)
 }
 
-/// The tensors of a file, in the order of its state dict.
+/// Reads the tensors of a file, in the order of its state dict.
 pub(super) fn tensors(
     path: &Path,
     source: &Arc<dyn Source>,
@@ -90,7 +91,7 @@ pub(super) fn tensors(
             let storages = archive.storages(&objects)?;
             (objects, root, storages)
         } else {
-            stream::load(source.clone())?
+            legacy_format::load(source.clone())?
         };
         state_dict::tensors(&objects, root, &storages, source, file)
     };

@@ -1,5 +1,5 @@
-//! The values that a pickle builds. They refer to each other by number, so that neither cycles nor
-//! depth cost anything, and share their texts: what a pickle uses many times is kept once.
+//! Values that a pickle builds. They refer to each other by index, so that neither cycles nor depth
+//! are a problem, and share strings: a memoized value is stored once.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use super::Fault;
 use super::globals::Global;
 use crate::dtype::Dtype;
 
-/// The most opcodes of one file: some hundred thousand tensors.
+/// Maximum number of opcodes per file: some hundred thousand tensors.
 const MAX_OPCODES: u32 = 4_000_000;
 
 /// A value, small enough to copy.
@@ -18,20 +18,20 @@ pub(super) enum Value {
     Bool(bool),
     Int(i64),
     Global(Global),
-    /// Something that no tensor needs: floats, and where tensors were.
+    /// A value that no tensor needs: floats, and devices.
     Other,
-    /// Everything else, by its number in [`Objects`].
+    /// Any other value, by index in [`Objects`].
     Object(usize),
 }
 
-// A pickle may have a value for each of its bytes.
+// A pickle may create a value for each of its bytes.
 const _: () = assert!(size_of::<Value>() == 16);
 
-/// What a value may refer to.
+/// An object that a value refers to.
 #[derive(Debug)]
 pub(super) enum Object {
     Text(Rc<str>),
-    /// A number that a [`Value`] has no room for.
+    /// An integer that does not fit a [`Value`].
     Long(Box<i128>),
     /// A tuple, list or set.
     Items(Vec<Value>),
@@ -42,37 +42,37 @@ pub(super) enum Object {
 
 const _: () = assert!(size_of::<Object>() == 32);
 
-/// A storage, as the pickle names it.
+/// A storage, as named by the pickle.
 #[derive(Debug)]
 pub(super) struct Storage {
-    /// Its name among the storages.
+    /// Key among the storages.
     pub key: Rc<str>,
     pub dtype: Dtype,
-    /// First element, of a view into the storage.
+    /// First element, for a view into the storage.
     pub start: u64,
 }
 
-/// A tensor: which elements of a storage, in which order.
+/// A tensor: a strided view of a storage.
 #[derive(Debug)]
 pub(super) struct Tensor {
     pub storage: Rc<Storage>,
-    /// The type of its elements; another than the storage's if that one is plain bytes.
+    /// Element type; differs from the storage's if that is untyped.
     pub dtype: Dtype,
     /// First element.
     pub offset: u64,
-    /// Elements per dimension, slowest first, and how far apart they are in the storage.
+    /// Length and stride of each dimension, slowest first.
     pub dims: Box<[(u64, u64)]>,
 }
 
 /// All objects of the pickles of a file.
 ///
-/// An opcode makes at most one object, whose size is that of its own bytes; and what is copied out
-/// of lists is counted. So memory and work are bounded by the length of the pickles.
+/// An opcode creates at most one object, of the size of the opcode's own bytes, and copied list
+/// elements are counted. So the length of the pickles bounds memory and work.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     objects: Vec<Object>,
     opcodes: u32,
-    /// Elements of lists that were copied.
+    /// Number of copied list elements.
     copied: Cell<usize>,
 }
 
@@ -80,25 +80,25 @@ impl Objects {
     /// Counts an opcode.
     pub fn count_opcode(&mut self) -> Result<(), Fault> {
         if self.opcodes >= MAX_OPCODES {
-            return Err(Fault::Damaged("has a pickle too large for one of tensors".into()));
+            return Err(Fault::Damaged("has a pickle too large for a pickle of tensors".into()));
         }
         self.opcodes += 1;
         Ok(())
     }
 
-    /// Counts `n` elements of a list that are about to be copied. Every element that stands in a
-    /// list took an opcode, and a pickle of tensors uses each of its lists once.
+    /// Counts `n` list elements before they are copied. Every list element took an opcode, and a
+    /// pickle of tensors uses each of its lists once.
     pub fn count_copied(&self, n: usize) -> Result<(), Fault> {
         self.copied.set(self.copied.get().saturating_add(n));
         if self.copied.get() > self.opcodes as usize {
-            let what = "has a pickle that copies its lists over and over: tensors need no more \
-                        elements than the pickle has instructions";
+            let what = "has a pickle that copies its lists repeatedly: tensors need no more \
+                                    elements than the pickle has opcodes";
             return Err(Fault::Damaged(what.into()));
         }
         Ok(())
     }
 
-    /// The storages that the pickles name, also several times.
+    /// Returns the storages that the pickles name, with repetitions.
     pub fn storages(&self) -> impl Iterator<Item = &Storage> {
         self.objects.iter().filter_map(|object| match object {
             Object::Storage(storage) => Some(&**storage),
@@ -144,7 +144,7 @@ impl Objects {
         }
     }
 
-    /// What a dict has under a text.
+    /// Returns the value under a string key of a dict.
     pub fn get(&self, dict: Value, key: &str) -> Option<Value> {
         let mut pairs = self.dict(dict)?.iter();
         pairs.find(|(k, _)| self.text(*k).is_some_and(|k| **k == *key)).map(|(_, value)| *value)

@@ -1,8 +1,8 @@
-//! A pickle reader that executes nothing.
+//! A safe pickle reader: executes nothing.
 //!
-//! The opcodes of protocols 0 to 5 build plain values; the few names that describe tensors
-//! (`globals.rs`) build records of ours; every other name ends the reading. An opcode takes memory
-//! for its own bytes only (`objects.rs`). The opcodes are described in Python's `pickletools.py`.
+//! The opcodes of protocols 0 to 5 build plain values; the few globals that describe tensors
+//! (`globals.rs`) build records; any other global is an error. An opcode allocates memory only for
+//! its own bytes (`objects.rs`). Python's `pickletools.py` describes the opcodes.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,40 +12,40 @@ use super::globals::{self, Global};
 use super::input::Input;
 use super::objects::{Object, Objects, Storage, Tensor, Value};
 
-/// The most bytes of one pickle.
+/// Maximum length of a pickle in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The longest name of a storage; PyTorch counts them. Each use looks the name up.
+/// Maximum length of a storage key; PyTorch numbers storages. Each use looks the key up.
 const MAX_KEY: usize = 256;
 
 /// Reads one pickle, up to its end.
 pub(super) fn load(input: &mut Input, objects: &mut Objects) -> Result<Value, Fault> {
     let end = input.position().saturating_add(MAX_BYTES);
-    let mut machine =
-        Machine { input, objects, stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() };
+    let mut unpickler =
+        Unpickler { input, objects, stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() };
     loop {
-        if machine.input.position() > end {
-            return Err(Fault::Damaged("has a pickle too large for one of tensors".into()));
+        if unpickler.input.position() > end {
+            return Err(Fault::Damaged("has a pickle too large for a pickle of tensors".into()));
         }
-        machine.objects.count_opcode()?;
-        let opcode = machine.input.byte()?;
+        unpickler.objects.count_opcode()?;
+        let opcode = unpickler.input.byte()?;
         if opcode == b'.' {
-            return machine.pop();
+            return unpickler.pop();
         }
-        machine.step(opcode)?;
+        unpickler.step(opcode)?;
     }
 }
 
-struct Machine<'m> {
+struct Unpickler<'m> {
     input: &'m mut Input,
     objects: &'m mut Objects,
     stack: Vec<Value>,
-    /// Where in the stack marks stand.
+    /// Stack positions of marks.
     marks: Vec<usize>,
     memo: HashMap<u64, Value>,
 }
 
-impl Machine<'_> {
+impl Unpickler<'_> {
     fn step(&mut self, opcode: u8) -> Result<(), Fault> {
         match opcode {
             // PROTO, FRAME
@@ -110,17 +110,17 @@ impl Machine<'_> {
             // SHORT_BINSTRING, SHORT_BINBYTES, SHORT_BINUNICODE
             b'U' | b'C' | 0x8c => {
                 let len = self.input.byte()?;
-                self.counted_text(len.into())?;
+                self.sized_text(len.into())?;
             }
             // BINSTRING, BINBYTES, BINUNICODE
             b'T' | b'B' | b'X' => {
                 let len = u32::from_le_bytes(self.input.array()?);
-                self.counted_text(len.into())?;
+                self.sized_text(len.into())?;
             }
             // BINUNICODE8, BINBYTES8, BYTEARRAY8
             0x8d | 0x8e | 0x96 => {
                 let len = u64::from_le_bytes(self.input.array()?);
-                self.counted_text(len)?;
+                self.sized_text(len)?;
             }
             // EMPTY_TUPLE, EMPTY_LIST, EMPTY_SET, EMPTY_DICT
             b')' | b']' | 0x8f => self.push(Object::Items(Vec::new())),
@@ -138,7 +138,7 @@ impl Machine<'_> {
             // TUPLE1, TUPLE2, TUPLE3
             0x85..=0x87 => {
                 let first = self.stack.len().checked_sub(usize::from(opcode - 0x84));
-                let first = first.ok_or_else(short)?;
+                let first = first.ok_or_else(malformed)?;
                 let items = self.stack.split_off(first);
                 self.push(Object::Items(items));
             }
@@ -163,30 +163,30 @@ impl Machine<'_> {
             // GET, BINGET, LONG_BINGET
             b'g' => {
                 let number = self.number()?;
-                self.recall(number)?;
+                self.memo_get(number)?;
             }
             b'h' => {
                 let number = self.input.byte()?;
-                self.recall(number.into())?;
+                self.memo_get(number.into())?;
             }
             b'j' => {
                 let number = u32::from_le_bytes(self.input.array()?);
-                self.recall(number.into())?;
+                self.memo_get(number.into())?;
             }
             // PUT, BINPUT, LONG_BINPUT, MEMOIZE
             b'p' => {
                 let number = self.number()?;
-                self.remember(number)?;
+                self.memo_put(number)?;
             }
             b'q' => {
                 let number = self.input.byte()?;
-                self.remember(number.into())?;
+                self.memo_put(number.into())?;
             }
             b'r' => {
                 let number = u32::from_le_bytes(self.input.array()?);
-                self.remember(number.into())?;
+                self.memo_put(number.into())?;
             }
-            0x94 => self.remember(self.memo.len() as u64)?,
+            0x94 => self.memo_put(self.memo.len() as u64)?,
             // GLOBAL, STACK_GLOBAL, INST
             b'c' => {
                 let (module, name) = (self.input.line()?, self.input.line()?);
@@ -194,7 +194,7 @@ impl Machine<'_> {
             }
             0x93 => {
                 let (name, module) = (self.pop()?, self.pop()?);
-                let text = |value| self.objects.text(value).cloned().ok_or_else(short);
+                let text = |value| self.objects.text(value).cloned().ok_or_else(malformed);
                 let (module, name) = (text(module)?, text(name)?);
                 self.global(&module, &name)?;
             }
@@ -209,12 +209,14 @@ impl Machine<'_> {
             b'R' | 0x81 => {
                 let (arguments, function) = (self.pop()?, self.pop()?);
                 let Value::Global(function) = function else {
-                    return Err(Fault::Unknown("a call of what is no function".into()));
+                    return Err(Fault::Unknown(
+                        "a call of something that is not a function".into(),
+                    ));
                 };
                 let value = self.call(function, arguments)?;
                 self.stack.push(value);
             }
-            // BUILD: attributes, which no tensor needs.
+            // BUILD: attributes, which tensors do not need.
             b'b' => drop(self.pop()?),
             // BINPERSID
             b'Q' => {
@@ -239,9 +241,9 @@ impl Machine<'_> {
         self.push(Object::Text(String::from_utf8_lossy(bytes).into()));
     }
 
-    fn counted_text(&mut self, len: u64) -> Result<(), Fault> {
+    fn sized_text(&mut self, len: u64) -> Result<(), Fault> {
         if len > MAX_BYTES {
-            return Err(Fault::Damaged(format!("has a text of {len} bytes in its pickle")));
+            return Err(Fault::Damaged(format!("has a string of {len} bytes in its pickle")));
         }
         let bytes = self.input.take(len)?;
         self.text(&bytes);
@@ -249,22 +251,22 @@ impl Machine<'_> {
     }
 
     fn top(&self) -> Result<Value, Fault> {
-        self.stack.last().copied().ok_or_else(short)
+        self.stack.last().copied().ok_or_else(malformed)
     }
 
     fn pop(&mut self) -> Result<Value, Fault> {
-        self.stack.pop().ok_or_else(short)
+        self.stack.pop().ok_or_else(malformed)
     }
 
     fn pop_to_mark(&mut self) -> Result<Vec<Value>, Fault> {
         let mark = self.marks.pop().filter(|mark| *mark <= self.stack.len());
-        Ok(self.stack.split_off(mark.ok_or_else(short)?))
+        Ok(self.stack.split_off(mark.ok_or_else(malformed)?))
     }
 
     fn pairs(&self, items: &[Value]) -> Result<Vec<(Value, Value)>, Fault> {
         let (pairs, rest) = items.as_chunks::<2>();
         if !rest.is_empty() {
-            return Err(short());
+            return Err(malformed());
         }
         Ok(pairs.iter().map(|[key, value]| (*key, *value)).collect())
     }
@@ -273,7 +275,7 @@ impl Machine<'_> {
         let list = self.top()?;
         match self.objects.object_mut(list) {
             Some(Object::Items(list)) => list.extend(items),
-            _ => return Err(short()),
+            _ => return Err(malformed()),
         }
         Ok(())
     }
@@ -283,18 +285,18 @@ impl Machine<'_> {
         let dict = self.top()?;
         match self.objects.object_mut(dict) {
             Some(Object::Dict(dict)) => dict.extend(pairs),
-            _ => return Err(short()),
+            _ => return Err(malformed()),
         }
         Ok(())
     }
 
-    fn recall(&mut self, number: u64) -> Result<(), Fault> {
-        let value = self.memo.get(&number).copied().ok_or_else(short)?;
+    fn memo_get(&mut self, number: u64) -> Result<(), Fault> {
+        let value = self.memo.get(&number).copied().ok_or_else(malformed)?;
         self.stack.push(value);
         Ok(())
     }
 
-    fn remember(&mut self, number: u64) -> Result<(), Fault> {
+    fn memo_put(&mut self, number: u64) -> Result<(), Fault> {
         let value = self.top()?;
         self.memo.insert(number, value);
         Ok(())
@@ -306,27 +308,27 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A number in text.
+    /// Reads an integer in text.
     fn number(&mut self) -> Result<u64, Fault> {
         let line = self.input.line()?;
-        str::from_utf8(&line).ok().and_then(|text| text.trim().parse().ok()).ok_or_else(short)
+        str::from_utf8(&line).ok().and_then(|text| text.trim().parse().ok()).ok_or_else(malformed)
     }
 
-    /// A number in text, or a truth value as `00` or `01`.
+    /// Reads an integer in text, or a boolean as `00` or `01`.
     fn decimal(&mut self) -> Result<Value, Fault> {
         let line = self.input.line()?;
-        let text = str::from_utf8(&line).map_err(|_| short())?.trim();
+        let text = str::from_utf8(&line).map_err(|_| malformed())?.trim();
         match text {
             "00" => Ok(Value::Bool(false)),
             "01" => Ok(Value::Bool(true)),
-            _ => text.trim_end_matches('L').parse().map(Value::Int).map_err(|_| short()),
+            _ => text.trim_end_matches('L').parse().map(Value::Int).map_err(|_| malformed()),
         }
     }
 
-    /// A number of `len` bytes in two's complement.
+    /// Reads an integer of `len` bytes in two's complement.
     fn long(&mut self, len: u64) -> Result<(), Fault> {
         if len > 16 {
-            return Err(Fault::Unknown(format!("a number of {len} bytes")));
+            return Err(Fault::Unknown(format!("an integer of {len} bytes")));
         }
         let bytes = self.input.take(len)?;
         let negative = bytes.last().is_some_and(|byte| *byte >= 0x80);
@@ -340,29 +342,29 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What a call of one of the known names gives.
+    /// Evaluates a call of an allowed global.
     fn call(&mut self, function: Global, arguments: Value) -> Result<Value, Fault> {
-        let wrong = || Fault::Damaged(format!("calls {function:?} with arguments that do not fit"));
-        let items = self.objects.items(arguments).ok_or_else(wrong)?;
-        let made = match (function, items) {
+        let invalid = || Fault::Damaged(format!("calls {function:?} with invalid arguments"));
+        let items = self.objects.items(arguments).ok_or_else(invalid)?;
+        let object = match (function, items) {
             (Global::OrderedDict, []) => Object::Dict(Vec::new()),
             (Global::OrderedDict, &[pairs]) => {
-                let len = self.objects.items(pairs).ok_or_else(wrong)?.len();
+                let len = self.objects.items(pairs).ok_or_else(invalid)?.len();
                 self.objects.count_copied(len)?;
                 let pair = |value: &Value| match self.objects.items(*value)? {
                     [key, value] => Some((*key, *value)),
                     _ => None,
                 };
                 let pairs = self.objects.items(pairs).unwrap_or_default().iter().map(pair);
-                Object::Dict(pairs.collect::<Option<_>>().ok_or_else(wrong)?)
+                Object::Dict(pairs.collect::<Option<_>>().ok_or_else(invalid)?)
             }
             (Global::RebuildTensor, &[storage, offset, size, stride, ..]) => {
-                let tensor = self.tensor(storage, offset, size, stride)?.ok_or_else(wrong)?;
+                let tensor = self.tensor(storage, offset, size, stride)?.ok_or_else(invalid)?;
                 Object::Tensor(Box::new(tensor))
             }
             (Global::RebuildTensorV3, &[storage, offset, size, stride, _, _, dtype, ..]) => {
-                let mut tensor = self.tensor(storage, offset, size, stride)?.ok_or_else(wrong)?;
-                let Value::Global(Global::Dtype(dtype)) = dtype else { return Err(wrong()) };
+                let mut tensor = self.tensor(storage, offset, size, stride)?.ok_or_else(invalid)?;
+                let Value::Global(Global::Dtype(dtype)) = dtype else { return Err(invalid()) };
                 tensor.dtype = dtype;
                 Object::Tensor(Box::new(tensor))
             }
@@ -375,12 +377,12 @@ impl Machine<'_> {
             (Global::Size, []) => Object::Items(Vec::new()),
             (Global::Size, &[items]) => return Ok(items),
             (Global::Device, _) => return Ok(Value::Other),
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
-        Ok(self.objects.add(made))
+        Ok(self.objects.add(object))
     }
 
-    /// `None` if that is no tensor.
+    /// Builds a tensor; `None` if the arguments are invalid.
     fn tensor(
         &self,
         storage: Value,
@@ -405,7 +407,7 @@ impl Machine<'_> {
         Ok(read())
     }
 
-    /// `('storage', type, key, device, elements)`, and in old files a view
+    /// Parses a persistent id `('storage', type, key, device, elements)`, in old files with a view
     /// `(key, first element, elements)`.
     fn storage(&self, id: Value) -> Result<Storage, Fault> {
         let read = || {
@@ -424,7 +426,7 @@ impl Machine<'_> {
             (key.len() <= MAX_KEY).then_some(())?;
             Some(Storage { key: key.clone(), dtype: *dtype, start })
         };
-        read().ok_or_else(|| Fault::Damaged("names a storage in a way that is not known".into()))
+        read().ok_or_else(|| Fault::Damaged("names a storage in an unknown form".into()))
     }
 }
 
@@ -435,11 +437,11 @@ fn unsigned(value: Value) -> Option<u64> {
     }
 }
 
-fn short() -> Fault {
-    Fault::Damaged("has a pickle whose instructions do not fit together".into())
+fn malformed() -> Fault {
+    Fault::Damaged("has a pickle whose opcodes are inconsistent".into())
 }
 
-/// A name for messages, whatever the file calls it.
+/// Formats the name of a global, which is untrusted, for a message.
 fn shown(module: &str, name: &str) -> String {
     let name: String = format!("{module}.{name}").chars().take(100).collect();
     name.escape_debug().to_string()

@@ -1,4 +1,4 @@
-//! From the objects of a pickle to named tensors.
+//! Converts the objects of a pickle to named tensors.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -9,20 +9,20 @@ use gguf_store::Source;
 use super::objects::{Objects, Tensor, Value};
 use super::{Fault, Storages};
 use crate::raw::Raw;
-use crate::rows::{Computed, TileCache};
+use crate::rows::{ComputedSource, TileCache};
 use crate::strided::Strided;
 
-/// Under what a training script may keep the state dict.
+/// Keys under which training scripts store the state dict.
 const WRAPPERS: [&str; 5] = ["state_dict", "model_state_dict", "model", "module", "params"];
 
-/// How deep wrappers may be nested.
+/// Maximum nesting of wrappers.
 const MAX_DEPTH: usize = 3;
 
-/// How many times the bytes of a file its tensors may have: models that use one layer for all have
-/// some tens of them.
+/// Maximum size of all tensors, as a multiple of the file length: models that share one layer have
+/// some tens.
 const MAX_SHARED: u64 = 64;
 
-/// The tensors of the state dict that `root` is or contains, in its order.
+/// Returns the tensors of the state dict that `root` is or contains, in its order.
 pub(super) fn tensors(
     objects: &Objects,
     root: Value,
@@ -40,8 +40,8 @@ pub(super) fn tensors(
         if !named.is_empty() {
             check_names(&named)?;
             objects.count_copied(named.iter().map(|(_, tensor)| tensor.dims.len()).sum())?;
-            let place = Place { storages, source, file, cache: Arc::default() };
-            let raws = named.into_iter().map(|(name, tensor)| place.raw(name, tensor));
+            let reader = StorageReader { storages, source, file, cache: Arc::default() };
+            let raws = named.into_iter().map(|(name, tensor)| reader.raw(name, tensor));
             let raws = raws.collect::<Result<Vec<_>, _>>()?;
             check_size(&raws, source.byte_len())?;
             return Ok(raws);
@@ -52,11 +52,11 @@ pub(super) fn tensors(
     }
     Err(Fault::Unsupported(
         "holds no dict of named tensors".to_owned(),
-        "save the state dict with torch.save and convert that",
+        "save the state dict with torch.save and convert that file",
     ))
 }
 
-/// Every name once, so that all of them together are no longer than the pickle.
+/// Checks that names are unique, which bounds their total length by that of the pickle.
 fn check_names(named: &[(&Rc<str>, &Tensor)]) -> Result<(), Fault> {
     let mut seen = HashSet::new();
     match named.iter().find(|(name, _)| !seen.insert(&**name)) {
@@ -65,29 +65,29 @@ fn check_names(named: &[(&Rc<str>, &Tensor)]) -> Result<(), Fault> {
     }
 }
 
-/// Tensors share storages where a model uses a matrix in several places; but a small file must not
-/// ask for any size of output.
+/// Bounds the total size. Tensors share storages if a model uses a matrix in several places, but a
+/// small malicious file must not cause an output of any size.
 fn check_size(raws: &[Raw], file_len: u64) -> Result<(), Fault> {
     let bytes = raws.iter().map(|raw| raw.elements().saturating_mul(raw.dtype.bytes()));
     let total = bytes.fold(0u64, u64::saturating_add);
     if total > file_len.saturating_mul(MAX_SHARED) {
         let what = format!(
-            "has tensors of {total} bytes in {file_len} of its own: they share their storages more \
-             than {MAX_SHARED} times over"
+            "has tensors of {total} bytes in a file of {file_len}: they share their storages more \
+                         than {MAX_SHARED} times",
         );
         return Err(Fault::Damaged(what));
     }
     Ok(())
 }
 
-struct Place<'p> {
+struct StorageReader<'p> {
     storages: &'p Storages,
     source: &'p Arc<dyn Source>,
     file: usize,
     cache: Arc<TileCache>,
 }
 
-impl Place<'_> {
+impl StorageReader<'_> {
     fn raw(&self, name: &str, tensor: &Tensor) -> Result<Raw, Fault> {
         let storage = &tensor.storage;
         let beyond = || {
@@ -108,8 +108,8 @@ impl Place<'_> {
         };
         let shape: Vec<u64> = tensor.dims.iter().map(|(len, _)| *len).collect();
         let elements = shape.iter().try_fold(1u64, |product, len| product.checked_mul(*len));
-        // A view may repeat elements: nobody saves weights so, but a small file could ask for any
-        // size of output.
+        // A view may repeat elements. Real checkpoints do not, but a small malicious file could
+        // cause an output of any size.
         let elements = elements.filter(|elements| *elements <= whole.elements());
         if elements.ok_or_else(beyond)? == 0 {
             return Ok(Raw { shape, ..whole });
@@ -120,6 +120,11 @@ impl Place<'_> {
         if view.is_contiguous() {
             return Ok(Raw { shape, offset, ..whole });
         }
-        Ok(Raw { shape, source: Computed::source(Box::new(view), &self.cache), offset: 0, ..whole })
+        Ok(Raw {
+            shape,
+            source: ComputedSource::source(Box::new(view), &self.cache),
+            offset: 0,
+            ..whole
+        })
     }
 }

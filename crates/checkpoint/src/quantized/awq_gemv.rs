@@ -1,65 +1,65 @@
-//! AWQ in its GEMV form: outputs are rows.
+//! AWQ in the GEMV format: outputs are rows.
 //!
 //! ```text
-//! qweight  I32 [out, in / 8]    eight inputs in a word, the first in the lowest four bits
-//! qzeros   I32 [out, words]     a zero of each group, likewise; more of them than groups, for alignment
-//! scales       [out, 8 * words] likewise
+//! qweight  I32 [out, in / 8]    eight inputs per word, the first in the lowest four bits
+//! qzeros   I32 [out, words]     a zero per group, packed likewise; padded for alignment
+//! scales       [out, 8 * words] padded likewise
 //!
 //! w[out][in] = scales[out][g] * (q[out][in] - zero[out][g])       g = in / group_size
 //! ```
 //!
-//! As `WQLinear_GEMV` of AutoAWQ (`awq/modules/linear/gemv.py`) packs it.
+//! Packed as in `WQLinear_GEMV` of AutoAWQ (`awq/modules/linear/gemv.py`).
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::levels::{Groups, Levels, Offsets, Parameters};
+use super::affine::{Affine, Groups, Offsets, Parameters};
+use super::bit_stream::unpack;
 use super::method::{Read, Unsupported};
-use super::stream::unpacked;
-use super::{Content, Matrix, Set, Wrong};
+use super::{Content, Matrix, MatrixError, TensorSet};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 
 pub(super) fn read(fields: &Value) -> Result<Read, Unsupported> {
     let names = ["group_size", "q_group_size"];
-    // A size of -1 is that of the whole row.
+    // A size of -1 means the whole row.
     let Some(size) = names.iter().find_map(|name| fields.get(name).and_then(Value::as_i64)) else {
         return Err(Unsupported(
-            "the weights are packed as AWQ `gemv`, and no `group_size` says by how many".to_owned(),
-            "take the checkpoint with the field that the quantizer writes",
+            "the weights are packed as AWQ `gemv`, and `group_size` is missing".to_owned(),
+            "use a checkpoint with the field that the quantizer writes",
         ));
     };
     Ok(Box::new(move |set, main| matrix(set, main, size)))
 }
 
-fn matrix(set: &Set, main: &Raw, group_size: i64) -> Result<Option<Matrix>, Wrong> {
+fn matrix(set: &TensorSet, main: &Raw, group_size: i64) -> Result<Option<Matrix>, MatrixError> {
     let Some(stem) = main.name.strip_suffix(".qweight") else { return Ok(None) };
     let part = |end: &str| format!("{stem}.{end}");
     set.take(&main.name);
     let (zeros, scales) = (set.need(&part("qzeros"))?, set.need(&part("scales"))?);
-    let wrong = |what: &str| Wrong::Parts(what.to_owned());
+    let invalid = |what: &str| MatrixError::Parts(what.to_owned());
     let ([outputs, words], [zero_rows, zero_words]) = (&main.shape[..], &zeros.shape[..]) else {
-        return Err(wrong("and its zeros are no matrices"));
+        return Err(invalid("and its zeros are not matrices"));
     };
     if [main.dtype, zeros.dtype] != [Dtype::I32; 2] {
-        return Err(wrong("is not packed into words of 32 bits"));
+        return Err(invalid("is not packed into 32-bit words"));
     }
     let (Some(inputs), Some(room)) = (words.checked_mul(8), zero_words.checked_mul(8)) else {
-        return Err(wrong("has a shape that nothing has"));
+        return Err(invalid("has an invalid shape"));
     };
     if zero_rows != outputs || scales.shape != [*outputs, room] {
-        return Err(wrong("has scales or zeros of another shape than its own, or not 4 bits"));
+        return Err(invalid("and its scales or zeros have different shapes, or it is not 4-bit"));
     }
     let size = if group_size == -1 { inputs } else { u64::try_from(group_size).unwrap_or(0) };
     let groups = inputs.checked_div(size).filter(|count| count * size == inputs);
     let groups = groups.filter(|count| *count <= room).and_then(|n| Groups::even(inputs, n));
     let groups = groups.ok_or_else(|| {
         let what =
-            format!("has {inputs} inputs and room for {room} groups, which are to have {size}");
-        Wrong::Parts(what)
+            format!("has {inputs} inputs and room for {room} groups; expected groups of {size}");
+        MatrixError::Parts(what)
     })?;
-    let levels = Arc::new(GemvLevels {
+    let affine = Arc::new(GemvMatrix {
         weight: main.clone(),
         zeros: zeros.clone(),
         scales: scales.clone(),
@@ -67,10 +67,10 @@ fn matrix(set: &Set, main: &Raw, group_size: i64) -> Result<Option<Matrix>, Wron
         shape: (*outputs, inputs),
     });
     let shape = vec![*outputs, inputs];
-    Ok(Some(Matrix { name: part("weight"), shape, content: Content::Levels(levels) }))
+    Ok(Some(Matrix { name: part("weight"), shape, content: Content::Affine(affine) }))
 }
 
-struct GemvLevels {
+struct GemvMatrix {
     weight: Raw,
     zeros: Raw,
     scales: Raw,
@@ -78,7 +78,7 @@ struct GemvLevels {
     shape: (u64, u64),
 }
 
-impl Levels for GemvLevels {
+impl Affine for GemvMatrix {
     fn shape(&self) -> (u64, u64) {
         self.shape
     }
@@ -97,7 +97,7 @@ impl Levels for GemvLevels {
         let stored = self.scales.floats(first * 8 * words, n * 8 * words)?;
         let scales = stored.chunks_exact(room).flat_map(|row| &row[..count]).copied().collect();
         let stored: Vec<_> =
-            unpacked(self.zeros.words(first * words, n * words)?.into_iter(), 4).collect();
+            unpack(self.zeros.words(first * words, n * words)?.into_iter(), 4).collect();
         let zeros = stored.chunks_exact(room).flat_map(|row| &row[..count]);
         let zeros = zeros.map(|zero| i16::from(*zero)).collect();
         Ok(Parameters { scales, offsets: Offsets::Zeros(zeros) })
@@ -106,6 +106,6 @@ impl Levels for GemvLevels {
     fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {
         let words = self.weight.shape[1];
         let words = self.weight.words(first * words, n * words)?;
-        Ok(unpacked(words.into_iter(), 4).collect())
+        Ok(unpack(words.into_iter(), 4).collect())
     }
 }

@@ -1,53 +1,53 @@
-//! bitsandbytes: 8-bit integers with a scale per row, or 4-bit codes with a table.
+//! bitsandbytes: INT8 with a scale per row, or 4-bit codes with a table.
 //!
 //! ```text
 //! X.weight I8 [out, in], X.SCB F32 [out]:       w = weight * SCB * (1 / 127)
 //!
-//! X.weight U8 [bytes, 1]                         | x[2*j] | x[2*j + 1] |, in order of the elements
-//! X.weight.quant_map F32 [16]                    values of the codes
+//! X.weight U8 [bytes, 1]                         | x[2*j] | x[2*j + 1] |, in element order
+//! X.weight.quant_map F32 [16]                    table of code values
 //! X.weight.absmax F32 [blocks]                   w = quant_map[x] * absmax[block]
 //! X.weight.quant_state.bitsandbytes__nf4 U8      JSON: shape, blocksize ...
 //!
-//! or, doubly quantized, absmax U8 [blocks] and
+//! or, with double quantization, absmax U8 [blocks] and
 //! X.weight.nested_quant_map F32 [256], X.weight.nested_absmax F32:
 //! absmax[i] = nested_quant_map[absmax[i]] * nested_absmax[i / nested_blocksize] + nested_offset
 //! ```
 //!
-//! As `dequantize_4bit`, `dequantize_blockwise` and `int8_vectorwise_dequant` of bitsandbytes have
-//! it, in F32 and before they round to the type of the model.
+//! Computed as in `dequantize_4bit`, `dequantize_blockwise` and `int8_vectorwise_dequant` of
+//! bitsandbytes, in F32, before they round to the type of the model.
 
 use gguf::TensorType;
 use serde_json::Value;
 
 use super::method::Method;
-use super::{Content, Matrix, Set, Wrong, put_floats, rows_and_columns};
+use super::{Content, Matrix, MatrixError, TensorSet, put_floats, rows_and_columns};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 use crate::rows::Rows;
 
 pub(super) const METHOD: Method = Method {
     name: "bitsandbytes",
-    words: &["bitsandbytes"],
+    names: &["bitsandbytes"],
     file: None,
     read: |_| Ok(Box::new(matrix)),
 };
 
-fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+fn matrix(set: &TensorSet, main: &Raw) -> Result<Option<Matrix>, MatrixError> {
     let Some(stem) = main.name.strip_suffix("weight") else { return Ok(None) };
     if main.dtype == Dtype::I8 {
         let Some(scales) = set.take(&format!("{stem}SCB")) else { return Ok(None) };
         set.take(&format!("{stem}weight_format"));
         let (rows, columns) = rows_and_columns(&main.shape)?;
         if scales.elements() != rows {
-            return Err(Wrong::Parts("has not one scale per row".to_owned()));
+            return Err(MatrixError::Parts("does not have one scale per row".to_owned()));
         }
-        let rows = Integers { weight: main.clone(), scales: scales.clone(), columns };
-        return Ok(Some(made(main.name.clone(), main.shape.clone(), rows)));
+        let rows = Int8Rows { weight: main.clone(), scales: scales.clone(), columns };
+        return Ok(Some(computed_matrix(main.name.clone(), main.shape.clone(), rows)));
     }
     let part = |end: &str| format!("{}.{end}", main.name);
     let states = ["nf4", "fp4"].map(|kind| part(&format!("quant_state.bitsandbytes__{kind}")));
     let Some(state) = states.iter().find_map(|name| set.take(name)) else { return Ok(None) };
-    let state = State::read(state)?;
+    let state = QuantState::read(state)?;
     let map = table::<16>(set.need(&part("quant_map"))?)?;
     let absmax = set.need(&part("absmax"))?;
     let nested = match absmax.dtype {
@@ -67,30 +67,33 @@ fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
                 .is_none_or(|(_, nested)| nested.elements() >= blocks.div_ceil(state.nested_block))
     });
     if !fits {
-        return Err(Wrong::Parts("is smaller than the shape that it states".to_owned()));
+        return Err(MatrixError::Parts("is smaller than its stated shape".to_owned()));
     }
     let (_, columns) = rows_and_columns(&state.shape)?;
     let shape = state.shape.clone();
-    let rows = Codes { weight: main.clone(), map, absmax: absmax.clone(), nested, state, columns };
-    Ok(Some(made(main.name.clone(), shape, rows)))
+    let rows =
+        CodeRows { weight: main.clone(), map, absmax: absmax.clone(), nested, state, columns };
+    Ok(Some(computed_matrix(main.name.clone(), shape, rows)))
 }
 
-fn made(name: String, shape: Vec<u64>, rows: impl Rows + 'static) -> Matrix {
+fn computed_matrix(name: String, shape: Vec<u64>, rows: impl Rows + 'static) -> Matrix {
     Matrix { name, shape, content: Content::Rows(TensorType::F32, Box::new(rows)) }
 }
 
-fn table<const N: usize>(raw: &Raw) -> Result<[f32; N], Wrong> {
+fn table<const N: usize>(raw: &Raw) -> Result<[f32; N], MatrixError> {
     let values = raw.floats(0, raw.elements().min(N as u64 + 1))?;
-    values.try_into().map_err(|_| Wrong::Parts(format!("has no {N} values in `{}`", raw.name)))
+    values
+        .try_into()
+        .map_err(|_| MatrixError::Parts(format!("does not have {N} values in `{}`", raw.name)))
 }
 
-struct Integers {
+struct Int8Rows {
     weight: Raw,
     scales: Raw,
     columns: u64,
 }
 
-impl Rows for Integers {
+impl Rows for Int8Rows {
     fn count(&self) -> u64 {
         self.scales.elements()
     }
@@ -100,7 +103,7 @@ impl Rows for Integers {
     }
 
     fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {
-        /// 1 / 127 as the program writes it.
+        /// 1 / 127 as written in bitsandbytes.
         const UNIT: f32 = 7.874_016e-3;
         let n = out.len() as u64 / self.row_bytes();
         let weights = self.weight.floats(first * self.columns, n * self.columns)?;
@@ -111,26 +114,29 @@ impl Rows for Integers {
     }
 }
 
-/// What the JSON says.
-struct State {
+/// Fields of the JSON state.
+struct QuantState {
     shape: Vec<u64>,
     block: u64,
     nested_block: u64,
     nested_offset: f32,
 }
 
-impl State {
-    fn read(raw: &Raw) -> Result<Self, Wrong> {
-        // Some hundred bytes in truth.
+impl QuantState {
+    fn read(raw: &Raw) -> Result<Self, MatrixError> {
+        // Real states have some hundred bytes.
         let bytes = raw.bytes(0, raw.elements().min(1 << 16))?;
         let json: Value = serde_json::from_slice(&bytes).map_err(|fault| {
-            Wrong::Parts(format!("has a `{}` that is no JSON: {fault}", raw.name))
+            MatrixError::Parts(format!("has a `{}` that is not valid JSON: {fault}", raw.name))
         })?;
         let size = |field: &str| json.get(field).and_then(Value::as_u64).filter(|size| *size > 0);
         let shape = json.get("shape").and_then(Value::as_array);
         let shape = shape.and_then(|dims| dims.iter().map(Value::as_u64).collect::<Option<_>>());
         let (Some(shape), Some(block)) = (shape, size("blocksize")) else {
-            return Err(Wrong::Parts(format!("has a `{}` without shape or blocksize", raw.name)));
+            return Err(MatrixError::Parts(format!(
+                "has a `{}` without shape or blocksize",
+                raw.name
+            )));
         };
         Ok(Self {
             shape,
@@ -141,17 +147,17 @@ impl State {
     }
 }
 
-struct Codes {
+struct CodeRows {
     weight: Raw,
     map: [f32; 16],
     absmax: Raw,
     nested: Option<([f32; 256], Raw)>,
-    state: State,
+    state: QuantState,
     columns: u64,
 }
 
-impl Codes {
-    /// The scales of blocks `first..end`.
+impl CodeRows {
+    /// Returns the scales of blocks `first..end`.
     fn scales(&self, first: u64, end: u64) -> Result<Vec<f32>, gguf::Error> {
         let Some((map, nested)) = &self.nested else {
             return self.absmax.floats(first, end - first);
@@ -161,14 +167,14 @@ impl Codes {
         let outers = nested.floats(outer, outer_end - outer)?;
         let codes = self.absmax.bytes(first, end - first)?;
         let scale = |(code, block): (u8, u64)| {
-            let of_outer = outers[(block / self.state.nested_block - outer) as usize];
-            map[usize::from(code)] * of_outer + self.state.nested_offset
+            let nested_scale = outers[(block / self.state.nested_block - outer) as usize];
+            map[usize::from(code)] * nested_scale + self.state.nested_offset
         };
         Ok(codes.into_iter().zip(first..).map(scale).collect())
     }
 }
 
-impl Rows for Codes {
+impl Rows for CodeRows {
     fn count(&self) -> u64 {
         self.state.shape.iter().rev().skip(1).product()
     }

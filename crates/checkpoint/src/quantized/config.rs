@@ -1,5 +1,4 @@
-//! What says how weights are quantized: `quantization_config` in `config.json`, or a file of the
-//! program that quantized them.
+//! Quantization configuration: `quantization_config` in `config.json`, or a file of the quantizer.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +6,15 @@ use gguf::Error;
 use serde_json::Value;
 
 use super::method::{Method, Read, Unsupported, text};
-use super::{awq, bitsandbytes, compressed, gptq, hqq, mlx, modelopt, mxfp4, scaled};
+use super::{awq, bitsandbytes, compressed_tensors, fp8, gptq, hqq, mlx, modelopt, mxfp4};
 use crate::json;
 
-/// The ways that are known. Of several files the one of the first counts.
+/// Supported quantization methods. If several of their files exist, the first counts.
 const METHODS: [&Method; 9] = [
     &gptq::METHOD,
     &awq::METHOD,
-    &scaled::METHOD,
-    &compressed::METHOD,
+    &fp8::METHOD,
+    &compressed_tensors::METHOD,
     &bitsandbytes::METHOD,
     &mxfp4::METHOD,
     &modelopt::METHOD,
@@ -23,16 +22,16 @@ const METHODS: [&Method; 9] = [
     &hqq::METHOD,
 ];
 
-/// A way to quantize, with what the configuration says about it.
-pub(super) struct Kind {
-    /// What people call it.
+/// A configured quantization method.
+pub(super) struct Quantization {
+    /// Display name.
     pub name: &'static str,
-    /// How matrices are read.
+    /// Reader of matrices.
     pub read: Read,
 }
 
-/// The file that says how the weights in `dir` are quantized, and how.
-pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Kind)>, Error> {
+/// Returns the file that states the quantization of the weights in `dir`, and the method.
+pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Quantization)>, Error> {
     let config = dir.join("config.json");
     if let Some(root) = json::read_optional(&config)? {
         let text = root.get("text_config").unwrap_or(&Value::Null);
@@ -41,25 +40,25 @@ pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Kind)>, Error> {
             .find_map(|field| root.get(field).or_else(|| text.get(field)))
             .filter(|fields| fields.is_object())
             // MLX has a field of its own.
-            .or_else(|| root.get("quantization").filter(|fields| mlx::is_meant(fields)));
+            .or_else(|| root.get("quantization").filter(|fields| mlx::is_mlx(fields)));
         if let Some(fields) = found {
-            return Ok(Some((config.clone(), kind(&config, fields)?)));
+            return Ok(Some((config.clone(), parse(&config, fields)?)));
         }
     }
     for method in METHODS {
         let Some(name) = method.file else { continue };
         let path = dir.join(name);
         if let Some(root) = json::read_optional(&path)? {
-            // ModelOpt tells of itself first.
+            // ModelOpt nests its fields.
             let fields = root.get("quantization").unwrap_or(&root);
-            let kind = kind(&path, &with_method(fields, method.words[0]))?;
-            return Ok(Some((path, kind)));
+            let parse = parse(&path, &with_method(fields, method.names[0]))?;
+            return Ok(Some((path, parse)));
         }
     }
     Ok(None)
 }
 
-/// A configuration that does not name its method, because its file does.
+/// Adds the method to a configuration that does not name it because its file does.
 fn with_method(fields: &Value, method: &str) -> Value {
     let mut fields = fields.clone();
     if let Some(fields) = fields.as_object_mut() {
@@ -68,29 +67,29 @@ fn with_method(fields: &Value, method: &str) -> Value {
     fields
 }
 
-fn kind(path: &Path, fields: &Value) -> Result<Kind, Error> {
+fn parse(path: &Path, fields: &Value) -> Result<Quantization, Error> {
     let word = match text(fields, "quant_method") {
-        // Older files of its program name no method.
+        // Older files of bitsandbytes name no method.
         "" if fields.get("load_in_4bit").is_some() => "bitsandbytes",
-        "" if mlx::is_meant(fields) => "mlx",
+        "" if mlx::is_mlx(fields) => "mlx",
         word => word,
     };
     let refused = |what: String, help: &str| {
         Error::input("quantization-unsupported", path, what, help.to_owned())
     };
-    let Some(method) = METHODS.iter().find(|method| method.words.contains(&word)) else {
-        let known: Vec<_> = METHODS.iter().map(|method| method.words[0]).collect();
+    let Some(method) = METHODS.iter().find(|method| method.names.contains(&word)) else {
+        let known: Vec<_> = METHODS.iter().map(|method| method.names[0]).collect();
         return Err(refused(
-            format!("the weights are quantized by `{word}`, which is not known"),
-            &format!("take another checkpoint of the model; known are {}", known.join(", ")),
+            format!("the weights are quantized with `{word}`, which is not supported"),
+            &format!("use another checkpoint of the model; supported are {}", known.join(", ")),
         ));
     };
     let read = (method.read)(fields).map_err(|Unsupported(what, help)| refused(what, help))?;
-    Ok(Kind { name: method.name, read })
+    Ok(Quantization { name: method.name, read })
 }
 
-impl Kind {
-    /// Whether a tensor says nothing about weights: scales of activations.
+impl Quantization {
+    /// Whether a tensor is not a weight: a scale of activations.
     pub fn ignores(&self, name: &str) -> bool {
         const ACTIVATIONS: [&str; 9] = [
             ".input_scale",
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_is_documented() {
+    fn every_method_is_documented() {
         let page = include_str!("../../../../docs/checkpoints.md");
         let table = page.split("## Quantized weights").nth(1).unwrap();
         let is_in = |method: &&&Method| {
@@ -120,12 +119,12 @@ mod tests {
         };
         let missing: Vec<_> =
             METHODS.iter().filter(|method| !is_in(method)).map(|method| method.name).collect();
-        assert_eq!(missing, [""; 0], "docs/checkpoints.md has no row for them");
+        assert_eq!(missing, [""; 0], "docs/checkpoints.md has no row for these methods");
     }
 
     #[test]
-    fn words_and_files_are_those_of_one_way() {
-        let words: Vec<_> = METHODS.iter().flat_map(|method| method.words).collect();
+    fn names_and_files_are_unique() {
+        let words: Vec<_> = METHODS.iter().flat_map(|method| method.names).collect();
         let files: Vec<_> = METHODS.iter().filter_map(|method| method.file.as_ref()).collect();
         for names in [words, files] {
             assert!((1..names.len()).all(|i| !names[..i].contains(&names[i])), "{names:?}");

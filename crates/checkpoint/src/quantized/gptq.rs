@@ -1,32 +1,32 @@
 //! GPTQ: `X.qweight`, `X.qzeros`, `X.scales` and `X.g_idx`.
 //!
 //! ```text
-//! qweight  I32 [in * bits / 32, out]      a column is a stream of bits, q of one input after another
-//! qzeros   I32 [groups, out * bits / 32]  a row is a stream of bits, one zero of each output
+//! qweight  I32 [in * bits / 32, out]      each column is a bit stream of q, input by input
+//! qzeros   I32 [groups, out * bits / 32]  each row is a bit stream of zeros, output by output
 //! scales       [groups, out]
-//! g_idx    I32 [in]                       group of each input; in order if it is not there
+//! g_idx    I32 [in]                       group of each input; consecutive groups if missing
 //!
 //! w[out][in] = scales[g][out] * (q[in][out] - (zero[g][out] + 1))      without + 1 in gptq_v2
 //! ```
 //!
-//! As `TorchQuantLinear` of GPTQModel has it. A stored zero of all ones stands for 2^bits, not 0.
+//! Computed as in `TorchQuantLinear` of GPTQModel. A stored zero of all ones means 2^bits, not 0.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::levels::{Groups, Levels, Offsets, Parameters};
+use super::affine::{Affine, Groups, Offsets, Parameters};
+use super::bit_stream::unpack;
 use super::method::{Method, Read, Unsupported, text};
-use super::stream::unpacked;
-use super::{Content, Matrix, Set, Wrong, marlin};
+use super::{Content, Matrix, MatrixError, TensorSet, marlin};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 
 pub(super) const METHOD: Method =
-    Method { name: "GPTQ", words: &["gptq"], file: Some("quantize_config.json"), read };
+    Method { name: "GPTQ", names: &["gptq"], file: Some("quantize_config.json"), read };
 
 fn read(fields: &Value) -> Result<Read, Unsupported> {
-    // Older files name no format, and newer ones sometimes the same under `format`.
+    // Older files name no format, and newer ones sometimes repeat it under `format`.
     let format = [text(fields, "checkpoint_format"), text(fields, "format")].concat();
     let is_marlin = fields.get("is_marlin_format").and_then(Value::as_bool) == Some(true);
     let zero_offset = match format.as_str() {
@@ -37,7 +37,7 @@ fn read(fields: &Value) -> Result<Read, Unsupported> {
         other => {
             return Err(Unsupported(
                 format!("the weights are packed as `{other}`, for one kind of processor"),
-                "take the checkpoint in the format `gptq`, `gptq_v2` or `marlin`",
+                "use a checkpoint in the format `gptq`, `gptq_v2` or `marlin`",
             ));
         }
     };
@@ -45,49 +45,52 @@ fn read(fields: &Value) -> Result<Read, Unsupported> {
     Ok(Box::new(move |set, main| gptq.matrix(set, main)))
 }
 
-/// What the configuration says.
+/// Quantization configuration.
 struct Gptq {
-    /// Bits of a number, for matrices without a list of groups.
+    /// Bits per weight, for matrices without `g_idx`.
     bits: Option<u64>,
-    /// How much more zeros are than what is stored.
+    /// Offset of a zero from its stored value.
     zero_offset: i16,
 }
 
 impl Gptq {
-    fn matrix(&self, set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+    fn matrix(&self, set: &TensorSet, main: &Raw) -> Result<Option<Matrix>, MatrixError> {
         let Some(stem) = main.name.strip_suffix(".qweight") else { return Ok(None) };
         let part = |end: &str| format!("{stem}.{end}");
         set.take(&main.name);
         let (zeros, scales) = (set.need(&part("qzeros"))?, set.need(&part("scales"))?);
         let list = set.take(&part("g_idx")).filter(|list| list.elements() > 0);
-        let wrong = |what: &str| Wrong::Parts(what.to_owned());
+        let invalid = |what: &str| MatrixError::Parts(what.to_owned());
         let ([words, outputs], [groups, scale_outputs]) = (&main.shape[..], &scales.shape[..])
         else {
-            return Err(wrong("and its scales are no matrices"));
+            return Err(invalid("and its scales are not matrices"));
         };
         if [main.dtype, zeros.dtype] != [Dtype::I32; 2] {
-            return Err(wrong("is not packed into words of 32 bits"));
+            return Err(invalid("is not packed into 32-bit words"));
         }
         let inputs = match (list, self.bits) {
             (Some(list), _) => list.elements(),
             (None, Some(bits @ 1..)) => words * 32 / bits,
-            (None, _) => return Err(wrong("has no `g_idx`, and no `bits` in the configuration")),
+            (None, _) => {
+                return Err(invalid("has no `g_idx`, and the configuration has no `bits`"));
+            }
         };
         let bits = words * 32 / inputs.max(1);
         if !matches!(bits, 2 | 3 | 4 | 8) || words * 32 != inputs * bits {
-            let what = format!("has {words} words for {inputs} inputs: not 2, 3, 4 or 8 bits each");
-            return Err(Wrong::Parts(what));
+            let what =
+                format!("has {words} words for {inputs} inputs; expected 2, 3, 4 or 8 bits each");
+            return Err(MatrixError::Parts(what));
         }
         if outputs != scale_outputs || zeros.shape != [*groups, (outputs * bits).div_ceil(32)] {
-            return Err(wrong("has scales or zeros of another shape than its own"));
+            return Err(invalid("and its scales or zeros have different shapes"));
         }
         let groups = match list {
-            Some(list) => Groups::listed(&list.integers(0, inputs)?, *groups),
+            Some(list) => Groups::from_list(&list.integers(0, inputs)?, *groups),
             None => Groups::even(inputs, *groups),
         };
-        let groups = groups.ok_or_else(|| wrong("has groups for which there are no scales"))?;
+        let groups = groups.ok_or_else(|| invalid("has groups without scales"))?;
         let shape = vec![*outputs, inputs];
-        let levels = Arc::new(GptqLevels {
+        let affine = Arc::new(GptqMatrix {
             weight: main.clone(),
             zeros: zeros.clone(),
             scales: scales.clone(),
@@ -97,11 +100,11 @@ impl Gptq {
             bits: bits as u32,
             zero_offset: self.zero_offset,
         });
-        Ok(Some(Matrix { name: part("weight"), shape, content: Content::Levels(levels) }))
+        Ok(Some(Matrix { name: part("weight"), shape, content: Content::Affine(affine) }))
     }
 }
 
-struct GptqLevels {
+struct GptqMatrix {
     weight: Raw,
     zeros: Raw,
     scales: Raw,
@@ -112,7 +115,7 @@ struct GptqLevels {
     zero_offset: i16,
 }
 
-impl Levels for GptqLevels {
+impl Affine for GptqMatrix {
     fn shape(&self) -> (u64, u64) {
         (self.outputs, self.inputs)
     }
@@ -134,13 +137,13 @@ impl Levels for GptqLevels {
         let (mut scales, mut zeros) =
             (vec![0.0; (n * count) as usize], vec![0; (n * count) as usize]);
         let bits = u64::from(self.bits);
-        let of_group = self.zeros.shape[1];
-        // 32 numbers are a whole number of words.
-        let (from, to) = (first / 32 * bits, ((first + n).div_ceil(32) * bits).min(of_group));
+        let group_words = self.zeros.shape[1];
+        // 32 values are a whole number of words.
+        let (from, to) = (first / 32 * bits, ((first + n).div_ceil(32) * bits).min(group_words));
         for group in 0..count {
             let group_scales = self.scales.floats(group * self.outputs + first, n)?;
-            let words = self.zeros.words(group * of_group + from, to - from)?;
-            let group_zeros = unpacked(words.into_iter(), self.bits);
+            let words = self.zeros.words(group * group_words + from, to - from)?;
+            let group_zeros = unpack(words.into_iter(), self.bits);
             let stored = group_zeros.skip((first % 32) as usize);
             for (row, (scale, zero)) in group_scales.into_iter().zip(stored).enumerate() {
                 let at = row * count as usize + group as usize;
@@ -161,7 +164,7 @@ impl Levels for GptqLevels {
         let mut quants = Vec::with_capacity(n * inputs);
         for output in 0..n {
             let column = words.iter().skip(output).step_by(n).copied();
-            quants.extend(unpacked(column, self.bits).take(inputs));
+            quants.extend(unpack(column, self.bits).take(inputs));
         }
         Ok(quants)
     }

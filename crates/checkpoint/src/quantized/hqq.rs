@@ -1,27 +1,27 @@
-//! HQQ: `X.W_q`, `X.scale` and `X.zero`, with settings as tensors beside them.
+//! HQQ: `X.W_q`, `X.scale` and `X.zero`, with settings stored as tensors.
 //!
 //! ```text
-//! W_q    U8 or I32 [rows / parts, width]   the numbers of the first rows in the highest bits, those of the last in the lowest
+//! W_q    U8 or I32 [rows / parts, width]   first rows in the highest bits
 //! scale, zero      [rows, 1] or [1, width] floats
 //! shape            [out, in]
 //!
-//! w = (q - zero) * scale, row after row: `out` rows of `in` numbers
+//! w = (q - zero) * scale, row by row: `out` rows of `in` values
 //! ```
 //!
-//! A group is a row, or else a column. As `Quantizer.dequantize` of `hqq/core/quantize.py` and `bitpack.py` have it,
-//! computed in F32.
+//! A group is a row, or else a column. Computed in F32 as in `Quantizer.dequantize` of
+//! `hqq/core/quantize.py` and `bitpack.py`.
 
 use serde_json::Value;
 
 use super::method::{Method, Read, Unsupported};
-use super::{Content, Matrix, Set, Wrong, put_floats};
+use super::{Content, Matrix, MatrixError, TensorSet, put_floats};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 use crate::rows::Rows;
 
-pub(super) const METHOD: Method = Method { name: "HQQ", words: &["hqq"], file: None, read };
+pub(super) const METHOD: Method = Method { name: "HQQ", names: &["hqq"], file: None, read };
 
-/// What is stored beside a matrix and said by its shapes, or of no consequence for its values.
+/// Settings stored beside a matrix that follow from its shapes or do not affect its values.
 const SETTINGS: [&str; 14] = [
     "group_size",
     "axis",
@@ -45,10 +45,10 @@ fn read(fields: &Value) -> Result<Read, Unsupported> {
     Ok(Box::new(move |set, main| matrix(set, main, bits)))
 }
 
-fn matrix(set: &Set, main: &Raw, bits: Option<u64>) -> Result<Option<Matrix>, Wrong> {
+fn matrix(set: &TensorSet, main: &Raw, bits: Option<u64>) -> Result<Option<Matrix>, MatrixError> {
     let Some(stem) = main.name.strip_suffix(".W_q") else { return Ok(None) };
     let part = |end: &str| format!("{stem}.{end}");
-    let wrong = |what: String| Err(Wrong::Parts(what));
+    let invalid = |what: String| Err(MatrixError::Parts(what));
     set.take(&main.name);
     for end in SETTINGS {
         set.take(&part(end));
@@ -60,11 +60,11 @@ fn matrix(set: &Set, main: &Raw, bits: Option<u64>) -> Result<Option<Matrix>, Wr
         None => bits,
     };
     if shape.elements() != 2 {
-        return wrong(format!("has a `{}` that is not that of a matrix", shape.name));
+        return invalid(format!("has a `{}` that is not the shape of a matrix", shape.name));
     }
     let shape: Vec<_> = shape.integers(0, 2)?.iter().map(|n| u64::try_from(*n)).collect();
     let [Ok(outputs), Ok(inputs)] = shape[..] else {
-        return wrong("has a shape of negative numbers".to_owned());
+        return invalid("has a negative shape".to_owned());
     };
     let (parts, bits) = match (main.dtype, own_bits) {
         (Dtype::U8, Some(5 | 6 | 8)) => (1, 8),
@@ -73,24 +73,24 @@ fn matrix(set: &Set, main: &Raw, bits: Option<u64>) -> Result<Option<Matrix>, Wr
         (Dtype::I32, Some(4)) => (8, 4),
         (dtype, bits) => {
             let bits = bits.map_or("no".to_owned(), |bits| bits.to_string());
-            return wrong(format!("is packed into {dtype:?}, with {bits} bits for a number"));
+            return invalid(format!("is packed into {dtype:?}, with {bits} bits per weight"));
         }
     };
     let [packed_rows, width] = main.shape[..] else {
-        return wrong(format!("has the shape {:?}, which is no matrix", main.shape));
+        return invalid(format!("has the shape {:?}, which is not a matrix", main.shape));
     };
     let elements = outputs.checked_mul(inputs).filter(|n| *n > 0 && n.is_multiple_of(width));
     let rows = elements.map(|n| n / width).filter(|rows| rows.div_ceil(parts) == packed_rows);
     let Some(rows) = rows else {
-        return wrong(format!(
-            "has the shape {:?}, which does not hold {outputs} x {inputs} numbers of {bits} bits",
+        return invalid(format!(
+            "has the shape {:?}, which does not hold {outputs} x {inputs} values of {bits} bits",
             main.shape
         ));
     };
     let by_row = scale.shape == [rows, 1];
     if zero.shape != scale.shape || !by_row && scale.shape != [1, width] {
-        return wrong(format!(
-            "has scales of shape {:?} and zeros of shape {:?}, where [{rows}, 1] or [1, {width}] were expected",
+        return invalid(format!(
+            "has scales of shape {:?} and zeros of shape {:?}; expected [{rows}, 1] or [1, {width}]",
             scale.shape, zero.shape
         ));
     }
@@ -112,15 +112,15 @@ struct Hqq {
     scale: Raw,
     zero: Raw,
     shape: [u64; 2],
-    /// Numbers of a word.
+    /// Values per word.
     parts: u64,
     bits: u32,
-    /// Whether a row of what is packed has a scale, and not a column.
+    /// Whether each packed row has a scale, instead of each column.
     by_row: bool,
 }
 
 impl Hqq {
-    /// Words from one on.
+    /// Reads `n` words from `first` on.
     fn words(&self, first: u64, n: u64) -> Result<Vec<u32>, gguf::Error> {
         match self.packed.dtype {
             Dtype::U8 => Ok(self.packed.bytes(first, n)?.into_iter().map(u32::from).collect()),
@@ -128,7 +128,8 @@ impl Hqq {
         }
     }
 
-    /// Numbers from one on, all of which are in the same part of their words, and of one row if columns have scales.
+    /// Dequantizes `n` values from `first` on, all in the same part of their words, and in one row
+    /// if columns have scales.
     fn run(&self, first: u64, n: u64, out: &mut [u8]) -> Result<(), gguf::Error> {
         let width = self.packed.shape[1];
         let in_part = self.packed.shape[0] * width;

@@ -1,29 +1,30 @@
-//! What a way to quantize is: a row of a table.
+//! Definition of a quantization method: a row of the table.
 
 use serde_json::Value;
 
-use super::{Matrix, Set, Wrong};
+use super::{Matrix, MatrixError, TensorSet};
 use crate::raw::Raw;
 
-/// A way to quantize.
+/// A quantization method.
 pub(super) struct Method {
-    /// What people call it.
+    /// Display name.
     pub name: &'static str,
-    /// What `quant_method` says; the first is the usual word.
-    pub words: &'static [&'static str],
-    /// A file of the program that quantizes so, where that file does not say how.
+    /// Values of `quant_method`; the first is the usual one.
+    pub names: &'static [&'static str],
+    /// File of the quantizer whose existence implies the method.
     pub file: Option<&'static str>,
-    /// How matrices are read, with what the configuration says of them.
+    /// Creates the reader of matrices from the configuration.
     pub read: fn(&Value) -> Result<Read, Unsupported>,
 }
 
-/// Finds the matrix of which a tensor is the packed part, if it is that of one.
-pub(super) type Read = Box<dyn Fn(&Set, &Raw) -> Result<Option<Matrix>, Wrong>>;
+/// Recognises and reads the matrix whose packed part is the given tensor; `None` if it is not a
+/// packed part.
+pub(super) type Read = Box<dyn Fn(&TensorSet, &Raw) -> Result<Option<Matrix>, MatrixError>>;
 
-/// What a configuration asks for and is not known, and what to do about it.
+/// An unsupported setting, and advice.
 pub(super) struct Unsupported(pub String, pub &'static str);
 
-/// A text among the fields of a configuration; nothing where there is none.
+/// Returns a string field of a configuration; empty if it is missing.
 pub(super) fn text<'f>(fields: &'f Value, field: &str) -> &'f str {
     fields.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,15 +1,15 @@
 //! MLX's affine quantization: `X.weight`, `X.scales` and `X.biases`.
 //!
 //! ```text
-//! X.weight  U32 [out, in * bits / 32]  a stream of numbers, the lowest bits first, across words
+//! X.weight  U32 [out, in * bits / 32]  a bit stream across words, the lowest bits first
 //! X.scales      [out, groups]
 //! X.biases      [out, groups]
 //!
 //! w[out][in] = scale[out][g] * q[out][in] + bias[out][g]         g = in / group_size
 //! ```
 //!
-//! `quantization` in `config.json` has `group_size`, `bits`, and an object for each module that
-//! has others. Matrices may be stacked: all dimensions but the last are rows. Computed in F32,
+//! `quantization` in `config.json` has `group_size`, `bits`, and an object for each module with
+//! other values. Matrices may be stacked: all dimensions except the last are rows. Computed in F32,
 //! where `mlx.core.dequantize` rounds to the type of the scales.
 
 use std::collections::HashMap;
@@ -17,66 +17,68 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::levels::{Groups, Levels, Offsets, Parameters};
+use super::affine::{Affine, Groups, Offsets, Parameters};
+use super::bit_stream::unpack;
 use super::method::{Method, Read, Unsupported, text};
-use super::stream::unpacked;
-use super::{Content, Matrix, Set, Wrong, rows_and_columns};
+use super::{Content, Matrix, MatrixError, TensorSet, rows_and_columns};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 
-pub(super) const METHOD: Method = Method { name: "MLX", words: &["mlx"], file: None, read };
+pub(super) const METHOD: Method = Method { name: "MLX", names: &["mlx"], file: None, read };
 
-/// Whether these fields, which name no method, are those of MLX.
-pub(super) fn is_meant(fields: &Value) -> bool {
+/// Whether these fields, which name no method, are MLX's.
+pub(super) fn is_mlx(fields: &Value) -> bool {
     ["group_size", "mode"].iter().any(|field| fields.get(field).is_some())
 }
 
-/// How a matrix is quantized.
+/// Bits and group size of a matrix.
 #[derive(Clone, Copy)]
-struct Width {
+struct Precision {
     bits: u32,
     group_size: u64,
 }
 
-impl Width {
-    /// What the fields of the module `of` say, or else those of the whole checkpoint.
-    fn read(fields: &Value, whole: Option<Self>, of: &str) -> Result<Self, Unsupported> {
-        let what = |said: &str| Unsupported(format!("{of} {said}"), "take one of another kind");
+impl Precision {
+    /// Reads the fields of a module, with those of the whole checkpoint as defaults.
+    fn read(fields: &Value, whole: Option<Self>, subject: &str) -> Result<Self, Unsupported> {
+        let fault = |what: &str| {
+            Unsupported(format!("{subject} {what}"), "use another checkpoint of the model")
+        };
         match text(fields, "mode") {
             "" | "affine" => {}
             mode => {
                 return Err(Unsupported(
-                    format!("{of} is quantized by MLX in the mode `{mode}`"),
-                    "take the checkpoint in the mode `affine`",
+                    format!("{subject} is quantized by MLX in the mode `{mode}`"),
+                    "use a checkpoint in the mode `affine`",
                 ));
             }
         }
         let number = |field: &str, default: Option<u64>| match fields.get(field) {
-            None => default.ok_or_else(|| what(&format!("has no number `{field}` of MLX"))),
+            None => default.ok_or_else(|| fault(&format!("has no MLX field `{field}`"))),
             Some(value) => value
                 .as_u64()
-                .ok_or_else(|| what(&format!("has `{field}` of {value}, which is no number"))),
+                .ok_or_else(|| fault(&format!("has `{field}` of {value}; expected an integer"))),
         };
         let bits = number("bits", whole.map(|whole| whole.bits.into()))?;
         let group_size = number("group_size", whole.map(|whole| whole.group_size))?;
         if !matches!(bits, 2..=6 | 8) {
-            return Err(what(&format!("has numbers of {bits} bits, not 2, 3, 4, 5, 6 or 8")));
+            return Err(fault(&format!("has {bits} bits per weight; expected 2, 3, 4, 5, 6 or 8")));
         }
         if group_size == 0 {
-            return Err(what("has groups of no columns"));
+            return Err(fault("has groups of 0 columns"));
         }
         Ok(Self { bits: bits as u32, group_size })
     }
 }
 
 fn read(fields: &Value) -> Result<Read, Unsupported> {
-    let whole = Width::read(fields, None, "the checkpoint")?;
+    let whole = Precision::read(fields, None, "the checkpoint")?;
     let modules = fields.as_object().into_iter().flatten();
-    let others: HashMap<String, Width> = modules
+    let others: HashMap<String, Precision> = modules
         .filter(|(_, value)| value.is_object())
         .map(|(name, own)| {
-            let width = Width::read(own, Some(whole), &format!("module `{name}`"))?;
-            Ok((name.clone(), width))
+            let precision = Precision::read(own, Some(whole), &format!("module `{name}`"))?;
+            Ok((name.clone(), precision))
         })
         .collect::<Result<_, _>>()?;
     Ok(Box::new(move |set, main| {
@@ -85,12 +87,17 @@ fn read(fields: &Value) -> Result<Read, Unsupported> {
     }))
 }
 
-fn matrix(set: &Set, main: &Raw, stem: &str, width: Width) -> Result<Option<Matrix>, Wrong> {
-    let Width { bits, group_size } = width;
+fn matrix(
+    set: &TensorSet,
+    main: &Raw,
+    stem: &str,
+    precision: Precision,
+) -> Result<Option<Matrix>, MatrixError> {
+    let Precision { bits, group_size } = precision;
     let part = |end: &str| format!("{stem}.{end}");
     if main.dtype != Dtype::U32 {
         return match set.take(&part("scales")) {
-            Some(_) => Err(Wrong::Parts("has scales, but is not packed into U32".to_owned())),
+            Some(_) => Err(MatrixError::Parts("has scales, but is not packed into U32".to_owned())),
             None => Ok(None),
         };
     }
@@ -103,22 +110,22 @@ fn matrix(set: &Set, main: &Raw, stem: &str, width: Width) -> Result<Option<Matr
         .filter(|columns| columns.is_multiple_of(group_size))
         .and_then(|columns| Some((columns, Groups::even(columns, columns / group_size)?)));
     let Some((columns, groups)) = groups else {
-        return Err(Wrong::Parts(format!(
-            "has rows of {words} words, which are no groups of {group_size} numbers of {bits} bits"
+        return Err(MatrixError::Parts(format!(
+            "has rows of {words} words, which do not divide into groups of {group_size} values of {bits} bits"
         )));
     };
     let [outer @ .., _] = &main.shape[..] else { return Ok(None) };
     let expected = [outer, &[groups.count()]].concat();
     for parameters in [scales, biases] {
         if parameters.shape != expected {
-            return Err(Wrong::Parts(format!(
-                "has `{}` of shape {:?}, where groups of {group_size} numbers of {bits} bits give \
-                 {expected:?}",
+            return Err(MatrixError::Parts(format!(
+                "has `{}` of shape {:?}; expected {expected:?} for groups of {group_size} values of \
+                                 {bits} bits",
                 parameters.name, parameters.shape
             )));
         }
     }
-    let levels = Arc::new(MlxLevels {
+    let affine = Arc::new(MlxMatrix {
         weight: main.clone(),
         scales: scales.clone(),
         biases: biases.clone(),
@@ -127,10 +134,10 @@ fn matrix(set: &Set, main: &Raw, stem: &str, width: Width) -> Result<Option<Matr
         bits,
     });
     let (name, shape) = (main.name.clone(), [outer, &[columns]].concat());
-    Ok(Some(Matrix { name, shape, content: Content::Levels(levels) }))
+    Ok(Some(Matrix { name, shape, content: Content::Affine(affine) }))
 }
 
-struct MlxLevels {
+struct MlxMatrix {
     weight: Raw,
     scales: Raw,
     biases: Raw,
@@ -139,7 +146,7 @@ struct MlxLevels {
     bits: u32,
 }
 
-impl Levels for MlxLevels {
+impl Affine for MlxMatrix {
     fn shape(&self) -> (u64, u64) {
         self.shape
     }
@@ -161,9 +168,9 @@ impl Levels for MlxLevels {
 
     fn quants(&self, first: u64, n: u64) -> Result<Vec<u8>, gguf::Error> {
         let columns = self.shape.1;
-        let of_row = columns * u64::from(self.bits) / 32;
-        let words = self.weight.words(first * of_row, n * of_row)?;
+        let row_words = columns * u64::from(self.bits) / 32;
+        let words = self.weight.words(first * row_words, n * row_words)?;
         // A row is a whole number of words.
-        Ok(unpacked(words.into_iter(), self.bits).collect())
+        Ok(unpack(words.into_iter(), self.bits).collect())
     }
 }

@@ -1,220 +1,224 @@
-//! Weights that another program has quantized, as that program itself would decode them.
+//! Quantized weights of other programs, decoded as those programs decode them.
 //!
-//! Of each such matrix a checkpoint has several tensors: packed numbers, scales, zero points. A
-//! scheme knows them by the ends of their names and makes one tensor of them: of F32, computed by
-//! the scheme's own formula, or of a GGUF type that holds exactly the same values.
+//! Such a matrix consists of several tensors: packed values, scales, zero points. A quantization
+//! method recognises them by their suffixes and combines them into one tensor: F32 computed by the
+//! method's own formula, or a GGUF type with exactly the same values.
 
+mod affine;
 mod awq;
 mod awq_gemv;
+mod bit_stream;
 mod bitsandbytes;
-mod compressed;
+mod compressed_tensors;
 mod config;
+mod fp8;
 mod gptq;
 mod hqq;
-mod integers;
-mod levels;
+mod int_quantized;
 mod marlin;
 mod method;
 mod mlx;
 mod modelopt;
 mod mxfp4;
 mod nvfp4;
-mod packed;
-mod scaled;
-mod stream;
+mod pack_quantized;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::Kind;
+use affine::Affine;
+use config::Quantization;
 use gguf::{Error, TensorType};
 use gguf_store::Source;
-use levels::Levels;
 
 use super::dtype::Dtype;
 use super::raw::Raw;
-use super::rows::{Computed, Rows, TileCache};
+use super::rows::{ComputedSource, Rows, TileCache};
 use super::weight_file::WeightFile;
 
-/// How the weights of a checkpoint are quantized.
+/// Quantization of a checkpoint's weights.
 pub(super) struct Scheme {
-    /// The file that says so.
+    /// Path of the file that states it.
     path: PathBuf,
-    kind: Kind,
+    quantization: Quantization,
 }
 
-/// A tensor as the rest of the program is to see it.
-pub(super) enum Found {
-    /// As it is stored.
-    Plain(Raw),
-    /// Put together from several.
-    Made(Made),
+/// A tensor after resolving quantization.
+pub(super) enum Resolved {
+    /// A stored tensor.
+    Stored(Raw),
+    /// A tensor computed from several stored ones.
+    Computed(ComputedTensor),
 }
 
-/// A tensor that is computed.
-pub(super) struct Made {
+/// A computed tensor.
+pub(super) struct ComputedTensor {
     pub name: String,
     /// Slowest dimension first.
     pub shape: Vec<u64>,
     pub tensor_type: TensorType,
-    /// The file that holds its parts, for messages.
+    /// Index of the file that holds its parts, for messages.
     pub file: usize,
     pub source: Arc<dyn Source>,
-    /// Whether it is made of floats of eight bits.
-    pub is_eight_bits: bool,
+    /// Whether its packed part is FP8.
+    pub is_fp8: bool,
 }
 
-/// A quantized matrix that was recognised.
+/// A recognised quantized matrix.
 struct Matrix {
     name: String,
     shape: Vec<u64>,
     content: Content,
 }
 
-/// How it is computed.
+/// Values of a matrix.
 enum Content {
     /// Rows of this type.
     Rows(TensorType, Box<dyn Rows>),
-    /// Whole numbers under scales, for which a type is yet to be chosen.
-    Levels(Arc<dyn Levels>),
+    /// Affine quantization; the type is not selected yet.
+    Affine(Arc<dyn Affine>),
 }
 
-/// Why a matrix cannot be read.
+/// Reason why a matrix cannot be read.
 #[derive(Debug, thiserror::Error)]
-enum Wrong {
-    /// Its parts do not go together: the end of a sentence about it.
+enum MatrixError {
+    /// Its parts are inconsistent; the text completes a sentence about the tensor.
     #[error("{0}")]
     Parts(String),
-    /// They cannot be read.
+    /// Its parts cannot be read.
     #[error(transparent)]
     Read(#[from] Error),
 }
 
-/// The tensors of a checkpoint by name, and which have become part of a matrix.
-struct Set<'r> {
+/// Tensors of a checkpoint by name, and the names of those that belong to a matrix.
+struct TensorSet<'r> {
     by_name: HashMap<&'r str, &'r Raw>,
     used: RefCell<HashSet<&'r str>>,
 }
 
-impl<'r> Set<'r> {
+impl<'r> TensorSet<'r> {
     fn new(raws: &'r [Raw]) -> Self {
         let by_name = raws.iter().map(|raw| (raw.name.as_str(), raw)).collect();
         Self { by_name, used: RefCell::default() }
     }
 
-    /// The tensor of this name, which becomes part of a matrix.
+    /// Returns the tensor of this name and marks it as part of a matrix.
     fn take(&self, name: &str) -> Option<&'r Raw> {
         let raw = self.by_name.get(name).filter(|raw| raw.elements() > 0)?;
         self.used.borrow_mut().insert(&raw.name);
         Some(raw)
     }
 
-    /// As [`Set::take`], for a tensor without which the matrix cannot be read.
-    fn need(&self, name: &str) -> Result<&'r Raw, Wrong> {
-        self.take(name).ok_or_else(|| Wrong::Parts(format!("has no `{name}` beside it")))
+    /// Like [`TensorSet::take`], for a required part.
+    fn need(&self, name: &str) -> Result<&'r Raw, MatrixError> {
+        self.take(name).ok_or_else(|| MatrixError::Parts(format!("has no `{name}` beside it")))
     }
 }
 
 impl Scheme {
-    /// How the weights of the checkpoint in `dir` are quantized, if they are.
+    /// Finds the quantization of the checkpoint in `dir`, if it is quantized.
     ///
     /// # Errors
-    /// If they are in a way that is not known.
+    /// If the method is not supported.
     pub fn find(dir: &Path) -> Result<Option<Self>, Error> {
-        Ok(config::find(dir)?.map(|(path, kind)| Self { path, kind }))
+        Ok(config::find(dir)?.map(|(path, quantization)| Self { path, quantization }))
     }
 
-    /// Puts quantized matrices together, and says what became of them.
+    /// Combines the parts of quantized matrices; returns all tensors, and notes for the user.
     ///
     /// # Errors
-    /// If the parts of a matrix do not go together.
+    /// If the parts of a matrix are inconsistent.
     pub fn resolve(
         &self,
         raws: Vec<Raw>,
         files: &[WeightFile],
         cache: &Arc<TileCache>,
-    ) -> Result<(Vec<Found>, Vec<String>), Error> {
-        let set = Set::new(&raws);
+    ) -> Result<(Vec<Resolved>, Vec<String>), Error> {
+        let set = TensorSet::new(&raws);
         let mut matrices = Vec::new();
-        // Of a tensor without elements, dimensions may be of any size: products of them overflow.
-        for (place, raw) in raws.iter().enumerate().filter(|(_, raw)| raw.elements() > 0) {
-            let matrix = (self.kind.read)(&set, raw).map_err(|wrong| match wrong {
-                Wrong::Read(error) => error,
-                Wrong::Parts(what) => {
+        // Dimensions of a tensor without elements may have any size, so their products may
+        // overflow.
+        for (position, raw) in raws.iter().enumerate().filter(|(_, raw)| raw.elements() > 0) {
+            let matrix = (self.quantization.read)(&set, raw).map_err(|error| match error {
+                MatrixError::Read(error) => error,
+                MatrixError::Parts(what) => {
                     let what = format!("tensor `{}` {what}", raw.name);
                     let help = format!(
-                        "check that the weights are complete and quantized as `{}` says",
+                        "check that the weights are complete and quantized as stated in `{}`",
                         self.path.file_name().unwrap_or_default().to_string_lossy()
                     );
                     Error::input("quantization-tensors", &files[raw.file].path, what, help)
                 }
             })?;
-            matrices.extend(matrix.map(|matrix| (place, matrix)));
+            matrices.extend(matrix.map(|matrix| (position, matrix)));
         }
         let used = set.used.take();
         let names: HashSet<String> = used.into_iter().map(str::to_owned).collect();
-        let (mut made, notes) = self.made(matrices, &raws, cache)?;
+        let (mut computed, notes) = self.compute(matrices, &raws, cache)?;
         let mut found = Vec::new();
-        for (place, raw) in raws.into_iter().enumerate() {
-            // A tensor that is decoded under its own name stays where it is, as in llama.cpp's
-            // converter; one of a new name comes after all others.
-            match made.get(&place).is_some_and(|made| made.name == raw.name) {
-                true => found.extend(made.remove(&place).map(Found::Made)),
-                false if names.contains(&raw.name) || self.kind.ignores(&raw.name) => {}
-                false => found.push(Found::Plain(raw)),
+        for (position, raw) in raws.into_iter().enumerate() {
+            // A tensor that is decoded under its own name keeps its position, as in llama.cpp's
+            // converter; one with a new name comes after all others.
+            match computed.get(&position).is_some_and(|tensor| tensor.name == raw.name) {
+                true => found.extend(computed.remove(&position).map(Resolved::Computed)),
+                false if names.contains(&raw.name) || self.quantization.ignores(&raw.name) => {}
+                false => found.push(Resolved::Stored(raw)),
             }
         }
-        found.extend(made.into_values().map(Found::Made));
+        found.extend(computed.into_values().map(Resolved::Computed));
         Ok((found, notes))
     }
 
-    /// Chooses types and makes the sources, by the place of the matrix among the tensors.
-    fn made(
+    /// Selects types and creates the sources, by the position of the matrix among the tensors.
+    fn compute(
         &self,
         matrices: Vec<(usize, Matrix)>,
         raws: &[Raw],
         cache: &Arc<TileCache>,
-    ) -> Result<(BTreeMap<usize, Made>, Vec<String>), Error> {
-        let types = levels::choose(matrices.iter().filter_map(|(_, matrix)| {
-            let Content::Levels(levels) = &matrix.content else { return None };
-            Some((matrix.name.as_str(), &**levels))
+    ) -> Result<(BTreeMap<usize, ComputedTensor>, Vec<String>), Error> {
+        let types = affine::lossless_types(matrices.iter().filter_map(|(_, matrix)| {
+            let Content::Affine(affine) = &matrix.content else { return None };
+            Some((matrix.name.as_str(), &**affine))
         }))?;
         let mut counts: BTreeMap<TensorType, usize> = BTreeMap::new();
-        let mut made = BTreeMap::new();
-        for (place, Matrix { name, shape, content }) in matrices {
+        let mut computed = BTreeMap::new();
+        for (position, Matrix { name, shape, content }) in matrices {
             let (tensor_type, rows) = match content {
                 Content::Rows(tensor_type, rows) => (tensor_type, rows),
-                Content::Levels(levels) => {
+                Content::Affine(affine) => {
                     let tensor_type = types.get(&name).copied().unwrap_or(TensorType::F32);
-                    (tensor_type, levels::rows(levels, tensor_type))
+                    (tensor_type, affine::rows(affine, tensor_type))
                 }
             };
             *counts.entry(tensor_type).or_default() += 1;
-            let source = Computed::source(rows, cache);
-            let Raw { file, dtype, .. } = raws[place];
-            let is_eight_bits = matches!(dtype, Dtype::F8E4M3 | Dtype::F8E5M2);
-            made.insert(place, Made { name, shape, tensor_type, file, source, is_eight_bits });
+            let source = ComputedSource::source(rows, cache);
+            let Raw { file, dtype, .. } = raws[position];
+            let is_fp8 = matches!(dtype, Dtype::F8E4M3 | Dtype::F8E5M2);
+            computed.insert(
+                position,
+                ComputedTensor { name, shape, tensor_type, file, source, is_fp8 },
+            );
         }
-        let scheme = self.kind.name;
+        let scheme = self.quantization.name;
         let note = |(tensor_type, count): (TensorType, usize)| match tensor_type {
             TensorType::F32 => {
-                format!("{count} tensors are quantized ({scheme}); they are decoded")
+                format!("{count} tensors are quantized ({scheme}); they are dequantized")
             }
             other => format!(
                 "{count} tensors are quantized ({scheme}); {other} holds exactly the same values"
             ),
         };
-        Ok((made, counts.into_iter().map(note).collect()))
+        Ok((computed, counts.into_iter().map(note).collect()))
     }
 }
 
-/// Rows and columns of a matrix, all dimensions but the last together being its rows.
-fn rows_and_columns(shape: &[u64]) -> Result<(u64, u64), Wrong> {
+/// Returns rows and columns of a matrix; all dimensions except the last are rows.
+fn rows_and_columns(shape: &[u64]) -> Result<(u64, u64), MatrixError> {
     match shape {
         [rows @ .., columns] if *columns > 0 => Ok((rows.iter().product(), *columns)),
-        _ => Err(Wrong::Parts(format!("has the shape {shape:?}, which is no matrix"))),
+        _ => Err(MatrixError::Parts(format!("has the shape {shape:?}, which is not a matrix"))),
     }
 }
 

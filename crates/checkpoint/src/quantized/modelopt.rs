@@ -1,20 +1,20 @@
-//! ModelOpt, the tool of NVIDIA: NVFP4, FP8, or a mixture.
+//! NVIDIA ModelOpt: NVFP4, FP8, or both.
 
+use super::fp8::BlockSize;
 use super::method::Method;
-use super::scaled::Blocks;
-use super::{Matrix, Set, Wrong, nvfp4};
+use super::{Matrix, MatrixError, TensorSet, nvfp4};
 use crate::raw::Raw;
 
 pub(super) const METHOD: Method = Method {
     name: "ModelOpt",
-    words: &["modelopt", "modelopt_fp4"],
+    names: &["modelopt", "modelopt_fp4"],
     file: Some("hf_quant_config.json"),
     read: |_| Ok(Box::new(matrix)),
 };
 
-fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+fn matrix(set: &TensorSet, main: &Raw) -> Result<Option<Matrix>, MatrixError> {
     match nvfp4::matrix(set, main)? {
-        None => Blocks::default().matrix(set, main),
+        None => BlockSize::default().matrix(set, main),
         found => Ok(found),
     }
 }

@@ -1,60 +1,63 @@
-//! MXFP4: `X_blocks` and `X_scales`, as gpt-oss has its experts; `X_packed` and `X_scale` of
-//! compressed-tensors; `weight` and `scale`, as DeepSeek 4 has its experts.
+//! MXFP4: `X_blocks` and `X_scales` (experts of gpt-oss), `X_packed` and `X_scale`
+//! (compressed-tensors), or `weight` and `scale` (experts of DeepSeek 4).
 //!
 //! ```text
 //! X_blocks  U8 [..., rows, blocks, 16]    16 bytes: | x[2*j + 1] | x[2*j] |     j in 0..16
 //! X_scales  U8 [..., rows, blocks]        a power of two, 2^(e - 127)
 //! ```
 //!
-//! Our MXFP4 has the same values in another order, so nothing is lost. The tensor is called
-//! `X.weight`, or X where that ends in `weight`; its last dimension is the inputs.
+//! GGUF's MXFP4 has the same values in another order, so the conversion is lossless. The tensor is
+//! named `X.weight`, or X if that ends in `weight`; its last dimension is the inputs.
 
 use gguf::TensorType;
 
 use super::method::Method;
-use super::{Content, Matrix, Set, Wrong};
+use super::{Content, Matrix, MatrixError, TensorSet};
 use crate::dtype::Dtype;
 use crate::raw::Raw;
 use crate::rows::Rows;
 
 pub(super) const METHOD: Method =
-    Method { name: "MXFP4", words: &["mxfp4"], file: None, read: |_| Ok(Box::new(matrix)) };
+    Method { name: "MXFP4", names: &["mxfp4"], file: None, read: |_| Ok(Box::new(matrix)) };
 
-/// Numbers of a block, and their bytes.
+/// Values per block, and their length in bytes.
 const BLOCK: u64 = 32;
 const BLOCK_BYTES: u64 = 16;
 
-/// The tensor whose numbers are `main`, as gpt-oss stores it.
-fn matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+/// Reads the matrix whose packed part is `main`, as stored by gpt-oss.
+fn matrix(set: &TensorSet, main: &Raw) -> Result<Option<Matrix>, MatrixError> {
     let Some(stem) = main.name.strip_suffix("_blocks") else { return Ok(None) };
     set.take(&main.name);
     let scales = set.need(&format!("{stem}_scales"))?;
     let [outer @ .., BLOCK_BYTES] = &main.shape[..] else {
-        return Err(Wrong::Parts(format!("has the shape {:?}, not blocks of 16", main.shape)));
+        return Err(MatrixError::Parts(format!(
+            "has the shape {:?}; expected blocks of 16 bytes",
+            main.shape
+        )));
     };
     let name = if stem.ends_with("weight") { stem.to_owned() } else { format!("{stem}.weight") };
     build(name, main, scales, outer).map(Some)
 }
 
-/// The matrix whose numbers are `main`, as compressed-tensors stores it.
-pub(super) fn packed_matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+/// Reads the matrix whose packed part is `main`, as stored by compressed-tensors.
+pub(super) fn packed_matrix(set: &TensorSet, main: &Raw) -> Result<Option<Matrix>, MatrixError> {
     let Some(name) = main.name.strip_suffix("_packed") else { return Ok(None) };
-    under_scale(set, main, name, &format!("{name}_scale"))
+    with_scales(set, main, name, &format!("{name}_scale"))
 }
 
-/// The matrix whose numbers are `main`, as DeepSeek stores it.
-pub(super) fn scaled_matrix(set: &Set, main: &Raw) -> Result<Option<Matrix>, Wrong> {
+/// Reads the matrix whose packed part is `main`, as stored by DeepSeek.
+pub(super) fn scaled_matrix(set: &TensorSet, main: &Raw) -> Result<Option<Matrix>, MatrixError> {
     let Some(stem) = main.name.strip_suffix("weight") else { return Ok(None) };
-    under_scale(set, main, &main.name, &format!("{stem}scale"))
+    with_scales(set, main, &main.name, &format!("{stem}scale"))
 }
 
-/// The matrix of this name, if its numbers are bytes and there are powers of two of that name.
-fn under_scale(
-    set: &Set,
+/// Reads a matrix of bytes with E8M0 scales of the given name; `None` if it has another form.
+fn with_scales(
+    set: &TensorSet,
     main: &Raw,
     name: &str,
     scale_name: &str,
-) -> Result<Option<Matrix>, Wrong> {
+) -> Result<Option<Matrix>, MatrixError> {
     let is_exponent = |scales: &&Raw| matches!(scales.dtype, Dtype::U8 | Dtype::F8E8M0);
     let is_byte = matches!(main.dtype, Dtype::U8 | Dtype::I8);
     if !is_byte || !set.by_name.get(scale_name).is_some_and(is_exponent) {
@@ -63,48 +66,49 @@ fn under_scale(
     set.take(&main.name);
     let scales = set.need(scale_name)?;
     let [outer @ .., bytes] = &main.shape[..] else {
-        return Err(Wrong::Parts("is no matrix".to_owned()));
+        return Err(MatrixError::Parts("is not a matrix".to_owned()));
     };
     let blocks = [outer, &[bytes / BLOCK_BYTES]].concat();
     build(name.to_owned(), main, scales, &blocks).map(Some)
 }
 
-fn build(name: String, main: &Raw, scales: &Raw, blocks: &[u64]) -> Result<Matrix, Wrong> {
-    let [outer @ .., of_row] = blocks else {
-        return Err(Wrong::Parts("is a single block".to_owned()));
+fn build(name: String, main: &Raw, scales: &Raw, blocks: &[u64]) -> Result<Matrix, MatrixError> {
+    let [outer @ .., blocks_per_row] = blocks else {
+        return Err(MatrixError::Parts("is a single block".to_owned()));
     };
     let bytes = scales.elements().checked_mul(BLOCK_BYTES);
     if [main.dtype, scales.dtype].iter().any(|dtype| dtype.bytes() != 1)
         || scales.shape != blocks
         || bytes != Some(main.elements())
-        || *of_row == 0
+        || *blocks_per_row == 0
     {
-        let what = format!("does not go with scales of the shape {:?}", scales.shape);
-        return Err(Wrong::Parts(what));
+        let what = format!("does not match its scales of shape {:?}", scales.shape);
+        return Err(MatrixError::Parts(what));
     }
-    let shape = [outer, &[of_row * BLOCK]].concat();
-    let rows = Mxfp4 { weight: main.clone(), scales: scales.clone(), of_row: *of_row };
+    let shape = [outer, &[blocks_per_row * BLOCK]].concat();
+    let rows =
+        Mxfp4 { weight: main.clone(), scales: scales.clone(), blocks_per_row: *blocks_per_row };
     Ok(Matrix { name, shape, content: Content::Rows(TensorType::MXFP4, Box::new(rows)) })
 }
 
 struct Mxfp4 {
     weight: Raw,
     scales: Raw,
-    of_row: u64,
+    blocks_per_row: u64,
 }
 
 impl Rows for Mxfp4 {
     fn count(&self) -> u64 {
-        self.scales.elements() / self.of_row
+        self.scales.elements() / self.blocks_per_row
     }
 
     fn row_bytes(&self) -> u64 {
-        self.of_row * (1 + BLOCK_BYTES)
+        self.blocks_per_row * (1 + BLOCK_BYTES)
     }
 
     fn read(&self, first: u64, out: &mut [u8]) -> Result<(), gguf::Error> {
         let n = out.len() as u64 / (1 + BLOCK_BYTES);
-        let start = first * self.of_row;
+        let start = first * self.blocks_per_row;
         let scales = self.scales.bytes(start, n)?;
         let weights = self.weight.bytes(start * BLOCK_BYTES, n * BLOCK_BYTES)?;
         let blocks = weights.as_chunks::<{ BLOCK_BYTES as usize }>().0.iter().zip(scales);

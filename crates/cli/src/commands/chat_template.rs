@@ -12,7 +12,7 @@ use crate::commands::render_template;
 use crate::failure::Failure;
 
 /// Key of the template that is used unless another one is asked for; the others append a name.
-const KEY: &str = template::Source::KEY;
+const KEY: &str = template::TemplateSource::KEY;
 
 /// Print the chat template of a model, or what it renders.
 #[derive(clap::Args)]
@@ -60,7 +60,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let mut out = std::io::stdout().lock();
     if let Some(messages) = &args.messages {
-        let template = template::Source::from_metadata(metadata, name)?.ok_or_else(missing)?;
+        let template =
+            template::TemplateSource::from_metadata(metadata, name)?.ok_or_else(missing)?;
         let text = render_template::renderer()?.render(&template, &context(args, messages)?)?;
         out.write_all(text.as_bytes())?;
         return Ok(out.flush()?);

@@ -166,7 +166,7 @@ fn fix(args: &Args, source: &str, opened: Opened) -> Result<String, Failure> {
                 if output.is_dir() { output.join(name.to_string()) } else { output.clone() };
             let others = args.tokenizer_against.iter().chain(&args.corpus);
             let inputs = opened.files().chain(others.map(PathBuf::as_path));
-            commands::write(&job, &target, &args.force.sparing(inputs))?;
+            commands::write(&job, &target, &args.force.protecting(inputs))?;
             (done, target.to_string_lossy().into_owned())
         }
         None => {

@@ -140,7 +140,7 @@ fn convert(args: &Args, source: &str, kind: Kind, outputs: Vec<Wanted>) -> Resul
         return show(args, kind, &plan);
     }
     let inputs = plan.inputs.iter().map(PathBuf::as_path).chain(args.types.inputs());
-    let overwrite = args.force.sparing(inputs.chain(args.calibration.input()));
+    let overwrite = args.force.protecting(inputs.chain(args.calibration.input()));
     let started = Instant::now();
     match plan.write(&overwrite, &commands::say_anew, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
@@ -202,8 +202,8 @@ fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
         write!(out, "{}", listing::plan_text(job, path))?;
     }
     for Planned { changes, .. } in &plan.outputs {
-        for Change { name, from, to, how } in changes {
-            writeln!(out, "{name:<44} {from:<28} -> {to:<7} {how}")?;
+        for Change { name, from, to, fidelity } in changes {
+            writeln!(out, "{name:<44} {from:<28} -> {to:<7} {fidelity}")?;
         }
     }
     Ok(())

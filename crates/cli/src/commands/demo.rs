@@ -16,7 +16,7 @@ use gguf_quant::{Difference, difference};
 use gguf_quantize::recipe::{Category, Mix, Target};
 use gguf_runtime::{Arithmetic, Context, ContextOptions, Sampling};
 use gguf_store::LocalFile;
-use gguf_tokenizer::{Encode, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer};
 use serde_json::{Value as Json, json};
 
 use crate::demo_model;
@@ -120,7 +120,7 @@ fn goes_on(path: &Path) -> Result<String, Failure> {
     let options = ExecutorOptions { arithmetic: Arithmetic::Exact, ..ExecutorOptions::default() };
     let running = load(&path.to_string_lossy(), &options)?;
     let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default())?;
-    let ids = tokenizer.encode(PROMPT, Encode::default());
+    let ids = tokenizer.encode(PROMPT, EncodeOptions::default());
     let mut context = Context::new(running.executor.clone(), ContextOptions::default())?;
     let sampling = Sampling { temperature: 0.0, ..Sampling::default() };
     let generation = GenerateOptions {
@@ -237,7 +237,7 @@ fn convert(source: &Path, dir: &Path, mix: Option<Mix>, force: &Force) -> Result
     let options = hf::Options { outtype: mix.map(Target::Mix), ..hf::Options::default() };
     let conversion = hf::plan(source, &checkpoint, &options)?;
     let path = dir.join(&conversion.file_name);
-    let overwrite = force.sparing([source]);
+    let overwrite = force.protecting([source]);
     conversion.job.write(&path, &overwrite, &())?;
     let name = mix.map_or("as stored".to_owned(), |mix| mix.name().to_owned());
     Ok(Written { name, path, time: started.elapsed() })

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use gguf_tokenizer::Decode;
+use gguf_tokenizer::DecodeOptions;
 
 use crate::compat::Compat;
 use crate::failure::Failure;
@@ -45,6 +45,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         })
         .collect::<Result<Vec<u32>, _>>()?;
     let mut out = std::io::stdout().lock();
-    out.write_all(&tokenizer.decode(&ids, Decode { special: args.special }))?;
+    out.write_all(&tokenizer.decode(&ids, DecodeOptions { special: args.special }))?;
     Ok(writeln!(out)?)
 }

@@ -55,7 +55,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut read: Vec<String> = args.models.iter().chain(&args.reference).cloned().collect();
     read.extend(args.reference_logits.iter().map(|path| path.display().to_string()));
     let mut keeper = args.keep.keeper(&args.judge, &read)?;
-    let overwrite = args.keep.force.sparing(args.judge.inputs().chain(read.iter().map(Path::new)));
+    let overwrite =
+        args.keep.force.protecting(args.judge.inputs().chain(read.iter().map(Path::new)));
     let save = args.save_logits.as_deref().map(|path| Save { path, overwrite: &overwrite });
     let against = match (&args.reference, &args.reference_logits) {
         (Some(reference), _) => Against::Model(reference),

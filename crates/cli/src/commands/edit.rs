@@ -13,7 +13,7 @@ use gguf_kit::key_value::KeyValue;
 use gguf_kit::open;
 use gguf_remote::Location;
 use gguf_store::Model;
-use gguf_store::edit::{Recovery, Saved, recover};
+use gguf_store::edit::{EditOutcome, Recovery, recover};
 use gguf_tokenizer::template::Renderer;
 use regex::Regex;
 use serde_json::json;
@@ -151,7 +151,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let opened = open(&args.source)?;
             let Rewritten { job, files } = rewrite(opened.model(), &changes, &renderer)?;
             let inputs = opened.files().chain(changes.inputs()).chain(files.iter().map(|f| &**f));
-            let overwrite = args.force.sparing(inputs);
+            let overwrite = args.force.protecting(inputs);
             commands::write_and_say("edit/1", &job, output, &overwrite, args.json)
         }
         None => {
@@ -161,13 +161,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let time = progress.finish();
             if args.json {
                 let bytes = commands::tensor_bytes(open(&args.source)?.model());
-                let file = (saved != Saved::Unchanged).then_some((path.as_path(), bytes));
+                let file = (saved != EditOutcome::Unchanged).then_some((path.as_path(), bytes));
                 return commands::print_written("edit/1", file, time);
             }
             let saved = match saved {
-                Saved::Unchanged => "nothing to change",
-                Saved::InPlace => "changed in place",
-                Saved::Rebuilt => "rebuilt",
+                EditOutcome::Unchanged => "nothing to change",
+                EditOutcome::InPlace => "changed in place",
+                EditOutcome::Rebuilt => "rebuilt",
             };
             eprintln!("{}: {saved}", path.display());
             Ok(())

@@ -9,7 +9,7 @@ use gguf_kit::run::LoadedModel;
 use gguf_kit::{npy, on_threads};
 use gguf_runtime::Value;
 use gguf_store::AtomicFile;
-use gguf_tokenizer::{Encode, Options, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 use serde_json::to_string;
 
 use crate::failure::Failure;
@@ -73,14 +73,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     on_threads(args.run.threads, || {
         let pooling = args.pooling.and_then(Pool::kind);
         let running = args.run.open_pooled(&args.source, args.arithmetic, pooling)?;
-        let overwrite = args.force.sparing(running.files.iter().chain(&args.texts.file));
+        let overwrite = args.force.protecting(running.files.iter().chain(&args.texts.file));
         if let Some(output) = &args.output {
             overwrite.check(output)?;
         }
-        let tokenizer = Tokenizer::from_metadata(&running.metadata, Options::default())?;
+        let tokenizer = Tokenizer::from_metadata(&running.metadata, TokenizerOptions::default())?;
         let texts = args.texts.read()?;
         let ids: Vec<Vec<u32>> =
-            texts.iter().map(|text| tokenizer.encode(text, Encode::default())).collect();
+            texts.iter().map(|text| tokenizer.encode(text, EncodeOptions::default())).collect();
         warn_of_length(&running.metadata, ids.iter().map(Vec::len).max().unwrap_or(0));
         let wanted = match args.pooling {
             Some(Pool::None) => EmbedOutput::Tokens,

@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     };
     let progress = Progress::new();
-    plan.write(target, &args.force.sparing(opened.files()), &progress)?;
+    plan.write(target, &args.force.protecting(opened.files()), &progress)?;
     let time = progress.finish();
     if args.json {
         let file = (target.as_path(), plan.header().data_len());

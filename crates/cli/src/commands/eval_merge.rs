@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match (merged, &args.output) {
         (Merged::Importance(whole), Some(path)) => {
-            imatrix::write_as_named(&whole, path, &args.force.sparing(&args.parts))?;
+            imatrix::write_as_named(&whole, path, &args.force.protecting(&args.parts))?;
             eprintln!("wrote {}", path.display());
             imatrix::tell(&mut out, &whole, args.json)
         }

@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     // A directory or several files go to no stream either.
     if args.output.as_os_str() == "-" {
-        args.force.sparing::<&Path>([]).check(&args.output)?;
+        args.force.protecting::<&Path>([]).check(&args.output)?;
     }
     let options = export::Options { dtype };
     let opened = open(&args.source)?;
@@ -116,7 +116,7 @@ fn bytes(args: &Args, tensors: &[(Tensor, TensorType)]) -> u64 {
 /// Writes one file of tensors.
 fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Result<(), Failure> {
     let progress = Progress::new();
-    let overwrite = args.force.sparing(opened.files());
+    let overwrite = args.force.protecting(opened.files());
     let path = &args.output;
     safetensors::write(path, tensors, args.raw, &overwrite, &progress)?;
     let time = progress.finish();

@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let changes = changes(&graph)?;
         let Rewritten { job, .. } =
             rewrite(opened.model(), &changes, &render_template::renderer()?)?;
-        return commands::write(&job, output, &args.force.sparing(opened.files()));
+        return commands::write(&job, output, &args.force.protecting(opened.files()));
     }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.form.dot {
@@ -92,7 +92,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(path) = &args.form.svg {
         let svg = gguf_kit::report::graph_svg(&graph)?;
-        return Ok(AtomicFile::write(path, svg.as_bytes(), &args.force.sparing(opened.files()))?);
+        return Ok(AtomicFile::write(
+            path,
+            svg.as_bytes(),
+            &args.force.protecting(opened.files()),
+        )?);
     }
     let load = Load {
         tokens: args.tokens,

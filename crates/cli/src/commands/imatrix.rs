@@ -144,7 +144,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(model) = &args.model {
         collect(args, model, chunk_size, &mut whole)?;
     } else if let (Some(path), Some(whole)) = (&args.output_file, &whole) {
-        write(args, whole, path, &args.force.sparing(&args.in_file))?;
+        write(args, whole, path, &args.force.protecting(&args.in_file))?;
     }
     if let Some(path) = &args.output_file {
         eprintln!("wrote {}", path.display());
@@ -187,7 +187,7 @@ fn save_moments(args: &Args) -> Result<(), Failure> {
     if let Some(chunks) = args.collect.chunks {
         reading.tokens = reading.chunk.saturating_mul(chunks.get());
     }
-    let overwrite = args.force.sparing([text.clone(), PathBuf::from(model)]);
+    let overwrite = args.force.protecting([text.clone(), PathBuf::from(model)]);
     on_threads(args.run.threads, || {
         let progress = Progress::new();
         save_hessians(model, &reading, path, &overwrite, &progress)?;
@@ -244,11 +244,11 @@ fn collect(
         collect.skip += before.chunk_count as usize;
         merge(whole, &before, chunk_size)?;
     } else {
-        args.force.sparing(inputs()).check(path)?;
+        args.force.protecting(inputs()).check(path)?;
     }
     // What is under that name from here on is ours.
-    let copies = args.force.sparing(inputs());
-    let overwrite = Overwrite::new(Existing::Replace).sparing(inputs());
+    let copies = args.force.protecting(inputs());
+    let overwrite = Overwrite::new(Existing::Replace).protecting(inputs());
     let before = whole.clone();
     let with_before = |made: Imatrix| -> Result<Imatrix, Error> {
         let mut all = before.clone();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use gguf_kit::logits::{EncoderInput, logits};
 use gguf_kit::{npy, on_threads};
 use gguf_store::AtomicFile;
-use gguf_tokenizer::{Encode, Options, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 
 use crate::failure::Failure;
 use crate::force::Force;
@@ -61,13 +61,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     on_threads(args.run.threads, || {
         let running = args.run.open(&args.source, args.arithmetic)?;
         let inputs = running.files.iter().chain(&args.input.file).chain(&args.features);
-        let overwrite = args.force.sparing(inputs);
+        let overwrite = args.force.protecting(inputs);
         overwrite.check(&args.output)?;
         let ids = match &args.input.ids {
             Some(ids) => words::ids(ids).collect::<Result<_, _>>()?,
             None => {
-                let tokenizer = Tokenizer::from_metadata(&running.metadata, Options::default())?;
-                tokenizer.encode(&args.input.text()?, Encode::default())
+                let tokenizer =
+                    Tokenizer::from_metadata(&running.metadata, TokenizerOptions::default())?;
+                tokenizer.encode(&args.input.text()?, EncodeOptions::default())
             }
         };
         if ids.is_empty() {

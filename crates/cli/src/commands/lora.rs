@@ -166,7 +166,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let planned = merge.plan(args.outtype, &options)?;
     commands::print_notes(&planned.notes);
     let adapters = opened.iter().flat_map(|(adapter, _)| adapter.files());
-    let overwrite = args.force.sparing(opened_base.files().chain(adapters));
+    let overwrite = args.force.protecting(opened_base.files().chain(adapters));
     commands::write_and_say("lora-merge/1", &planned.job, &args.output, &overwrite, args.json)
 }
 
@@ -177,7 +177,7 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
         _ => return Err(Failure::Usage("an adapter is extracted as f32, f16 or bf16".into())),
     };
     let (base, tuned) = (open(&args.base)?, open(&args.tuned)?);
-    let overwrite = args.force.sparing(base.files().chain(tuned.files()));
+    let overwrite = args.force.protecting(base.files().chain(tuned.files()));
     // Before work that takes long.
     overwrite.check(&args.output)?;
     let (base, tuned) = (base.model(), tuned.model());

@@ -24,7 +24,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     command.build();
     let failed = |source| gguf::Error::environment("create", &args.dir, source);
     std::fs::create_dir_all(&args.dir).map_err(failed)?;
-    let overwrite = args.force.sparing::<&Path>([]);
+    let overwrite = args.force.protecting::<&Path>([]);
     let mut pages = Vec::new();
     collect(&command, &mut pages);
     let paths: Vec<_> = pages.iter().map(|(name, _)| args.dir.join(name)).collect();

@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let progress = Progress::new();
     let options = MergeOptions { keep_split_keys: args.keep_split_keys };
-    let overwrite = args.force.sparing(opened.files());
+    let overwrite = args.force.protecting(opened.files());
     let size = merge(model, &args.output, options, &overwrite, &progress)?;
     let time = progress.finish();
     let (shards, bytes) = (model.parts().len(), commands::tensor_bytes(model));

@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let task = args.judge.task()?;
     let inputs = args.judge.inputs().chain(args.models.iter().map(Path::new));
-    let overwrite = args.keep.force.sparing(inputs);
+    let overwrite = args.keep.force.protecting(inputs);
     let save = args.save_logits.as_deref().map(|path| Save { path, overwrite: &overwrite });
     let mut keeper = args.keep.keeper(&args.judge, &args.models)?;
     let options = args.judge.run.options(args.judge.arithmetic);

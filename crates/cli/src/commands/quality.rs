@@ -123,13 +123,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(outputs) = &outputs {
         if args.resume && outputs.json.exists() {
             before = Some(QualityReport::read(&outputs.json)?);
-            Overwrite::new(Existing::Replace).sparing(inputs()).check(&outputs.json)?;
+            Overwrite::new(Existing::Replace).protecting(inputs()).check(&outputs.json)?;
         } else {
-            outputs.check(&args.force.sparing(inputs()))?;
+            outputs.check(&args.force.protecting(inputs()))?;
         }
     }
     // What is under those names from here on is ours.
-    let overwrite = Overwrite::new(Existing::Replace).sparing(inputs());
+    let overwrite = Overwrite::new(Existing::Replace).protecting(inputs());
     let options = args.options()?;
     let mut is_kept = before.is_some();
     let found = on_threads(args.judge.run.threads, || -> Result<QualityReport, Failure> {

@@ -71,7 +71,7 @@ enum Grouping {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let inputs = std::iter::once(Path::new(&args.source)).chain(args.judge.inputs());
-    let overwrite = args.force.sparing(inputs.chain(args.imatrix.as_deref()));
+    let overwrite = args.force.protecting(inputs.chain(args.imatrix.as_deref()));
     if let Some(path) = &args.output {
         overwrite.check(path)?;
     }

@@ -44,7 +44,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     // A directory or several files go to no stream either.
     if args.prefix.as_os_str() == "-" {
-        args.force.sparing::<&Path>([]).check(&args.prefix)?;
+        args.force.protecting::<&Path>([]).check(&args.prefix)?;
     }
     let opened = open(&args.source)?;
     let model = opened.model();
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let time = match args.dry_run {
         true => None,
         false => {
-            let overwrite = args.force.sparing(opened.files());
+            let overwrite = args.force.protecting(opened.files());
             let progress = Progress::new();
             plan.write(&args.prefix, &overwrite, &progress)?;
             Some(progress.finish().as_secs_f64())

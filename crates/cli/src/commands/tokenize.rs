@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gguf_kit::Error;
 use gguf_kit::tokens::Encoder;
-use gguf_tokenizer::Encode;
+use gguf_tokenizer::EncodeOptions;
 
 use crate::compat::Compat;
 use crate::failure::Failure;
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     } else {
         Encoder::Ggml(Box::new(args.compat.open(&args.source)?))
     };
-    let how = Encode { add_special: !args.no_bos, parse_special: !args.no_parse_special };
+    let how = EncodeOptions { add_special: !args.no_bos, parse_special: !args.no_parse_special };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.jsonl {
         jsonl(&tokenizer, how, args.text.lines()?, &mut out)?;
@@ -126,7 +126,7 @@ const BATCH: usize = 1024;
 
 fn jsonl(
     tokenizer: &Encoder,
-    how: Encode,
+    how: EncodeOptions,
     input: impl BufRead,
     out: &mut impl Write,
 ) -> Result<(), Failure> {

@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     on_threads(args.run.threads, || {
         let running = args.run.open(&args.source, args.arithmetic)?;
-        let overwrite = args.force.sparing(running.files.iter().chain(&args.recordings));
+        let overwrite = args.force.protecting(running.files.iter().chain(&args.recordings));
         if let Some(output) = &args.output {
             overwrite.check(output)?;
         }

@@ -140,7 +140,7 @@ fn by_type(named: &str, written: String, source: &str) -> Result<String, Failure
     let summary = Summary::of(open(&written)?.model());
     let path = filled(named, summary.file_type.unwrap_or("auto"));
     if path != written {
-        Overwrite::new(Existing::Replace).sparing([source]).check(path.as_ref())?;
+        Overwrite::new(Existing::Replace).protecting([source]).check(path.as_ref())?;
         std::fs::rename(&written, &path).map_err(|fault| {
             Failure::Environment(format!("cannot rename {written} to {path}: {fault}"))
         })?;

@@ -98,7 +98,7 @@ fn export(base: &str, adapters: &[(String, f32)], output: &Path) -> Result<(), F
     planned.job.metadata.set("general.file_type", MOSTLY_F16);
     commands::print_notes(&planned.notes);
     let files = opened.iter().flat_map(|(opened, _)| opened.files());
-    let overwrite = Overwrite::new(Existing::Replace).sparing(base.files().chain(files));
+    let overwrite = Overwrite::new(Existing::Replace).protecting(base.files().chain(files));
     let progress = Progress::new();
     planned.job.write(output, &overwrite, &progress)?;
     progress.finish();

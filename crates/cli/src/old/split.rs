@@ -73,7 +73,7 @@ fn split(given: &Given, input: &str, prefix: &str) -> Result<(), Failure> {
         writeln!(out, "split {number:05}: n_tensors = {count}, total_size = {size}M")?;
     }
     if !given.has("--dry-run") {
-        let overwrite = gguf_kit::overwrite(Existing::Replace).sparing(opened.files());
+        let overwrite = gguf_kit::overwrite(Existing::Replace).protecting(opened.files());
         let progress = Progress::new();
         plan.write(Path::new(prefix), &overwrite, &progress)?;
         progress.finish();

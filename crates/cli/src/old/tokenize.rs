@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use gguf_tokenizer::{Compat, Options};
+use gguf_tokenizer::{Compat, TokenizerOptions};
 
 use super::common::{self, IDLE, LOG, MACHINE, MODEL, SAMPLING};
 use super::flag::{Flag, nothing, ours, read};
@@ -59,8 +59,8 @@ fn run(given: &Given) -> Result<u8, Failure> {
 }
 
 fn adds_first(model: &str) -> Result<bool, Failure> {
-    let options = Options { compat: Compat::LlamaCpp, normalize: None };
-    Ok(gguf_kit::tokens::open(model, options)?.0.adds_first())
+    let options = TokenizerOptions { compat: Compat::LlamaCpp, normalize: None };
+    Ok(gguf_kit::tokens::open(model, options)?.0.adds_bos())
 }
 
 /// The standard input, else the file, else the text of `-p`.

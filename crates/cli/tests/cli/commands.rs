@@ -315,9 +315,9 @@ fn a_file_from_before_gguf_is_recognised() {
     let (old, out) = (old.to_str().unwrap(), dir.path("model.gguf"));
 
     let plan = json(&succeeds(&["convert", old, "-o", &out, "--dry-run", "--json"]));
-    assert_eq!(plan["changes"][0]["from"], "Q4_0 of generation 0");
+    assert_eq!(plan["changes"][0]["from"], "Q4_0 (version 0)");
     assert_eq!(plan["changes"][0]["to"], "F32");
-    assert_eq!(plan["changes"][0]["how"], "exactly");
+    assert_eq!(plan["changes"][0]["how"], "lossless");
 
     let eps = ["--eps", "1e-5", "--context-length", "512"];
     succeeds(&[&["convert", old, "-o", &out, "--outtype", "q4_0"], &eps[..]].concat());
@@ -327,7 +327,11 @@ fn a_file_from_before_gguf_is_recognised() {
     succeeds(&["check", &out]);
 
     fails(&["convert", &out], 2, &["is a GGUF already", "`copy`"]);
-    fails(&["convert", old, "-o", &out, "--architecture", "rwkv"], 2, &["known are llama"]);
+    fails(
+        &["convert", old, "-o", &out, "--architecture", "rwkv"],
+        2,
+        &["supported architectures: llama"],
+    );
     fails(&["convert", old, "-o", &out, "--head-count", "7"], 2, &["correct --head-count"]);
 }
 

@@ -138,7 +138,7 @@ fn a_vocabulary_needs_no_weights() {
     assert_eq!(ids(&out), ids(MODEL));
     succeeds(&["convert", &small, "--vocab-only", "-o", &named, "--model-name", "Tiny"]);
     assert_eq!(names(&named), ["Tiny-vocab.gguf"]);
-    fails(&["convert", &small, "-o", &out, "--force"], 1, &["small: holds neither safetensors"]);
+    fails(&["convert", &small, "-o", &out, "--force"], 1, &["small: has neither safetensors"]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl TwoVersions {
                 Some((start, _)) if version == 0 && start > file.len() / 4 * 3 => {
                     Reply::status(404)
                 }
-                _ => says.iter().fold(Reply::part(request, file), |reply, (name, value)| {
+                _ => says.iter().fold(Reply::range(request, file), |reply, (name, value)| {
                     reply.header(name, *value)
                 }),
             }
@@ -195,7 +195,7 @@ fn shards_on_the_hub_are_of_one_commit() {
         match file {
             Some((revision, file)) if [COMMIT, "main"].contains(&revision) => {
                 let file = &files[names.iter().position(|name| *name == file).unwrap()];
-                Reply::part(request, file).header("X-Repo-Commit", COMMIT)
+                Reply::range(request, file).header("X-Repo-Commit", COMMIT)
             }
             None if request.path.starts_with("/api/") => {
                 Reply::whole(format!("[{listing}]").as_bytes())
@@ -308,7 +308,7 @@ fn a_fault_of_far_weights_names_their_file() {
     // NaN, in F16 and in F32.
     file[start..].fill(0xff);
     let server = Server::start(move |request| {
-        Reply::part(request, &file)
+        Reply::range(request, &file)
             .header("ETag", "\"a\"")
             .header("Last-Modified", "Sat, 21 Nov 2026 08:00:00 GMT")
     });
@@ -345,10 +345,10 @@ fn far_originals_are_compared_with() {
     let hub = Server::start(move |request| {
         let name = request.path.rsplit('/').next().unwrap();
         match request.path.as_str() {
-            "/m.gguf" => Reply::part(request, &file),
+            "/m.gguf" => Reply::range(request, &file),
             path if path.starts_with("/api/") => Reply::whole(listing.as_bytes()),
             _ if names.iter().any(|one| one == name) => {
-                Reply::part(request, &std::fs::read(Path::new(MODEL).join(name)).unwrap())
+                Reply::range(request, &std::fs::read(Path::new(MODEL).join(name)).unwrap())
             }
             _ => Reply::status(404),
         }
@@ -378,7 +378,7 @@ fn far_originals_of_mixes_are_read_once() {
     let server = Server::start(move |request| {
         let (start, end) = request.range().unwrap_or((0, file.len()));
         counted.fetch_add(end.min(file.len()).saturating_sub(start), Ordering::Relaxed);
-        Reply::part(request, &file)
+        Reply::range(request, &file)
     });
     let (text, page) = (crate::judging::text(), dir.path("page.html"));
     let types = "Q8_0,Q6_K,Q4_K_M,Q4_0,Q5_0";
@@ -409,7 +409,7 @@ fn conversions_of_far_checkpoints_go_on() {
         if file.is_empty() || (is_missing && is_whole.load(Ordering::Relaxed) == 0) {
             return Reply::status(404);
         }
-        Reply::part(request, &file).header("ETag", "\"a\"")
+        Reply::range(request, &file).header("ETag", "\"a\"")
     });
     let dir = Dir::new();
     let [out, at_once] = ["out.gguf", "at-once.gguf"].map(|name| dir.path(name));
@@ -447,7 +447,7 @@ fn far_checkpoints_are_called_what_the_user_calls_them() {
             "config.json" => b"{ \"architectures\": oops }".to_vec(),
             name => std::fs::read(Path::new(MODEL).join(name)).unwrap_or_default(),
         };
-        Reply::part(request, &file)
+        Reply::range(request, &file)
     });
     let dir = Dir::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));

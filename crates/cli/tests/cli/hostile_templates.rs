@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gguf::{Header, RawHeader, write_header};
-use gguf_tokenizer::template::{Context, Error, Limits, Renderer, Source};
+use gguf_tokenizer::template::{Context, Error, Limits, Renderer, TemplateSource};
 
 use crate::support::{Dir, MODEL, fails, gguf, json, succeeds};
 
@@ -53,7 +53,7 @@ fn model(dir: &Dir, templates: impl IntoIterator<Item = (String, String)>) -> St
 }
 
 fn model_with(dir: &Dir, template: &str) -> String {
-    model(dir, [(Source::KEY.to_owned(), template.to_owned())])
+    model(dir, [(TemplateSource::KEY.to_owned(), template.to_owned())])
 }
 
 #[test]
@@ -65,7 +65,8 @@ fn every_hostile_template_ends_in_time() {
     let mut limits = 0;
     for (name, text) in templates {
         let started = Instant::now();
-        let result = Source::new(&text).and_then(|source| renderer.render(&source, &context()));
+        let result =
+            TemplateSource::new(&text).and_then(|source| renderer.render(&source, &context()));
         assert!(started.elapsed() < time + SLACK, "{name}");
         match result {
             Err(Error::Process(fault)) => panic!("{name}: {fault}"),
@@ -86,7 +87,7 @@ fn limits_are_told_by_both_commands() {
         ("list of a long string", &["256 MB of memory"]),
         ("namespace in itself, printed", &["256 MB of memory"]),
         // On a busy machine the clock is first.
-        ("in of a doubled list", &["2 s of the processor", "5 s"]),
+        ("in of a doubled list", &["2 s of CPU time", "5 s"]),
         ("source too long", &["64 KB of source"]),
     ] {
         let model = model_with(&dir, &template(name));
@@ -111,7 +112,7 @@ fn limits_are_told_by_both_commands() {
         assert_eq!(found[0]["code"], "template-limit", "{name}");
         assert_eq!(found[0]["severity"], "warning");
         let message = found[0]["message"].as_str().unwrap().to_owned();
-        assert!(expected("renders only with", "").contains(&message), "{name}: {message}");
+        assert!(expected("needs", " to render").contains(&message), "{name}: {message}");
         assert!(started.elapsed() < Duration::from_secs(10) + 2 * SLACK, "{name}");
     }
 }
@@ -141,7 +142,8 @@ fn panics_of_the_engine_are_errors() {
 fn a_check_of_many_has_one_limit_of_time() {
     let dir = Dir::new();
     let endless = template("in of a doubled list");
-    let path = model(&dir, (0..50).map(|i| (format!("{}.{i}", Source::KEY), endless.clone())));
+    let path =
+        model(&dir, (0..50).map(|i| (format!("{}.{i}", TemplateSource::KEY), endless.clone())));
     let started = Instant::now();
     let found = json(&succeeds_or_finds(&["check", &path, "--json"]));
     assert!(started.elapsed() < Duration::from_secs(15) + SLACK);
@@ -149,13 +151,13 @@ fn a_check_of_many_has_one_limit_of_time() {
     let found: Vec<_> = found.iter().filter(|f| f["code"] == "template-limit").collect();
     assert!((2..=11).contains(&found.len()), "{found:?}");
     let message = found.last().unwrap()["message"].as_str().unwrap();
-    assert!(message.ends_with(" templates from this one on are not rendered"), "{message}");
+    assert!(message.ends_with(" templates from this one on were not rendered"), "{message}");
 }
 
 /// The request to the other process is JSON, in which nothing may be lost.
 #[test]
 fn values_come_through_as_they_are() {
-    let source = Source::new("{{ x | tojson }}{{ messages | tojson }}{{ y }}").unwrap();
+    let source = TemplateSource::new("{{ x | tojson }}{{ messages | tojson }}{{ y }}").unwrap();
     let mut context = context();
     let deep = (0..110).fold(json("0.1"), |inner, _| serde_json::json!([inner]));
     for x in [
@@ -168,13 +170,13 @@ fn values_come_through_as_they_are() {
     ] {
         context.variables.insert("x".into(), x);
         context.variables.insert("y".into(), "ä\0\n".repeat(100_000).into());
-        let here = Renderer::here().render(&source, &context).unwrap();
+        let here = Renderer::in_process().render(&source, &context).unwrap();
         assert_eq!(renderer().render(&source, &context).unwrap(), here);
     }
     // Errors too.
     for text in ["{% if %}", "a\n{{ raise_exception('no ' ~ 'é' * 9999) }}", "{{ 1 | nothing }}"] {
-        let source = Source::new(text).unwrap();
-        let here = Renderer::here().render(&source, &context).unwrap_err().to_string();
+        let source = TemplateSource::new(text).unwrap();
+        let here = Renderer::in_process().render(&source, &context).unwrap_err().to_string();
         assert!(here.len() < 2200);
         assert_eq!(renderer().render(&source, &context).unwrap_err().to_string(), here);
     }
@@ -183,7 +185,7 @@ fn values_come_through_as_they_are() {
 /// What is allowed comes through: as much text as the limit, from a conversation as long.
 #[test]
 fn long_texts_come_through() {
-    let source = Source::new("{{ messages[0].content }}").unwrap();
+    let source = TemplateSource::new("{{ messages[0].content }}").unwrap();
     let len = Limits::default().text_len;
     let context =
         |len| Context::new(serde_json::json!([{"role": "user", "content": "x".repeat(len)}]));

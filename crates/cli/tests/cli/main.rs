@@ -21,7 +21,7 @@ mod hostile_templates;
 mod judging;
 mod lora;
 #[allow(dead_code)] // Other tests want more of it.
-#[path = "../../../legacy/tests/legacy/build.rs"]
+#[path = "../../../legacy/tests/integration/builder.rs"]
 mod old_files;
 mod old_names;
 mod one_writer;
@@ -32,7 +32,7 @@ mod replay;
 mod running;
 mod sensitivity;
 #[allow(dead_code)] // Other tests want more of it.
-#[path = "../../../remote/tests/loopback/server.rs"]
+#[path = "../../../remote/tests/integration/server.rs"]
 mod server;
 mod support;
 mod tokenize;

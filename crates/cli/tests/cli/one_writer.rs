@@ -112,7 +112,7 @@ fn a_stale_journal_does_no_harm_to_another_model() {
     succeeds(&["inspect", path]);
     succeeds(&["check", path]);
     for how in ["undo", "finish"] {
-        fails(&["edit", path, "--recover", how], 1, &["this is no journal of an edit of"]);
+        fails(&["edit", path, "--recover", how], 1, &["this is not a journal of an edit of"]);
     }
     assert!(std::fs::read(&case.model).unwrap() == other_bytes);
     // The next edit needs the place.

@@ -165,7 +165,7 @@ fn a_dash_is_a_stream_where_a_stream_makes_sense() {
         succeeds(&[&embed[..], &["-p", text]].concat())
     );
     for words in [&["split", &model, "-"][..], &["export", &model, "-"], &["merge", &model, "-"]] {
-        fails(words, 2, &["files are not written to a stream", "help: name a file, such as ./-"]);
+        fails(words, 2, &["cannot write to a stream", "help: name a file, for example ./-"]);
     }
     let missing = dir.path("missing");
     fails(

@@ -33,7 +33,7 @@ fn start() -> Server {
         }
         match file(request.path.rsplit('/').next().unwrap()) {
             // By the tag one can tell that it is the same file the next time.
-            Ok(bytes) => Reply::part(request, &bytes).header("ETag", "\"1\""),
+            Ok(bytes) => Reply::range(request, &bytes).header("ETag", "\"1\""),
             Err(_) => Reply::status(404),
         }
     })

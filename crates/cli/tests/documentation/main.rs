@@ -4,11 +4,11 @@
 
 mod hub;
 #[allow(dead_code)] // Other tests want more of it.
-#[path = "../../../legacy/tests/legacy/build.rs"]
+#[path = "../../../legacy/tests/integration/builder.rs"]
 mod old_files;
 mod place;
 #[allow(dead_code)] // Other tests want more of it.
-#[path = "../../../remote/tests/loopback/server.rs"]
+#[path = "../../../remote/tests/integration/server.rs"]
 mod server;
 mod stand_ins;
 mod texts;

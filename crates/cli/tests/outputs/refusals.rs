@@ -68,7 +68,7 @@ fn a_link_to_nothing_is_not_replaced() {
         let before = files(dir.path());
         for force in ["", "--force"] {
             let words = format!("{} {force}", writer.words);
-            fails(dir.path(), &words, 2, &[output, "is a link to what is not there"]);
+            fails(dir.path(), &words, 2, &[output, "is a dangling link"]);
         }
         assert!(files(dir.path()) == before, "{}: changed files", writer.name);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::{Error, TensorType};
 use gguf_pipeline::Tensor;
-use gguf_store::{AtomicFile, Complete, Overwrite, Progress, is_unfinished, require_space};
+use gguf_store::{AtomicFile, ClosedOutput, Overwrite, Progress, is_unfinished, require_space};
 
 use super::{Export, File, safetensors};
 
@@ -120,7 +120,7 @@ impl Directory {
         Ok(())
     }
 
-    fn file(&mut self, file: &File) -> Result<Complete, Error> {
+    fn file(&mut self, file: &File) -> Result<ClosedOutput, Error> {
         let path = self.path.join(file.name);
         if let Some(parent) = path.parent() {
             self.made.directory(parent)?;

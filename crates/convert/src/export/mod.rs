@@ -76,7 +76,7 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
     })?;
     let mut notes = Vec::new();
     let mut config = config::of(model, converter, &exported)?;
-    let mut as_config = Config::of(config.clone()).beside(exported.files.iter().cloned());
+    let mut as_config = Config::of(config.clone()).siblings(exported.files.iter().cloned());
     let of_config = as_config.path().to_owned();
     let of_model = |error| config::of_model(error, &of_config, model);
     converter.complete_config(&mut as_config).map_err(of_model)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Tensor, parallel};
-use gguf_store::{AtomicFile, Complete, Overwrite, Progress};
+use gguf_store::{AtomicFile, ClosedOutput, Overwrite, Progress};
 use serde_json::{Map, Value, json};
 
 /// The file that says in which shard a tensor is.
@@ -112,7 +112,7 @@ pub(super) fn complete(
     raw: bool,
     overwrite: &Overwrite,
     progress: &dyn Progress,
-) -> Result<Complete, Error> {
+) -> Result<ClosedOutput, Error> {
     let types: Vec<TensorType> =
         tensors.iter().map(|(tensor, ty)| if raw { tensor.stored_type } else { *ty }).collect();
     let (header, starts, len) = header(tensors, &types)?;

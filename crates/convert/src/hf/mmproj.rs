@@ -32,7 +32,7 @@ pub(super) fn plan(
         None => Config::read_whole(dir)?,
     };
     let encoder = find(&mut model, options)?;
-    let whole = encoder.folder.map(|folder| checkpoint.behind(dir, folder)).transpose()?;
+    let whole = encoder.folder.map(|folder| checkpoint.with_folder(dir, folder)).transpose()?;
     let checkpoint = whole.as_ref().unwrap_or(checkpoint);
     let parts = Parts::read(model, encoder, checkpoint)?;
     let tensors = tensors(&parts, encoder, checkpoint)?;

@@ -430,7 +430,7 @@ fn fp8_tensors(
     checkpoint: &Checkpoint,
 ) -> Result<BTreeSet<String>, Error> {
     let mut names = BTreeSet::new();
-    for entry in checkpoint.entries.iter().filter(|entry| entry.is_eight_bits) {
+    for entry in checkpoint.entries.iter().filter(|entry| entry.is_fp8) {
         if let Mapping::Made(made) = converter.mapping(config, &foreign::text_name(&entry.name))? {
             names.extend(made.into_iter().map(|made| made.name));
         }

@@ -246,14 +246,14 @@ fn broken_pickles_are_told_apart() {
     let cyclic = b"\x80\x02}q\x00X\x01\x00\x00\x00ah\x00s.".to_vec();
     let cases: [(Vec<u8>, &str); 10] = [
         (b"\x80\x02".to_vec(), "ends within a pickle"),
-        (b"\x80\x02.".to_vec(), "do not fit together"),
-        (b"\x80\x02h\x07.".to_vec(), "do not fit together"),
+        (b"\x80\x02.".to_vec(), "opcodes are inconsistent"),
+        (b"\x80\x02h\x07.".to_vec(), "opcodes are inconsistent"),
         (b"\x80\x02N.".to_vec(), "no dict of named tensors"),
         (b"\x80\x02\x82\x01.".to_vec(), "opcode 0x82"),
-        (b"\x80\x02NNR.".to_vec(), "no function"),
+        (b"\x80\x02NNR.".to_vec(), "not a function"),
         (deep, "no dict of named tensors"),
         (endless, "too large"),
-        (long_text, "a text of"),
+        (long_text, "a string of"),
         (cyclic, "no dict of named tensors"),
     ];
     for (pickle, part) in cases {
@@ -275,7 +275,7 @@ fn tensors_stay_within_their_storages() {
     for view in wrong {
         let file = archive(&state_dict(&[view]), &[("0", six())], stored());
         let message = open(&file).unwrap_err();
-        let fits = ["does not fit its storage", "arguments that do not fit"];
+        let fits = ["does not fit its storage", "invalid arguments"];
         assert!(fits.iter().any(|part| message.contains(part)), "{message}");
     }
     failure(&archive(&state_dict(&[WHOLE]), &[], stored()), &["no entry `archive/data/0`"]);
@@ -287,7 +287,7 @@ fn cut_archives_are_refused() {
     for len in [0, 1, 3, 10, 100, file.len() / 2, file.len() - 1] {
         failure(&file[..len], &[";"]);
     }
-    failure(&file[..file.len() - 30], &["no complete zip archive", "download it again"]);
+    failure(&file[..file.len() - 30], &["not a complete zip archive", "download it again"]);
     let old = stream(&state_dict(&views(true)));
     for len in [8, 20, 60, old.len() - 40, old.len() - 1] {
         failure(&old[..len], &["download it again"]);
@@ -299,7 +299,7 @@ fn other_archives_are_refused() {
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     zip.start_file("readme.txt", stored()).unwrap();
     failure(&zip.finish().unwrap().into_inner(), &["without `data.pkl`"]);
-    failure(b"\x80\x02\x8a\x01\x07.........", &["something else than a PyTorch checkpoint"]);
+    failure(b"\x80\x02\x8a\x01\x07.........", &["not of a PyTorch checkpoint"]);
     let big = archive(&state_dict(&[WHOLE]), &[("0", six())], stored());
     let at = big.windows(6).position(|window| window == b"little").unwrap();
     let big = [&big[..at], b"biggie", &big[at + 6..]].concat();
@@ -414,10 +414,10 @@ fn parts_of_different_models_are_named() {
     let other = (QUERY.0, &[2, 2][..], &[2, 1][..]);
     let unknown = ("layers.0.gate.weight", &[2, 2][..], &[2, 1][..]);
     let cases = [
-        ([&[NORM, QUERY][..], &[NORM]], "`layers.0.attention.wq.weight` is not in all parts"),
-        ([&[NORM], &[NORM, QUERY]], "is not in the first of the parts"),
-        ([&[NORM, QUERY], &[NORM, other]], "has not one shape and type in all parts"),
-        ([&[unknown], &[unknown]], "nobody knows how it is cut"),
+        ([&[NORM, QUERY][..], &[NORM]], "`layers.0.attention.wq.weight` is not in all files"),
+        ([&[NORM], &[NORM, QUERY]], "is not in the first file"),
+        ([&[NORM, QUERY], &[NORM, other]], "differs in shape or type between the files"),
+        ([&[unknown], &[unknown]], "the way it is split is unknown"),
     ];
     for (files, what) in cases {
         let message = parts(&files.map(|tensors| part(0, tensors))).unwrap_err();

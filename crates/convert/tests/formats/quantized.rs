@@ -601,9 +601,8 @@ fn deepseek_has_scales_beside_weights() {
     let dir = checkpoint(&config, &tensors);
     let checkpoint = Checkpoint::open(dir.path()).unwrap();
     let entries = checkpoint.entries.iter();
-    let found: Vec<_> = entries
-        .map(|entry| (entry.name.as_str(), entry.tensor_type, entry.is_eight_bits))
-        .collect();
+    let found: Vec<_> =
+        entries.map(|entry| (entry.name.as_str(), entry.tensor_type, entry.is_fp8)).collect();
     let expected = [
         ("a.weight", TensorType::F32, true),
         ("b.weight", TensorType::MXFP4, false),
@@ -723,7 +722,7 @@ fn mlx_that_does_not_fit_its_configuration() {
         (vec![weight(8), f16("biases", 1)], "has no `a.scales`"),
         (vec![weight(8), f16("scales", 2), f16("biases", 1)], "`a.scales` of shape [2, 2]"),
         (vec![weight(8), f16("scales", 1), f16("biases", 2)], "`a.biases` of shape [2, 2]"),
-        (vec![weight(7), f16("scales", 1), f16("biases", 1)], "no groups of 64 numbers of 4 bits"),
+        (vec![weight(7), f16("scales", 1), f16("biases", 1)], "groups of 64 values of 4 bits"),
         (vec![part("weight", "I32", 8, 4), f16("scales", 1)], "not packed into U32"),
     ];
     for (tensors, part) in cases {
@@ -744,8 +743,8 @@ fn parts_that_do_not_go_together() {
     let config = json!({ "quant_method": "gptq", "bits": 4 });
     let cases = [
         (vec![qweight(), scales(32)], "has no `a.qzeros`"),
-        (vec![qweight(), qzeros(), scales(16), indices(0)], "another shape"),
-        (vec![qweight(), qzeros(), scales(32), indices(2)], "groups for which there are no scales"),
+        (vec![qweight(), qzeros(), scales(16), indices(0)], "different shapes"),
+        (vec![qweight(), qzeros(), scales(32), indices(2)], "groups without scales"),
     ];
     for (tensors, part) in cases {
         let dir = checkpoint(&config, &tensors);
@@ -761,13 +760,13 @@ fn unknown_ways_are_named() {
     let cases = [
         (json!({ "quant_method": "quanto" }), "`quanto`"),
         (json!({ "quant_method": "awq", "version": "gemv_fast" }), "AWQ `gemv_fast`"),
-        (json!({ "quant_method": "awq", "version": "gemv" }), "no `group_size`"),
+        (json!({ "quant_method": "awq", "version": "gemv" }), "`group_size` is missing"),
         (json!({ "quant_method": "gptq", "checkpoint_format": "bitblas" }), "`bitblas`"),
         (json!({ "quant_method": "compressed-tensors", "format": "marlin-24" }), "`marlin-24`"),
         (json!({ "group_size": 32, "bits": 4, "mode": "mxfp4" }), "MLX in the mode `mxfp4`"),
-        (json!({ "group_size": 32, "bits": 7 }), "numbers of 7 bits"),
-        (json!({ "group_size": 0, "bits": 4 }), "groups of no columns"),
-        (json!({ "group_size": 32 }), "no number `bits`"),
+        (json!({ "group_size": 32, "bits": 7 }), "7 bits per weight"),
+        (json!({ "group_size": 0, "bits": 4 }), "groups of 0 columns"),
+        (json!({ "group_size": 32 }), "no MLX field `bits`"),
         (json!({ "group_size": "x", "bits": 4 }), "`group_size` of \"x\""),
         (
             json!({ "group_size": 32, "bits": 4, "up": { "mode": "nvfp4" } }),
@@ -777,7 +776,7 @@ fn unknown_ways_are_named() {
     for (config, part) in cases {
         let dir = checkpoint(&config, &[]);
         let message = Checkpoint::open(dir.path()).unwrap_err().to_string();
-        assert!(message.contains(part) && message.contains("take "), "{message}");
+        assert!(message.contains(part) && message.contains("use "), "{message}");
     }
 }
 

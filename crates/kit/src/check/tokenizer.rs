@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gguf::Finding;
 use gguf_tokenizer::diff::{CORPUS, Difference, TokenizerDiff};
-use gguf_tokenizer::{HuggingFace, Options, Tokenizer};
+use gguf_tokenizer::{HuggingFace, Tokenizer, TokenizerOptions};
 
 use crate::{Error, open};
 
@@ -25,7 +25,7 @@ pub(super) fn compare(
     let in_other = |error: Error| error.in_file(&other);
     let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
     let opened = open(source)?;
-    let ours = Tokenizer::from_metadata(opened.model().metadata(), Options::default())?;
+    let ours = Tokenizer::from_metadata(opened.model().metadata(), TokenizerOptions::default())?;
     let against = TokenizerDiff { ours: &ours, theirs: &theirs };
 
     let corpus = corpus.map(read).transpose()?.unwrap_or_default();
@@ -33,7 +33,7 @@ pub(super) fn compare(
     let added = against.added_tokens();
     let texts = CORPUS.iter().copied().chain(added.iter().map(String::as_str));
     let mut findings: Vec<Finding> =
-        against.ends().map_err(in_other)?.iter().map(finding).collect();
+        against.bos_eos().map_err(in_other)?.iter().map(finding).collect();
     let (mut texts_len, mut different) = (0, 0);
     for text in texts.chain(parts(&corpus)) {
         texts_len += 1;

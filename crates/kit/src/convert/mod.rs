@@ -10,7 +10,7 @@ use gguf_calibrate::{Calibration, Calibrator, EncodedTensors};
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::lora::peft;
 use gguf_convert::{hf, provenance, single_file};
-use gguf_legacy::{Change, Legacy, is_legacy, parts};
+use gguf_legacy::{Change, LegacyModel, LegacyOptions, is_legacy, part_paths};
 use gguf_pipeline::{Interruption, Job, write_all};
 use gguf_remote::Location;
 use gguf_store::edit::reserve;
@@ -352,27 +352,28 @@ fn of_lone_file(source: &str, options: &Options) -> Result<Plan, Error> {
 
 fn of_legacy(source: &str, options: &Options) -> Result<Plan, Error> {
     let path = Path::new(source);
-    let mut of_legacy = gguf_legacy::Options {
+    let mut legacy_options = LegacyOptions {
         outtype: None,
         architecture: options.architecture.clone(),
-        given: options.overrides.clone(),
+        overrides: options.overrides.clone(),
         metadata_dir: options.metadata_dir.clone(),
         pre: options.pre.clone(),
         model_name: options.model_name.clone(),
         quantization: options.quantization()?,
     };
-    let legacy = Legacy::open(path, &of_legacy)?;
-    let files: Vec<PathBuf> = parts(path).filter(|part| part.is_file()).collect();
+    let legacy = LegacyModel::open(path, &legacy_options)?;
+    let files: Vec<PathBuf> = part_paths(path).filter(|part| part.is_file()).collect();
     let weights: Result<Vec<_>, Error> =
         files.iter().map(|part| Ok(LocalFile::open(part)?.identity())).collect();
     let weights: Option<String> = weights?.into_iter().collect();
     let small: Vec<&Path> = options.metadata_dir.as_deref().into_iter().collect();
     let identity = identity(weights.as_deref(), &small, options)?;
-    let inputs = options.metadata_dir.iter().cloned().chain(parts(path)).collect();
+    let inputs = options.metadata_dir.iter().cloned().chain(part_paths(path)).collect();
     let mut plan = Plan::empty(options, inputs, identity);
     for wanted in options.wanted() {
-        of_legacy.outtype = wanted.outtype;
-        let gguf_legacy::Conversion { job, file_name, notes, changes } = legacy.plan(&of_legacy)?;
+        legacy_options.outtype = wanted.outtype;
+        let gguf_legacy::Conversion { job, file_name, notes, changes } =
+            legacy.plan(&legacy_options)?;
         let path = wanted.place(path.parent().unwrap_or(path), &file_name);
         plan.notes.extend(notes);
         plan.outputs.push(Planned { job, path, changes });

@@ -48,7 +48,7 @@ impl Keeper {
         resume: bool,
     ) -> Result<Self, Error> {
         // What is under that name later is ours.
-        let overwrite = Overwrite::new(Existing::Replace).sparing(inputs);
+        let overwrite = Overwrite::new(Existing::Replace).protecting(inputs);
         overwrite.check(path)?;
         let part = if resume && path.exists() {
             Part::open(path)?

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use gguf_eval::{Subject, Windows};
 use gguf_pipeline::Job;
-use gguf_remote::{Files, Location};
+use gguf_remote::{Location, RepositoryFiles};
 use gguf_runtime::Executor;
 use gguf_store::{Model, Overwrite, Progress, ShardSet};
-use gguf_tokenizer::{Encode, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer};
 use tempfile::TempDir;
 
 use super::Task;
@@ -66,7 +66,7 @@ impl Opened {
             Err(error) => return Err(error),
         };
         let loaded = load_model(&model, Vec::new(), word, options)?;
-        let how = gguf_tokenizer::Options::default();
+        let how = gguf_tokenizer::TokenizerOptions::default();
         let tokenizer = Tokenizer::from_metadata(&loaded.metadata, how)
             .map_err(|error| error.in_file(word.as_ref()))?;
         Ok(Self { word: word.to_owned(), loaded, model, tokenizer, _scratch: scratch })
@@ -107,7 +107,7 @@ impl Opened {
 
     /// The tokens of a text, with what the model wants around it.
     pub fn encode(&self, text: &str, parse_special: bool) -> Vec<u32> {
-        self.tokenizer.encode(text, Encode { add_special: true, parse_special })
+        self.tokenizer.encode(text, EncodeOptions { add_special: true, parse_special })
     }
 
     /// That a model has the tokens of this one: then ids mean the same.
@@ -138,11 +138,13 @@ const CONFIG: &str = "config.json";
 fn is_checkpoint(word: &str) -> bool {
     match Location::parse(word) {
         Ok(Location::Path(path)) => path.join(CONFIG).is_file() && ShardSet::find(&path).is_err(),
-        Ok(_) => Files::list(word, gguf_remote::Options::from_env()).is_ok_and(|files| {
-            let names = files.names();
-            names.iter().any(|name| name == CONFIG)
-                && !names.iter().any(|name| name.ends_with(".gguf"))
-        }),
+        Ok(_) => {
+            RepositoryFiles::list(word, gguf_remote::RemoteOptions::from_env()).is_ok_and(|files| {
+                let names = files.names();
+                names.iter().any(|name| name == CONFIG)
+                    && !names.iter().any(|name| name.ends_with(".gguf"))
+            })
+        }
         Err(_) => false,
     }
 }

@@ -1,152 +1,157 @@
-//! Block formats of every era, and today's type for each.
+//! Block formats of each quantization version, and the corresponding current types.
 //!
-//! A tensor's type number did not change when its layout did: what it means follows from the
-//! generation of the file.
+//! A tensor type kept its number when its layout changed. The layout follows from the quantization
+//! version of the file.
 //!
 //! ```text
-//!            generation 0         generation 1         generation 2
+//!            version 0            version 1            version 2
 //!            GGML, GGMF, GGJT v1  GGJT v2              GGJT v3, GGCC, GGUF
-//!  2  Q4_0   f32 d, in pairs      f32 d, in halves     f16 d, in halves
-//!  3  Q4_1   f32 d m, in pairs    f32 d m, in halves   f16 d m, in halves
-//!  4  Q4_2   f16 d, in pairs      -                    -
-//!  5  Q4_3   f16 d m, in pairs    -                    -
-//!  6  Q5_0   f16 d, in pairs      f16 d, in halves     as before
-//!  7  Q5_1   f16 d m, in pairs    f16 d m, in halves   as before
+//!  2  Q4_0   f32 d, adjacent      f32 d, halves        f16 d, halves
+//!  3  Q4_1   f32 d m, adjacent    f32 d m, halves      f16 d m, halves
+//!  4  Q4_2   f16 d, adjacent      -                    -
+//!  5  Q4_3   f16 d m, adjacent    -                    -
+//!  6  Q5_0   f16 d, adjacent      f16 d, halves        unchanged
+//!  7  Q5_1   f16 d m, adjacent    f16 d m, halves      unchanged
 //!  8  Q8_0   f32 d                f32 d                f16 d
-//! 10-14 Q2_K to Q6_K                                   blocks of 256, or of 64
+//! 10-14 Q2_K to Q6_K                                   super-blocks of 256 or 64
 //! ```
 //!
-//! In pairs: byte `j` has elements `2j` (low) and `2j + 1` (high). In halves: elements `j` and
-//! `j + 16`.
+//! Adjacent: byte `j` has elements `2j` (low nibble) and `2j + 1` (high nibble). Halves: elements
+//! `j` and `j + 16`.
 
-mod levels;
+mod convert;
+mod k_quants_64;
 mod planar;
-mod small;
-mod source;
+mod unpacked;
 
+pub(super) use convert::{ConvertedBlocks, lossless_types, scales_fit_half};
 use gguf::TensorType;
-pub(super) use levels::Levels;
 pub(super) use planar::{Planar, is_planar};
-pub(super) use source::{Converted, exact, near};
+pub(super) use unpacked::UnpackedBlock;
 
-/// How a file of some time stores the elements of a tensor.
+/// How the elements of a tensor are stored.
 #[derive(Clone, Copy)]
 pub(super) enum StorageType {
-    /// As a GGUF does today.
-    Today(TensorType),
-    /// In blocks that have no type any more.
-    Old(&'static Old),
+    /// A type that GGUF has.
+    Current(TensorType),
+    /// A block format that GGUF does not have.
+    Legacy(&'static LegacyBlock),
 }
 
-/// A block format that is no more.
-pub(super) struct Old {
-    /// What people call it.
+/// A legacy block format.
+pub(super) struct LegacyBlock {
+    /// Name for users.
     pub name: &'static str,
-    /// Elements in a block.
+    /// Elements per block.
     pub elements: u64,
-    /// Bytes of a block.
+    /// Bytes per block.
     pub bytes: u64,
-    /// What its blocks say.
-    pub reading: Reading,
+    /// How a block is decoded.
+    pub decoder: Decoder,
 }
 
-/// How a block is read.
+/// How a block is decoded.
 #[derive(Clone, Copy)]
-pub(super) enum Reading {
-    /// One scale, and a level for every element: a grid that `today` has too, where there is one.
-    Levels {
-        /// Takes a whole block apart.
-        read: fn(&[u8]) -> Levels,
-        /// The type with the same levels under scales of half precision.
-        today: Option<TensorType>,
+pub(super) enum Decoder {
+    /// One integer per element and a scale, which a current type may store too.
+    Unpack {
+        /// Unpacks a block.
+        unpack: fn(&[u8]) -> UnpackedBlock,
+        /// The type with the same quants and half precision scales.
+        current: Option<TensorType>,
     },
-    /// Fills in the elements of a whole block.
-    Weights(fn(&[u8], &mut [f32])),
+    /// Decodes a block into its elements.
+    Decode(fn(&[u8], &mut [f32])),
 }
 
-/// The three times that layouts changed, as quantizers numbered them (`GGML_QNT_VERSION`).
+/// Versions of the block layouts (`GGML_QNT_VERSION`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Generation {
-    /// Scales of single precision, nibbles in pairs.
-    Pairs,
-    /// Scales of single precision, nibbles in halves.
-    Halves,
-    /// Scales of half precision: as today.
-    Today,
+pub(super) enum QuantizationVersion {
+    /// Single precision scales, adjacent elements share a byte.
+    V0,
+    /// Single precision scales, elements of both halves share a byte.
+    V1,
+    /// Half precision scales: the current layout.
+    V2,
 }
 
-/// Elements in a super-block of the K types: a choice when the program was built.
+/// Size of a K-quant super-block, a build option of the tool that wrote the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SuperBlock {
-    /// As today.
-    Of256,
+    /// The current layout.
+    Elements256,
     /// `GGML_QKK_64`.
-    Of64,
+    Elements64,
 }
 
-/// What a type number means; `None` if it means nothing in this generation.
-pub(super) fn form(
+/// Resolves a type number; `None` if the version does not define it.
+pub(super) fn storage_type(
     id: u32,
-    generation: Generation,
+    version: QuantizationVersion,
     super_block: SuperBlock,
 ) -> Option<StorageType> {
-    use Generation::{Halves, Pairs, Today};
-    let old = match (id, generation) {
-        (2, Pairs) => &levels::Q4_0_PAIRS,
-        (2, Halves) => &levels::Q4_0_HALVES,
-        (3, Pairs) => &levels::Q4_1_PAIRS,
-        (3, Halves) => &levels::Q4_1_HALVES,
-        (4, Pairs) => &levels::Q4_2,
-        (5, Pairs) => &levels::Q4_3,
-        (6, Pairs) => &levels::Q5_0_PAIRS,
-        (7, Pairs) => &levels::Q5_1_PAIRS,
-        (8, Pairs | Halves) => &levels::Q8_0_WIDE,
-        (10..=14, Today) if super_block == SuperBlock::Of64 => &small::TYPES[id as usize - 10],
-        (0 | 1, _) | (6 | 7, Halves) | (2 | 3 | 6 | 7 | 8 | 10..=14, Today) => {
-            return Some(StorageType::Today(TensorType::from_id(id)));
+    use QuantizationVersion::{V0, V1, V2};
+    let block = match (id, version) {
+        (2, V0) => &unpacked::Q4_0_V0,
+        (2, V1) => &unpacked::Q4_0_V1,
+        (3, V0) => &unpacked::Q4_1_V0,
+        (3, V1) => &unpacked::Q4_1_V1,
+        (4, V0) => &unpacked::Q4_2,
+        (5, V0) => &unpacked::Q4_3,
+        (6, V0) => &unpacked::Q5_0_V0,
+        (7, V0) => &unpacked::Q5_1_V0,
+        (8, V0 | V1) => &unpacked::Q8_0_V1,
+        (10..=14, V2) if super_block == SuperBlock::Elements64 => {
+            &k_quants_64::TYPES[id as usize - 10]
+        }
+        (0 | 1, _) | (6 | 7, V1) | (2 | 3 | 6 | 7 | 8 | 10..=14, V2) => {
+            return Some(StorageType::Current(TensorType::from_id(id)));
         }
         _ => return None,
     };
-    Some(StorageType::Old(old))
+    Some(StorageType::Legacy(block))
 }
 
 impl StorageType {
-    /// Bytes of this many elements; `None` if they are no whole number of blocks.
+    /// Bytes of a tensor of this shape; `None` if a row is not a whole number of blocks.
     pub fn byte_len(self, dims: &[u64]) -> Option<u64> {
         match self {
-            Self::Today(ty) => ty.byte_len(dims),
-            Self::Old(old) => {
+            Self::Current(ty) => ty.byte_len(dims),
+            Self::Legacy(block) => {
                 let row = dims.first().copied().unwrap_or(1);
                 let rows = dims.iter().skip(1).try_fold(1u64, |n, &dim| n.checked_mul(dim))?;
-                let whole = row.is_multiple_of(old.elements);
-                whole.then_some(row / old.elements)?.checked_mul(rows)?.checked_mul(old.bytes)
+                let is_whole = row.is_multiple_of(block.elements);
+                is_whole
+                    .then_some(row / block.elements)?
+                    .checked_mul(rows)?
+                    .checked_mul(block.bytes)
             }
         }
     }
 
-    /// What people call it.
+    /// Name for users.
     pub fn name(self) -> String {
         match self {
-            Self::Today(ty) => ty.to_string(),
-            Self::Old(old) => old.name.to_owned(),
+            Self::Current(ty) => ty.to_string(),
+            Self::Legacy(block) => block.name.to_owned(),
         }
     }
 }
 
-impl Old {
-    /// Fills in the elements of a whole block.
-    pub fn weights(&self, block: &[u8], out: &mut [f32]) {
-        match self.reading {
-            Reading::Levels { read, .. } => read(block).weights(out),
-            Reading::Weights(read) => read(block, out),
+impl LegacyBlock {
+    /// Decodes a block into its elements.
+    pub fn decode(&self, block: &[u8], out: &mut [f32]) {
+        match self.decoder {
+            Decoder::Unpack { unpack, .. } => unpack(block).decode(out),
+            Decoder::Decode(decode) => decode(block, out),
         }
     }
 
-    /// The type that has the same levels today.
-    pub fn today(&self) -> Option<TensorType> {
-        match self.reading {
-            Reading::Levels { today, .. } => today,
-            Reading::Weights(_) => None,
+    /// The current type with the same quants.
+    pub fn current_type(&self) -> Option<TensorType> {
+        match self.decoder {
+            Decoder::Unpack { current, .. } => current,
+            Decoder::Decode(_) => None,
         }
     }
 }

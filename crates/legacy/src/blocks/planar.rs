@@ -1,21 +1,21 @@
-//! Rows whose scales stand together before the nibbles, with no mark in the header.
+//! Rows that store all scales before the nibbles, without a mark in the header.
 //!
 //! ```text
 //! Q4_0 of 10 March 2023   d f32 of every block | nibbles of every block
 //! Q4_1 of bloomz.cpp      m f32 of every block | d f32 of every block | nibbles of every block
 //! ```
 //!
-//! Such a row is as long as the same row in blocks.
+//! Such a row has the same length as a row in blocks.
 
 use std::sync::Arc;
 
 use gguf_store::Source;
 
-/// Yields rows in blocks that are stored in planes.
+/// Converts rows stored in planes to blocks.
 pub(crate) struct Planar {
     inner: Arc<dyn Source>,
     row_bytes: u64,
-    /// Numbers of single precision in each block: 1 for Q4_0, 2 for Q4_1.
+    /// Number of scales and minima per block: 1 for Q4_0, 2 for Q4_1.
     scales: usize,
 }
 
@@ -23,7 +23,7 @@ const NIBBLES: usize = 16;
 const SCALE: usize = size_of::<f32>();
 
 impl Planar {
-    /// `inner` has the rows of one tensor, each of `row_bytes` bytes.
+    /// `inner` is the data of one tensor, with rows of `row_bytes` bytes.
     pub fn new(inner: Arc<dyn Source>, row_bytes: u64, scales: usize) -> Self {
         Self { inner, row_bytes, scales }
     }
@@ -48,7 +48,7 @@ impl Source for Planar {
     }
 }
 
-/// Appends a row in blocks. The planes are in the reverse order of the fields of a block.
+/// Appends a row in blocks. The planes are in the reverse order of the block fields.
 fn interleave(row: &[u8], scales: usize, out: &mut Vec<u8>) {
     let blocks = row.len() / (scales * SCALE + NIBBLES);
     for i in 0..blocks {
@@ -61,8 +61,8 @@ fn interleave(row: &[u8], scales: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a row is in planes: read so, its scales are like those of weights, and read in blocks
-/// they are not.
+/// Whether a row is stored in planes: the values at the position of the scales are plausible
+/// scales, and those at the position of the block scales are not.
 pub(crate) fn is_planar(row: &[u8], scales: usize) -> bool {
     let in_blocks = row.chunks_exact(scales * SCALE + NIBBLES).map(|block| &block[..SCALE]);
     let blocks = in_blocks.len();
@@ -70,7 +70,7 @@ pub(crate) fn is_planar(row: &[u8], scales: usize) -> bool {
     plausible(in_planes) && !plausible(in_blocks)
 }
 
-/// Nearly all of them are zero, or between the smallest and the largest scales that models have.
+/// Whether at least 95% are zero or in the range of the scales of known models.
 fn plausible<'b>(scales: impl Iterator<Item = &'b [u8]>) -> bool {
     let (mut good, mut all) = (0, 0);
     for bytes in scales {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn planes_become_blocks_wherever_reading_begins() {
+    fn planes_are_converted_to_blocks_at_any_offset() {
         for scales in [1, 2] {
             let (planes, blocks) = planes(scales);
             let row_bytes = planes.len() / 2;

@@ -63,7 +63,7 @@ fn pooling(config: &Config) -> Result<Option<u32>, Error> {
 /// The modules beside the configuration.
 pub fn modules(config: &Config) -> Result<Vec<Module>, Error> {
     let list = config.file(modules::FILE)?.unwrap_or_default();
-    Ok(Module::listed(&list, &config.path().with_file_name(modules::FILE)))
+    Ok(Module::from_list(&list, &config.path().with_file_name(modules::FILE)))
 }
 
 /// The configuration of a module, and where it stands.

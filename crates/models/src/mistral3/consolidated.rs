@@ -175,7 +175,7 @@ const EXPERTS: &str = "moe";
 
 /// The family of a model in this form; none if its configuration is another.
 pub fn find(config: &Config) -> Result<Option<&'static dyn Converter>, Error> {
-    if !config.is_of_params() {
+    if !config.is_params_json() {
         return Ok(None);
     }
     if config.bool("use_scaled_rope")? == Some(true) {

@@ -110,7 +110,7 @@ static ENCODERS: &[&Encoder] = &[
 
 /// The encoder of a model in Mistral's own form; none if the configuration is another.
 pub fn of_params(config: &Config) -> Option<&'static Encoder> {
-    let has_one = config.is_of_params() && config.find(&["vision_encoder"]).is_some();
+    let has_one = config.is_params_json() && config.find(&["vision_encoder"]).is_some();
     has_one.then_some(&consolidated::NATIVE)
 }
 

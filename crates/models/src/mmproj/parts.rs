@@ -39,7 +39,7 @@ impl Parts {
             text: model.text(),
             vision: part(encoder.vision),
             audio: part(encoder.audio),
-            image: model.of_file("preprocessor_config.json", preparation(&model)?),
+            image: model.sibling("preprocessor_config.json", preparation(&model)?),
             sees: !encoder.vision.is_empty(),
             hears: !encoder.audio.is_empty(),
             model,
@@ -63,7 +63,7 @@ impl Parts {
     pub fn of_folder(&self, folder: &str) -> Result<Config, Error> {
         let name = format!("{folder}/config.json");
         match self.model.file(&name)? {
-            Some(Value::Object(fields)) => Ok(self.model.of_file(&name, fields)),
+            Some(Value::Object(fields)) => Ok(self.model.sibling(&name, fields)),
             _ => {
                 let dir = self.model.path().with_file_name(folder);
                 let what = "holds no `config.json` of a part of the model";

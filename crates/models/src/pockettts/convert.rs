@@ -205,5 +205,5 @@ pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Optio
         },
     });
     let path = dir.join(path().file_name().unwrap_or_default());
-    Ok(Some(Config::told_by(path, root)))
+    Ok(Some(Config::from_weights(path, root)))
 }

@@ -1,4 +1,4 @@
-//! Blocks on disk: a folder for each far file, a file for each block of it.
+//! Disk cache: one directory per remote file, one file per block.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,27 +7,27 @@ use std::time::SystemTime;
 
 use super::lock;
 
-/// Bytes of a checksum, behind those of a block.
+/// Length of the checksum after a block.
 const CHECKSUM: usize = 4;
 
-/// Blocks on disk: a folder for each far file, a file for each block of it.
+/// Disk cache: one directory per remote file, one file per block.
 #[derive(Debug)]
 pub(super) struct Disk {
     pub directory: PathBuf,
     pub limit: u64,
-    /// Bytes of all blocks, once they were counted.
+    /// Total length of all blocks, computed on first use.
     used: Mutex<Option<u64>>,
 }
 
-/// A block on disk.
-struct Stored {
+/// A cached block on disk.
+struct DiskBlock {
     path: PathBuf,
     bytes: u64,
     written: SystemTime,
 }
 
 impl Disk {
-    /// Nothing is made before something is to be kept.
+    /// Creates nothing on disk before the first write.
     pub fn new(directory: PathBuf, limit: u64) -> Self {
         Self { directory, limit, used: Mutex::new(None) }
     }
@@ -45,67 +45,69 @@ impl Disk {
         (crc32fast::hash(&bytes).to_le_bytes()[..] == stated[..]).then(|| bytes.into())
     }
 
-    /// Writes a block under another name first, so that nobody reads half of it.
+    /// Writes a block to a temporary file and renames it, so that readers never see a partial
+    /// block.
     pub fn write(&self, name: &str, block: u64, bytes: &[u8]) -> std::io::Result<()> {
         let path = self.path(name, block);
         if let Some(folder) = path.parent() {
-            private_folder(folder)?;
+            create_private_dir(folder)?;
         }
-        let unfinished = path.with_extension(format!("{}", std::process::id()));
+        let temporary = path.with_extension(format!("{}", std::process::id()));
         let all = [bytes, &crc32fast::hash(bytes).to_le_bytes()].concat();
-        fs::write(&unfinished, &all).and_then(|()| fs::rename(&unfinished, &path)).inspect_err(
+        fs::write(&temporary, &all).and_then(|()| fs::rename(&temporary, &path)).inspect_err(
             |_| {
-                // It is only in the way.
-                let _ = fs::remove_file(&unfinished);
+                // A partial file is useless.
+                let _ = fs::remove_file(&temporary);
             },
         )?;
         let mut used = lock(&self.used);
         let sum = used.map_or_else(
-            || self.stored().iter().map(|one| one.bytes).sum(),
+            || self.blocks().iter().map(|block| block.bytes).sum(),
             |used| used + all.len() as u64,
         );
-        *used = Some(if sum > self.limit { self.make_room() } else { sum });
+        *used = Some(if sum > self.limit { self.evict() } else { sum });
         Ok(())
     }
 
     pub fn used(&self) -> u64 {
         let mut used = lock(&self.used);
-        *used.get_or_insert_with(|| self.stored().iter().map(|one| one.bytes).sum())
+        *used.get_or_insert_with(|| self.blocks().iter().map(|block| block.bytes).sum())
     }
 
-    /// Removes the oldest blocks, a tenth more than needed; gives what is left.
-    fn make_room(&self) -> u64 {
-        let mut stored = self.stored();
-        stored.sort_by_key(|one| one.written);
-        let mut sum = stored.iter().map(|one| one.bytes).sum();
+    /// Evicts the oldest blocks until the cache is a tenth below its limit; returns the remaining
+    /// length.
+    fn evict(&self) -> u64 {
+        let mut blocks = self.blocks();
+        blocks.sort_by_key(|block| block.written);
+        let mut sum = blocks.iter().map(|block| block.bytes).sum();
         let target = self.limit - self.limit / 10;
-        for one in stored {
+        for block in blocks {
             if sum <= target {
                 break;
             }
-            if fs::remove_file(&one.path).is_ok() {
-                sum -= one.bytes;
-                // Goes if it is empty.
-                let _ = one.path.parent().map(fs::remove_dir);
+            if fs::remove_file(&block.path).is_ok() {
+                sum -= block.bytes;
+                // Removes the directory only if it is empty.
+                let _ = block.path.parent().map(fs::remove_dir);
             }
         }
         sum
     }
 
-    fn stored(&self) -> Vec<Stored> {
+    fn blocks(&self) -> Vec<DiskBlock> {
         let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
         let blocks = entries(&self.directory).flat_map(|folder| entries(&folder.path()));
-        let stored = blocks.filter_map(|entry| {
+        let blocks = blocks.filter_map(|entry| {
             let metadata = entry.metadata().ok()?;
             let written = metadata.modified().ok()?;
-            Some(Stored { path: entry.path(), bytes: metadata.len(), written })
+            Some(DiskBlock { path: entry.path(), bytes: metadata.len(), written })
         });
-        stored.collect()
+        blocks.collect()
     }
 }
 
-/// What is kept may be of models that are not for everybody.
-fn private_folder(path: &Path) -> std::io::Result<()> {
+/// Creates a directory that other users cannot read: the cache may hold blocks of private models.
+fn create_private_dir(path: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

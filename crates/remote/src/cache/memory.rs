@@ -1,15 +1,15 @@
-//! Blocks in memory, by when they were used last.
+//! Memory cache of blocks with LRU eviction.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Blocks at most: 64 MiB.
-const MOST: usize = 1024;
+/// Maximum number of blocks: 64 MiB.
+const MAX_BLOCKS: usize = 1024;
 
-/// The number of a source, and of a block of it.
+/// Source number and block number.
 pub(super) type Key = (u64, u64);
 
-/// Blocks in memory, by when they were used last.
+/// Memory cache of blocks with LRU eviction.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     blocks: HashMap<Key, (u64, Arc<[u8]>)>,
@@ -36,7 +36,7 @@ impl Memory {
             self.bytes -= old.len() as u64;
         }
         self.order.insert(self.time, key);
-        while self.blocks.len() > MOST {
+        while self.blocks.len() > MAX_BLOCKS {
             let Some((_, oldest)) = self.order.pop_first() else { break };
             if let Some((_, block)) = self.blocks.remove(&oldest) {
                 self.bytes -= block.len() as u64;

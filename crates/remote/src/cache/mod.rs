@@ -1,5 +1,4 @@
-//! Parts of far files that are kept: in memory and, within a limit, on disk, so that what was looked at once is not
-//! fetched again, also in another run.
+//! Cache of remote file ranges, in memory and, up to a limit, on disk, also across runs.
 
 mod disk;
 mod memory;
@@ -14,17 +13,17 @@ use gguf_store::Source;
 use memory::Memory;
 use sha2::{Digest, Sha256};
 
-/// Bytes that are kept together: some rows of a matrix.
+/// Length of a block: some rows of a matrix.
 const BLOCK: u64 = 64 << 10;
 
-/// Blocks of one request at most.
-const AT_ONCE: u64 = 64;
+/// Maximum number of blocks per request.
+const MAX_BLOCKS_PER_REQUEST: u64 = 64;
 
-/// Parts of far files, kept.
+/// Cache of remote file ranges.
 ///
-/// On disk are only parts of files whose version a server tells ([`Source::identity`]). Whatever cannot be
-/// written or read there is fetched: a cache is no reason to fail. When there is too much, what was written
-/// first goes first.
+/// The disk holds only blocks of files whose version the server states ([`Source::identity`]). A
+/// block that cannot be written or read is fetched instead: cache errors are never fatal. Eviction
+/// on disk is FIFO.
 #[derive(Debug)]
 pub struct Cache {
     memory: Mutex<Memory>,
@@ -32,30 +31,30 @@ pub struct Cache {
     sources: AtomicU64,
 }
 
-/// What a cache holds.
+/// Size and location of a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// Bytes in memory.
+pub struct CacheUsage {
+    /// Number of bytes in memory.
     pub memory_bytes: u64,
-    /// Bytes on disk, of all far files.
+    /// Number of bytes on disk, of all remote files.
     pub disk_bytes: u64,
-    /// Bytes on disk at most; 0 if nothing is kept there.
+    /// Maximum number of bytes on disk; 0 without a disk cache.
     pub disk_limit: u64,
-    /// Where; `None` if nothing is kept there.
+    /// Directory of the disk cache, if there is one.
     pub directory: Option<PathBuf>,
 }
 
 impl Cache {
-    /// A cache that keeps at most `disk_limit` bytes in `directory`, which is made when something is to be kept;
-    /// in memory only if there is none or the limit is 0.
+    /// Creates a cache of at most `disk_limit` bytes in `directory`, which is created on the first
+    /// write; a memory cache only, if there is no directory or the limit is 0.
     pub fn new(directory: Option<PathBuf>, disk_limit: u64) -> Self {
         let disk = directory.filter(|_| disk_limit > 0);
         let disk = disk.map(|directory| Disk::new(directory, disk_limit));
         Self { memory: Mutex::default(), disk, sources: AtomicU64::new(0) }
     }
 
-    /// Where programs of this user keep what can be had again: `$XDG_CACHE_HOME/gguf-kit/far`, or what the system has in
-    /// its place. `None` if the user has no home.
+    /// Returns the default directory of the user: `$XDG_CACHE_HOME/gguf-kit/far` or the equivalent
+    /// of the system; `None` if the user has no home directory.
     pub fn directory() -> Option<PathBuf> {
         let set =
             |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -67,7 +66,7 @@ impl Cache {
         Some(caches?.join("gguf-kit").join("far"))
     }
 
-    /// A source that reads another one through this cache.
+    /// Wraps a source so that it is read through this cache.
     pub fn source(self: &Arc<Self>, source: Arc<dyn Source>) -> Arc<dyn Source> {
         let identity = source.identity().filter(|_| self.disk.is_some());
         let name = identity.map(|identity| {
@@ -76,20 +75,20 @@ impl Cache {
         });
         let number = self.sources.fetch_add(1, Ordering::Relaxed);
         let cache = self.clone();
-        Arc::new(Cached {
+        Arc::new(CachedSource {
             cache,
             source,
             number,
             name,
-            coming: Mutex::default(),
-            came: Condvar::new(),
+            in_flight: Mutex::default(),
+            fetched: Condvar::new(),
         })
     }
 
-    /// What it holds now.
-    pub fn kept(&self) -> Kept {
+    /// Returns the present size and location.
+    pub fn usage(&self) -> CacheUsage {
         let disk = self.disk.as_ref();
-        Kept {
+        CacheUsage {
             memory_bytes: lock(&self.memory).bytes,
             disk_bytes: disk.map_or(0, Disk::used),
             disk_limit: disk.map_or(0, |disk| disk.limit),
@@ -98,24 +97,24 @@ impl Cache {
     }
 }
 
-/// No thread leaves half a change behind.
+/// Locks a mutex; no thread leaves an inconsistent value behind, so a poisoned lock is harmless.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A source that is read through a cache.
-struct Cached {
+struct CachedSource {
     cache: Arc<Cache>,
     source: Arc<dyn Source>,
     number: u64,
-    /// Its folder on disk.
+    /// Name of its directory on disk.
     name: Option<String>,
-    /// Blocks that some thread is fetching.
-    coming: Mutex<HashSet<u64>>,
-    came: Condvar,
+    /// Blocks that a thread is fetching.
+    in_flight: Mutex<HashSet<u64>>,
+    fetched: Condvar,
 }
 
-impl Cached {
+impl CachedSource {
     fn len(&self, block: u64) -> u64 {
         BLOCK.min(self.source.byte_len() - block * BLOCK)
     }
@@ -124,8 +123,8 @@ impl Cached {
         lock(&self.cache.memory).get((self.number, block))
     }
 
-    /// The block if it is here.
-    fn known(&self, block: u64) -> Option<Arc<[u8]>> {
+    /// Returns the block if it is cached.
+    fn cached(&self, block: u64) -> Option<Arc<[u8]>> {
         if let Some(bytes) = self.in_memory(block) {
             return Some(bytes);
         }
@@ -135,26 +134,26 @@ impl Cached {
         Some(bytes)
     }
 
-    /// Fetches blocks that nobody else fetches, in one request.
+    /// Fetches blocks with one request. The caller has marked them as in flight.
     fn fetch(&self, first: u64, end: u64) -> Result<Vec<Arc<[u8]>>, gguf::Error> {
         let len: u64 = (first..end).map(|block| self.len(block)).sum();
         let mut bytes = vec![0; len as usize];
         self.source.read_at(&mut bytes, first * BLOCK)?;
         let blocks = (first..end).zip(bytes.chunks(BLOCK as usize)).map(|(block, bytes)| {
-            let kept: Arc<[u8]> = bytes.into();
-            lock(&self.cache.memory).put((self.number, block), kept.clone());
+            let usage: Arc<[u8]> = bytes.into();
+            lock(&self.cache.memory).put((self.number, block), usage.clone());
             if let (Some(disk), Some(name)) = (&self.cache.disk, &self.name) {
-                // Then it is fetched again another time.
+                // If the write fails, the block will be fetched again.
                 let _ = disk.write(name, block, bytes);
             }
-            kept
+            usage
         });
         Ok(blocks.collect())
     }
 
-    /// All blocks from `first` to `last`.
+    /// Returns all blocks from `first` to `last`, fetching the missing ones.
     fn blocks(&self, first: u64, last: u64) -> Result<Vec<Arc<[u8]>>, gguf::Error> {
-        let mut found: Vec<_> = (first..=last).map(|block| self.known(block)).collect();
+        let mut found: Vec<_> = (first..=last).map(|block| self.cached(block)).collect();
         loop {
             let missing = |found: &[Option<Arc<[u8]>>]| {
                 let at = found.iter().position(Option::is_none)?;
@@ -163,26 +162,29 @@ impl Cached {
             let Some(start) = missing(&found) else {
                 return Ok(found.into_iter().flatten().collect());
             };
-            let mut coming = lock(&self.coming);
-            while coming.contains(&start) {
-                coming = self.came.wait(coming).unwrap_or_else(PoisonError::into_inner);
+            let mut in_flight = lock(&self.in_flight);
+            while in_flight.contains(&start) {
+                in_flight = self.fetched.wait(in_flight).unwrap_or_else(PoisonError::into_inner);
             }
-            // It may have come meanwhile.
+            // Another thread may have fetched it meanwhile.
             if let Some(bytes) = self.in_memory(start) {
                 found[(start - first) as usize] = Some(bytes);
                 continue;
             }
-            let is_wanted =
-                |block: &u64| found[(block - first) as usize].is_none() && !coming.contains(block);
+            let is_missing = |block: &u64| {
+                found[(block - first) as usize].is_none() && !in_flight.contains(block)
+            };
             let end =
-                (start..=last).take(AT_ONCE as usize).take_while(is_wanted).count() as u64 + start;
-            coming.extend(start..end);
-            drop(coming);
+                (start..=last).take(MAX_BLOCKS_PER_REQUEST as usize).take_while(is_missing).count()
+                    as u64
+                    + start;
+            in_flight.extend(start..end);
+            drop(in_flight);
             let fetched = self.fetch(start, end);
-            let mut coming = lock(&self.coming);
-            coming.retain(|block| !(start..end).contains(block));
-            drop(coming);
-            self.came.notify_all();
+            let mut in_flight = lock(&self.in_flight);
+            in_flight.retain(|block| !(start..end).contains(block));
+            drop(in_flight);
+            self.fetched.notify_all();
             for (block, bytes) in (start..end).zip(fetched?) {
                 found[(block - first) as usize] = Some(bytes);
             }
@@ -190,7 +192,7 @@ impl Cached {
     }
 }
 
-impl Source for Cached {
+impl Source for CachedSource {
     fn byte_len(&self) -> u64 {
         self.source.byte_len()
     }
@@ -198,14 +200,14 @@ impl Source for Cached {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), gguf::Error> {
         let end = offset.checked_add(buffer.len() as u64);
         let Some(end) = end.filter(|end| *end <= self.byte_len() && !buffer.is_empty()) else {
-            // Says what is wrong as it would without a cache.
+            // The source reports the error as it would without a cache.
             return self.source.read_at(buffer, offset);
         };
         let mut rest = buffer;
-        // A long read is done in parts: no more of it than is kept has to be in memory.
+        // Split a long read, so that memory use stays within the size of the cache.
         let mut at = offset;
         while at < end {
-            let last = ((end - 1) / BLOCK).min(at / BLOCK + AT_ONCE - 1);
+            let last = ((end - 1) / BLOCK).min(at / BLOCK + MAX_BLOCKS_PER_REQUEST - 1);
             for (block, bytes) in (at / BLOCK..).zip(self.blocks(at / BLOCK, last)?) {
                 let within = (at - block * BLOCK) as usize;
                 let len = (bytes.len() - within).min(rest.len());
@@ -234,15 +236,16 @@ mod tests {
 
     use super::*;
 
-    /// Each byte is a number of its place; counts how often it is read, and fails if it is told to.
-    struct Counted {
+    /// A source whose bytes follow from their position, that counts its reads and can be made to
+    /// fail.
+    struct CountingSource {
         len: u64,
         reads: AtomicUsize,
         identity: Option<&'static str>,
         fails: AtomicUsize,
     }
 
-    impl Counted {
+    impl CountingSource {
         fn new(identity: Option<&'static str>) -> Arc<Self> {
             let len = 40 * BLOCK + 5;
             Arc::new(Self { len, reads: AtomicUsize::new(0), identity, fails: AtomicUsize::new(0) })
@@ -257,7 +260,7 @@ mod tests {
         (at % 251) as u8
     }
 
-    impl Source for Counted {
+    impl Source for CountingSource {
         fn byte_len(&self) -> u64 {
             self.len
         }
@@ -267,7 +270,7 @@ mod tests {
             if self.fails.load(Ordering::Relaxed) > 0 {
                 return Err(gguf::Error::read(
                     "far".as_ref(),
-                    std::io::Error::other("the line is cut"),
+                    std::io::Error::other("connection reset"),
                 ));
             }
             (offset..).zip(buffer).for_each(|(at, out)| *out = byte(at));
@@ -286,28 +289,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_here_is_not_fetched() {
-        let (cache, far) = (Arc::new(Cache::new(None, 0)), Counted::new(Some("a")));
-        let source = cache.source(far.clone());
-        // Neighbours come in one request.
+    fn cached_blocks_are_not_fetched() {
+        let (cache, remote) = (Arc::new(Cache::new(None, 0)), CountingSource::new(Some("a")));
+        let source = cache.source(remote.clone());
+        // Adjacent blocks come in one request.
         read(&source, BLOCK - 2, 2 * BLOCK as usize);
-        assert_eq!(far.reads(), 1);
+        assert_eq!(remote.reads(), 1);
         read(&source, 0, 3 * BLOCK as usize);
-        assert_eq!(far.reads(), 1);
-        // The last one is short.
+        assert_eq!(remote.reads(), 1);
+        // The last block is short.
         read(&source, 40 * BLOCK + 1, 4);
         read(&source, 0, (40 * BLOCK + 5) as usize);
-        assert_eq!(far.reads(), 3);
-        assert_eq!(cache.kept().memory_bytes, 40 * BLOCK + 5);
-        // Beyond the end, the source says what is wrong.
+        assert_eq!(remote.reads(), 3);
+        assert_eq!(cache.usage().memory_bytes, 40 * BLOCK + 5);
+        // A read beyond the end goes to the source, which reports the error.
         source.read_at(&mut [0; 2], 40 * BLOCK + 4).unwrap();
-        assert_eq!(far.reads(), 4);
+        assert_eq!(remote.reads(), 4);
     }
 
     #[test]
-    fn many_threads_fetch_a_block_once() {
-        let (cache, far) = (Arc::new(Cache::new(None, 0)), Counted::new(None));
-        let source = cache.source(far.clone());
+    fn concurrent_readers_fetch_a_block_once() {
+        let (cache, remote) = (Arc::new(Cache::new(None, 0)), CountingSource::new(None));
+        let source = cache.source(remote.clone());
         std::thread::scope(|scope| {
             for thread in 0..8u64 {
                 let source = &source;
@@ -316,67 +319,68 @@ mod tests {
                 });
             }
         });
-        assert_eq!(far.reads(), 40);
+        assert_eq!(remote.reads(), 40);
     }
 
     #[test]
-    fn another_run_finds_it_on_disk() {
+    fn disk_cache_outlives_a_run() {
         let directory = tempfile::tempdir().unwrap();
         let cache = || Arc::new(Cache::new(Some(directory.path().join("far")), 10 << 20));
-        let far = Counted::new(Some("a"));
-        read(&cache().source(far.clone()), 5, 100);
-        let (second, again) = (cache(), Counted::new(Some("a")));
+        let remote = CountingSource::new(Some("a"));
+        read(&cache().source(remote.clone()), 5, 100);
+        let (second, again) = (cache(), CountingSource::new(Some("a")));
         read(&second.source(again.clone()), 0, 200);
-        assert_eq!((far.reads(), again.reads()), (1, 0));
-        assert_eq!(second.kept().disk_bytes, BLOCK + 4);
-        // Another version is another file, and one that cannot be told is not kept.
-        for (identity, kept) in [(Some("b"), 2), (None, 2)] {
-            let other = Counted::new(identity);
+        assert_eq!((remote.reads(), again.reads()), (1, 0));
+        assert_eq!(second.usage().disk_bytes, BLOCK + 4);
+        // Another version is a different file; a file without identity is not cached on disk.
+        for (identity, blocks) in [(Some("b"), 2), (None, 2)] {
+            let other = CountingSource::new(identity);
             read(&cache().source(other.clone()), 0, 1);
             assert_eq!(other.reads(), 1);
-            assert_eq!(cache().kept().disk_bytes, kept * (BLOCK + 4));
+            assert_eq!(cache().usage().disk_bytes, blocks * (BLOCK + 4));
         }
-        // A block that was damaged is fetched.
+        // A corrupt block is fetched again.
         let folder = fs::read_dir(directory.path().join("far")).unwrap().flatten();
         for block in folder.flat_map(|folder| fs::read_dir(folder.path()).unwrap().flatten()) {
             let mut bytes = fs::read(block.path()).unwrap();
             bytes[17] ^= 1;
             fs::write(block.path(), bytes).unwrap();
         }
-        let again = Counted::new(Some("a"));
+        let again = CountingSource::new(Some("a"));
         read(&cache().source(again.clone()), 0, 200);
         assert_eq!(again.reads(), 1);
     }
 
     #[test]
-    fn the_disk_has_a_limit() {
+    fn disk_cache_stays_within_its_limit() {
         let directory = tempfile::tempdir().unwrap();
         let limit = 10 * BLOCK;
         let cache = Arc::new(Cache::new(Some(directory.path().to_owned()), limit));
-        let source = cache.source(Counted::new(Some("a")));
+        let source = cache.source(CountingSource::new(Some("a")));
         for block in 0..40 {
             read(&source, block * BLOCK, 1);
-            assert!(cache.kept().disk_bytes <= limit);
+            assert!(cache.usage().disk_bytes <= limit);
         }
         let files = fs::read_dir(directory.path()).unwrap().flatten();
         let left = files.flat_map(|folder| fs::read_dir(folder.path()).unwrap()).count();
         assert!((5..=10).contains(&left), "{left}");
     }
 
-    /// Who cannot write keeps in memory, and who fails lets others try.
+    /// Without a writable directory the memory cache still works, and a failed fetch can be
+    /// retried.
     #[test]
-    fn faults_do_not_stay() {
+    fn failed_fetches_are_not_cached() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
-        fs::write(&file, "in the way").unwrap();
+        fs::write(&file, "not a directory").unwrap();
         let cache = Arc::new(Cache::new(Some(file), 1 << 20));
-        let far = Counted::new(Some("a"));
-        let source = cache.source(far.clone());
-        far.fails.store(1, Ordering::Relaxed);
+        let remote = CountingSource::new(Some("a"));
+        let source = cache.source(remote.clone());
+        remote.fails.store(1, Ordering::Relaxed);
         assert!(source.read_at(&mut [0; 9], 0).is_err());
-        far.fails.store(0, Ordering::Relaxed);
+        remote.fails.store(0, Ordering::Relaxed);
         read(&source, 0, 9);
         read(&source, 0, 9);
-        assert_eq!(far.reads(), 2);
+        assert_eq!(remote.reads(), 2);
     }
 }

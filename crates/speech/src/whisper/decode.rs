@@ -8,7 +8,7 @@ use gguf::Error;
 use gguf_graph::OutputKind;
 use gguf_runtime::{Batch, Context, Sampler, Sampling, Token};
 use gguf_store::Progress;
-use gguf_tokenizer::{Decode, Tokenizer};
+use gguf_tokenizer::{DecodeOptions, Tokenizer};
 
 use super::rules::{LogitRules, log_sum_exp};
 
@@ -99,7 +99,7 @@ pub(super) fn decode(
 /// Returns the text of ids, without timestamps.
 pub(super) fn text(tokenizer: &Tokenizer, ids: &[u32], end: u32) -> String {
     let ids: Vec<u32> = ids.iter().copied().filter(|id| *id < end).collect();
-    String::from_utf8_lossy(&tokenizer.decode(&ids, Decode::default())).into_owned()
+    String::from_utf8_lossy(&tokenizer.decode(&ids, DecodeOptions::default())).into_owned()
 }
 
 fn compression_ratio(text: &str) -> f64 {

@@ -153,7 +153,8 @@ impl Transcriber {
         };
         // A file with a stored graph may lack the keys; all Whisper models have these sizes.
         let (max_tokens, positions) = (size("decoder", 448), size("encoder", 1500));
-        let tokenizer = Tokenizer::from_metadata(metadata, gguf_tokenizer::Options::default())?;
+        let tokenizer =
+            Tokenizer::from_metadata(metadata, gguf_tokenizer::TokenizerOptions::default())?;
         let vocabulary = Vocabulary::read(&tokenizer)?;
         let context = ContextOptions {
             tokens: max_tokens,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gguf_tokenizer::{Encode, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer};
 
 use gguf::Error;
 
@@ -108,7 +108,7 @@ fn special(tokenizer: &Tokenizer, id: u32) -> Option<&str> {
 }
 
 fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
-    tokenizer.encode(text, Encode { add_special: false, parse_special: false })
+    tokenizer.encode(text, EncodeOptions { add_special: false, parse_special: false })
 }
 
 /// Returns tokens of symbols that are written but not spoken, such as brackets and musical notes: the list

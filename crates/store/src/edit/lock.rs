@@ -1,14 +1,14 @@
-//! Who may change a model, and when: two locks.
+//! File locking: two locks that serialize changes of a model.
 //!
-//! *Editors* exclude each other by the lock on an empty file beside the model, `.NAME.lock`, which
-//! they hold from before they read the header that they plan from until the last byte is written. The
-//! model itself cannot bear this lock: a rebuild renames a new file over it, and may take minutes
-//! in which readers must be let in.
+//! *Editors* exclude each other with a lock on an empty file beside the model, `.NAME.lock`. An
+//! editor holds it from before it reads the header until it has written the last byte. The lock
+//! cannot be on the model itself: a rebuild renames a new file over the model and may take minutes,
+//! during which readers must be able to open it.
 //!
-//! *Readers* hold a shared lock on the model itself as long as they have it open; whoever
-//! overwrites its header in place holds the exclusive one. So no reader sees half a header, and
-//! none has its map changed under it. Where the exclusive lock cannot be had, because somebody
-//! reads or because the file system has no locks, the model is rebuilt instead.
+//! *Readers* hold a shared lock on the model itself while they have it open; an editor takes the
+//! exclusive lock to overwrite the header in place. So no reader sees a partial header, and no map
+//! changes under a reader. If the exclusive lock is not available, because the file is being read
+//! or because the file system has no locks, the editor rebuilds the model instead.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Error as IoError, ErrorKind};
@@ -17,55 +17,56 @@ use std::time::{Duration, Instant};
 
 use gguf::Error;
 
-use crate::output::{blamed, is_at};
+use crate::output::{conflicting_path, is_at};
 
-/// How long an editor waits for another one, and a reader for a header that is being overwritten.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an editor waits for another editor, and a reader for an in-place edit.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long an editor waits for readers before it rebuilds.
-const PATIENCE_WITH_READERS: Duration = Duration::from_secs(1);
+const READER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The right to change a model from its own content, held by one editor at a time.
+/// Exclusive right to edit a model.
 ///
-/// [`edit_header`](super::edit_header) and [`recover`](super::recover()) take it themselves: who
-/// holds it must not call them.
-/// Whoever replaces a file by something that is computed from it takes it before the file is read,
-/// and keeps it until the new one has its name.
+/// [`edit_header`](super::edit_header) and [`recover`](super::recover()) take the lock themselves:
+/// calling them while holding it fails. A caller that replaces a file with something computed from
+/// it takes the lock before it reads the file and holds it until the new file has been renamed.
 #[derive(Debug)]
 pub struct EditLock {
     file: File,
-    /// Where that file is.
+    /// Path of the lock file.
     at: PathBuf,
-    /// The model as the caller named it.
+    /// Path of the model as given by the caller.
     name: PathBuf,
-    /// The same, links resolved.
+    /// Path of the model with links resolved.
     model: PathBuf,
 }
 
 impl EditLock {
-    /// Takes the lock of the file at `path`, which may be a link; waits some seconds for another
-    /// editor to finish. Dropped, the lock is free.
+    /// Takes the lock of the file at `path`, which may be a link, and waits up to 10 seconds for
+    /// another editor. Dropping the lock releases it.
     ///
     /// # Errors
-    /// [`Error::Environment`] if the file is not there, is read-only or may not be written, if
-    /// another process is still changing it, or if the file system has no locks;
-    /// [`Error::Caller`] if it is no regular file.
+    /// [`Error::Environment`] if the file is missing, read-only or not writable, if another process
+    /// is still editing it, or if the file system has no locks; [`Error::Caller`] if it is not a
+    /// regular file.
     pub fn take(path: &Path) -> Result<Self, Error> {
         let model = writable(path)?;
         let at = hidden(&model, ".lock");
-        match patiently(PATIENCE, || try_take(&at).transpose()) {
+        match retry(LOCK_TIMEOUT, || try_take(&at).transpose()) {
             Some(Ok(file)) => Ok(Self { file, at, name: path.to_owned(), model }),
-            Some(Err(source)) => Err(Error::environment("lock", blamed(&at, path), source)),
+            Some(Err(source)) => {
+                Err(Error::environment("lock", conflicting_path(&at, path), source))
+            }
             None => Err(busy("edit", path)),
         }
     }
 
-    /// The model, links resolved: what is opened.
+    /// Path of the model with links resolved.
     pub(super) fn model(&self) -> &Path {
         &self.model
     }
 
-    /// An error about the model, as the caller named it.
+    /// Builds an error about the model under the path that the caller gave.
     pub(super) fn failed(&self, action: &'static str, source: IoError) -> Error {
         Error::environment(action, &self.name, source)
     }
@@ -73,14 +74,15 @@ impl EditLock {
 
 impl Drop for EditLock {
     fn drop(&mut self) {
-        // Removed before it is unlocked: who was waiting for it sees that it has lost its name.
+        // Remove before unlocking: an editor that waits for the lock then sees that the name is
+        // gone.
         if is_at(&self.file, &self.at) {
             let _ = std::fs::remove_file(&self.at);
         }
     }
 }
 
-/// The file that `path` leads to, if its content may be changed.
+/// Resolves `path` and checks that the file is regular and writable.
 fn writable(path: &Path) -> Result<PathBuf, Error> {
     let fail = |action| move |source| Error::environment(action, path, source);
     let model = path.canonicalize().map_err(fail("open"))?;
@@ -88,11 +90,11 @@ fn writable(path: &Path) -> Result<PathBuf, Error> {
     if !metadata.is_file() {
         return Err(Error::request(
             "not-a-file",
-            format!("{} is no regular file", path.display()),
+            format!("{} is not a regular file", path.display()),
             "",
         ));
     }
-    // Neither a rename nor the superuser gets around what the permission says.
+    // Rename and the superuser would both bypass the read-only permission.
     if metadata.permissions().readonly() {
         let denied = IoError::new(ErrorKind::PermissionDenied, "the file is read-only");
         return Err(fail("edit")(denied));
@@ -101,7 +103,7 @@ fn writable(path: &Path) -> Result<PathBuf, Error> {
     Ok(model)
 }
 
-/// The lock file, locked; `None` as long as another process has it.
+/// Creates and locks the lock file; `None` while another process holds it.
 fn try_take(at: &Path) -> std::io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -113,7 +115,7 @@ fn try_take(at: &Path) -> std::io::Result<Option<File>> {
         file => (file?, true),
     };
     match file.try_lock() {
-        // Whoever had it may have removed it meanwhile.
+        // The previous holder may have removed the file meanwhile.
         Ok(()) => Ok(is_at(&file, at).then_some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(fault)) => {
@@ -125,33 +127,33 @@ fn try_take(at: &Path) -> std::io::Result<Option<File>> {
     }
 }
 
-/// Opens a lock file that is there already: of another editor, or left by one that was killed.
+/// Opens an existing lock file, of another editor or left by a killed one.
 fn existing(options: &OpenOptions, at: &Path) -> std::io::Result<File> {
     let metadata = at.symlink_metadata()?;
-    // No link is followed, and nothing with content is taken for ours: in the end it is removed.
+    // Follow no link, and treat no file with content as a lock file: it will be removed.
     if !metadata.is_file() || metadata.len() > 0 {
         return Err(IoError::new(ErrorKind::AlreadyExists, "another file is in the way"));
     }
     options.open(at)
 }
 
-/// Keeps those away who would overwrite the header of an open file, until it is closed. Waits while
-/// one is being overwritten.
+/// Locks an open file against in-place edits until it is closed. Waits while the header is being
+/// overwritten.
 ///
 /// # Errors
-/// [`Error::Environment`] if somebody holds on to the file for too long. A file system without
-/// locks is no reason not to read: there, nobody overwrites headers.
+/// [`Error::Environment`] if the exclusive lock is held for too long. A file system without locks
+/// is not an error: headers are not overwritten in place there.
 pub(crate) fn share(file: &File, path: &Path) -> Result<(), Error> {
-    patiently(PATIENCE, || match file.try_lock_shared() {
+    retry(LOCK_TIMEOUT, || match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => None,
         Ok(()) | Err(TryLockError::Error(_)) => Some(()),
     })
     .ok_or_else(|| busy("read", path))
 }
 
-/// Whether an open file is now locked against all readers, until it is closed.
+/// Tries to lock an open file against all readers until it is closed; returns whether it succeeded.
 pub(super) fn exclude_readers(file: &File) -> bool {
-    patiently(PATIENCE_WITH_READERS, || match file.try_lock() {
+    retry(READER_TIMEOUT, || match file.try_lock() {
         Err(TryLockError::WouldBlock) => None,
         Ok(()) => Some(true),
         Err(TryLockError::Error(_)) => Some(false),
@@ -160,17 +162,17 @@ pub(super) fn exclude_readers(file: &File) -> bool {
 }
 
 fn busy(action: &'static str, path: &Path) -> Error {
-    let reason = "another process is changing it; try again when that is done";
+    let reason = "another process is changing it; try again later";
     Error::environment(action, path, IoError::new(ErrorKind::WouldBlock, reason))
 }
 
-/// Tries until there is an outcome, or for as long as `patience` lasts.
-fn patiently<T>(patience: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+/// Retries `attempt` until it returns a value or `timeout` has passed.
+fn retry<T>(timeout: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
         let outcome = attempt();
-        if outcome.is_some() || start.elapsed() >= patience {
+        if outcome.is_some() || start.elapsed() >= timeout {
             return outcome;
         }
         std::thread::sleep(pause);
@@ -178,7 +180,7 @@ fn patiently<T>(patience: Duration, mut attempt: impl FnMut() -> Option<T>) -> O
     }
 }
 
-/// The name of a hidden file beside the model at `path`, which must not be a link.
+/// Returns the path of a hidden file beside the model at `path`, which must not be a link.
 pub(super) fn hidden(path: &Path, suffix: &str) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -191,27 +193,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_editor_at_a_time_under_any_name() {
+    fn editors_exclude_each_other() {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("m.gguf");
         std::fs::write(&model, b"model").unwrap();
         let lock = EditLock::take(&model).unwrap();
         let at = hidden(&model.canonicalize().unwrap(), ".lock");
         assert!(try_take(&at).unwrap().is_none());
-        // A rebuild renames another file over the model: the lock stays.
+        // A rebuild renames another file over the model: the lock is still held.
         std::fs::write(dir.path().join("new"), b"new").unwrap();
         std::fs::rename(dir.path().join("new"), &model).unwrap();
         assert!(try_take(&at).unwrap().is_none());
         drop(lock);
         assert!(!at.exists());
-        // What a killed editor left is no obstacle.
+        // The lock file of a killed editor does not block.
         std::fs::write(&at, b"").unwrap();
         drop(EditLock::take(&model).unwrap());
         assert!(!at.exists());
     }
 
     #[test]
-    fn who_waits_gets_the_lock() {
+    fn waiting_editors_get_the_lock() {
         let dir = tempfile::tempdir().unwrap();
         let (model, count) = (dir.path().join("m.gguf"), dir.path().join("count"));
         std::fs::write(&model, b"model").unwrap();
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_left() {
+    fn files_in_place_of_the_lock_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("m.gguf");
         std::fs::write(&model, b"model").unwrap();
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_written_is_not_edited() {
+    fn read_only_models_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("m.gguf");
         assert!(matches!(EditLock::take(&model), Err(Error::Environment { action: "open", .. })));
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_and_whoever_overwrites_exclude_each_other() {
+    fn readers_and_in_place_edits_exclude_each_other() {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("m.gguf");
         std::fs::write(&model, b"model").unwrap();

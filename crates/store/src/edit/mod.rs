@@ -1,14 +1,14 @@
-//! Changing the header of a file on disk without moving its tensor data, where that is possible.
+//! Edits of a file's header, in place where possible.
 //!
-//! Offsets in the directory count from the start of the data section, so a header of another
-//! length needs nothing but that the section begins where it began. A *reserve* makes that so: a
-//! key of our own whose value is a run of zero bytes, as long as there is room to fill. Files that
-//! this module has to rebuild get one, so that the next edit is instant.
+//! Tensor offsets count from the start of the data section. A new header of another length
+//! therefore only has to end where the old one ended. A *reserve* makes that possible: the metadata
+//! key [`RESERVE_KEY`] whose value is an array of zero bytes that fills the remaining room. A
+//! rebuilt file gets a reserve so that the next edit can be done in place.
 //!
-//! Reading never writes, and one editor works at a time (`lock.rs`). A header is overwritten by way
-//! of a journal (`journal.rs`, `overwrite.rs`) and only while nobody has the file open: otherwise the
-//! file is rebuilt, which readers do not notice. An edit that was interrupted is noticed by the next
-//! reader and ended by [`recover()`], which somebody has to ask for.
+//! Readers never write, and editors exclude each other (`lock.rs`). A header is overwritten with a
+//! journal (`journal.rs`, `overwrite.rs`) and only while the file is not open elsewhere; otherwise
+//! the file is rebuilt, which does not disturb readers. After a crash the next reader detects the
+//! interrupted edit, and an explicit call of [`recover()`] finishes or undoes it.
 
 mod journal;
 mod lock;
@@ -21,7 +21,7 @@ use std::path::Path;
 
 use gguf::{Array, Error, Gguf, Header, Metadata, RawHeader, write_header};
 #[doc(hidden)]
-pub use journal::{Journal, Standing};
+pub use journal::{HeaderState, Journal};
 pub use lock::EditLock;
 pub use overwrite::{Recovery, recover};
 
@@ -29,18 +29,19 @@ use crate::output::{AtomicFile, Existing, Overwrite, is_at};
 use crate::progress::Progress;
 use crate::source::LocalFile;
 
-/// The key whose value fills the room before the tensor data.
+/// Metadata key whose value fills the room before the tensor data.
 pub const RESERVE_KEY: &str = "gguf_kit.reserve";
 
-/// Bytes that the reserve takes beside its zeros: length and bytes of the key, value type, element
-/// type, count.
+/// Bytes of the reserve besides its zeros: length and bytes of the key, value type, element type,
+/// count.
 const RESERVE_OVERHEAD: u64 = 8 + RESERVE_KEY.len() as u64 + 4 + 4 + 8;
 
-/// The most spare bytes that a header gets: about half of what readers of far files fetch of one.
+/// Maximum length of a reserve: about half of the header length that readers of remote files
+/// accept.
 pub const MAX_RESERVE: u64 = 128_000_000;
 
-/// Gives a header that is about to be written `bytes` spare bytes for later edits, at most
-/// [`MAX_RESERVE`]; none if 0.
+/// Adds `bytes` spare bytes for later edits to a header that is about to be written, at most
+/// [`MAX_RESERVE`]; removes the reserve if `bytes` is 0.
 pub fn reserve(metadata: &mut Metadata, bytes: u64) {
     metadata.remove(RESERVE_KEY);
     if bytes > 0 {
@@ -49,69 +50,71 @@ pub fn reserve(metadata: &mut Metadata, bytes: u64) {
     }
 }
 
-/// How an edit was done.
+/// How [`edit_header`] changed the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Saved {
-    /// Nothing had to change.
+pub enum EditOutcome {
+    /// The edit changed nothing.
     Unchanged,
     /// The header was overwritten; no tensor data was touched.
     InPlace,
-    /// The file was written anew, its data shared with the old one where the file system can: the
-    /// header did not fit, or somebody was reading the file.
+    /// The file was rewritten, sharing data blocks with the old file where the file system supports
+    /// that: the header did not fit, or the file was open elsewhere.
     Rebuilt,
 }
 
 /// Replaces the header of the file at `path`.
 ///
-/// `edit` changes a draft of the present header; tensors may be renamed, but their number, types,
-/// shapes and offsets must stay. In place where the new header fits and nobody reads the file, by
-/// way of a journal (see [`recover()`]); otherwise the file is rebuilt beside the old one, with
-/// `reserve` spare bytes, and renamed. At no moment is there neither the old version nor the new one,
-/// and no other editor comes in between.
+/// `edit` changes a draft of the present header. It may rename tensors; their number, types, shapes
+/// and offsets must stay. If the new header fits and the file is not open elsewhere, it is
+/// overwritten in place with a journal (see [`recover()`]); otherwise the file is rebuilt with
+/// `reserve` spare bytes and atomically renamed. At every moment the old or the new version is
+/// complete on disk or can be recovered, and no concurrent edit is lost.
 ///
-/// `progress` is called with the number of bytes just copied, if the file is rebuilt; `Break` from
-/// it ends the work.
+/// If the file is rebuilt, `progress` receives the number of bytes of each copy; `Break` cancels
+/// the edit.
 ///
 /// # Errors
 /// As [`EditLock::take`]; [`Error::File`] if the present or the new header breaks a rule, or with
-/// code `edit-interrupted`; [`Error::Caller`] if `edit` changed what must stay,
-/// [`Error::Environment`] if the file cannot be read or written; and whatever `edit` fails with.
+/// code `edit-interrupted`; [`Error::Caller`] if `edit` changed the layout; [`Error::Environment`]
+/// if the file cannot be read or written; and any error of `edit`.
 pub fn edit_header<E: From<Error>>(
     path: &Path,
     reserve: u64,
     progress: &dyn Progress,
     edit: impl FnOnce(&mut RawHeader) -> Result<(), E>,
-) -> Result<Saved, E> {
+) -> Result<EditOutcome, E> {
     let lock = EditLock::take(path)?;
-    // The map is gone before the file under it changes.
-    let Some(plan) = plan(lock.model(), reserve, edit)? else { return Ok(Saved::Unchanged) };
+    // The map is dropped before the file changes.
+    let Some(plan) = plan(lock.model(), reserve, edit)? else { return Ok(EditOutcome::Unchanged) };
     if plan.fits() && overwrite::overwrite(&lock, &plan.old, &plan.new)? {
-        return Ok(Saved::InPlace);
+        return Ok(EditOutcome::InPlace);
     }
     rebuild(&lock, &plan, progress)?;
-    Ok(Saved::Rebuilt)
+    Ok(EditOutcome::Rebuilt)
 }
 
-/// What an edit takes.
+/// Old and new header of an edit.
 struct Plan {
-    /// All bytes of the file before the data.
+    /// Bytes of the file before the tensor data.
     old: Vec<u8>,
-    /// All that are to be there.
+    /// Bytes that replace `old`.
     new: Vec<u8>,
-    /// Where the data are now.
+    /// Present start of the data section.
     data_start: u64,
 }
 
 impl Plan {
-    /// Whether the data can stay where they are.
+    /// Whether the data can stay in place.
     fn fits(&self) -> bool {
         let len = self.data_start;
-        // Without tensor data a file may end before its padding does: there is no room to write in.
-        self.old.len() as u64 == len && self.new.len() as u64 == len && len <= journal::MOST
+        // A file without tensor data may end before its padding: the new header has no room.
+        self.old.len() as u64 == len
+            && self.new.len() as u64 == len
+            && len <= journal::MAX_HEADER_LEN
     }
 }
 
-/// What an edit of the file at `path` takes; `None` if nothing has to change.
+/// Plans an edit of the file at `path`; `None` if nothing changes.
 fn plan<E: From<Error>>(
     path: &Path,
     reserve: u64,
@@ -136,7 +139,7 @@ fn plan<E: From<Error>>(
     Ok(Some(Plan { old, new, data_start }))
 }
 
-/// Tensors may get other names, nothing else.
+/// Checks that only tensor names changed.
 fn check_layout(old: &Header, new: &RawHeader) -> Result<(), Error> {
     let same =
         old.tensors().len() == new.tensors.len()
@@ -148,33 +151,33 @@ fn check_layout(old: &Header, new: &RawHeader) -> Result<(), Error> {
     if same {
         return Ok(());
     }
-    let what = "an edit of the header must leave tensors, byte order and alignment";
+    let what = "an edit of the header must not change tensors, byte order or alignment";
     Err(Error::request("edit-layout", what, ""))
 }
 
-/// The header's bytes with a reserve of `zeros` bytes, or with none.
+/// Encodes the header with a reserve of `zeros` bytes, or without a reserve.
 fn encoded(draft: &RawHeader, zeros: Option<u64>) -> Result<Vec<u8>, Error> {
     let mut draft = draft.clone();
     reserve(&mut draft.metadata, zeros.map_or(0, |zeros| zeros + RESERVE_OVERHEAD));
     write_header(&Header::new(draft)?)
 }
 
-/// The header's bytes such that the data section begins at `data_start`, if it can.
+/// Encodes the header such that the data section begins at `data_start`, if it fits.
 fn fitted(draft: &RawHeader, data_start: u64) -> Result<Option<Vec<u8>>, Error> {
     let plain = encoded(draft, None)?;
     if plain.len() as u64 == data_start {
         return Ok(Some(plain));
     }
-    // The smallest reserve may push the data a whole step further on than the room it takes:
-    // measured, then filled up.
+    // Alignment may move the data section by more than the reserve itself: measure with an empty
+    // reserve, then fill up.
     let smallest = encoded(draft, Some(0))?.len() as u64;
     let Some(zeros) = data_start.checked_sub(smallest) else { return Ok(None) };
     let filled = encoded(draft, Some(zeros))?;
     Ok((filled.len() as u64 == data_start).then_some(filled))
 }
 
-/// The header's bytes with at least `spare` spare bytes, at a distance from the old data section
-/// that is a multiple of a file system's block, so that it can share the data.
+/// Encodes the header with at least `spare` spare bytes. The data section moves by a multiple of
+/// the file system's block size so that the new file can share its blocks.
 fn with_reserve(draft: &RawHeader, spare: u64, data_start: u64) -> Result<Vec<u8>, Error> {
     const BLOCK: u64 = 4096;
     if spare == 0 {
@@ -186,13 +189,13 @@ fn with_reserve(draft: &RawHeader, spare: u64, data_start: u64) -> Result<Vec<u8
     encoded(draft, Some(zeros + distance))
 }
 
-/// Writes header and the data of the old file to a new one, and swaps them.
+/// Writes the new header and the old data to a new file and renames it over the old one.
 fn rebuild(lock: &EditLock, plan: &Plan, progress: &dyn Progress) -> Result<(), Error> {
-    /// Bytes that the operating system copies, or shares, at a time.
+    /// Bytes per copy operation.
     const CHUNK: u64 = 64 << 20;
     let fail = |source| lock.failed("copy", source);
     let mut old = File::open(lock.model()).map_err(fail)?;
-    overwrite::expect(&old, &plan.old).map_err(fail)?;
+    overwrite::check_start(&old, &plan.old).map_err(fail)?;
     let data_len = old.metadata().map_err(fail)?.len().saturating_sub(plan.data_start);
     old.seek(SeekFrom::Start(plan.data_start)).map_err(fail)?;
     let output = AtomicFile::create(lock.model(), &Overwrite::new(Existing::Replace))?;
@@ -202,12 +205,13 @@ fn rebuild(lock: &EditLock, plan: &Plan, progress: &dyn Progress) -> Result<(), 
         let copied = output.append_from(&mut (&old).take(CHUNK), plan.new.len() as u64 + first)?;
         progress.step(copied)?;
     }
-    // What was put in its place meanwhile, by somebody who heeds no lock, is not ours to replace.
+    // A program that ignores the lock may have replaced the file meanwhile: do not overwrite its
+    // file.
     if !is_at(&old, lock.model()) {
-        return Err(fail(std::io::Error::other("another file has taken its place meanwhile")));
+        return Err(fail(std::io::Error::other("another file has replaced it meanwhile")));
     }
     output.commit()?;
-    // Not being able to is no fault of the model.
-    let _ = overwrite::clear_way(lock);
+    // A stale journal that cannot be removed does not affect the model.
+    let _ = overwrite::remove_stale_journal(lock);
     Ok(())
 }

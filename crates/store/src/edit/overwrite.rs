@@ -1,8 +1,8 @@
-//! Overwriting a header in place, and what to do about one that was not overwritten to the end.
+//! In-place header edits and crash recovery.
 //!
-//! Only an edit and an explicit recovery write. A reader looks for the journal's name, and if there
-//! is one, whether the header is half overwritten: then it refuses the model. Both look beside the
-//! real file, so a model is the same under the name of every link to it.
+//! Only an edit and an explicit recovery write. A reader looks for the journal and, if there is
+//! one, refuses a model whose header is partly overwritten. Both resolve links first, so a model
+//! behaves the same under the name of every link to it.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error as IoError, ErrorKind, Read, Write};
@@ -11,27 +11,27 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gguf::{Error, Finding};
 
-use super::journal::{Journal, Standing, is_journal};
+use super::journal::{HeaderState, Journal, is_journal};
 use super::lock::{EditLock, exclude_readers, hidden};
-use crate::output::{blamed, sync_directory};
+use crate::output::{conflicting_path, sync_directory};
 use crate::position::{read_exact_at, write_all_at};
 
 const SUFFIX: &str = ".journal";
 
-/// Which header a model gets whose edit was interrupted.
+/// Direction in which [`recover()`] ends an interrupted edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// The one from before the edit.
+    /// Restore the old header.
     Undo,
-    /// The one that the edit was to write.
+    /// Write the new header.
     Finish,
 }
 
-/// Overwrites the start of a model: `old` bytes become `new` ones of the same number. Says whether
-/// it did: not while somebody reads the model.
+/// Replaces the header `old` at the start of the model by `new`, of the same length. Returns
+/// `false` without a change if the model is open elsewhere.
 ///
 /// # Errors
-/// [`Error::Environment`]; the model is then as it was, or readers say how to recover it.
+/// [`Error::Environment`]; the model is then unchanged, or readers report how to recover it.
 pub(super) fn overwrite(lock: &EditLock, old: &[u8], new: &[u8]) -> Result<bool, Error> {
     let model = lock.model();
     let fail = |source| lock.failed("edit", source);
@@ -39,7 +39,7 @@ pub(super) fn overwrite(lock: &EditLock, old: &[u8], new: &[u8]) -> Result<bool,
     if !exclude_readers(&file) {
         return Ok(false);
     }
-    expect(&file, old).map_err(fail)?;
+    check_start(&file, old).map_err(fail)?;
     let metadata = file.metadata().map_err(fail)?;
     let journal = Journal {
         inode: inode(&metadata),
@@ -49,16 +49,16 @@ pub(super) fn overwrite(lock: &EditLock, old: &[u8], new: &[u8]) -> Result<bool,
         new: new.to_vec(),
     };
     let at = hidden(model, SUFFIX);
-    clear_way(lock).and_then(|()| create(&at, &metadata, &journal.encode())).map_err(|source| {
-        match blamed(&at, model) == at {
+    remove_stale_journal(lock).and_then(|()| create(&at, &metadata, &journal.encode())).map_err(
+        |source| match conflicting_path(&at, model) == at {
             true => Error::environment("create", &at, source),
             false => fail(source),
-        }
-    })?;
+        },
+    )?;
     sync_directory(model)?;
-    if let Err(fault) = put(&file, new) {
-        // Back at once where that is possible. Where it is not, the journal stays.
-        if put(&file, old).is_ok() {
+    if let Err(fault) = write_header(&file, new) {
+        // Restore the old header at once. If that fails, the journal stays for recovery.
+        if write_header(&file, old).is_ok() {
             let _ = std::fs::remove_file(&at);
         }
         return Err(fail(fault));
@@ -67,38 +67,38 @@ pub(super) fn overwrite(lock: &EditLock, old: &[u8], new: &[u8]) -> Result<bool,
     Ok(true)
 }
 
-/// Fails if the file does not begin with these bytes: somebody changed it who heeds no lock.
-pub(super) fn expect(file: &File, start: &[u8]) -> std::io::Result<()> {
+/// Fails if the file does not begin with `start`: a program that ignores the lock has changed it.
+pub(super) fn check_start(file: &File, start: &[u8]) -> std::io::Result<()> {
     if first_bytes(file, start.len())? == start {
         return Ok(());
     }
     Err(IoError::other("another program has changed it meanwhile"))
 }
 
-/// Removes the journal of an edit that nobody can end any more, if there is one. Done after a rebuild
-/// too: such a journal has keys that the model may not have any longer.
+/// Removes the journal of an edit that can no longer be recovered, if there is one. A rebuild calls
+/// this too: the journal holds metadata that the model may no longer have.
 ///
 /// # Errors
-/// If what is there cannot be removed, or is no journal of ours.
-pub(super) fn clear_way(lock: &EditLock) -> std::io::Result<()> {
+/// If the file cannot be removed or is not a journal.
+pub(super) fn remove_stale_journal(lock: &EditLock) -> std::io::Result<()> {
     let at = hidden(lock.model(), SUFFIX);
-    let Ok(there) = at.symlink_metadata() else { return Ok(()) };
+    let Ok(metadata) = at.symlink_metadata() else { return Ok(()) };
     let mut start = Vec::new();
-    // A link is not followed, not even to look.
-    if there.is_file() {
+    // Do not follow a link, not even to read.
+    if metadata.is_file() {
         File::open(&at)?.take(8).read_to_end(&mut start)?;
     }
-    if !there.is_file() || !is_journal(&start) {
+    if !metadata.is_file() || !is_journal(&start) {
         return Err(IoError::new(ErrorKind::AlreadyExists, "another file is in the way"));
     }
     std::fs::remove_file(at)
 }
 
-/// Writes a journal where there is none.
+/// Creates the journal file and writes `bytes`.
 fn create(at: &Path, model: &Metadata, bytes: &[u8]) -> std::io::Result<()> {
-    // Never through a link.
+    // `create_new` does not follow links.
     let mut file = File::create_new(at)?;
-    like(&file, model)
+    copy_permissions(&file, model)
         .and_then(|()| file.write_all(bytes))
         .and_then(|()| file.sync_all())
         .inspect_err(|_| {
@@ -106,21 +106,21 @@ fn create(at: &Path, model: &Metadata, bytes: &[u8]) -> std::io::Result<()> {
         })
 }
 
-/// Lets those read a journal who may read its model, and nobody else: all keys are in it.
-fn like(journal: &File, model: &Metadata) -> std::io::Result<()> {
+/// Gives the journal the owner and permissions of its model: it holds all metadata.
+fn copy_permissions(journal: &File, model: &Metadata) -> std::io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, fchown};
         let own = journal.metadata()?;
         if (own.uid(), own.gid()) != (model.uid(), model.gid()) {
-            // Only the superuser can give files away.
+            // Only the superuser can change the owner of a file.
             let _ = fchown(journal, Some(model.uid()), Some(model.gid()));
         }
     }
     journal.set_permissions(model.permissions())
 }
 
-fn put(file: &File, header: &[u8]) -> std::io::Result<()> {
+fn write_header(file: &File, header: &[u8]) -> std::io::Result<()> {
     write_all_at(file, header, 0).and_then(|()| file.sync_all())
 }
 
@@ -129,10 +129,10 @@ fn remove(at: &Path) -> Result<(), Error> {
     sync_directory(at)
 }
 
-/// Refuses an open model whose header is half overwritten, if nobody is overwriting it now.
+/// Refuses an open model whose header is partly overwritten and not being edited now.
 ///
-/// Costs a look for the journal's name if there is none. A journal that is about another file, or
-/// is damaged, changes nothing.
+/// Costs one lookup of the journal's name if there is none. A journal that is corrupt or belongs to
+/// another file is ignored.
 ///
 /// # Errors
 /// [`Error::File`] with code `edit-interrupted`.
@@ -143,43 +143,42 @@ pub(crate) fn refuse_interrupted(file: &File, path: &Path) -> Result<(), Error> 
         Some(hidden(path, SUFFIX))
     };
     match at.and_then(|at| load(&at, file).ok()) {
-        Some((_, Standing::Between)) => Err(interrupted(path).into()),
+        Some((_, HeaderState::Mixed)) => Err(interrupted(path).into()),
         _ => Ok(()),
     }
 }
 
 fn interrupted(path: &Path) -> Finding {
     let path = path.display();
-    let message = format!(
-        "an edit of {path} was interrupted: its header is partly the old one and partly the new one"
-    );
+    let message =
+        format!("an edit of {path} was interrupted: its header is partly old and partly new");
     Finding::error("edit-interrupted", message).help(
-        "`gguf edit FILE --recover undo` gives it the old one, `--recover finish` the new one",
+        "run `gguf edit FILE --recover undo` to restore the old header, `--recover finish` to write the new one",
     )
 }
 
-/// The journal at `at`, and what the header of an open model is by it.
-fn load(at: &Path, model: &File) -> Result<(Journal, Standing), &'static str> {
+/// Reads the journal at `at` and compares the header of an open model with it.
+fn load(at: &Path, model: &File) -> Result<(Journal, HeaderState), &'static str> {
     const UNREADABLE: &str = "it cannot be read";
-    let there = at.symlink_metadata().map_err(|_| UNREADABLE)?;
-    if !there.is_file() {
-        return Err("it is no regular file");
+    let metadata = at.symlink_metadata().map_err(|_| UNREADABLE)?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file");
     }
     let len = model.metadata().map_err(|_| UNREADABLE)?.len();
     let file = File::open(at).map_err(|_| UNREADABLE)?;
-    let journal = Journal::read(file, there.len(), len)?;
+    let journal = Journal::read(file, metadata.len(), len)?;
     let present = first_bytes(model, journal.old.len()).map_err(|_| UNREADABLE)?;
-    let standing = journal.standing(&present);
-    Ok((journal, standing))
+    let state = journal.header_state(&present);
+    Ok((journal, state))
 }
 
-/// Ends an edit of the file at `path` that was interrupted, one way or the other, and says whether
-/// there was one.
+/// Ends an interrupted edit of the file at `path` in the given direction; returns whether there was
+/// one.
 ///
 /// # Errors
-/// [`Error::InFile`] with code `journal-refused` if the journal that is there is damaged, or is not
-/// about this very file; [`Error::Environment`] if the file cannot be written, or is in use;
-/// else as [`EditLock::take`].
+/// [`Error::InFile`] with code `journal-refused` if the journal is corrupt or does not belong to
+/// this file; [`Error::Environment`] if the file cannot be written or is in use; otherwise as
+/// [`EditLock::take`].
 pub fn recover(path: &Path, to: Recovery) -> Result<bool, Error> {
     let lock = EditLock::take(path)?;
     let at = hidden(lock.model(), SUFFIX);
@@ -189,32 +188,32 @@ pub fn recover(path: &Path, to: Recovery) -> Result<bool, Error> {
     let fail = |source| lock.failed("recover", source);
     let file = OpenOptions::new().read(true).write(true).open(lock.model()).map_err(fail)?;
     if !exclude_readers(&file) {
-        let reason = "another process has it open, or the file system has no locks";
+        let reason = "another process has it open, or the file system has no file locking";
         return Err(fail(IoError::new(ErrorKind::WouldBlock, reason)));
     }
     let refuse = |reason: &str| {
-        let message = format!("this is no journal of an edit of {}: {reason}", path.display());
+        let message = format!("this is not a journal of an edit of {}: {reason}", path.display());
         let finding = Finding::error("journal-refused", message)
-            .help("nothing was changed; if the file is as it should be, remove the journal");
+            .help("nothing was changed; if the file is correct, remove the journal");
         Error::from(finding).in_file(&at)
     };
-    let (journal, standing) = load(&at, &file).map_err(refuse)?;
-    if standing == Standing::Foreign {
-        return Err(refuse("the header is neither the old one nor the new one"));
+    let (journal, state) = load(&at, &file).map_err(refuse)?;
+    if state == HeaderState::Foreign {
+        return Err(refuse("the header is neither the old nor the new one"));
     }
     if journal.inode != inode(&file.metadata().map_err(fail)?) {
-        return Err(refuse("it is about another file of the same length, perhaps of a copy"));
+        return Err(refuse("it belongs to another file of the same length, perhaps a copy"));
     }
     match to {
         Recovery::Undo => {
-            put(&file, &journal.old).map_err(fail)?;
-            // The content is that of then. Where the time cannot be set, it is a later one.
+            write_header(&file, &journal.old).map_err(fail)?;
+            // Restore the modification time too, where the system can.
             if journal.modified > 0 {
                 let then = UNIX_EPOCH + Duration::from_nanos(journal.modified);
                 let _ = file.set_modified(then);
             }
         }
-        Recovery::Finish => put(&file, &journal.new).map_err(fail)?,
+        Recovery::Finish => write_header(&file, &journal.new).map_err(fail)?,
     }
     remove(&at)?;
     Ok(true)
@@ -275,7 +274,7 @@ mod tests {
             };
             let file = OpenOptions::new().write(true).open(&model).unwrap();
             write_all_at(&file, &journal.new[..cut], 0).unwrap();
-            // As much later as it takes on any file system to be another time.
+            // Late enough to differ on any file system.
             let later = metadata.modified().unwrap() + Duration::from_secs(10);
             file.set_modified(later).unwrap();
             std::fs::write(hidden(&model, SUFFIX), journal.encode()).unwrap();
@@ -290,7 +289,8 @@ mod tests {
             hidden(&self.model, SUFFIX)
         }
 
-        /// Opening the model under this name changes nothing; the code with which it is refused.
+        /// Opens the model under this name, checks that no file changed, and returns the code of
+        /// the error.
         fn read(&self, name: &Path) -> Option<&'static str> {
             let state = || {
                 let names = std::fs::read_dir(self.dir.path()).unwrap();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn overwriting_leaves_no_journal_and_waits_for_no_reader() {
+    fn overwriting_leaves_no_journal_and_requires_no_readers() {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("m.gguf");
         std::fs::write(&model, b"old header, data").unwrap();
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(**reader.mapped(), *b"old header, data");
         drop(reader);
         assert!(overwrite(&lock, b"old header", b"new header").unwrap());
-        // What was planned for another header is not written.
+        // A new header that was planned for another old header is not written.
         assert!(overwrite(&lock, b"old header", b"NEW header").is_err());
         drop(lock);
         assert_eq!(std::fs::read(&model).unwrap(), b"new header, data");
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_header_is_refused_until_somebody_decides() {
+    fn partial_headers_are_refused_until_recovery() {
         let len = header("the old name").len();
         let differs = difference(&header("the old name"), &header("THE NEW NAME"));
         for cut in [0, differs, differs + 1, differs + 11, differs + 12, len] {
@@ -372,47 +372,47 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_is_none_is_no_reason_to_do_anything() {
+    fn invalid_journals_are_ignored() {
         let whole = Interrupted::half().journal.encode();
         for bytes in [&whole[..whole.len() - 1], b"GGUFEDIT", b"dear diary", b""] {
             let case = Interrupted::half();
             std::fs::write(case.at(), bytes).unwrap();
             assert_eq!(case.read(&case.model), None);
-            case.refuses_to_recover("this is no journal of an edit of");
+            case.refuses_to_recover("this is not a journal of an edit of");
         }
     }
 
-    /// The edit was killed, and somebody put another model of the same length in its place.
+    /// The edit was killed, and another model of the same length replaced the file.
     #[test]
-    fn another_model_in_its_place_is_left_alone() {
+    fn replaced_models_are_not_recovered() {
         let case = Interrupted::half();
         let other = [&header("someone else"), DATA].concat();
         assert_eq!(other.len() as u64, case.journal.len);
         std::fs::write(case.dir.path().join("other"), &other).unwrap();
         std::fs::rename(case.dir.path().join("other"), &case.model).unwrap();
         assert_eq!(case.read(&case.model), None);
-        case.refuses_to_recover("neither the old one nor the new one");
-        // The next edit does not need that journal.
+        case.refuses_to_recover("neither the old nor the new one");
+        // The next edit removes the stale journal.
         let lock = EditLock::take(&case.model).unwrap();
         assert!(overwrite(&lock, &header("someone else"), &header("SOMEONE ELSE")).unwrap());
         assert!(!case.at().exists());
     }
 
-    /// Nor is one written to whose header could be of that edit.
+    /// Recovery rejects a forged journal although the header matches it.
     #[cfg(unix)]
     #[test]
-    fn a_journal_of_another_inode_is_not_used() {
+    fn journals_of_other_inodes_are_rejected() {
         let case = Interrupted::half();
         let forged = Journal { inode: case.journal.inode + 1, ..case.journal };
         std::fs::write(hidden(&case.model, SUFFIX), forged.encode()).unwrap();
         let case = Interrupted { journal: forged, ..case };
         assert_eq!(case.read(&case.model), Some("edit-interrupted"));
-        case.refuses_to_recover("it is about another file");
+        case.refuses_to_recover("it belongs to another file");
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_lead_to_the_journal_of_the_file_and_to_no_other() {
+    fn links_resolve_to_the_journal_of_their_target() {
         use std::os::unix::fs::symlink;
         let case = Interrupted::half();
         std::fs::create_dir(case.dir.path().join("snapshot")).unwrap();
@@ -422,7 +422,7 @@ mod tests {
         assert!(recover(&link, Recovery::Finish).unwrap());
         assert_eq!(case.read(&link), None);
 
-        // A journal beside a link is none of the file that the link leads to.
+        // A journal beside a link does not belong to the target of the link.
         let case = Interrupted::half();
         let link = case.dir.path().join("link.gguf");
         symlink("m.gguf", &link).unwrap();
@@ -430,15 +430,15 @@ mod tests {
         assert_eq!(case.read(&link), None);
         assert!(!recover(&link, Recovery::Undo).unwrap());
 
-        // Nor is one that is a link itself.
+        // Nor does a journal that is itself a link.
         std::fs::rename(hidden(&link, SUFFIX), case.dir.path().join("elsewhere")).unwrap();
         symlink("elsewhere", case.at()).unwrap();
         assert_eq!(case.read(&case.model), None);
-        case.refuses_to_recover("it is no regular file");
+        case.refuses_to_recover("it is not a regular file");
     }
 
     #[test]
-    fn what_is_in_the_way_of_a_journal_is_left() {
+    fn files_in_place_of_the_journal_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("m.gguf");
         std::fs::write(&model, b"old header, data").unwrap();
@@ -463,10 +463,10 @@ mod tests {
         }
     }
 
-    /// A journal has all keys of the model.
+    /// A journal holds all metadata of the model.
     #[cfg(unix)]
     #[test]
-    fn a_journal_is_as_private_as_its_model() {
+    fn journals_have_the_permissions_of_the_model() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let (model, at) = (dir.path().join("m.gguf"), dir.path().join("journal"));

@@ -1,4 +1,4 @@
-//! What readers have to know of edits.
+//! Checks before a file is read.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,12 +7,12 @@ use gguf::Error;
 
 use super::{lock, overwrite};
 
-/// What an open file needs before it is read: nobody overwrites its header, and nobody was
-/// interrupted at that. Holds as long as the file is open.
+/// Prepares an open file for reading: locks it against in-place edits and refuses an interrupted
+/// edit. Holds as long as the file is open.
 ///
 /// # Errors
 /// As [`LocalFile::open`](crate::LocalFile::open).
-pub(crate) fn ready_to_read(file: &File, path: &Path) -> Result<(), Error> {
+pub(crate) fn prepare_read(file: &File, path: &Path) -> Result<(), Error> {
     lock::share(file, path)?;
     overwrite::refuse_interrupted(file, path)
 }

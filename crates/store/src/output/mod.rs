@@ -1,30 +1,30 @@
-//! Files that appear under their name only when they are complete.
+//! Atomic outputs: files that appear under their name only when they are complete.
 
-mod far;
 mod overwrite;
-mod place;
+mod remote;
 mod space;
+mod target;
 mod unfinished;
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-pub use far::{FarOutput, FarPlace, Layout, Unfinished};
 use gguf::Error;
 pub use overwrite::{Existing, Overwrite};
-pub use place::Output;
+pub use remote::{OutputLayout, RemoteOutput, RemoteStore, ResumeOptions};
 pub use space::require_space;
+pub use target::Output;
 use tempfile::{NamedTempFile, TempPath};
-pub(crate) use unfinished::{blamed, is_at};
+pub(crate) use unfinished::{conflicting_path, is_at};
 pub use unfinished::{is_unfinished, unfinished_name};
 
 use crate::position::write_all_at;
 
-/// A file being written beside its target; [`AtomicFile::commit`] gives it its name.
+/// A file that is written beside its target; [`AtomicFile::commit`] renames it.
 ///
-/// Dropped without that, or interrupted, it leaves what was under the name before as it was.
-/// Writing at positions needs no exclusive access, so many threads can fill one output.
+/// If it is dropped or interrupted before that, the target is unchanged. Writes at positions need
+/// no exclusive access, so many threads can fill one output.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: NamedTempFile,
@@ -33,63 +33,63 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Starts a file that is to become `target`, in the same directory.
+    /// Creates an unfinished file in the directory of `target`.
     ///
-    /// A link is followed: what it points to is replaced, if `overwrite` lets it.
+    /// If `target` is a link, the file behind it is replaced, if `overwrite` allows that.
     ///
     /// # Errors
-    /// As [`Overwrite::check`], and [`Error::Environment`] if the directory cannot be written.
+    /// As [`Overwrite::check`], and [`Error::Environment`] if the directory is not writable.
     pub fn create(target: &Path, overwrite: &Overwrite) -> Result<Self, Error> {
         let resolved = overwrite.resolve(target)?;
-        let file = unfinished::create(&resolved, first_mode(&resolved))
+        let file = unfinished::create(&resolved, initial_mode(&resolved))
             .map_err(|source| Error::environment("create", target, source))?;
         unfinished::remove_abandoned(&resolved, file.as_file());
         Ok(Self { file, target: resolved, existing: overwrite.existing() })
     }
 
-    /// Writes a file as a whole: for what is small and at hand.
+    /// Writes a small file at once.
     ///
     /// # Errors
-    /// As [`AtomicFile::create`] and [`AtomicFile::commit`]. The target is then as it was.
+    /// As [`AtomicFile::create`] and [`AtomicFile::commit`]. The target is then unchanged.
     pub fn write(target: &Path, bytes: &[u8], overwrite: &Overwrite) -> Result<(), Error> {
         let output = Self::create(target, overwrite)?;
         output.write_at(bytes, 0)?;
         output.commit()
     }
 
-    /// As [`AtomicFile::create`], but what is written before the work is interrupted can be gone on
-    /// with: the unfinished file has a fixed name and stays if the process is killed.
+    /// Like [`AtomicFile::create`], but an interrupted write can be resumed: the unfinished file
+    /// has a fixed name and stays if the process is killed.
     ///
-    /// With `resume`, its content is what an earlier call left there, if there was one, and it also
-    /// stays when it is dropped. Otherwise it begins empty.
+    /// With `resume`, the file keeps the content of an earlier call, and stays when it is dropped.
+    /// Without `resume`, the file begins empty.
     ///
     /// # Errors
-    /// As [`AtomicFile::create`]; [`Error::Caller`] if another process is writing the same target so,
-    /// or if the unfinished file is not one that we have made.
+    /// As [`AtomicFile::create`]; [`Error::Caller`] if another process is writing the same target
+    /// with this method, or if the unfinished file was not created by gguf-kit.
     pub fn resumable(target: &Path, resume: bool, overwrite: &Overwrite) -> Result<Self, Error> {
         let resolved = overwrite.resolve(target)?;
         let path = unfinished::directory(&resolved).join(unfinished_name(&resolved));
-        let failed = |source| Error::environment("create", blamed(&path, target), source);
+        let failed = |source| Error::environment("create", conflicting_path(&path, target), source);
         let file = loop {
-            let file = open_resumable(&path, first_mode(&resolved)).map_err(failed)?;
+            let file = open_resumable(&path, initial_mode(&resolved)).map_err(failed)?;
             if let Err(TryLockError::WouldBlock) = file.try_lock() {
                 let what = format!("{} is being written by another process", target.display());
                 return Err(Error::request("output-busy", what, ""));
             }
-            // Between the two steps above another process may have given the file its name.
+            // Another process may have renamed the file between opening and locking.
             if is_at(&file, &path) {
                 break file;
             }
         };
-        if !is_ours(&file).map_err(failed)? {
-            let what = format!("{} is not a file of ours: remove it", path.display());
+        if !is_own_file(&file).map_err(failed)? {
+            let what = format!("{} was not created by gguf-kit: remove it", path.display());
             return Err(Error::request("output-refused", what, ""));
         }
-        // From here on it is gone if anything fails, unless it is to stay.
+        // From here on the file is removed if anything fails, unless `resume` keeps it.
         let temporary = TempPath::try_from_path(&path).map_err(failed)?;
         let mut file = NamedTempFile::from_parts(file, temporary);
         file.disable_cleanup(resume);
-        restrict(file.as_file(), first_mode(&resolved)).map_err(failed)?;
+        restrict(file.as_file(), initial_mode(&resolved)).map_err(failed)?;
         if !resume {
             unfinished::remove_abandoned(&resolved, file.as_file());
             file.as_file().set_len(0).map_err(failed)?;
@@ -97,13 +97,12 @@ impl AtomicFile {
         Ok(Self { file, target: resolved, existing: overwrite.existing() })
     }
 
-    /// The file that is to appear, where it was named by a link the file behind it.
+    /// Returns the target path, with a link resolved.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// Whether it is the one that an output of this name would be, be the name a link or another
-    /// spelling.
+    /// Whether an output to `target` would be this file, under any spelling or link.
     pub fn is_for(&self, target: &Path) -> bool {
         let place = |path: &Path| {
             let resolved = path.canonicalize();
@@ -116,7 +115,7 @@ impl AtomicFile {
         matches!((place(&self.target), place(target)), (Ok(a), Ok(b)) if a == b)
     }
 
-    /// Bytes that are in the file now.
+    /// Returns the present length of the file.
     ///
     /// # Errors
     /// [`Error::Environment`].
@@ -125,8 +124,7 @@ impl AtomicFile {
         Ok(metadata.map_err(|source| self.failed(source))?.len())
     }
 
-    /// Reads from `offset` on, to the end of the file at most, and returns how many bytes there
-    /// were.
+    /// Reads from `offset` up to the end of the file and returns the number of bytes read.
     ///
     /// # Errors
     /// [`Error::Environment`].
@@ -143,7 +141,7 @@ impl AtomicFile {
         Ok(filled)
     }
 
-    /// Makes sure that the bytes written so far are on the disk.
+    /// Flushes the bytes written so far to disk.
     ///
     /// # Errors
     /// [`Error::Environment`].
@@ -151,11 +149,11 @@ impl AtomicFile {
         self.file.as_file().sync_data().map_err(|source| self.failed(source))
     }
 
-    /// Sets the length; new bytes are zero. Reserves the space where the system can, so that a
-    /// full disk is noticed now and not hours later.
+    /// Sets the length; new bytes are zero. Reserves the space where the system can, so that a full
+    /// disk is detected before the work and not during it.
     ///
     /// # Errors
-    /// [`Error::Environment`], on a full disk among others.
+    /// [`Error::Environment`], for example on a full disk.
     pub fn set_len(&self, len: u64) -> Result<(), Error> {
         space::set_len(self.file.as_file(), &self.target, len).map_err(|source| self.failed(source))
     }
@@ -163,16 +161,16 @@ impl AtomicFile {
     /// Writes `bytes` at `offset` from the start.
     ///
     /// # Errors
-    /// [`Error::Environment`], on a full disk among others.
+    /// [`Error::Environment`], for example on a full disk.
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
         write_all_at(self.file.as_file(), bytes, offset).map_err(|source| self.failed(source))
     }
 
-    /// Copies a part of a file to `offset`, and returns its length: by the operating system, which
-    /// shares the blocks instead of copying them where the file system can.
+    /// Copies a part of a file to `offset` and returns its length. The operating system copies and
+    /// shares blocks where the file system can.
     ///
     /// # Errors
-    /// [`Error::Environment`] if one cannot be read or the other not be written.
+    /// [`Error::Environment`] if the source cannot be read or the output not be written.
     pub(crate) fn append_from(
         &self,
         source: &mut std::io::Take<&File>,
@@ -184,22 +182,22 @@ impl AtomicFile {
             .map_err(|source| self.failed(source))
     }
 
-    /// Makes sure the bytes are on the disk and gives the file its name. A file that was there
-    /// and may be replaced leaves it its permissions and, where we may give files away, its owner.
+    /// Flushes the bytes to disk and renames the file. A file that is replaced passes on its
+    /// permissions and, where possible, its owner.
     ///
     /// # Errors
-    /// [`Error::Environment`]; [`Error::Exists`] if meanwhile something appeared under the name
-    /// that is not to be replaced. The target is then as it was.
+    /// [`Error::Environment`]; [`Error::Exists`] if a file that must not be replaced has appeared
+    /// meanwhile. The target is then unchanged.
     pub fn commit(self) -> Result<(), Error> {
         self.close()?.commit()
     }
 
-    /// Makes sure the bytes are on the disk and closes the file, which has no name yet: for
-    /// several files that are to appear together.
+    /// Flushes the bytes to disk and closes the file without renaming it, so that several files can
+    /// appear together.
     ///
     /// # Errors
     /// [`Error::Environment`].
-    pub fn close(self) -> Result<Complete, Error> {
+    pub fn close(self) -> Result<ClosedOutput, Error> {
         let file = self.file.as_file();
         if self.existing == Existing::Replace
             && let Ok(old) = self.target.metadata()
@@ -208,7 +206,7 @@ impl AtomicFile {
         }
         file.sync_all().map_err(|source| self.failed(source))?;
         let Self { file, target, existing } = self;
-        Ok(Complete(Named::Near { file: file.into_temp_path(), target, existing }))
+        Ok(ClosedOutput(Closed::Local { file: file.into_temp_path(), target, existing }))
     }
 
     fn failed(&self, source: std::io::Error) -> Error {
@@ -216,16 +214,16 @@ impl AtomicFile {
     }
 }
 
-/// The permissions of a new file while it is written: those of any new file; if it is to replace
-/// another, none for others until it has the permissions of that one.
-fn first_mode(target: &Path) -> u32 {
+/// Returns the permissions of an unfinished file: the default ones, or private until it takes over
+/// those of the file it replaces.
+fn initial_mode(target: &Path) -> u32 {
     if target.exists() { PRIVATE } else { 0o666 }
 }
 
-/// What nobody else can read.
+/// Permissions that exclude other users.
 const PRIVATE: u32 = 0o600;
 
-/// Opens the file of work that can be gone on with, or creates it. Never through a link.
+/// Opens or creates the unfinished file of a resumable write. Does not follow a link.
 fn open_resumable(path: &Path, mode: u32) -> std::io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
@@ -239,7 +237,7 @@ fn open_resumable(path: &Path, mode: u32) -> std::io::Result<File> {
     options.open(path)
 }
 
-/// Makes a file private that is from a time when there was nothing to replace.
+/// Makes an unfinished file private if it was created when there was nothing to replace.
 fn restrict(file: &File, mode: u32) -> std::io::Result<()> {
     #[cfg(unix)]
     if mode == PRIVATE {
@@ -251,28 +249,28 @@ fn restrict(file: &File, mode: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether an unfinished file is one that we can have made: what others prepared may be another
-/// name of something that is precious.
+/// Whether gguf-kit can have created an unfinished file: a file prepared by someone else may be a
+/// hard link to a precious file.
 #[cfg(unix)]
-fn is_ours(file: &File) -> std::io::Result<bool> {
+fn is_own_file(file: &File) -> std::io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let found = file.metadata()?;
     Ok(found.is_file() && found.nlink() <= 1 && found.uid() == rustix::process::geteuid().as_raw())
 }
 
 #[cfg(not(unix))]
-fn is_ours(file: &File) -> std::io::Result<bool> {
+fn is_own_file(file: &File) -> std::io::Result<bool> {
     Ok(file.metadata()?.is_file())
 }
 
-/// Gives a file the owner and the permissions of the one that it is to replace.
+/// Copies owner and permissions of the file that is to be replaced.
 #[cfg(unix)]
 fn inherit(file: &File, old: &std::fs::Metadata) -> std::io::Result<()> {
     use std::io::ErrorKind::{InvalidInput, PermissionDenied};
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let new = file.metadata()?;
-    // Only root may give files away; to a group that one is in, everybody may. Inside a container
-    // some owners do not exist.
+    // Only root may change the owner; any user may change the group to one of their own. In a
+    // container some owners do not exist.
     let allowed = |given: std::io::Result<()>| match given {
         Ok(()) => Ok(true),
         Err(fault) if matches!(fault.kind(), PermissionDenied | InvalidInput) => Ok(false),
@@ -284,7 +282,7 @@ fn inherit(file: &File, old: &std::fs::Metadata) -> std::io::Result<()> {
         && new.gid() != old.gid()
         && !allowed(fchown(file, None, Some(old.gid())))?
     {
-        // Another group gets no more than everybody has.
+        // A different group gets no more permissions than others have.
         mode &= 0o707 | (mode & 0o007) << 3;
     }
     file.set_permissions(std::fs::Permissions::from_mode(mode))
@@ -295,37 +293,37 @@ fn inherit(_: &File, _: &std::fs::Metadata) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A complete output that lacks its name. Dropped, it is gone.
+/// A complete output that has not been renamed. Dropping it removes it.
 #[derive(Debug)]
-pub struct Complete(Named);
+pub struct ClosedOutput(Closed);
 
 #[derive(Debug)]
-enum Named {
-    Near { file: TempPath, target: PathBuf, existing: Existing },
-    Far(Box<dyn FarOutput>),
+enum Closed {
+    Local { file: TempPath, target: PathBuf, existing: Existing },
+    Remote(Box<dyn RemoteOutput>),
 }
 
-impl Complete {
-    fn far(output: Box<dyn FarOutput>) -> Self {
-        Self(Named::Far(output))
+impl ClosedOutput {
+    fn remote(output: Box<dyn RemoteOutput>) -> Self {
+        Self(Closed::Remote(output))
     }
 
-    /// The name that it is to get.
+    /// Returns the target path or URL.
     pub fn target(&self) -> &Path {
         match &self.0 {
-            Named::Near { target, .. } => target,
-            Named::Far(output) => output.target(),
+            Closed::Local { target, .. } => target,
+            Closed::Remote(output) => output.target(),
         }
     }
 
-    /// Gives the output its name.
+    /// Makes the output visible under its name.
     ///
     /// # Errors
-    /// As [`AtomicFile::commit`] and [`FarOutput::commit`].
+    /// As [`AtomicFile::commit`] and [`RemoteOutput::commit`].
     pub fn commit(self) -> Result<(), Error> {
         let (file, target, existing) = match self.0 {
-            Named::Near { file, target, existing } => (file, target, existing),
-            Named::Far(output) => return output.commit(),
+            Closed::Local { file, target, existing } => (file, target, existing),
+            Closed::Remote(output) => return output.commit(),
         };
         let named = match existing {
             Existing::Replace => file.persist(&target),
@@ -344,15 +342,15 @@ impl Complete {
     }
 }
 
-/// Gives a file another name, which nothing has.
+/// Renames a file to a name that does not exist yet.
 ///
 /// # Errors
-/// [`Error::Exists`] if something has it; [`Error::Environment`]. The file then has its old name.
+/// [`Error::Exists`] if the name exists; [`Error::Environment`]. The file then keeps its old name.
 pub fn rename_new(file: &Path, target: &Path) -> Result<(), Error> {
     let failed = |source| Error::environment("rename to", target, source);
     file.symlink_metadata().map_err(|source| Error::environment("rename", file, source))?;
     let mut path = TempPath::try_from_path(file).map_err(failed)?;
-    // It is no temporary file: it stays whatever comes.
+    // The file is not temporary: do not delete it on errors.
     path.disable_cleanup(true);
     match path.persist_noclobber(target) {
         Ok(()) => sync_directory(target),
@@ -363,9 +361,9 @@ pub fn rename_new(file: &Path, target: &Path) -> Result<(), Error> {
     }
 }
 
-/// Makes sure that the name of a file is on the disk.
+/// Flushes the directory entry of a file to disk.
 pub(crate) fn sync_directory(of: &Path) -> Result<(), Error> {
-    // Elsewhere directories cannot be opened as files.
+    // Other systems cannot open directories as files.
     #[cfg(unix)]
     {
         let directory = unfinished::directory(of);

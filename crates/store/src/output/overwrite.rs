@@ -1,56 +1,56 @@
-//! What an output may replace.
+//! Rules for what an output may replace.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gguf::Error;
 
-use super::far::{FarOutput, FarPlace, Layout, Unfinished};
+use super::remote::{OutputLayout, RemoteOutput, RemoteStore, ResumeOptions};
 
-/// What becomes of a file that has the name of an output already.
+/// What to do if a file with the name of an output exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and the output is refused.
+    /// Keep it and refuse the output.
     #[default]
     Refuse,
-    /// The output replaces it when it is complete.
+    /// Replace it when the output is complete.
     Replace,
 }
 
-/// What an output may replace: nothing, or whatever is there; in no case one of the inputs.
+/// Rules for what an output may replace: nothing or an existing file, but never an input.
 ///
-/// An input is known by what it is, not by its name: a link to it, or another name of the same
-/// file, is refused too.
+/// Inputs are compared by file identity, not by name: a link to an input, or another name of the
+/// same file, is refused too.
 #[derive(Clone, Debug, Default)]
 pub struct Overwrite {
     existing: Existing,
     inputs: Vec<FileId>,
-    /// Inputs that are on no machine of ours, as they were named.
-    far_inputs: Vec<PathBuf>,
-    far: Option<Arc<dyn FarPlace>>,
+    /// URLs of remote inputs.
+    remote_inputs: Vec<PathBuf>,
+    remote: Option<Arc<dyn RemoteStore>>,
 }
 
 impl Overwrite {
-    /// For an output of no inputs, or of inputs that it is to replace: an edit in place.
+    /// Creates rules without inputs, or for an in-place edit that replaces its input.
     pub fn new(existing: Existing) -> Self {
         Self { existing, ..Self::default() }
     }
 
-    /// Lets outputs go to another place too.
+    /// Adds a destination for remote outputs.
     #[must_use]
-    pub fn reaching(mut self, far: Arc<dyn FarPlace>) -> Self {
-        self.far = Some(far);
+    pub fn with_remote(mut self, remote: Arc<dyn RemoteStore>) -> Self {
+        self.remote = Some(remote);
         self
     }
 
-    /// Keeps these files from being replaced. A directory stands for the files in it and in the
-    /// directories in it: it is a checkpoint, and a GGUF there is none of its files. A far file is
-    /// known by its name. Names of nothing are passed over.
+    /// Protects these inputs from being replaced. For a directory, such as a checkpoint, this
+    /// protects the files in it and in its subdirectories, except GGUF files. Remote inputs are
+    /// compared by URL. Missing files are ignored.
     #[must_use]
-    pub fn sparing<P: AsRef<Path>>(mut self, inputs: impl IntoIterator<Item = P>) -> Self {
+    pub fn protecting<P: AsRef<Path>>(mut self, inputs: impl IntoIterator<Item = P>) -> Self {
         for input in inputs {
-            if is_address(input.as_ref()) {
-                self.far_inputs.push(input.as_ref().to_owned());
+            if is_url(input.as_ref()) {
+                self.remote_inputs.push(input.as_ref().to_owned());
             } else if input.as_ref().is_dir() {
                 self.add_directory(input.as_ref(), 1);
             } else {
@@ -72,61 +72,59 @@ impl Overwrite {
         }
     }
 
-    /// Says before any work whether `target` may be written.
+    /// Checks before any work whether `target` may be written.
     ///
     /// # Errors
-    /// [`Error::Exists`] if there is something that is not to be replaced. [`Error::Caller`] if it
-    /// is an input, a directory, a device, or a link to nothing: a file in the place of the link
-    /// would not be what the user meant. [`Error::Environment`] if it must not be written, for
-    /// root too.
+    /// [`Error::Exists`] if an existing file must not be replaced. [`Error::Caller`] if the target
+    /// is an input, a directory, a device, or a dangling link, which a new file would silently
+    /// replace. [`Error::Environment`] if the target is not writable, also for root.
     pub fn check(&self, target: &Path) -> Result<(), Error> {
-        match self.place_of(target) {
-            Some(far) => {
+        match self.remote_store(target) {
+            Some(remote) => {
                 self.refuse_input(target)?;
-                far.check(target, self.existing)
+                remote.check(target, self.existing)
             }
             None => self.resolve(target).map(drop),
         }
     }
 
-    /// Whether an output of this name goes elsewhere.
-    pub fn is_far(&self, target: &Path) -> bool {
-        self.place_of(target).is_some()
+    /// Whether an output to `target` is remote.
+    pub fn is_remote(&self, target: &Path) -> bool {
+        self.remote_store(target).is_some()
     }
 
-    /// Begins an output elsewhere.
+    /// Begins a remote output.
     ///
     /// # Errors
-    /// As [`Overwrite::check`]; [`Error::Caller`] if the name is that of no place that is known.
-    pub fn create_far(
+    /// As [`Overwrite::check`]; [`Error::Caller`] if no store accepts the URL.
+    pub fn create_remote(
         &self,
         target: &Path,
-        layout: Layout,
-        unfinished: &Unfinished,
-    ) -> Result<Box<dyn FarOutput>, Error> {
+        layout: OutputLayout,
+        resume: &ResumeOptions,
+    ) -> Result<Box<dyn RemoteOutput>, Error> {
         self.refuse_input(target)?;
-        match self.place_of(target) {
-            Some(far) => far.create(target, self.existing, layout, unfinished),
-            None => Err(unreachable_place(target)),
+        match self.remote_store(target) {
+            Some(remote) => remote.create(target, self.existing, layout, resume),
+            None => Err(unsupported_url(target)),
         }
     }
 
-    /// The place elsewhere that a name belongs to.
-    fn place_of(&self, target: &Path) -> Option<&dyn FarPlace> {
-        self.far.as_deref().filter(|far| far.has(target))
+    /// Returns the remote store that accepts `target`.
+    fn remote_store(&self, target: &Path) -> Option<&dyn RemoteStore> {
+        self.remote.as_deref().filter(|remote| remote.accepts(target))
     }
 
-    /// As [`Overwrite::check`]; the file to write, where `target` is a link to it.
+    /// Checks as [`Overwrite::check`] and returns the path to write, with a link resolved.
     pub(super) fn resolve(&self, target: &Path) -> Result<PathBuf, Error> {
         let shown = target.display();
         let caller = |what: String| Err(Error::request("output-refused", what, ""));
         if target.as_os_str() == "-" {
-            let what =
-                "files are not written to a stream: they get their name when they are complete";
-            return Err(Error::request("output-refused", what, "name a file, such as ./-"));
+            let what = "cannot write to a stream: an output gets its name when it is complete";
+            return Err(Error::request("output-refused", what, "name a file, for example ./-"));
         }
-        if is_address(target) {
-            return Err(unreachable_place(target));
+        if is_url(target) {
+            return Err(unsupported_url(target));
         }
         if target.as_os_str().as_encoded_bytes().last().is_some_and(|&end| end == b'/') {
             return caller(format!("{shown} is the name of a directory: name a file"));
@@ -142,7 +140,7 @@ impl Overwrite {
             (Ok(resolved), Ok(existing)) => (resolved, existing),
             _ if link => {
                 return caller(format!(
-                    "{shown} is a link to what is not there: remove it, or name the file itself"
+                    "{shown} is a dangling link: remove it, or name the file itself"
                 ));
             }
             (Err(fault), _) | (_, Err(fault)) => {
@@ -150,13 +148,13 @@ impl Overwrite {
             }
         };
         if !existing.is_file() {
-            return caller(format!("{shown} is no regular file"));
+            return caller(format!("{shown} is not a regular file"));
         }
         self.refuse_input(target)?;
         if self.existing == Existing::Refuse {
             return Err(Error::Exists(target.to_owned()));
         }
-        // A rename would get around what the permissions say, and root around them anyway.
+        // A rename would bypass the permissions, and root bypasses them anyway.
         if existing.permissions().readonly() || !may_write(&resolved) {
             let denied = std::io::ErrorKind::PermissionDenied.into();
             return Err(Error::environment("replace", target, denied));
@@ -164,10 +162,10 @@ impl Overwrite {
         Ok(resolved)
     }
 
-    /// Refuses one of the inputs.
+    /// Refuses a target that is an input.
     pub(crate) fn refuse_input(&self, target: &Path) -> Result<(), Error> {
-        let is_near = FileId::of(target).is_some_and(|id| self.inputs.contains(&id));
-        if is_near || self.far_inputs.iter().any(|input| input == target) {
+        let is_local = FileId::of(target).is_some_and(|id| self.inputs.contains(&id));
+        if is_local || self.remote_inputs.iter().any(|input| input == target) {
             let what = format!("{} is an input: name another output", target.display());
             return Err(Error::request("output-is-input", what, ""));
         }
@@ -179,8 +177,8 @@ impl Overwrite {
     }
 }
 
-/// Whether a name has a scheme, such as `s3://`.
-fn is_address(name: &Path) -> bool {
+/// Whether a name has a URL scheme, such as `s3://`.
+fn is_url(name: &Path) -> bool {
     let scheme = name.to_str().and_then(|name| Some(name.split_once("://")?.0));
     scheme.is_some_and(|scheme| {
         !scheme.is_empty()
@@ -188,10 +186,10 @@ fn is_address(name: &Path) -> bool {
     })
 }
 
-fn unreachable_place(target: &Path) -> Error {
-    let what = format!("{} cannot be written: it is no path on this machine", target.display());
-    let help = "models can be written to s3://, gs:// and az:// by quantize, convert, split and merge; \
-                all else to paths";
+fn unsupported_url(target: &Path) -> Error {
+    let what = format!("{} cannot be written: it is not a local path", target.display());
+    let help = "quantize, convert, split and merge can write to s3://, gs:// and az://; \
+                everything else needs a local path";
     Error::request("output-refused", what, help)
 }
 
@@ -205,7 +203,7 @@ fn may_write(_: &Path) -> bool {
     true
 }
 
-/// Which file something is, under whatever name: device and number on it.
+/// Identity of a file: device and inode.
 #[cfg(unix)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileId(u64, u64);
@@ -219,7 +217,7 @@ impl FileId {
     }
 }
 
-/// Which file something is: its path without links.
+/// Identity of a file: its canonical path.
 #[cfg(not(unix))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileId(PathBuf);

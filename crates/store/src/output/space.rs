@@ -1,4 +1,4 @@
-//! Room on the disk, found before the work and not in the middle of it.
+//! Free disk space, checked before the work begins.
 
 use std::fs::File;
 use std::io;
@@ -9,12 +9,12 @@ use gguf::units::bytes_apart;
 
 use super::unfinished::directory;
 
-/// Refuses work whose outputs are larger than what is free: for outputs that are not all begun
-/// before the first is filled. `outputs` are their paths and how many bytes are still to be
-/// written of each. What cannot be found out is no reason to refuse.
+/// Refuses work whose outputs exceed the free space, for outputs that are filled before all are
+/// created. `outputs` are their paths and the number of bytes still to be written. Unknown free
+/// space is not an error.
 ///
 /// # Errors
-/// [`Error::Environment`], with how much is needed and how much is free.
+/// [`Error::Environment`] with the required and the free space.
 pub fn require_space<'p>(outputs: impl IntoIterator<Item = (&'p Path, u64)>) -> Result<(), Error> {
     let mut needs: Vec<(u64, &Path, u64)> = Vec::new();
     for (path, bytes) in outputs {
@@ -26,32 +26,32 @@ pub fn require_space<'p>(outputs: impl IntoIterator<Item = (&'p Path, u64)>) -> 
     }
     for (_, path, needed) in needs {
         if let Some(free) = free(directory(path)).filter(|free| *free < needed) {
-            return Err(Error::environment("write", path, too_little(needed, free)));
+            return Err(Error::environment("write", path, not_enough_space(needed, free)));
         }
     }
     Ok(())
 }
 
-fn too_little(needed: u64, free: u64) -> io::Error {
+fn not_enough_space(needed: u64, free: u64) -> io::Error {
     let [needed, free] = bytes_apart(needed, free);
-    let message = format!("it takes {needed} more on the disk, and {free} are free");
+    let message = format!("{needed} more are required on the disk, and {free} are free");
     io::Error::new(io::ErrorKind::StorageFull, message)
 }
 
-/// Gives a file its length. Reserves the space of what is added where the file system can, and
-/// elsewhere looks whether there is enough.
+/// Sets the length of a file. Reserves the added space where the file system can, and otherwise
+/// checks the free space.
 pub(super) fn set_len(file: &File, path: &Path, len: u64) -> io::Result<()> {
     let added = len.saturating_sub(file.metadata()?.len());
     if added > 0 && !reserve(file, path, len, added)? {
         match free(directory(path)) {
-            Some(free) if free < added => return Err(too_little(added, free)),
+            Some(free) if free < added => return Err(not_enough_space(added, free)),
             _ => {}
         }
     }
     file.set_len(len)
 }
 
-/// Reserves the space, or says that this file system has no way to.
+/// Reserves the space; returns `false` if the file system cannot.
 #[cfg(target_os = "linux")]
 fn reserve(file: &File, path: &Path, len: u64, added: u64) -> io::Result<bool> {
     use rustix::fs::{FallocateFlags, fallocate};
@@ -60,7 +60,7 @@ fn reserve(file: &File, path: &Path, len: u64, added: u64) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(false),
         Err(Errno::NOSPC) => Err(match free(directory(path)) {
-            Some(free) if free < added => too_little(added, free),
+            Some(free) if free < added => not_enough_space(added, free),
             _ => Errno::NOSPC.into(),
         }),
         Err(fault) => Err(fault.into()),
@@ -72,7 +72,7 @@ fn reserve(_: &File, _: &Path, _: u64, _: u64) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Which file system a target is on, by number.
+/// Returns the number of the file system that a target is on.
 #[cfg(unix)]
 fn device(target: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
@@ -84,11 +84,11 @@ fn device(_: &Path) -> Option<u64> {
     None
 }
 
-/// Bytes that we may still write to the file system of a directory.
+/// Returns the number of bytes that this process may still write to the file system of a directory.
 #[cfg(unix)]
 fn free(directory: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(directory).ok()?;
-    // A part of the disk is for root. And some file systems cannot say how large they are.
+    // A part of the disk is reserved for root. Some file systems do not report their size.
     let is_root = rustix::process::geteuid().is_root();
     let blocks = if is_root { found.f_bfree } else { found.f_bavail };
     (found.f_blocks > 0).then(|| blocks.saturating_mul(found.f_frsize))

@@ -14,7 +14,7 @@ fn resumable(target: &Path, resume: bool) -> Result<AtomicFile, Error> {
     AtomicFile::resumable(target, resume, &Overwrite::default())
 }
 
-/// The files of a directory with their content, by name.
+/// Returns the files of a directory with their content, by name.
 fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
     let mut files: Vec<_> = entries
@@ -25,7 +25,7 @@ fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn the_name_appears_with_the_last_step() {
+fn the_target_appears_on_commit() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("a.gguf");
     fs::write(&target, b"old").unwrap();
@@ -44,12 +44,12 @@ fn the_name_appears_with_the_last_step() {
 }
 
 #[test]
-fn what_exists_is_not_replaced_unasked() {
+fn existing_files_are_not_replaced_by_default() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("a.gguf");
     let output = create(&target).unwrap();
     output.write_at(b"new", 0).unwrap();
-    // It appeared in between.
+    // Another process creates the target in between.
     fs::write(&target, b"old").unwrap();
     assert!(matches!(output.commit(), Err(Error::Exists(path)) if path == target));
     assert_eq!(files(dir.path()), [("a.gguf".to_owned(), b"old".to_vec())]);
@@ -59,11 +59,11 @@ fn what_exists_is_not_replaced_unasked() {
 }
 
 #[test]
-fn what_killed_writers_left_is_removed_and_nothing_else() {
+fn abandoned_files_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("a.gguf");
     let abandoned = [".a.gguf.0123456789aB.gguf-kit-part", ".a.gguf.unfinished.gguf-kit-part"];
-    let of_others = [
+    let unrelated = [
         ".a.gguf.new.0123456789aB.gguf-kit-part",
         ".a.gguf.new.unfinished.gguf-kit-part",
         ".a.gguf.new.unfinished.part",
@@ -72,7 +72,7 @@ fn what_killed_writers_left_is_removed_and_nothing_else() {
         ".b.gguf.0123456789aB.gguf-kit-part",
         "a.gguf.0123456789aB.gguf-kit-part",
     ];
-    for name in abandoned.iter().chain(&of_others) {
+    for name in abandoned.iter().chain(&unrelated) {
         fs::write(dir.path().join(name), b"half").unwrap();
     }
     #[cfg(unix)]
@@ -82,7 +82,7 @@ fn what_killed_writers_left_is_removed_and_nothing_else() {
     for name in abandoned {
         assert!(!dir.path().join(name).exists(), "{name} stays");
     }
-    for name in of_others {
+    for name in unrelated {
         assert!(dir.path().join(name).exists(), "{name} is gone");
     }
     #[cfg(unix)]
@@ -95,7 +95,7 @@ fn what_killed_writers_left_is_removed_and_nothing_else() {
 }
 
 #[test]
-fn unfinished_work_can_be_gone_on_with() {
+fn interrupted_writes_resume() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("a.gguf");
     let names = || fs::read_dir(dir.path()).unwrap().count();
@@ -115,9 +115,9 @@ fn unfinished_work_can_be_gone_on_with() {
     let target = dir.path().join("b.gguf");
     drop(resumable(&target, true).unwrap());
     assert_eq!(names(), 2);
-    let anew = resumable(&target, false).unwrap();
-    assert_eq!(anew.byte_len().unwrap(), 0);
-    drop(anew);
+    let restarted = resumable(&target, false).unwrap();
+    assert_eq!(restarted.byte_len().unwrap(), 0);
+    drop(restarted);
     assert_eq!(names(), 1);
 }
 
@@ -136,14 +136,14 @@ fn only_writable_files_are_replaced() {
 }
 
 #[test]
-fn more_than_the_disk_holds_is_refused_at_the_start() {
+fn outputs_larger_than_the_disk_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("a.gguf");
     let full = |result: Result<(), Error>| match result {
         Err(Error::Environment { source, .. }) => source.kind(),
         other => panic!("{other:?}"),
     };
-    // More than any disk has and less than file systems allow.
+    // More than any disk has, less than file systems allow.
     let much = 1 << 43;
     assert_eq!(
         full(require_space([(&*target, much), (&*target, much)])),
@@ -159,7 +159,7 @@ mod on_unix {
     use super::*;
 
     #[test]
-    fn links_are_followed_and_devices_left_alone() {
+    fn links_are_followed_and_devices_refused() {
         assert!(matches!(replace(Path::new("/dev/null")), Err(Error::Caller(_))));
         let dir = tempfile::tempdir().unwrap();
         let (target, link) = (dir.path().join("a.gguf"), dir.path().join("b.gguf"));
@@ -172,13 +172,13 @@ mod on_unix {
         fs::remove_file(&target).unwrap();
         for refused in [create(&link), replace(&link), resumable(&link, false)] {
             let message = refused.unwrap_err().to_string();
-            assert!(message.contains("is a link to what is not there"), "{message}");
+            assert!(message.contains("is a dangling link"), "{message}");
         }
         assert!(link.is_symlink() && !target.exists());
     }
 
     #[test]
-    fn inputs_are_known_under_every_name() {
+    fn inputs_are_protected_under_every_name() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("model/1_Pooling")).unwrap();
@@ -190,7 +190,7 @@ mod on_unix {
         symlink(at("link.gguf"), at("link of a link.gguf")).unwrap();
         fs::hard_link(at("in.gguf"), at("other name.gguf")).unwrap();
         fs::hard_link(at("model/w.safetensors"), at("w")).unwrap();
-        let spared = Overwrite::new(Existing::Replace).sparing([
+        let overwrite = Overwrite::new(Existing::Replace).protecting([
             at("in.gguf"),
             at("model"),
             at("not there"),
@@ -204,15 +204,15 @@ mod on_unix {
             "model/../model/w.safetensors",
             "model/1_Pooling/config.json",
         ] {
-            let message = spared.check(&at(name)).unwrap_err().to_string();
+            let message = overwrite.check(&at(name)).unwrap_err().to_string();
             assert!(message.contains("is an input"), "{message}");
         }
-        spared.check(&at("model/made.gguf")).unwrap();
-        spared.check(&at("new.gguf")).unwrap();
+        overwrite.check(&at("model/made.gguf")).unwrap();
+        overwrite.check(&at("new.gguf")).unwrap();
     }
 
     #[test]
-    fn permissions_and_owner_are_kept() {
+    fn permissions_and_owner_are_preserved() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a.gguf");
         let part = || {
@@ -224,7 +224,7 @@ mod on_unix {
             for is_resumable in [false, true] {
                 fs::write(&target, b"old").unwrap();
                 fs::set_permissions(&target, fs::Permissions::from_mode(mode)).unwrap();
-                // Only root can give files away.
+                // Only root can change the owner.
                 let given = std::os::unix::fs::chown(&target, Some(4321), Some(8765)).is_ok();
                 let overwrite = Overwrite::new(Existing::Replace);
                 let output = match is_resumable {
@@ -247,7 +247,7 @@ mod on_unix {
     }
 
     #[test]
-    fn unfinished_work_is_not_taken_from_others() {
+    fn foreign_unfinished_files_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let (target, precious) = (dir.path().join("a.gguf"), dir.path().join("precious"));
         let part = dir.path().join(".a.gguf.unfinished.gguf-kit-part");

@@ -1,13 +1,12 @@
-//! Files that are not complete: what they are called, and the end of those that nobody writes any
-//! more.
+//! Names of unfinished files, and the removal of abandoned ones.
 //!
 //! ```text
 //! .NAME.RANDOM.gguf-kit-part      RANDOM: twelve letters and digits
-//! .NAME.unfinished.gguf-kit-part  work that can be gone on with
+//! .NAME.unfinished.gguf-kit-part  a write that can be resumed
 //! ```
 //!
-//! The last point before the ending is where NAME ends, whatever points NAME has: no such name can
-//! belong to two targets.
+//! NAME ends at the last dot before the suffix, however many dots NAME has, so an unfinished file
+//! belongs to one target only.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,21 +14,21 @@ use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile};
 
-/// What every unfinished file ends with.
+/// Suffix of every unfinished file.
 const SUFFIX: &str = ".gguf-kit-part";
 
-/// Characters of the random part: as many as no fixed word has.
+/// Length of the random part; no fixed word has this length.
 const RANDOM: usize = 12;
 
-/// In the place of the random part.
+/// Word in place of the random part.
 const RESUMABLE: &str = "unfinished";
 
-/// Where the unfinished files of a target are.
+/// Returns the directory of a target and its unfinished files.
 pub(super) fn directory(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What the names of a target's unfinished files begin with.
+/// Returns the prefix of the names of a target's unfinished files.
 fn prefix(target: &Path) -> OsString {
     let mut prefix = OsString::from(".");
     prefix.push(target.file_name().unwrap_or_default());
@@ -37,7 +36,7 @@ fn prefix(target: &Path) -> OsString {
     prefix
 }
 
-/// The name, without directory, of work on a target that can be gone on with.
+/// Returns the name, without directory, of the resumable unfinished file of a target.
 pub fn unfinished_name(target: &Path) -> OsString {
     let mut name = prefix(target);
     name.push(RESUMABLE);
@@ -45,14 +44,13 @@ pub fn unfinished_name(target: &Path) -> OsString {
     name
 }
 
-/// Which name a message says where a hidden file of ours cannot be made: its own if something is in its way,
-/// else that of the file that the user knows of.
-pub fn blamed<'p>(hidden: &'p Path, users: &'p Path) -> &'p Path {
-    if hidden.symlink_metadata().is_ok() { hidden } else { users }
+/// Returns the path to blame if a hidden file cannot be created: the hidden file if something is in
+/// its place, otherwise the file that the user named.
+pub fn conflicting_path<'p>(hidden: &'p Path, visible: &'p Path) -> &'p Path {
+    if hidden.symlink_metadata().is_ok() { hidden } else { visible }
 }
 
-/// Creates an unfinished file with these permissions, less what the process's umask takes away,
-/// and locks it.
+/// Creates and locks an unfinished file with these permissions, reduced by the umask.
 pub(super) fn create(target: &Path, mode: u32) -> std::io::Result<NamedTempFile> {
     let prefix = prefix(target);
     let mut builder = Builder::new();
@@ -62,18 +60,18 @@ pub(super) fn create(target: &Path, mode: u32) -> std::io::Result<NamedTempFile>
     #[cfg(not(unix))]
     let _ = mode;
     loop {
-        // The reason without the name of the unfinished file, which says nothing to the user.
+        // Drop the name of the unfinished file from the error: it means nothing to the user.
         let file = builder.tempfile_in(directory(target)).map_err(|fault| fault.kind())?;
-        // The lock tells others that somebody is still writing. Where there are no locks, nobody
-        // can hold one, and nothing is removed.
+        // The lock shows other processes that the file is being written. On a file system without
+        // locks, nothing is ever removed.
         if file.as_file().lock().is_err() || file.path().exists() {
             return Ok(file);
         }
-        // Another writer took it for abandoned before it was locked.
+        // Another writer took it for abandoned and removed it before it was locked.
     }
 }
 
-/// Whether a file name, without directory, is that of an unfinished file, of whatever target.
+/// Whether a file name, without directory, is that of an unfinished file of any target.
 pub fn is_unfinished(name: &OsStr) -> bool {
     let middle = name.as_encoded_bytes().strip_suffix(SUFFIX.as_bytes());
     let point = middle.and_then(|middle| middle.iter().rposition(|&byte| byte == b'.'));
@@ -84,19 +82,18 @@ pub fn is_unfinished(name: &OsStr) -> bool {
     })
 }
 
-/// Removes what writers of the same target left behind when they were killed: regular files of
-/// `owner` that nobody holds the lock of any more. Failing to is no fault of the file to be
-/// written.
+/// Removes abandoned files of killed writers to the same target: regular files with the owner of
+/// `owner` whose lock is free. Errors are ignored: they do not affect the output.
 pub(super) fn remove_abandoned(target: &Path, owner: &File) {
     let Ok(entries) = directory(target).read_dir() else { return };
     let prefix = prefix(target);
     for entry in entries.flatten() {
         let name = entry.file_name();
         let word = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
-        // A point further on would be one of another target's name.
-        let of_target = is_unfinished(&name)
+        // Another dot means that the file belongs to another target.
+        let is_target = is_unfinished(&name)
             && word.is_some_and(|word| !word[..word.len() - SUFFIX.len()].contains(&b'.'));
-        if of_target
+        if is_target
             && entry.file_type().is_ok_and(|kind| kind.is_file())
             && let Ok(file) = File::open(entry.path())
             && is_at(&file, &entry.path())
@@ -108,7 +105,7 @@ pub(super) fn remove_abandoned(target: &Path, owner: &File) {
     }
 }
 
-/// Whether an open file is the one that is at this path now.
+/// Whether an open file is still the one at this path.
 #[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -116,7 +113,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     matches!((file.metadata(), path.symlink_metadata()), (Ok(a), Ok(b)) if id(&a) == id(&b))
 }
 
-/// Whether an open file is the one that is at this path now: an open file keeps its name here.
+/// Whether an open file is still the one at this path: here an open file keeps its name.
 #[cfg(not(unix))]
 pub(crate) fn is_at(_: &File, path: &Path) -> bool {
     path.exists()
@@ -138,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_unfinished_files_belong_to_one_target() {
+    fn unfinished_names_belong_to_one_target() {
         let is = |name: &str| is_unfinished(OsStr::new(name));
         assert!(is(".m.gguf.abcDEF012345.gguf-kit-part"));
         assert!(is(".m.gguf.unfinished.gguf-kit-part"));

@@ -1,9 +1,8 @@
-//! Models in several files.
+//! Sharded models.
 //!
-//! The files of a set are named `PREFIX-00001-of-00003.gguf` and so on. Each says in three keys
-//! which part of what it is; the first one has all other keys too. The keys, the names and what
-//! goes where are those of llama.cpp's tool (`tools/gguf-split` and `llama-model-loader.cpp` of
-//! llama.cpp).
+//! The shards are named `PREFIX-00001-of-00003.gguf` and so on. Three keys in each give the shard
+//! number, the number of shards and the number of tensors; the first shard has all other keys too.
+//! Keys, names and distribution follow llama.cpp (`tools/gguf-split` and `llama-model-loader.cpp`).
 
 mod merge;
 mod set;

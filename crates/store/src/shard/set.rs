@@ -1,30 +1,30 @@
-//! From one name to all files of a model.
+//! Finds all files of a model from one name.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use gguf::{Error, Finding, NameShard, is_gguf, pick_model};
 
-/// The files of one model, all of them there, in shard order.
+/// All files of one model, in shard order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardSet {
     paths: Vec<PathBuf>,
 }
 
 impl ShardSet {
-    /// Completes a model's files from
+    /// Finds the files of a model from
     ///
-    /// - any one of its shards, also if that one is missing and others are not;
-    /// - the directory it is in, if no other model is, as [`pick_model`] sees it;
-    /// - a pattern with `*` and `?` in the file name that only matches files of one model;
-    /// - a plain file's name: a set of one.
+    /// - any one of its shards, even if that one is missing and others are not;
+    /// - a directory with one model, as [`pick_model`] selects it;
+    /// - a pattern with `*` and `?` in the file name that matches files of one model only;
+    /// - the path of a single file.
     ///
-    /// Only names are looked at.
+    /// Only file names are inspected.
     ///
     /// # Errors
-    /// [`Error::File`] with code `shard-missing` that names the missing files;
-    /// [`Error::Caller`] if there is no model or more than one; [`Error::Environment`] if the
-    /// directory cannot be read.
+    /// [`Error::File`] with code `shard-missing`, which lists the missing files; [`Error::Caller`]
+    /// if there is no model or more than one; [`Error::Environment`] if the directory cannot be
+    /// read.
     pub fn find(path: &Path) -> Result<Self, Error> {
         if path.is_dir() {
             return Self::only_one(path, path, is_gguf);
@@ -44,7 +44,7 @@ impl ShardSet {
         }
     }
 
-    /// The files, the first shard first.
+    /// Returns the paths in shard order.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
@@ -56,7 +56,7 @@ impl ShardSet {
         Ok(Self { paths: vec![path.to_owned()] })
     }
 
-    /// All shards beside `member`.
+    /// Returns all shards of the set of `member`, or an error that lists the missing ones.
     fn complete(member: &Path, prefix: &str, count: u32) -> Result<Self, Error> {
         let paths: Vec<PathBuf> = (1..=count)
             .map(|number| member.with_file_name(NameShard { number, count }.file_name(prefix)))
@@ -69,29 +69,29 @@ impl ShardSet {
             return Ok(Self { paths });
         }
         let names = missing.iter().map(|path| file_name(path));
-        let message = format!("of {count} shards {} are missing: {}", missing.len(), list(names));
+        let message = format!("{} of {count} shards are missing: {}", missing.len(), list(names));
         let finding = Finding::error("shard-missing", message)
             .help("download or copy them into the same directory");
         Err(finding.into())
     }
 
-    /// The one model among the files of a directory that are `wanted`.
+    /// Finds the only model among the files of a directory that `matches` accepts.
     fn only_one(
         directory: &Path,
-        asked: &Path,
-        wanted: impl Fn(&str) -> bool,
+        requested: &Path,
+        matches: impl Fn(&str) -> bool,
     ) -> Result<Self, Error> {
         let fail = |source| Error::environment("list", directory, source);
         let mut names = Vec::new();
         for entry in std::fs::read_dir(directory).map_err(fail)? {
             let path = entry.map_err(fail)?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-            if wanted(name) && !path.is_dir() {
+            if matches(name) && !path.is_dir() {
                 names.push(name.to_owned());
             }
         }
-        let picked = pick_model(asked.display().to_string(), names, "");
-        let name = picked?;
+        let model = pick_model(requested.display().to_string(), names, "");
+        let name = model?;
         Self::find(&directory.join(name))
     }
 }
@@ -100,7 +100,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// At most so many names: directories can hold thousands.
+/// Joins the first names: directories can hold thousands of files.
 fn list(names: impl ExactSizeIterator<Item = String>) -> String {
     const SHOWN: usize = 10;
     let more = names.len().saturating_sub(SHOWN);
@@ -108,9 +108,10 @@ fn list(names: impl ExactSizeIterator<Item = String>) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// Whether `name` fits a pattern in which `*` stands for any bytes and `?` for one.
+/// Whether `name` matches a pattern in which `*` matches any bytes and `?` one byte.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    // Where to go on when what follows the last star does not fit: the star takes one byte more.
+    // Position to resume at when the rest after the last star does not match: the star takes one
+    // more byte.
     let mut retry = None;
     let (mut p, mut n) = (0, 0);
     while n < name.len() {

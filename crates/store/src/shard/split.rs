@@ -1,4 +1,4 @@
-//! One model to several files.
+//! Splits a model into shards.
 
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -8,27 +8,27 @@ use std::path::{Path, PathBuf};
 use gguf::{Alignment, Error, Header, NameShard, RawHeader, shard_keys, write_header};
 
 use crate::model::{Model, ModelTensor};
-use crate::output::{Complete, Overwrite, require_space};
+use crate::output::{ClosedOutput, Overwrite, require_space};
 use crate::progress::Progress;
 use crate::shard::write::write;
 
-/// How much goes into one shard.
+/// Maximum size of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitLimit {
-    /// At most so many tensors.
+    /// Maximum number of tensors.
     Tensors(NonZeroU64),
-    /// At most so many bytes of tensor data, each tensor padded to 32 bytes and the header not
-    /// counted; a larger tensor has a shard of its own.
+    /// Maximum number of bytes of tensor data, with each tensor padded to 32 bytes and without the
+    /// header; a larger tensor gets a shard of its own.
     Bytes(u64),
 }
 
 impl SplitLimit {
-    /// Runs of tensors with so many bytes of data each, none of the runs empty: one for each shard.
+    /// Groups tensors with these data lengths into non-empty runs, one per shard.
     fn runs(self, lens: impl IntoIterator<Item = u64>) -> Vec<Range<usize>> {
         let mut runs = Vec::new();
         let (mut start, mut end, mut bytes) = (0, 0, 0u64);
         for len in lens {
-            // llama.cpp's tool counts with this alignment whatever the file's is.
+            // llama.cpp's tool uses this alignment regardless of the file's.
             let len = Alignment::default().align_up(len).unwrap_or(u64::MAX);
             bytes = bytes.saturating_add(len);
             let full = match self {
@@ -48,22 +48,22 @@ impl SplitLimit {
     }
 }
 
-/// How to split a model.
+/// Options of [`SplitPlan::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitOptions {
-    /// How much goes into one shard.
+    /// Maximum size of a shard.
     pub limit: SplitLimit,
-    /// The first shard has the keys only: small, so that they can be replaced or looked at
-    /// without the data.
+    /// Leave the first shard without tensors, so that its keys can be replaced or read without the
+    /// data.
     pub no_tensor_first_split: bool,
 }
 
 impl SplitOptions {
-    /// The tensors of each shard, of tensors with so many bytes of data each, and how many shards
-    /// there are: at least one, which may have none.
+    /// Groups tensors with these data lengths into shards, and returns the runs and the number of
+    /// shards: at least one shard, which may be empty.
     ///
     /// # Errors
-    /// [`Error::Caller`] if there were more than the 65535 shards that the keys can count.
+    /// [`Error::Caller`] if there are more than 65535 shards, the maximum of the key.
     pub fn runs(
         self,
         lens: impl IntoIterator<Item = u64>,
@@ -76,7 +76,8 @@ impl SplitOptions {
             runs.insert(0, 0..0);
         }
         let count = u16::try_from(runs.len()).map_err(|_| {
-            let what = format!("{} shards are more than 65535: choose a larger limit", runs.len());
+            let what =
+                format!("{} shards exceed the maximum of 65535: choose a larger limit", runs.len());
             Error::request("shards-too-many", what, "")
         })?;
         Ok((runs, count))
@@ -84,7 +85,7 @@ impl SplitOptions {
 }
 
 impl Default for SplitOptions {
-    /// 128 tensors, as llama.cpp's tool.
+    /// At most 128 tensors per shard, as llama.cpp's tool.
     fn default() -> Self {
         const {
             Self {
@@ -95,37 +96,37 @@ impl Default for SplitOptions {
     }
 }
 
-/// Which tensor goes into which shard: nothing is written before [`SplitPlan::write`].
+/// Assignment of tensors to shards. Nothing is written before [`SplitPlan::write`].
 ///
-/// A model that is in shards already can be split anew.
+/// A sharded model can be split again.
 pub struct SplitPlan<'m> {
     model: &'m Model,
     shards: Vec<PlannedShard<'m>>,
 }
 
-/// A shard to be written.
+/// A shard to write.
 pub struct PlannedShard<'m> {
-    /// Its header.
+    /// Header of the shard.
     pub header: Header,
-    /// Its tensors, in the order of the header's directory.
+    /// Tensors of the shard, in directory order.
     pub tensors: &'m [ModelTensor],
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub file_len: u64,
 }
 
 impl<'m> SplitPlan<'m> {
-    /// Plans shards with the bytes that llama.cpp's tool would write.
+    /// Plans shards with the bytes that llama.cpp's tool writes, with three exceptions that avoid
+    /// data loss or failure:
     ///
-    /// Three things are otherwise, each to lose nothing. Where that tool gives up, because the
-    /// first tensor alone is over the limit, that tensor has a shard of its own like any other.
-    /// Shapes keep final dimensions of 1, which it drops. Data are aligned as the file asks; it
-    /// writes 32 whatever `general.alignment` says.
+    /// - If the first tensor alone exceeds the limit, it gets a shard of its own; that tool fails.
+    /// - Shapes keep trailing dimensions of 1; that tool drops them.
+    /// - Data have the alignment of the file; that tool ignores `general.alignment` and uses 32.
     ///
     /// # Errors
-    /// [`Error::Caller`] if there were more than the 65535 shards that the keys can count;
-    /// [`Error::File`] if the size of a tensor is not known.
+    /// [`Error::Caller`] if there are more than 65535 shards, the maximum of the key;
+    /// [`Error::File`] if the size of a tensor is unknown.
     pub fn new(model: &'m Model, options: SplitOptions) -> Result<Self, Error> {
-        // A tensor of unknown size is an error when the header is laid out.
+        // A tensor of unknown size fails when the header is laid out.
         let lens = model.tensors().iter().map(|tensor| tensor.info.byte_len().unwrap_or(0));
         let (runs, count) = options.runs(lens)?;
         let shards = runs.into_iter().zip(0..count).map(|(run, no)| {
@@ -138,12 +139,12 @@ impl<'m> SplitPlan<'m> {
         Ok(Self { model, shards })
     }
 
-    /// The shards, in order.
+    /// Returns the shards in order.
     pub fn shards(&self) -> &[PlannedShard<'m>] {
         &self.shards
     }
 
-    /// Where the shards will be: `PREFIX-00001-of-00003.gguf` and so on.
+    /// Returns the paths of the shards: `PREFIX-00001-of-00003.gguf` and so on.
     pub fn paths(&self, prefix: &Path) -> Vec<PathBuf> {
         let count = self.shards.len() as u32;
         let path = |number| {
@@ -154,15 +155,15 @@ impl<'m> SplitPlan<'m> {
         (1..=count).map(path).collect()
     }
 
-    /// Writes the shards and returns their paths. None appears before all are complete, and the
-    /// first one, by which a model is opened, appears last. They replace what `overwrite` lets them,
-    /// and no file of the model.
+    /// Writes the shards and returns their paths. No shard appears before all are complete, and the
+    /// first one, by which a model is opened, appears last. They replace what `overwrite` allows,
+    /// and never a file of the model.
     ///
-    /// `progress` is called with the number of bytes just written; `Break` from it ends the work.
+    /// `progress` receives the number of bytes of each write; `Break` cancels.
     ///
     /// # Errors
-    /// As [`Overwrite::check`]; [`Error::Environment`] if something cannot be read or written, or
-    /// if the disk has not the room for all.
+    /// As [`Overwrite::check`]; [`Error::Environment`] if a file cannot be read or written, or if
+    /// the disk has not enough space for all shards.
     pub fn write(
         &self,
         prefix: &Path,
@@ -170,23 +171,23 @@ impl<'m> SplitPlan<'m> {
         progress: &dyn Progress,
     ) -> Result<Vec<PathBuf>, Error> {
         let paths = self.paths(prefix);
-        let overwrite = self.model.spared(overwrite);
+        let overwrite = self.model.protecting_inputs(overwrite);
         paths.iter().try_for_each(|path| overwrite.check(path))?;
         let lens = self.shards.iter().map(|shard| shard.file_len);
-        let near = paths.iter().map(PathBuf::as_path).zip(lens);
-        require_space(near.filter(|(path, _)| !overwrite.is_far(path)))?;
+        let local = paths.iter().map(PathBuf::as_path).zip(lens);
+        require_space(local.filter(|(path, _)| !overwrite.is_remote(path)))?;
         progress.begin("splitting", self.shards.iter().map(|shard| shard.file_len).sum());
         let mut complete = Vec::with_capacity(paths.len());
         for (shard, path) in self.shards.iter().zip(&paths) {
-            // Closed: there may be more shards than a process can have open files.
+            // Close each file: a process may not be able to keep all of them open.
             complete.push(write(path, &shard.header, shard.tensors, &overwrite, progress)?);
         }
-        complete.into_iter().rev().try_for_each(Complete::commit)?;
+        complete.into_iter().rev().try_for_each(ClosedOutput::commit)?;
         Ok(paths)
     }
 }
 
-/// All keys in the first shard; the three of a shard last.
+/// Returns the header of a shard: all keys in the first shard, the three `split.` keys last.
 fn shard_header(
     model: &Model,
     tensors: &[ModelTensor],

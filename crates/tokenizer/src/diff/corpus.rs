@@ -1,6 +1,6 @@
-//! Texts on which tokenizers that are not the same are likely to differ.
+//! Texts that reveal differences between tokenizers.
 
-/// Short texts in many scripts, with numbers, code, white space, marks and symbols.
+/// Short texts in many scripts, with numbers, code, white space, combining marks and symbols.
 pub const CORPUS: &[&str] = &[
     "The quick brown fox jumps over the lazy dog.",
     "It's what they've said, isn't it? WE'LL SEE; I'M sure he'd agree.",

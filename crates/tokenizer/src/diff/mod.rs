@@ -1,4 +1,4 @@
-//! Where two tokenizers of one model differ, and by which rule.
+//! Compares the tokenizer of a model file with a `tokenizer.json`, and names the rule that differs.
 
 mod corpus;
 
@@ -10,119 +10,121 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::huggingface::HuggingFace;
-use crate::options::Encode;
+use crate::options::EncodeOptions;
 use crate::tokenizer::Tokenizer;
 
-/// A text that two tokenizers make different ids of.
+/// A text that two tokenizers encode differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The text, as short as it can be to differ.
+    /// The text, shortened as far as it still differs.
     pub text: String,
-    /// The ids of the model file.
+    /// Ids of the model file's tokenizer.
     pub ours: Vec<u32>,
-    /// The ids of `tokenizer.json`.
+    /// Ids of `tokenizer.json`.
     pub theirs: Vec<u32>,
-    /// What is different in the tokenizers, as far as it can be told from outside.
+    /// The rule that differs, as far as it can be inferred from the ids.
     pub rule: Rule,
 }
 
-/// A part of a tokenizer.
+/// A stage of a tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rule {
-    /// Tokens at the ends of every text.
-    Ends,
-    /// Tokens that are found in the text before anything else.
+    /// BOS and EOS tokens.
+    BosEos,
+    /// Added tokens, which are matched before everything else.
     AddedToken,
-    /// What is replaced before the text is cut.
+    /// Normalization before the text is split.
     Normalizer,
-    /// The numbers of tokens.
+    /// Token ids.
     Vocabulary,
-    /// Where text is cut into words.
+    /// Splitting into words.
     PreTokenizer,
-    /// What tokens a word is made of.
+    /// Merges or scores within a word.
     Merges,
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Ends => "tokens added at the ends",
-            Self::AddedToken => "added token: only one of them cuts it out of the text",
-            Self::Normalizer => "normalizer: only one of them rewrites the text so",
+            Self::BosEos => "BOS and EOS: only one of them adds these tokens",
+            Self::AddedToken => "added token: only one of them matches it in the text",
+            Self::Normalizer => "normalizer: only one of them rewrites the text",
             Self::Vocabulary => "vocabulary: the token has another id",
-            Self::PreTokenizer => "pre-tokenizer: the text is cut into other words",
-            Self::Merges => "merges or scores: the word is made of other tokens",
+            Self::PreTokenizer => "pre-tokenizer: the text is split into other words",
+            Self::Merges => "merges or scores: the word is split into other tokens",
         })
     }
 }
 
-/// Texts without the tokens at their ends.
-const BARE: Encode = Encode { add_special: false, parse_special: true };
+/// Encoding without BOS and EOS.
+const WITHOUT_BOS_EOS: EncodeOptions = EncodeOptions { add_special: false, parse_special: true };
 
-/// Beyond this many bytes a text is not shortened letter by letter.
-const SHORT: usize = 256;
+/// Texts longer than this many bytes are not shortened letter by letter.
+const MAX_FINE_LEN: usize = 256;
 
-/// Compares what the tokenizer of a model file and a `tokenizer.json` make of texts.
+/// Compares the encodings of a model file's tokenizer and a `tokenizer.json`.
 pub struct TokenizerDiff<'t> {
-    /// The one of the model file.
+    /// Tokenizer of the model file.
     pub ours: &'t Tokenizer,
-    /// The one to compare with.
+    /// Tokenizer of `tokenizer.json`.
     pub theirs: &'t HuggingFace,
 }
 
 impl TokenizerDiff<'_> {
-    /// The difference at the ends of texts, if there is one: it would be the same for each text.
+    /// Returns the difference in BOS and EOS tokens, if there is one: it is the same for each text.
     ///
     /// # Errors
-    /// If `tokenizer.json` does not work on a simple text.
-    pub fn ends(&self) -> Result<Option<Difference>, Error> {
+    /// If `tokenizer.json` fails on a simple text.
+    pub fn bos_eos(&self) -> Result<Option<Difference>, Error> {
         let text = "a";
-        let difference = |how| -> Result<_, Error> {
-            let (ours, theirs) = (self.ours.encode(text, how), self.theirs.encode(text, how)?);
+        let difference = |options| -> Result<_, Error> {
+            let (ours, theirs) =
+                (self.ours.encode(text, options), self.theirs.encode(text, options)?);
             Ok((ours != theirs).then_some((ours, theirs)))
         };
-        let at_ends = difference(Encode { add_special: true, ..BARE })?;
-        Ok(at_ends.filter(|_| difference(BARE).is_ok_and(|bare| bare.is_none())).map(
-            |(ours, theirs)| Difference { text: text.to_owned(), ours, theirs, rule: Rule::Ends },
+        let at_ends = difference(EncodeOptions { add_special: true, ..WITHOUT_BOS_EOS })?;
+        Ok(at_ends.filter(|_| difference(WITHOUT_BOS_EOS).is_ok_and(|bare| bare.is_none())).map(
+            |(ours, theirs)| Difference { text: text.to_owned(), ours, theirs, rule: Rule::BosEos },
         ))
     }
 
-    /// The difference in a text, if there is one, without what is added at its ends.
+    /// Returns the difference in a text, if there is one, without BOS and EOS.
     ///
     /// # Errors
-    /// If `tokenizer.json` does not work on the text.
+    /// If `tokenizer.json` fails on the text.
     pub fn text(&self, text: &str) -> Result<Option<Difference>, Error> {
         if !self.differs(text)? {
             return Ok(None);
         }
         let text = self.shortened(text)?;
-        let (ours, theirs) = (self.ours.encode(text, BARE), self.theirs.encode(text, BARE)?);
+        let (ours, theirs) =
+            (self.ours.encode(text, WITHOUT_BOS_EOS), self.theirs.encode(text, WITHOUT_BOS_EOS)?);
         let rule = self.rule(text, &ours, &theirs)?;
         Ok(Some(Difference { text: text.to_owned(), ours, theirs, rule }))
     }
 
-    /// Texts with every token that was added to `tokenizer.json`, alone and within text.
+    /// Returns texts with every added token of `tokenizer.json`, alone and within text.
     pub fn added_tokens(&self) -> Vec<String> {
         let around = |token: String| [format!("a{token}b"), format!(" {token} {token}\n"), token];
         self.theirs.added_tokens().into_iter().flat_map(around).collect()
     }
 
-    /// Whether the ids of a text differ, without what is added at its ends.
+    /// Whether the ids of a text differ, without BOS and EOS.
     ///
     /// # Errors
-    /// If `tokenizer.json` does not work on the text.
+    /// If `tokenizer.json` fails on the text.
     pub fn differs(&self, text: &str) -> Result<bool, Error> {
-        Ok(self.ours.encode(text, BARE) != self.theirs.encode(text, BARE)?)
+        Ok(self.ours.encode(text, WITHOUT_BOS_EOS) != self.theirs.encode(text, WITHOUT_BOS_EOS)?)
     }
 
-    /// A part of the text that differs too, from which nothing can be taken away.
+    /// Returns a part of the text that differs too and cannot be shortened further.
     fn shortened<'s>(&self, mut text: &'s str) -> Result<&'s str, Error> {
         let mut step = text.len() / 2;
         while step > 0 {
             let inside = |place: usize| text.floor_char_boundary(place);
             let (start, end) = (text.get(inside(step)..), text.get(..inside(text.len() - step)));
-            // The start of the next character, where `step` ends within one.
+            // If `step` ends within a character, start at the next character.
             let start = start.filter(|rest| rest.len() < text.len()).or_else(|| {
                 let first = text.chars().next()?;
                 text.get(first.len_utf8()..)
@@ -140,7 +142,7 @@ impl TokenizerDiff<'_> {
                     text = part;
                     step = step.min(text.len() / 2).max(usize::from(text.len() > 1));
                 }
-                None if text.len() > SHORT => step /= 2,
+                None if text.len() > MAX_FINE_LEN => step /= 2,
                 None => step = if step > 16 { step / 2 } else { step - 1 },
             }
         }
@@ -148,20 +150,23 @@ impl TokenizerDiff<'_> {
     }
 
     fn rule(&self, text: &str, ours: &[u32], theirs: &[u32]) -> Result<Rule, Error> {
-        let cut_out = |ids: &[u32], others: &[u32], is_added: &dyn Fn(u32) -> bool| {
-            ids.iter().any(|id| !others.contains(id) && is_added(*id) && !self.ours.is_unknown(*id))
+        let matched = |ids: &[u32], other_ids: &[u32], is_added: &dyn Fn(u32) -> bool| {
+            ids.iter()
+                .any(|id| !other_ids.contains(id) && is_added(*id) && !self.ours.is_unknown(*id))
         };
-        if cut_out(theirs, ours, &|id| self.theirs.is_added(id))
-            || cut_out(ours, theirs, &|id| self.ours.is_special(id))
+        if matched(theirs, ours, &|id| self.theirs.is_added(id))
+            || matched(ours, theirs, &|id| self.ours.is_special(id))
         {
             return Ok(Rule::AddedToken);
         }
         let normalized = self.theirs.normalize(text)?;
-        if normalized != text && self.ours.encode(&normalized, BARE) == theirs {
+        if normalized != text && self.ours.encode(&normalized, WITHOUT_BOS_EOS) == theirs {
             return Ok(Rule::Normalizer);
         }
-        for other in rewritten(text).iter().filter(|other| *other != text) {
-            if self.ours.encode(other, BARE) == theirs || self.theirs.encode(other, BARE)? == ours {
+        for other in normalized_forms(text).iter().filter(|other| *other != text) {
+            if self.ours.encode(other, WITHOUT_BOS_EOS) == theirs
+                || self.theirs.encode(other, WITHOUT_BOS_EOS)? == ours
+            {
                 return Ok(Rule::Normalizer);
             }
         }
@@ -171,7 +176,7 @@ impl TokenizerDiff<'_> {
             && self
                 .ours
                 .token_text(*a)
-                .is_some_and(|ours| unmarked(ours) == unmarked(token.as_bytes()))
+                .is_some_and(|ours| without_marker(ours) == without_marker(token.as_bytes()))
         {
             return Ok(Rule::Vocabulary);
         }
@@ -179,21 +184,21 @@ impl TokenizerDiff<'_> {
         let by_word: Vec<u32> = words
             .iter()
             .filter_map(|(start, end)| normalized.get(*start..*end))
-            .flat_map(|word| self.ours.encode(word, BARE))
+            .flat_map(|word| self.ours.encode(word, WITHOUT_BOS_EOS))
             .collect();
         Ok(if by_word == theirs && words.len() != 1 { Rule::PreTokenizer } else { Rule::Merges })
     }
 }
 
-/// The text of a token without what marks where words begin or go on: of WordPiece, model files
-/// mark the one and `tokenizer.json` the other.
-fn unmarked(token: &[u8]) -> &[u8] {
+/// Removes the marker of a token that begins or continues a word: for WordPiece, model files mark
+/// the former and `tokenizer.json` the latter.
+fn without_marker(token: &[u8]) -> &[u8] {
     let begins = token.strip_prefix("\u{2581}".as_bytes());
     begins.or_else(|| token.strip_prefix(b"##")).unwrap_or(token)
 }
 
-/// The text as the usual normalizers have it.
-fn rewritten(text: &str) -> [String; 5] {
+/// Returns the text in the forms that common normalizers produce.
+fn normalized_forms(text: &str) -> [String; 5] {
     let lower = text.to_lowercase();
     let bare = |text: &str| text.nfd().filter(|char| !is_combining_mark(*char)).collect();
     [text.nfc().collect(), text.nfkc().collect(), bare(text), bare(&lower), lower]

@@ -1,12 +1,13 @@
-//! `tokenizer.ggml.precompiled_charsmap`: how SentencePiece replaces characters before it cuts
-//! text into tokens.
+//! `tokenizer.ggml.precompiled_charsmap`: SentencePiece's normalization of characters before a text
+//! is split.
 //!
-//! Layout, little endian: u32 size in bytes of a double array, the array of u32, then the
-//! replacements in UTF-8, each ended by NUL. In the array
+//! Layout, little endian: u32 length in bytes of a double-array trie, the array of u32, then the
+//! replacements in UTF-8, each terminated by NUL. An element of the array is
 //!
 //! ```text
-//! node   bits 0-7 the byte that leads to it, 8 "a key ends here", 9 offset is times 256, 10-30 offset
-//! value  bit 31 set, bits 0-30 where the replacement begins
+//! node   bits 0-7 byte that leads to it, bit 8 a key ends here, bit 9 offset is multiplied by 256,
+//! bits 10-30 offset
+//! value  bit 31 set, bits 0-30 start of the replacement
 //! ```
 //!
 //! The child of node n by byte b is at `n ^ offset(n) ^ b`, and its value at `n ^ offset(n)`.
@@ -18,7 +19,7 @@ use crate::error::invalid;
 /// Key of the map.
 pub(crate) const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";
 
-/// The replacements, found by the bytes that they replace.
+/// Trie of replacements by the bytes that they replace.
 pub(crate) struct Charsmap {
     nodes: Vec<u32>,
     replacements: Vec<u8>,
@@ -26,7 +27,7 @@ pub(crate) struct Charsmap {
 
 impl Charsmap {
     /// # Errors
-    /// If it is damaged: too short, or an entry names a place outside of it.
+    /// If it is corrupt: too short, or an entry points outside.
     pub fn read(array: &Array) -> Result<Self, Error> {
         let fault = |what: &str| invalid(CHARSMAP, what);
         if !matches!(array.element_type(), ValueType::U8 | ValueType::I8) {
@@ -34,16 +35,16 @@ impl Charsmap {
         }
         let bytes: Vec<u8> =
             array.iter().filter_map(|byte| byte.to_i64()).map(|byte| byte as u8).collect();
-        let (size, rest) = bytes.split_first_chunk().ok_or_else(|| fault("has no size"))?;
+        let (size, rest) = bytes.split_first_chunk().ok_or_else(|| fault("has no length"))?;
         let (nodes, replacements) = rest
             .split_at_checked(u32::from_le_bytes(*size) as usize)
             .ok_or_else(|| fault("is shorter than its array"))?;
         let (nodes, remainder) = nodes.as_chunks();
         if nodes.is_empty() || !remainder.is_empty() {
-            return Err(fault("has an array that does not consist of 32-bit words"));
+            return Err(fault("has an array that is not a sequence of 32-bit words"));
         }
         if replacements.last() != Some(&0) || std::str::from_utf8(replacements).is_err() {
-            return Err(fault("has replacements that are no texts ended by NUL"));
+            return Err(fault("has replacements that are not UTF-8 texts terminated by NUL"));
         }
         let map = Self {
             nodes: nodes.iter().copied().map(u32::from_le_bytes).collect(),
@@ -52,21 +53,21 @@ impl Charsmap {
         let is_node = |node: u32| node & VALUE == 0;
         for (place, node) in (0..).zip(&map.nodes).filter(|(_, node)| is_node(**node)) {
             if ends_key(*node) && map.value(place ^ offset(*node)).is_none() {
-                return Err(fault("has an entry that leads out of it"));
+                return Err(fault("has an entry that points outside"));
             }
         }
         Ok(map)
     }
 
-    /// The number of bytes that are replaced at the start of `text`, the most possible, and what
-    /// replaces them; `None` if they stay.
+    /// Returns the length of the longest replaceable prefix of `text`, and its replacement; `None`
+    /// if there is none.
     pub fn replace(&self, text: &[u8]) -> Option<(usize, &[u8])> {
         let mut found = None;
         let mut place = offset(*self.nodes.first()?);
-        // No key has a NUL, and to unused nodes it seems to lead.
+        // No key contains NUL, which would seem to lead to unused nodes.
         for (i, byte) in text.iter().take_while(|byte| **byte != 0).enumerate() {
             place ^= u32::from(*byte);
-            // A value is no node: its bit 31 is set.
+            // A value is not a node: its bit 31 is set.
             let Some(node) =
                 self.node(place).filter(|node| node & (VALUE | 0xff) == u32::from(*byte))
             else {
@@ -92,7 +93,7 @@ impl Charsmap {
     }
 }
 
-/// The bit that values have and nodes have not.
+/// Bit that is set in values and clear in nodes.
 const VALUE: u32 = 1 << 31;
 
 fn ends_key(node: u32) -> bool {

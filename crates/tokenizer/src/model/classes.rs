@@ -1,4 +1,4 @@
-//! Classes of characters, as the regular expressions name them.
+//! Character classes of regular expressions.
 
 use std::sync::LazyLock;
 
@@ -14,18 +14,18 @@ pub(crate) const NUMBER: u8 = 2;
 pub(crate) const MARK: u8 = 4;
 /// `\s`
 pub(crate) const SPACE: u8 = 8;
-/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`: what can stand in front of lower case within a word.
+/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`: can precede lower case within a word.
 pub(crate) const UPPER: u8 = 16;
-/// `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`: what can stand behind.
+/// `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`: can follow upper case within a word.
 pub(crate) const LOWER: u8 = 32;
 /// `\w`
 pub(crate) const WORD: u8 = 64;
 
-/// The characters that llama.cpp's tables have: those of Unicode 15.1. Others are of no class.
+/// Characters in llama.cpp's tables: those of Unicode 15.1. Others have no class.
 pub(crate) const LLAMA_CPP: &str = r"[\p{age=15.1}&&\P{Cn}]";
 
-/// The classes of every character. Made of the tables of the regular expressions, so that both
-/// always agree; most of its pages are never touched.
+/// Classes of every character, from the tables of the regex engine so that both always agree; most
+/// of its pages are never touched.
 static CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     let mut classes = vec![0; char::MAX as usize + 1].into_boxed_slice();
     let expressions = [
@@ -43,16 +43,16 @@ static CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     classes
 });
 
-/// The classes that llama.cpp finds.
+/// Classes in llama.cpp.
 static LLAMA_CPP_CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     let mut classes = CLASSES.clone();
     fill(&mut classes, &format!("[^{LLAMA_CPP}]"), |classes| *classes = 0);
     classes
 });
 
-/// Changes what `entries` has for the characters of a class; the expression has to be constant.
+/// Changes the entries of the characters in a class; the expression must be constant.
 pub(crate) fn fill<T>(entries: &mut [T], expression: &str, mut change: impl FnMut(&mut T)) {
-    // All are parsed in every test.
+    // Every test parses all expressions.
     let parsed = regex_syntax::parse(expression).expect("a valid expression");
     let HirKind::Class(Class::Unicode(class)) = parsed.kind() else { return };
     for range in class.ranges() {
@@ -60,15 +60,15 @@ pub(crate) fn fill<T>(entries: &mut [T], expression: &str, mut change: impl FnMu
     }
 }
 
-/// The classes of a character.
-pub(crate) fn of(c: char) -> u8 {
+/// Returns the classes of a character.
+pub(crate) fn classes_of(c: char) -> u8 {
     CLASSES[c as usize]
 }
 
-/// The table of classes, by character.
+/// Returns the table of classes by character.
 pub(crate) fn table(compat: Compat) -> &'static [u8] {
     match compat {
-        Compat::Own => &CLASSES,
+        Compat::Original => &CLASSES,
         Compat::LlamaCpp => &LLAMA_CPP_CLASSES,
     }
 }

@@ -1,4 +1,4 @@
-//! The kinds of tokenizers, one file or folder each.
+//! Tokenizer models, one file or folder each.
 
 pub(crate) mod bpe;
 mod charsmap;
@@ -17,22 +17,22 @@ pub(crate) use read::read;
 
 use crate::trace::Word;
 
-/// What every kind of tokenizer does: text to ids and back.
+/// A tokenizer model: encodes and decodes text between special tokens.
 ///
-/// Special and user-defined tokens are cut out of the text before (see [`crate::special`]).
+/// [`crate::special`] splits off special and user-defined tokens before.
 pub(crate) trait Model: Send + Sync {
-    /// Appends the ids of a piece of text between special tokens.
+    /// Appends the ids of a text between special tokens.
     ///
-    /// `at_start`: nothing but special tokens stands before it.
+    /// `at_start`: only special tokens precede it.
     fn encode(&self, text: &str, at_start: bool, out: &mut Vec<u32>);
 
-    /// How a piece of text becomes ids, word by word; `None` for models that do not merge.
+    /// Traces the encoding of a text, word by word; `None` for models that do not merge.
     fn trace(&self, _text: &str) -> Option<Vec<Word>> {
         None
     }
 
-    /// Appends the bytes that a token which is not special stands for.
+    /// Appends the bytes of a token that is not special.
     ///
-    /// `at_start`: no text stands before it. Ids outside of the vocabulary stand for nothing.
+    /// `at_start`: no text precedes it. Ids outside the vocabulary have no bytes.
     fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>);
 }

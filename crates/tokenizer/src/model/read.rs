@@ -1,14 +1,17 @@
-//! Which kind a file has.
+//! Selection of the tokenizer model.
 
 use gguf::Error;
 
 use super::{Model, bpe, rwkv, spm, unigram, wordpiece};
 use crate::error::unknown;
-use crate::options::Options;
+use crate::options::TokenizerOptions;
 use crate::vocabulary::{MODEL, Vocabulary};
 
-/// The model that `tokenizer.ggml.model` names.
-pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Box<dyn Model>, Error> {
+/// Reads the model that `tokenizer.ggml.model` names.
+pub(crate) fn read(
+    vocabulary: &Vocabulary<'_>,
+    options: TokenizerOptions,
+) -> Result<Box<dyn Model>, Error> {
     Ok(match vocabulary.model()? {
         "llama" => Box::new(spm::Spm::read(vocabulary, options)?),
         "gpt2" | "gemma4" | "whitespace" => Box::new(bpe::Bpe::read(vocabulary, options)?),
@@ -19,7 +22,7 @@ pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Box<
             return Err(unknown(
                 MODEL,
                 other,
-                "if it behaves as a known one does, set the key to that (`gguf edit`)",
+                "if it behaves like a supported one, set the key to that (`gguf edit`)",
             ));
         }
     })

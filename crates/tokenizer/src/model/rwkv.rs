@@ -1,20 +1,20 @@
-//! RWKV World: at each position the longest token, byte by byte.
+//! RWKV World tokenizer: greedy longest match, byte by byte.
 
 use gguf::{Array, Error, Metadata};
 use gguf_models::token::TokenType;
 
 use crate::error::invalid;
 use crate::model::Model;
-use crate::options::{Compat, Options};
+use crate::options::{Compat, TokenizerOptions};
 use crate::token_table::TokenTable;
 use crate::trie::Trie;
 use crate::vocabulary::{MODEL, TOKENS, TYPES, Vocabulary};
 
-/// Key of the vocabulary as the models' authors publish it: a line `id literal length` for each
-/// token, where the literal is one of Python.
+/// Key of the vocabulary in its published form: a line `id literal length` for each token, with a
+/// Python literal.
 const WORLD: &str = "tokenizer.rwkv.world";
 
-/// The vocabulary as a tree.
+/// Vocabulary as a trie.
 pub(crate) struct Rwkv {
     trie: Trie,
     texts: TokenTable,
@@ -23,11 +23,10 @@ pub(crate) struct Rwkv {
 
 impl Rwkv {
     /// # Errors
-    /// If a token is absurdly long.
-    pub fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
+    /// If a token exceeds the maximum length.
+    pub fn read(vocabulary: &Vocabulary<'_>, options: TokenizerOptions) -> Result<Self, Error> {
         let texts: TokenTable = vocabulary.tokens.iter().map(|token| unescape(token)).collect();
-        // Control tokens are no text, and those which only fill up a vocabulary never meant any;
-        // llama.cpp takes them for text all the same.
+        // Control tokens and padding of the vocabulary do not match text; in llama.cpp they do.
         let is_text = |kind: &TokenType| {
             !matches!(kind, TokenType::Control | TokenType::Unused)
                 || options.compat == Compat::LlamaCpp
@@ -44,7 +43,7 @@ impl Model for Rwkv {
         while !rest.is_empty() {
             let (len, id) = match self.trie.longest(rest) {
                 Some((len, id)) => (len, Some(id)),
-                // Never with the published vocabulary: it has every byte.
+                // Unreachable with the published vocabulary, which has every byte.
                 None => (1, self.unknown),
             };
             out.extend(id);
@@ -57,11 +56,11 @@ impl Model for Rwkv {
     }
 }
 
-/// The same metadata with `tokenizer.ggml.tokens` made of the published text; `None` if they have
-/// these already, or not that text.
+/// Returns the metadata with `tokenizer.ggml.tokens` built from the published text; `None` if the
+/// tokens exist already, or there is no such text.
 ///
 /// # Errors
-/// If the text is not as described.
+/// If the text is malformed.
 pub(crate) fn with_tokens(metadata: &Metadata) -> Result<Option<Metadata>, Error> {
     let Some(world) = metadata.get(WORLD).filter(|_| metadata.get(TOKENS).is_none()) else {
         return Ok(None);
@@ -76,7 +75,7 @@ pub(crate) fn with_tokens(metadata: &Metadata) -> Result<Option<Metadata>, Error
     Ok(Some(metadata))
 }
 
-/// The tokens of the published text by id; ids that it does not give have no bytes.
+/// Parses the published text; ids without a line have no bytes.
 fn parse_world(world: &str) -> Result<Vec<Vec<u8>>, Error> {
     let mut tokens: Vec<Vec<u8>> = Vec::new();
     for (number, line) in (1..).zip(world.lines()) {
@@ -87,13 +86,13 @@ fn parse_world(world: &str) -> Result<Vec<Vec<u8>>, Error> {
         });
         let (id, literal, len) =
             parts.ok_or_else(|| fault("is not an id, a literal and a length"))?;
-        // Bounds the list by the size of the file.
+        // The length of the file bounds the ids.
         if id > world.len() {
-            return Err(fault("has an id far beyond the number of tokens"));
+            return Err(fault("has an id that is too large"));
         }
         let token = python_literal(literal).ok_or_else(|| fault("has no valid literal"))?;
         if token.len() != len {
-            let what = format!("has a token of {} bytes where {len} are named", token.len());
+            let what = format!("has a token of {} bytes, but states {len}", token.len());
             return Err(fault(&what));
         }
         if tokens.len() <= id {
@@ -106,7 +105,7 @@ fn parse_world(world: &str) -> Result<Vec<Vec<u8>>, Error> {
     Ok(tokens)
 }
 
-/// The bytes of a literal `'...'`, `"..."` or `b'...'`; a text in UTF-8.
+/// Parses a literal `'...'`, `"..."` or `b'...'`; a string becomes UTF-8.
 fn python_literal(literal: &str) -> Option<Vec<u8>> {
     let (is_bytes, quoted) = match literal.strip_prefix('b') {
         Some(rest) => (true, rest),
@@ -153,8 +152,8 @@ fn python_literal(literal: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The bytes of a token as converters write it: the inside of a Python bytes literal. What is no
-/// valid escape stands for itself.
+/// Decodes a token as converters write it: the content of a Python bytes literal. Invalid escapes
+/// are kept.
 fn unescape(token: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(token.len());
     let mut rest = token;
@@ -190,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_are_those_of_python() {
+    fn parses_python_literals() {
         let literals: [(&str, Option<&[u8]>); 12] = [
             ("'a b'", Some(b"a b")),
             ("\"it's\"", Some(b"it's")),
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_survives_its_escape() {
+    fn byte_escapes_round_trip() {
         let all: Vec<u8> = (0..=255).collect();
         assert_eq!(unescape(all.escape_ascii().to_string().as_bytes()), all);
         assert_eq!(unescape(br"\q\xg1\"), b"qxg1\\");

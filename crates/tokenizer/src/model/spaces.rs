@@ -1,7 +1,8 @@
-//! SentencePiece's visible spaces.
+//! SentencePiece's visible spaces (U+2581).
 //!
-//! Its vocabularies write U+2581 for a space, and so does a text before it is encoded. Here both
-//! have plain spaces, which are shorter; a token with a plain space can then never be found.
+//! Its vocabularies write U+2581 for a space, and encode a text after the same substitution. This
+//! crate uses plain spaces for both, which are shorter; a token with a plain space then cannot
+//! match.
 
 use std::borrow::Cow;
 
@@ -24,12 +25,12 @@ pub(crate) fn to_spaces(token: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// True if a token has a plain space.
+/// Whether a token has a plain space.
 pub(crate) fn has_space(token: &[u8]) -> bool {
     token.contains(&b' ')
 }
 
-/// A text with plain spaces, and one more in front if `prefix`.
+/// Replaces visible spaces in a text by plain ones, and prepends a space if `prefix`.
 pub(crate) fn with_spaces(text: &str, prefix: bool) -> Cow<'_, str> {
     let text = match text.contains(VISIBLE) {
         true => Cow::Owned(text.replace(VISIBLE, " ")),

@@ -1,9 +1,9 @@
-//! Where a text can be cut without a change to its tokens.
+//! Positions where a text can be split without changing its tokens.
 
-/// The pairs of bytes that stand beside each other in some token.
+/// Pairs of adjacent bytes that occur in some token.
 ///
-/// No token reaches across another pair, so that the parts on its sides can be encoded alone:
-/// long texts without spaces as well as words fall into pieces that occur again and again.
+/// No token spans any other pair, so the parts on both sides can be encoded separately: long texts
+/// without spaces and long words fall into parts that repeat.
 pub(crate) struct SplitPoints(Box<[[bool; 256]; 256]>);
 
 impl SplitPoints {
@@ -12,7 +12,7 @@ impl SplitPoints {
         for pair in tokens.flat_map(|token| token.windows(2)) {
             split_points[usize::from(pair[0])][usize::from(pair[1])] = true;
         }
-        // Inside a character.
+        // Never split within a character.
         for byte in 0..256 {
             for next in 0x80..0xc0 {
                 split_points[byte][next] = true;
@@ -21,8 +21,8 @@ impl SplitPoints {
         Self(split_points)
     }
 
-    /// Hands out the beginning and end of each part.
-    pub fn cut(&self, text: &[u8], mut out: impl FnMut(usize, usize)) {
+    /// Calls `out` with the range of each part.
+    pub fn split(&self, text: &[u8], mut out: impl FnMut(usize, usize)) {
         let mut start = 0;
         for (i, pair) in text.windows(2).enumerate() {
             if !self.0[usize::from(pair[0])][usize::from(pair[1])] {

@@ -1,43 +1,46 @@
-//! SentencePiece's byte pair encoding: the neighbours whose joint text has the best score are
-//! joined first. `tokenizer.ggml.model` is `llama`.
+//! SentencePiece BPE: merges the neighbours whose merged text has the best score first.
+//! `tokenizer.ggml.model` is `llama`.
 
 use gguf::Error;
 use gguf_models::token::{TokenType, byte_of_token};
 
 use crate::model::Model;
-use crate::model::merge::{Join, NO_TOKEN, Symbol, characters, merge_word, trace_merges};
+use crate::model::merge::{MergeRule, NO_TOKEN, Symbol, characters, merge_word, trace_merges};
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
 use crate::model::split_points::SplitPoints;
 use crate::model::word_cache::CachePool;
-use crate::options::{Compat, Options};
+use crate::options::{Compat, TokenizerOptions};
 use crate::special::is_run_of_spaces;
 use crate::token_table::{Index, TokenTable};
 use crate::trace::Word;
 use crate::vocabulary::Vocabulary;
 
 pub(crate) struct Spm {
-    /// The tokens' texts with plain spaces; byte tokens as their bytes.
+    /// Texts of the tokens with plain spaces; byte tokens as their bytes.
     pieces: TokenTable,
     index: Index,
-    /// By id: the lower the better.
+    /// Ranks by id: lower is better.
     ranks: Vec<u32>,
-    /// The token of each byte, for characters that are no token.
+    /// Byte-fallback tokens.
     bytes: [Option<u32>; 256],
     unknown: Option<u32>,
     split_points: SplitPoints,
-    /// Texts begin with a space that is not theirs.
+    /// Prepend a space to texts.
     prefix: bool,
     words: CachePool,
 }
 
 impl Spm {
-    pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
+    pub(crate) fn read(
+        vocabulary: &Vocabulary<'_>,
+        options: TokenizerOptions,
+    ) -> Result<Self, Error> {
         let types = &vocabulary.types;
         let mut bytes = [None; 256];
         let mut pieces = TokenTable::default();
         for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(types)) {
             let byte = byte_of_token(token);
-            // Files without types have these tokens too.
+            // Files without token types have byte tokens too.
             if let Some(byte) = byte {
                 bytes[usize::from(byte)] = Some(id);
             }
@@ -46,22 +49,23 @@ impl Spm {
                 None => pieces.push_with(|out| to_spaces(token, out)),
             }
         }
-        // A space in text is always a visible one. SentencePiece looks for tokens that stand for
-        // text only; llama.cpp looks for any.
-        let own = options.compat == Compat::Own;
+        // A space in a text is always a visible one. SentencePiece matches only tokens that stand
+        // for text; llama.cpp matches any.
+        let is_original = options.compat == Compat::Original;
         let merged = |id: u32| {
-            own && types[id as usize] == TokenType::UserDefined
+            is_original
+                && types[id as usize] == TokenType::UserDefined
                 && is_run_of_spaces(vocabulary.tokens[id as usize])
         };
         let found = |id: u32| {
             let kind = types[id as usize];
             kind != TokenType::Byte
-                && !(own && kind.is_special())
+                && !(is_original && kind.is_special())
                 && (merged(id) || !has_space(vocabulary.tokens[id as usize]))
         };
         let index = Index::new(&pieces, found);
         let split_points = SplitPoints::new(index.ids().filter_map(|id| pieces.get(id)));
-        // Runs of spaces are joined before words, the shortest first.
+        // Runs of spaces merge before words, the shortest first.
         let ranks = (0..).zip(vocabulary.scores()?).map(|(id, score)| match merged(id) {
             true => pieces.get(id).map_or(0, <[u8]>::len) as u32,
             false => rank(score),
@@ -78,30 +82,30 @@ impl Spm {
         })
     }
 
-    /// What two neighbours of a word become.
-    fn join(&self, word: &[u8], left: Symbol, right: Symbol) -> Option<Join> {
+    /// Returns the result of merging two neighbours of a word.
+    fn rule(&self, word: &[u8], left: Symbol, right: Symbol) -> Option<MergeRule> {
         let id = self.index.find(&self.pieces, &word[left.start..right.start + right.len])?;
-        Some(Join { rank: *self.ranks.get(id as usize)?, id })
+        Some(MergeRule { rank: *self.ranks.get(id as usize)?, id })
     }
 
-    /// As [`Spm::encode_word`], without its short cuts.
+    /// Traces the merges of a word, as [`Spm::encode_word`] without its shortcuts.
     fn trace_word(&self, word: &[u8]) -> Word {
         let mut ids = Vec::new();
         self.encode_word(word, &mut Vec::new(), &mut ids);
         let find = |char: &[u8]| self.index.find(&self.pieces, char);
         let mut symbols: Vec<Symbol> = characters(word, 0, find).collect();
-        let of = |symbol: &Symbol| word[symbol.start..symbol.start + symbol.len].to_vec();
-        let texts = symbols.iter().map(of).collect();
-        let join = |left: Symbol, right: Symbol| self.join(word, left, right);
-        let merges = trace_merges(word, &mut symbols, false, join);
+        let symbol_text = |symbol: &Symbol| word[symbol.start..symbol.start + symbol.len].to_vec();
+        let texts = symbols.iter().map(symbol_text).collect();
+        let rule = |left: Symbol, right: Symbol| self.rule(word, left, right);
+        let merges = trace_merges(word, &mut symbols, false, rule);
         Word { symbols: texts, merges, ids: ids.len() }
     }
 
     fn encode_word(&self, word: &[u8], symbols: &mut Vec<Symbol>, out: &mut Vec<u32>) {
         let find = |text: &[u8]| self.index.find(&self.pieces, text);
-        let join = |left: Symbol, right: Symbol| self.join(word, left, right);
+        let rule = |left: Symbol, right: Symbol| self.rule(word, left, right);
         let initial = |start| characters(word, start, find);
-        merge_word(word, (&self.index, &self.pieces), symbols, initial, join, |symbol| {
+        merge_word(word, (&self.index, &self.pieces), symbols, initial, rule, |symbol| {
             if symbol.id != NO_TOKEN {
                 return out.push(symbol.id);
             }
@@ -118,12 +122,12 @@ impl Spm {
 impl Model for Spm {
     fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
         let before = out.len();
-        // Behind special tokens too: as the models were trained, and as all runtimes do.
+        // After special tokens too: as models were trained, and as all runtimes do.
         let text = with_spaces(text, self.prefix);
         let text = text.as_bytes();
         let mut symbols = Vec::new();
         self.words.with(|words| {
-            self.split_points.cut(text, |start, end| {
+            self.split_points.split(text, |start, end| {
                 words.encode(text, (start, end), out, |word, out| {
                     self.encode_word(word, &mut symbols, out);
                 });
@@ -132,7 +136,7 @@ impl Model for Spm {
         if let Some(unknown) = self.unknown
             && self.bytes.contains(&None)
         {
-            fuse(out, before, unknown);
+            collapse(out, before, unknown);
         }
     }
 
@@ -140,19 +144,19 @@ impl Model for Spm {
         let text = with_spaces(text, self.prefix);
         let text = text.as_bytes();
         let mut words = Vec::new();
-        self.split_points.cut(text, |start, end| words.push(self.trace_word(&text[start..end])));
+        self.split_points.split(text, |start, end| words.push(self.trace_word(&text[start..end])));
         Some(words)
     }
 
     fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {
         let bytes = self.pieces.get(id).unwrap_or_default();
-        let own = at_start && self.prefix;
-        out.extend_from_slice(bytes.strip_prefix(b" ").filter(|_| own).unwrap_or(bytes));
+        let is_original = at_start && self.prefix;
+        out.extend_from_slice(bytes.strip_prefix(b" ").filter(|_| is_original).unwrap_or(bytes));
     }
 }
 
-/// Makes one of each run of `id` from `start` on: of unknown characters in a row.
-fn fuse(ids: &mut Vec<u32>, start: usize, id: u32) {
+/// Collapses each run of `id` from `start` on: consecutive unknown characters are one token.
+fn collapse(ids: &mut Vec<u32>, start: usize, id: u32) {
     let mut end = start;
     for i in start..ids.len() {
         if ids[i] != id || end == start || ids[end - 1] != id {
@@ -163,9 +167,9 @@ fn fuse(ids: &mut Vec<u32>, start: usize, id: u32) {
     ids.truncate(end);
 }
 
-/// A number that is the lower the higher the score is.
+/// Maps a score to a rank: the higher the score, the lower the rank.
 fn rank(score: f32) -> u32 {
-    // Adding 0 makes one zero of both.
+    // Adding 0 turns -0 into 0.
     let bits = (-score + 0.0).to_bits();
     if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
 }
@@ -182,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_fused_from_the_start_on() {
+    fn collapses_runs_of_unknown_tokens() {
         let mut ids = vec![0, 0, 0, 0, 1, 0, 0];
-        fuse(&mut ids, 1, 0);
+        collapse(&mut ids, 1, 0);
         assert_eq!(ids, [0, 0, 1, 0]);
     }
 }

@@ -1,8 +1,7 @@
-//! Unigram, the tokenizer of T5: of all ways to cut a text into tokens the one with the largest
-//! sum of scores.
+//! Unigram, the tokenizer of T5: of all segmentations of a text, the one with the largest sum of
+//! scores.
 //!
-//! SentencePiece made it: what is written here of text that is cut in equally good ways, of unknown
-//! characters and of white space follows it.
+//! Ties, unknown characters and white space follow SentencePiece.
 
 use gguf::Error;
 use gguf_models::token::{TokenType, byte_of_token};
@@ -10,21 +9,21 @@ use gguf_models::token::{TokenType, byte_of_token};
 use crate::model::Model;
 use crate::model::charsmap::{CHARSMAP, Charsmap};
 use crate::model::merge::char_len;
-use crate::options::{Compat, Options};
+use crate::options::{Compat, TokenizerOptions};
 use crate::token_table::TokenTable;
 use crate::trie::Trie;
 use crate::vocabulary::Vocabulary;
 
-/// What stands for a space in tokens: U+2581.
+/// Visible space in tokens: U+2581.
 const SPACE: &[u8] = "\u{2581}".as_bytes();
 
-/// How much worse than the worst token an unknown character is.
+/// Score of an unknown character, relative to the lowest score.
 const UNKNOWN_PENALTY: f32 = 10.0;
 
-/// No token's id.
+/// Id of an unknown character.
 const NONE: u32 = u32::MAX;
 
-/// The vocabulary as a tree, with scores.
+/// Vocabulary as a trie, with scores.
 pub(crate) struct Unigram {
     charsmap: Option<Charsmap>,
     spaces: Spaces,
@@ -34,17 +33,17 @@ pub(crate) struct Unigram {
     highest: f32,
     types: Vec<TokenType>,
     unknown: Option<u32>,
-    /// The tokens of all bytes, to write unknown characters with.
+    /// Byte-fallback tokens, if the vocabulary has all of them.
     bytes: Option<Box<[u32; 256]>>,
     texts: TokenTable,
     compat: Compat,
 }
 
-/// What happens to white space.
+/// Handling of white space.
 struct Spaces {
-    /// One is added, before or after the text.
+    /// Add a space before or after the text.
     added: Option<Side>,
-    /// Those at the ends go, and of several that follow each other one stays.
+    /// Strip spaces at the ends and collapse runs of spaces.
     merged: bool,
 }
 
@@ -54,26 +53,26 @@ enum Side {
     After,
 }
 
-/// The best way to cut the text up to some place.
+/// BestPath segmentation of the text up to some position.
 #[derive(Clone, Copy)]
-struct Best {
+struct BestPath {
     score: f64,
-    /// The last token; `NONE` for an unknown character.
+    /// Last token; `NONE` for an unknown character.
     id: u32,
-    /// How long its text is; 0 if nothing ends here.
+    /// Length of its text; 0 if no token ends here.
     len: u32,
 }
 
-/// What is known of a place before anything ends there.
-const NOTHING: Best = Best { score: 0.0, id: NONE, len: 0 };
+/// Initial state of a position.
+const UNREACHED: BestPath = BestPath { score: 0.0, id: NONE, len: 0 };
 
 impl Unigram {
-    /// `t5` and `replit`, whose text keeps its white space.
+    /// Reads `t5`, and `replit`, which keeps white space.
     ///
     /// # Errors
-    /// If scores are missing or not as many as the tokens, the charsmap is damaged, or a token is
-    /// absurdly long.
-    pub fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
+    /// If scores are missing or fewer than the tokens, the charsmap is corrupt, or a token exceeds
+    /// the maximum length.
+    pub fn read(vocabulary: &Vocabulary<'_>, options: TokenizerOptions) -> Result<Self, Error> {
         let scores = vocabulary.scores()?;
         let of_type = |kind| (0..).zip(&vocabulary.types).filter(move |(_, k)| **k == kind);
         let normal = || of_type(TokenType::Normal).filter_map(|(id, _)| scores.get(id).copied());
@@ -81,7 +80,7 @@ impl Unigram {
             |kind| matches!(kind, TokenType::Normal | TokenType::UserDefined | TokenType::Unused);
         let tokens = (0..).zip(vocabulary.tokens.iter().zip(&vocabulary.types));
         let tokens = tokens
-            // SentencePiece leaves unused tokens out; llama.cpp takes them too.
+            // SentencePiece skips unused tokens; llama.cpp matches them too.
             .filter(|(_, (_, kind))| matched(**kind))
             .filter(|(_, (_, kind))| {
                 **kind != TokenType::Unused || options.compat == Compat::LlamaCpp
@@ -104,14 +103,14 @@ impl Unigram {
             highest: normal().reduce(f32::max).unwrap_or_default(),
             types: vocabulary.types.clone(),
             unknown: vocabulary.special_id("unk", Some(2))?,
-            bytes: byte_tokens(vocabulary).filter(|_| options.compat == Compat::Own),
+            bytes: byte_tokens(vocabulary).filter(|_| options.compat == Compat::Original),
             texts: vocabulary.tokens.iter().collect(),
             compat: options.compat,
             scores,
         })
     }
 
-    /// The text as tokens have it. Each character that the charsmap does not replace stays.
+    /// Normalizes a text. Characters that the charsmap does not replace stay.
     fn normalize(&self, text: &str) -> Vec<u8> {
         let mut normal = Vec::with_capacity(text.len() + text.len() / 4 + SPACE.len());
         let mut parts = Parts { charsmap: self.charsmap.as_ref(), rest: text }.peekable();
@@ -127,21 +126,21 @@ impl Unigram {
         let mut after_space = self.spaces.merged;
         for part in parts {
             let spaces = part.iter().take_while(|byte| **byte == b' ').count();
-            let kept = if after_space { part.get(spaces..).unwrap_or_default() } else { part };
-            for byte in kept {
+            let stripped = if after_space { part.get(spaces..).unwrap_or_default() } else { part };
+            for byte in stripped {
                 if *byte == b' ' {
                     normal.extend_from_slice(SPACE);
                 } else {
                     normal.push(*byte);
                 }
             }
-            if self.spaces.merged && !kept.is_empty() {
-                after_space = kept.ends_with(b" ");
+            if self.spaces.merged && !stripped.is_empty() {
+                after_space = stripped.ends_with(b" ");
             }
         }
-        // SentencePiece takes away what the text itself has of U+2581 too.
-        let is_own = self.compat == Compat::Own;
-        while self.spaces.merged && normal.ends_with(SPACE) && (is_own || after_space) {
+        // SentencePiece also strips U+2581 characters of the text itself.
+        let is_original = self.compat == Compat::Original;
+        while self.spaces.merged && normal.ends_with(SPACE) && (is_original || after_space) {
             normal.truncate(normal.len() - SPACE.len());
             after_space = false;
         }
@@ -151,48 +150,48 @@ impl Unigram {
         normal
     }
 
-    /// The best way to cut `text` up to each place in it, from the last one of `best` on and up to
-    /// the first that no token reaches across. What comes after has no say in the way to there, so
-    /// that memory does not grow with the text.
-    fn best(&self, text: &[u8], best: &mut Vec<Best>) {
-        let mut place = 0;
-        while let Some(rest) = text.get(place..).filter(|rest| !rest.is_empty()) {
-            let so_far = best[place].score;
+    /// Computes the best segmentation of `text` up to each position, from the last one of `best` to
+    /// the first that no token spans. Later text cannot change it, so memory does not grow with the
+    /// text.
+    fn best(&self, text: &[u8], best: &mut Vec<BestPath>) {
+        let mut position = 0;
+        while let Some(rest) = text.get(position..).filter(|rest| !rest.is_empty()) {
+            let so_far = best[position].score;
             let char_len = char_len(rest);
             let mut is_known = false;
-            let mut offer = |len: usize, id, score: f64| {
-                if best.len() <= place + len {
-                    best.resize(place + len + 1, NOTHING);
+            let mut relax = |len: usize, id, score: f64| {
+                if best.len() <= position + len {
+                    best.resize(position + len + 1, UNREACHED);
                 }
-                let end = &mut best[place + len];
+                let end = &mut best[position + len];
                 let score = self.rounded(so_far + score);
                 if end.len == 0 || score > end.score {
-                    *end = Best { score, id, len: len as u32 };
+                    *end = BestPath { score, id, len: len as u32 };
                 }
             };
             for (len, id) in self.trie.prefixes(rest) {
-                offer(len, id, self.score(id, len));
+                relax(len, id, self.score(id, len));
                 is_known |= len == char_len;
             }
             if !is_known {
-                offer(char_len, NONE, f64::from(self.lowest - UNKNOWN_PENALTY));
+                relax(char_len, NONE, f64::from(self.lowest - UNKNOWN_PENALTY));
             }
-            place += char_len;
-            if place + 1 == best.len() {
+            position += char_len;
+            if position + 1 == best.len() {
                 return;
             }
         }
     }
 
-    /// Appends the ids of the best way through `text`; `after_unknown`: an unknown character stands
-    /// before it.
-    fn append(&self, text: &[u8], best: &[Best], after_unknown: bool, out: &mut Vec<u32>) {
+    /// Appends the ids of the best segmentation of `text`; `after_unknown`: an unknown character
+    /// precedes it.
+    fn append(&self, text: &[u8], best: &[BestPath], after_unknown: bool, out: &mut Vec<u32>) {
         let before = out.len();
         let mut end = text.len();
         // Whether the token on the right is unknown.
         let mut is_unknown = false;
-        // From the end on, as each place knows the token before it.
-        while let Some(Best { id, len, .. }) = best.get(end).filter(|best| best.len > 0) {
+        // Backwards, because each position stores the token before it.
+        while let Some(BestPath { id, len, .. }) = best.get(end).filter(|best| best.len > 0) {
             let start = end.saturating_sub(*len as usize);
             match &self.bytes {
                 _ if *id != NONE => out.push(*id),
@@ -200,7 +199,7 @@ impl Unigram {
                     let char = text.get(start..end).unwrap_or_default();
                     out.extend(char.iter().rev().map(|byte| bytes[usize::from(*byte)]));
                 }
-                // Unknown characters that follow each other are one token.
+                // Consecutive unknown characters are one token.
                 None if !is_unknown => out.extend(self.unknown),
                 None => {}
             }
@@ -213,21 +212,21 @@ impl Unigram {
         out.get_mut(before..).unwrap_or_default().reverse();
     }
 
-    /// A token that the user defined wins over all others.
+    /// Returns the score of a token; user-defined tokens win over all others.
     fn score(&self, id: u32, len: usize) -> f64 {
         let is_defined = self.types.get(id as usize) == Some(&TokenType::UserDefined);
         match self.compat {
-            Compat::Own if is_defined => f64::from(len as f32 * self.highest) - 0.1,
+            Compat::Original if is_defined => f64::from(len as f32 * self.highest) - 0.1,
             Compat::LlamaCpp if is_defined => 0.0,
             _ => self.scores.get(id as usize).copied().unwrap_or_default().into(),
         }
     }
 
-    /// SentencePiece keeps sums in 32 bits, llama.cpp in 64: in long texts that decides between
-    /// ways that are equally good.
+    /// Rounds a sum of scores: SentencePiece keeps sums in 32 bits, llama.cpp in 64, which decides
+    /// ties in long texts.
     fn rounded(&self, score: f64) -> f64 {
         match self.compat {
-            Compat::Own => f64::from(score as f32),
+            Compat::Original => f64::from(score as f32),
             Compat::LlamaCpp => score,
         }
     }
@@ -237,17 +236,17 @@ impl Model for Unigram {
     fn encode(&self, text: &str, _at_start: bool, out: &mut Vec<u32>) {
         let text = self.normalize(text);
         let mut text = &text[..];
-        let mut best = vec![NOTHING];
+        let mut best = vec![UNREACHED];
         let mut after_unknown = false;
         while !text.is_empty() {
             self.best(text, &mut best);
             let (part, rest) = text.split_at(best.len() - 1);
             self.append(part, &best, after_unknown, out);
-            let Best { score, id, .. } = best[part.len()];
+            let BestPath { score, id, .. } = best[part.len()];
             after_unknown = id == NONE;
             text = rest;
             best.clear();
-            best.push(Best { score, ..NOTHING });
+            best.push(BestPath { score, ..UNREACHED });
         }
     }
 
@@ -272,7 +271,7 @@ impl Model for Unigram {
     }
 }
 
-/// Cuts a text into what is replaced at once, and gives the replacements.
+/// Splits a text into units of the charsmap and returns their replacements.
 struct Parts<'t> {
     charsmap: Option<&'t Charsmap>,
     rest: &'t str,
@@ -285,7 +284,7 @@ impl<'t> Iterator for Parts<'t> {
         let text = self.rest;
         let char = text.chars().next()?;
         if let Some((len, replacement)) = self.charsmap.and_then(|map| map.replace(text.as_bytes()))
-            // Keys are texts, so that only a forged one ends within a character.
+            // Keys are texts: only a forged key ends within a character.
             && let Some(rest) = text.get(len..)
         {
             self.rest = rest;
@@ -297,7 +296,7 @@ impl<'t> Iterator for Parts<'t> {
     }
 }
 
-/// The tokens `<0x00>` to `<0xFF>`, if there are all of them.
+/// Returns the tokens `<0x00>` to `<0xFF>`, if all of them exist.
 fn byte_tokens(vocabulary: &Vocabulary<'_>) -> Option<Box<[u32; 256]>> {
     let mut bytes = Box::new([NONE; 256]);
     for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(&vocabulary.types)) {

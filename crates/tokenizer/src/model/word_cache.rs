@@ -1,24 +1,24 @@
-//! The ids of words seen before.
+//! Cache of the ids of words.
 
 use std::sync::Mutex;
 
-/// The most bytes of a word that is remembered.
-const LONGEST: usize = 15;
-/// The most ids of such a word.
-const MOST_IDS: usize = 7;
-/// WordCache remembered at a time; a power of two. The table has to stay in the processor's cache.
+/// Maximum length of a cached word in bytes.
+const MAX_WORD_LEN: usize = 15;
+/// Maximum number of ids of a cached word.
+const MAX_IDS: usize = 7;
+/// Number of slots, a power of two. The table must fit the processor's cache.
 const SLOTS: usize = 1 << 14;
 
 /// A word and its ids.
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// The bytes, and the length in the last one: 0 for an empty slot.
+    /// Bytes of the word, and its length in the last byte: 0 for an empty slot.
     key: u128,
-    ids: [u32; MOST_IDS],
+    ids: [u32; MAX_IDS],
     count: u32,
 }
 
-/// The ids of some words. A word that needs the slot of another one replaces it.
+/// Direct-mapped cache of words: a word replaces another one in its slot.
 pub(crate) struct WordCache(Box<[Slot]>);
 
 impl WordCache {
@@ -26,7 +26,7 @@ impl WordCache {
         Self(vec![Slot::default(); SLOTS].into())
     }
 
-    /// Appends the ids of `text[start..end]`, computed by `encode` unless they are known.
+    /// Appends the ids of `text[start..end]`, computed by `encode` unless they are cached.
     #[inline]
     pub fn encode(
         &mut self,
@@ -57,15 +57,15 @@ impl WordCache {
     }
 }
 
-/// The word as a number; `None` if it is too long, or empty.
+/// Packs the word into a number; `None` if it is too long or empty.
 #[inline]
 fn key(text: &[u8], start: usize, end: usize) -> Option<u128> {
     let len = end - start;
-    if len == 0 || len > LONGEST {
+    if len == 0 || len > MAX_WORD_LEN {
         return None;
     }
     let bytes = match text[start..].first_chunk::<16>() {
-        // All but the word is shifted out.
+        // Shift out all bytes but those of the word.
         Some(chunk) => u128::from_le_bytes(*chunk) << (128 - 8 * len) >> (128 - 8 * len),
         None => {
             let mut bytes = [0; 16];
@@ -76,7 +76,7 @@ fn key(text: &[u8], start: usize, end: usize) -> Option<u128> {
     Some(bytes | (len as u128) << 120)
 }
 
-/// The slot for a key: the middle of a product, which depends on all of its bits.
+/// Returns the slot of a key: the middle of a product, which depends on all bits of the key.
 #[inline]
 fn slot(key: u128) -> usize {
     let product = u128::from(key as u64 ^ 0x9e37_79b9_7f4a_7c15)
@@ -84,14 +84,14 @@ fn slot(key: u128) -> usize {
     ((product >> 64) as usize ^ product as usize) % SLOTS
 }
 
-/// Tables of words that no thread uses at the moment, and so stay warm.
+/// Idle caches, kept warm for the next thread.
 #[derive(Default)]
 pub(crate) struct CachePool(Mutex<Vec<WordCache>>);
 
 impl CachePool {
-    /// Runs `work` with a table.
+    /// Runs `work` with a cache.
     pub fn with(&self, work: impl FnOnce(&mut WordCache)) {
-        // A thread that panicked left whole tables: they are in the list only between uses.
+        // Caches are in the list only between uses, so a panic leaves none half-written.
         let lock = || self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let idle = lock().pop();
         let mut words = idle.unwrap_or_else(WordCache::new);

@@ -1,7 +1,7 @@
-//! WordPiece, the tokenizer of BERT: text is cleaned and cut into words, and each word into the
-//! longest tokens from its start on.
+//! WordPiece, the tokenizer of BERT: normalizes a text, splits it into words, and matches the
+//! longest tokens from the start of each word on.
 //!
-//! The file marks the tokens that begin a word with U+2581; the others go on with one.
+//! The file marks tokens that begin a word with U+2581; the others continue one.
 
 mod normalize;
 
@@ -11,26 +11,27 @@ use normalize::Normalizer;
 
 use crate::model::Model;
 use crate::model::word_cache::CachePool;
-use crate::options::{Compat, Options};
+use crate::options::{Compat, TokenizerOptions};
 use crate::token_table::TokenTable;
 use crate::trie::Trie;
 use crate::vocabulary::Vocabulary;
 
-/// What stands before tokens that begin a word: U+2581.
-const START: &[u8] = "\u{2581}".as_bytes();
+/// Prefix of tokens that begin a word: U+2581.
+const WORD_START: &[u8] = "\u{2581}".as_bytes();
 
-/// Longer words, in characters, become one unknown token: no file says otherwise.
-const WORD_LEN: usize = 100;
+/// Maximum length of a word in characters; longer words become one unknown token. Files do not
+/// state it.
+const MAX_WORD_CHARS: usize = 100;
 
-/// Before these no space is written: as `tokenizers` cleans up after decoding.
-const CLOSING: [&[u8]; 9] = [b".", b"?", b"!", b",", b"n't", b"'m", b"'s", b"'ve", b"'re"];
+/// Tokens that are not preceded by a space: the decoder cleanup of `tokenizers`.
+const NO_SPACE_BEFORE: [&[u8]; 9] = [b".", b"?", b"!", b",", b"n't", b"'m", b"'s", b"'ve", b"'re"];
 
-/// The tokens, by what can come next in a word.
+/// Tokens by their position in a word.
 enum Tokens {
-    /// What begins a word, and what continues one; no control tokens.
-    Own { starts: Trie, continuations: Trie },
-    /// As llama.cpp looks: all as the file spells them, within a word with U+2581 in front. A
-    /// token U+2581 makes any continuation the start of a word.
+    /// Tokens that begin a word and tokens that continue one, without control tokens.
+    Original { starts: Trie, continuations: Trie },
+    /// llama.cpp: all tokens as in the file, matched against a word with U+2581 in front. A token
+    /// U+2581 lets any continuation begin a word.
     LlamaCpp(Trie),
 }
 
@@ -43,9 +44,8 @@ pub(crate) struct WordPiece {
 }
 
 impl WordPiece {
-    /// # Errors
-    /// If a token is absurdly long, or the unknown token does not exist.
-    pub fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
+    /// If a token exceeds the maximum length, or the unknown token does not exist.
+    pub fn read(vocabulary: &Vocabulary<'_>, options: TokenizerOptions) -> Result<Self, Error> {
         let lowercase = vocabulary.flag("normalizer.lowercase", true);
         Ok(Self {
             normalizer: Normalizer {
@@ -54,7 +54,7 @@ impl WordPiece {
                 compat: options.compat,
             },
             tokens: match options.compat {
-                Compat::Own => Tokens::own(vocabulary)?,
+                Compat::Original => Tokens::original(vocabulary)?,
                 Compat::LlamaCpp => {
                     Tokens::LlamaCpp(Trie::new(vocabulary.tokens.iter().copied().zip(0..))?)
                 }
@@ -65,14 +65,14 @@ impl WordPiece {
         })
     }
 
-    /// The ids of a word in UTF-8.
+    /// Appends the ids of a word in UTF-8.
     fn encode_word(&self, word: &[u8], out: &mut Vec<u32>) {
         let before = out.len();
         let is_whole = match &self.tokens {
-            Tokens::Own { starts, continuations } => {
-                is_short(word) && cut(word, starts, continuations, out)
+            Tokens::Original { starts, continuations } => {
+                is_short(word) && match_longest(word, starts, continuations, out)
             }
-            Tokens::LlamaCpp(all) => cut(&[START, word].concat(), all, all, out),
+            Tokens::LlamaCpp(all) => match_longest(&[WORD_START, word].concat(), all, all, out),
         };
         if !is_whole {
             out.truncate(before);
@@ -82,14 +82,14 @@ impl WordPiece {
 }
 
 impl Tokens {
-    fn own(vocabulary: &Vocabulary<'_>) -> Result<Self, Error> {
+    fn original(vocabulary: &Vocabulary<'_>) -> Result<Self, Error> {
         let tokens = || {
             let tokens = vocabulary.tokens.iter().zip(&vocabulary.types).zip(0..);
             tokens
                 .filter(|((_, kind), _)| **kind != TokenType::Control)
                 .map(|((token, _), id)| (start_of_word(token), *token, id))
         };
-        Ok(Self::Own {
+        Ok(Self::Original {
             starts: Trie::new(tokens().filter_map(|(start, _, id)| Some((start?, id))))?,
             continuations: Trie::new(
                 tokens().filter(|(start, ..)| start.is_none()).map(|(_, token, id)| (token, id)),
@@ -98,15 +98,15 @@ impl Tokens {
     }
 }
 
-/// False if the word has too many characters to be anything but unknown.
+/// Whether a word is short enough to be matched.
 fn is_short(word: &[u8]) -> bool {
-    // It has at least as many bytes as characters, each of which has one first byte.
+    // A word has at most as many characters as bytes; each character has one leading byte.
     let chars = || word.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
-    word.len() <= WORD_LEN || chars() <= WORD_LEN
+    word.len() <= MAX_WORD_CHARS || chars() <= MAX_WORD_CHARS
 }
 
-/// Appends the longest tokens from the start of the word on; false if some part is none.
-fn cut(word: &[u8], starts: &Trie, continuations: &Trie, out: &mut Vec<u32>) -> bool {
+/// Appends the longest tokens from the start of the word on; false if a part does not match.
+fn match_longest(word: &[u8], starts: &Trie, continuations: &Trie, out: &mut Vec<u32>) -> bool {
     let (mut rest, mut trie) = (word, starts);
     while let Some((len, id)) = trie.longest(rest) {
         out.push(id);
@@ -133,14 +133,14 @@ impl Model for WordPiece {
     fn decode(&self, id: u32, at_start: bool, out: &mut Vec<u8>) {
         let token = self.texts.get(id).unwrap_or_default();
         let Some(start) = start_of_word(token) else { return out.extend_from_slice(token) };
-        if !at_start && !CLOSING.iter().any(|closing| start.starts_with(closing)) {
+        if !at_start && !NO_SPACE_BEFORE.iter().any(|suffix| start.starts_with(suffix)) {
             out.push(b' ');
         }
         out.extend_from_slice(start);
     }
 }
 
-/// The text of a token that begins a word. U+2581 alone is a token that continues one.
+/// Returns the text of a token that begins a word. U+2581 alone continues one.
 fn start_of_word(token: &[u8]) -> Option<&[u8]> {
-    token.strip_prefix(START).filter(|rest| !rest.is_empty())
+    token.strip_prefix(WORD_START).filter(|rest| !rest.is_empty())
 }

@@ -1,12 +1,12 @@
-//! The types of tokens as llama.cpp corrects them: it knows some by their texts.
+//! Token types as corrected by llama.cpp, which recognises some tokens by their texts.
 
 use gguf_models::token::TokenType;
 use hashbrown::HashMap;
 
 use crate::vocabulary::Vocabulary;
 
-/// Ends of texts and turns: control tokens, whatever the file says.
-const ENDS: [&str; 22] = [
+/// End-of-text and end-of-turn tokens: control tokens, regardless of their type in the file.
+const END_TOKENS: [&str; 22] = [
     "<|eot_id|>",
     "<|im_end|>",
     "<|end|>",
@@ -31,9 +31,9 @@ const ENDS: [&str; 22] = [
     "[e~[",
 ];
 
-/// The parts of a text with a hole: their roles, and the texts by which a token is
-/// found that no key names.
-const HOLES: [(&str, &[&str]); 6] = [
+/// Fill-in-the-middle (FIM) tokens: their roles, and the texts by which a token is recognised if no
+/// key names it.
+const FIM_TOKENS: [(&str, &[&str]); 6] = [
     (
         "fim_pre",
         &[
@@ -78,14 +78,14 @@ const HOLES: [(&str, &[&str]); 6] = [
     ("fim_sep", &["<|file_sep|>"]),
 ];
 
-/// The parts of a message of gpt-oss: always cut out.
-const PARTS: [&str; 4] = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
+/// Message markers of gpt-oss: always parsed.
+const GPT_OSS_TOKENS: [&str; 4] = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
 
-/// The types by which llama.cpp cuts tokens out of a text.
+/// Returns the token types that llama.cpp uses to parse special tokens.
 pub(super) fn types(vocabulary: &Vocabulary<'_>) -> Vec<TokenType> {
     let mut types = vocabulary.types.clone();
-    let holes = HOLES.iter().flat_map(|(_, texts)| texts.iter());
-    let names = ENDS.iter().chain(holes).chain(&PARTS);
+    let fim = FIM_TOKENS.iter().flat_map(|(_, texts)| texts.iter());
+    let names = END_TOKENS.iter().chain(fim).chain(&GPT_OSS_TOKENS);
     let mut ids: HashMap<&[u8], Option<usize>> =
         names.map(|name| (name.as_bytes(), None)).collect();
     for (id, token) in vocabulary.tokens.iter().enumerate() {
@@ -99,22 +99,22 @@ pub(super) fn types(vocabulary: &Vocabulary<'_>) -> Vec<TokenType> {
             *place = kind;
         }
     };
-    for (role, texts) in HOLES {
-        // A key with a token that does not exist is passed over.
+    for (role, texts) in FIM_TOKENS {
+        // A key that names a token that does not exist is ignored.
         if !vocabulary.names(role) {
-            // Of several it takes any; here it is the first.
+            // llama.cpp takes any of several; this takes the first.
             set(texts.iter().filter_map(|text| id(text)).min(), TokenType::Control);
         }
     }
-    ENDS.iter().for_each(|name| set(id(name), TokenType::Control));
-    PARTS.iter().for_each(|name| set(id(name), TokenType::UserDefined));
-    // Where these end a message, `<|end|>` only ends a part of it.
+    END_TOKENS.iter().for_each(|name| set(id(name), TokenType::Control));
+    GPT_OSS_TOKENS.iter().for_each(|name| set(id(name), TokenType::UserDefined));
+    // If these tokens end a message, `<|end|>` only ends a part of it.
     let has = |name| id(name).is_some();
     let calls = has("<|call|>") || has("<|calls|>");
     if calls && (has("<|return|>") || has("<|flush|>")) {
         set(id("<|end|>"), TokenType::UserDefined);
     }
-    // Gemma 4 has it as a tag of HTML.
+    // In Gemma 4, `</s>` is an HTML tag.
     if has("<|tool_response>") {
         set(id("</s>"), TokenType::Normal);
     }

@@ -1,88 +1,88 @@
-//! Why a template gives no text.
+//! Errors of chat templates.
 
 use std::path::Path;
 
 use minijinja::ErrorKind;
 use serde::{Deserialize, Serialize};
 
-use super::environment::Refusal;
+use super::environment::RaisedException;
 
-/// Bytes of a message that are kept: templates may make it as long as they like.
-const LEN: usize = 2000;
+/// Maximum length of a message in bytes, since templates choose it.
+const MAX_MESSAGE_LEN: usize = 2000;
 
-/// Why a template gives no text.
+/// Error of parsing or rendering a chat template.
 #[derive(Clone, Debug, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Error {
-    /// The value of the key is not a text in UTF-8.
-    #[error("key `{0}` is no text in UTF-8")]
+    /// The value of the key is not a string in UTF-8.
+    #[error("key `{0}` is not a string in UTF-8")]
     NotText(String),
-    /// The template is not Jinja.
+    /// The template is not valid Jinja.
     #[error("{}{cause}", at(*line))]
     Syntax {
         /// Line in the template, from 1; 0 if unknown.
         line: usize,
-        /// What is wrong with it.
+        /// Description of the error.
         cause: String,
     },
-    /// The template called `raise_exception`: it does not want this conversation.
+    /// The template called `raise_exception`: it rejects the conversation.
     #[error("{}the template refuses the conversation: {message}", at(*line))]
     Refused {
         /// Line in the template, from 1; 0 if unknown.
         line: usize,
-        /// The template's own words.
+        /// Message of the template.
         message: String,
     },
-    /// The template met one of the [`Limits`](super::Limits).
+    /// The template exceeded one of the [`Limits`](super::Limits).
     #[error("{}the template needs more than {limit}", at(*line))]
     Limit {
         /// Line in the template, from 1; 0 if unknown.
         line: usize,
-        /// The limit that it met, such as `256 MB of memory`.
+        /// The limit, such as `256 MB of memory`.
         limit: String,
     },
-    /// The template fails with this conversation.
+    /// Rendering failed.
     #[error("{}{cause}", at(*line))]
     Render {
         /// Line in the template, from 1; 0 if unknown.
         line: usize,
-        /// What went wrong there.
+        /// Description of the error.
         cause: String,
     },
-    /// The process that should render does not start, or does not answer as it should; the
-    /// template is not at fault.
+    /// The rendering process did not start or sent an invalid response; the template is not at
+    /// fault.
     #[error("the process that renders chat templates: {0}")]
     Process(String),
 }
 
-/// What stands before a message about a line.
+/// Formats the line as a prefix of a message.
 fn at(line: usize) -> String {
     if line == 0 { String::new() } else { format!("line {line}: ") }
 }
 
 impl Error {
-    /// A limit that was met at an unknown line.
+    /// Builds an error for a limit exceeded at an unknown line.
     pub(super) fn limit(limit: String) -> Self {
         Self::Limit { line: 0, limit }
     }
 
-    /// The engine's fault, not the template's.
+    /// Builds an error for a fault of the engine.
     pub(super) fn engine(cause: &str) -> Self {
         Self::Render { line: 0, cause: cause.to_owned() }
     }
 
-    /// The error of parsing.
+    /// Converts a parse error.
     pub(super) fn syntax(error: &minijinja::Error) -> Self {
         Self::Syntax { line: line(error), cause: cause(error) }
     }
 
-    /// The error of a rendering, by what caused it; `steps` is the limit on steps.
+    /// Converts a rendering error by its cause; `steps` is the limit on steps.
     pub(super) fn rendering(error: &minijinja::Error, steps: u64) -> Self {
         // Errors within macros and blocks are wrapped; the innermost one has the cause.
         let mut innermost = error;
         while let Some(source) = std::error::Error::source(innermost) {
-            if let Some(refusal) = source.downcast_ref::<Refusal>() {
-                return Self::Refused { line: line(innermost), message: shortened(&refusal.0) };
+            if let Some(refusal) = source.downcast_ref::<RaisedException>() {
+                return Self::Refused { line: line(innermost), message: truncated(&refusal.0) };
             }
             let Some(source) = source.downcast_ref() else { break };
             innermost = source;
@@ -99,20 +99,21 @@ fn line(error: &minijinja::Error) -> usize {
     error.line().unwrap_or_default()
 }
 
-/// What an error says, without the place, which has a field of its own.
+/// Formats an error without its line, which is a separate field.
 fn cause(error: &minijinja::Error) -> String {
     match error.detail() {
-        Some(detail) => format!("{}: {}", error.kind(), shortened(detail)),
+        Some(detail) => format!("{}: {}", error.kind(), truncated(detail)),
         None => error.kind().to_string(),
     }
 }
 
-fn shortened(text: &str) -> String {
-    let kept = &text[..text.floor_char_boundary(LEN)];
-    if kept.len() < text.len() { format!("{kept} ...") } else { kept.to_owned() }
+fn truncated(text: &str) -> String {
+    let start = &text[..text.floor_char_boundary(MAX_MESSAGE_LEN)];
+    if start.len() < text.len() { format!("{start} ...") } else { start.to_owned() }
 }
 
-/// Of the template; of the environment where the process that renders is to blame.
+/// A fault of the template is an input error, a fault of the rendering process an environment
+/// error.
 impl From<Error> for gguf::Error {
     fn from(error: Error) -> Self {
         let code = match &error {

@@ -1,15 +1,15 @@
-//! The filter `tojson`: what Python's `json.dumps(value, ensure_ascii=False)` writes.
+//! The filter `tojson`: writes JSON as Python's `json.dumps(value, ensure_ascii=False)`.
 
 use std::fmt::Write;
 
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
-/// Levels of lists and objects; Python gives up at about as many.
-const DEPTH: usize = 500;
+/// Maximum nesting of lists and objects, about that of Python.
+const MAX_DEPTH: usize = 500;
 
-/// The JSON text of a value. `options` are those of the filter in transformers: `ensure_ascii`,
-/// `indent` (a number of spaces or a text), `separators` and `sort_keys`.
+/// Serializes a value to JSON. `options` are those of the filter in transformers: `ensure_ascii`,
+/// `indent` (a number of spaces or a string), `separators` and `sort_keys`.
 pub fn tojson(value: &Value, options: Kwargs) -> Result<Value, Error> {
     let indent = match options.get::<Option<Value>>("indent")?.filter(|indent| !indent.is_none()) {
         None => None,
@@ -90,7 +90,7 @@ impl Writer {
                     self.value(key, depth + 1)?;
                     self.out.push('"');
                 }
-                other => return Err(unserializable(format!("{other} is no key in JSON"))),
+                other => return Err(unserializable(format!("{other} is not a valid JSON key"))),
             }
             self.out.push_str(&self.after_key);
             self.value(&object.get_item(key)?, depth + 1)?;
@@ -99,10 +99,10 @@ impl Writer {
         Ok(())
     }
 
-    /// What stands before an item of a container at this depth.
+    /// Writes the separator and indentation before an item of a container.
     fn item(&mut self, is_first: bool, depth: usize) -> Result<(), Error> {
-        if depth == DEPTH {
-            return Err(unserializable(format!("value has more than {DEPTH} levels")));
+        if depth == MAX_DEPTH {
+            return Err(unserializable(format!("value has more than {MAX_DEPTH} levels")));
         }
         if !is_first {
             self.out.push_str(&self.between);
@@ -158,8 +158,8 @@ impl Writer {
     }
 }
 
-/// Python's `repr` of a float: the shortest digits that read back the same, with an exponent
-/// below 1e-4 and from 1e16 on.
+/// Formats a float as Python's `repr`: the shortest digits that round-trip, with an exponent below
+/// 1e-4 and from 1e16 on.
 fn float(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();
@@ -190,7 +190,7 @@ mod tests {
 
     /// Expected texts printed by Python 3.11.
     #[test]
-    fn floats_are_written_as_python_does() {
+    fn floats_match_python() {
         for (value, text) in [
             (0.5, "0.5"),
             (1.0, "1.0"),

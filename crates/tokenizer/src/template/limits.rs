@@ -1,31 +1,31 @@
-//! What a template may take.
+//! Resource limits of templates.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What rendering one template may take.
+/// Resource limits for rendering one template.
 ///
-/// Steps and text are counted by the engine, wherever it runs. They say nothing about the size of
-/// values and the work of a single filter: 40 steps double a string to a terabyte. These are
-/// bounded by the system, which can do so for a whole process only: see
+/// The engine always limits steps and output. These limits do not bound the size of values and
+/// the work of a single filter: 40 steps double a string to a terabyte. The operating system bounds
+/// memory and time, but only for a whole process: see
 /// [`Renderer::process`](super::Renderer::process).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Steps of the engine for each conversation; a usual one takes some dozens per message.
+    /// Engine steps per conversation; a typical one takes some dozens per message.
     pub steps: u64,
-    /// Bytes of text for each conversation.
+    /// Bytes of output per conversation.
     pub text_len: usize,
-    /// Bytes of memory beyond those that the process has when it knows the template and the
-    /// conversations; the stack, 64 MB, comes on top. Only on Linux.
+    /// Bytes of memory beyond those of the process when it has read the template and the
+    /// conversations; the stack of 64 MB is added. Linux only.
     pub memory: u64,
-    /// Time of the processor, of which the system counts whole seconds. Only on Unix.
+    /// CPU time, rounded up to whole seconds. Unix only.
     pub cpu: Duration,
-    /// Time by the clock, start of the process included.
+    /// Wall-clock time, including the start of the process.
     pub time: Duration,
 }
 
-/// Two million steps, 64 MB of text, 256 MB of memory, 2 s of the processor, 5 s by the clock.
+/// Two million steps, 64 MB of output, 256 MB of memory, 2 s of CPU time, 5 s of wall-clock time.
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// A number of bytes as messages have it.
+/// Formats a number of bytes for messages.
 pub(super) fn megabytes(len: u64) -> String {
     format!("{} MB", len / 1_000_000)
 }

@@ -1,4 +1,4 @@
-//! What is wrong with the chat templates of a file.
+//! Checks of the chat templates in a file.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -6,25 +6,25 @@ use std::time::{Duration, Instant};
 use gguf::{Finding, Metadata};
 use serde_json::{Value as Json, json};
 
-use super::{Context, Error, Limits, Renderer, Source};
+use super::{Context, Error, Limits, Renderer, TemplateSource};
 
-/// The key of the list of names of further templates.
+/// Key that lists the names of further templates.
 const NAMES: &str = "tokenizer.chat_templates";
 
-/// Steps that a template may take for a sample, which has three messages.
-const STEPS: u64 = 200_000;
-/// Bytes of text of a sample.
-const TEXT_LEN: usize = 1_000_000;
-/// Time for all templates, of which those that are good take some milliseconds each.
-const TIME: Duration = Duration::from_secs(10);
+/// Maximum number of steps for a sample of three messages.
+const MAX_STEPS: u64 = 200_000;
+/// Maximum length of the output of a sample.
+const MAX_TEXT_LEN: usize = 1_000_000;
+/// Time limit for all templates; a good one takes some milliseconds.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// The text of the user in every sample.
-const TEXT: &str = "gguf sample text";
+/// User message in every sample.
+const USER_TEXT: &str = "gguf sample text";
 
-/// Finds what is wrong with chat templates, by rendering them.
+/// Checks chat templates by rendering sample conversations.
 ///
-/// The files that one `Linter` looks at have ten seconds together: no other template is begun
-/// after these, and a finding says so.
+/// All files checked by one `Linter` share ten seconds: after that no further template is rendered,
+/// and a finding reports it.
 #[derive(Debug)]
 pub struct Linter {
     renderer: Renderer,
@@ -32,61 +32,59 @@ pub struct Linter {
 }
 
 impl Linter {
-    /// One that renders by this renderer, with less text and fewer steps.
+    /// Creates a linter with this renderer and lower limits on output and steps.
     pub fn new(renderer: Renderer) -> Self {
-        let limits = Limits { steps: STEPS, text_len: TEXT_LEN, ..*renderer.limits() };
-        Self { renderer: renderer.with_limits(limits), left: TIME }
+        let limits = Limits { steps: MAX_STEPS, text_len: MAX_TEXT_LEN, ..*renderer.limits() };
+        Self { renderer: renderer.with_limits(limits), left: TIME_LIMIT }
     }
 
-    /// The same with this time for all templates.
+    /// Sets the time limit for all templates.
     #[must_use]
-    pub fn within(self, time: Duration) -> Self {
+    pub fn with_time_limit(self, time: Duration) -> Self {
         Self { left: time, ..self }
     }
 
-    /// Everything that is wrong or odd about the chat templates of a file: templates that are
-    /// listed but missing, that are no Jinja, that fail with every sample conversation or take more
-    /// than they may with one, or that leave out what the user says.
+    /// Checks the chat templates of a file: templates that are listed but missing, that are not
+    /// valid Jinja, that fail with every sample conversation or exceed the limits with one, or that
+    /// ignore the user's message.
     ///
     /// # Errors
-    /// If the process that renders fails, for which the templates are not to blame.
+    /// If the rendering process fails, which is not the template's fault.
     pub fn lint(&mut self, metadata: &Metadata) -> Result<Vec<Finding>, Error> {
         let mut findings = missing(metadata);
         let mut not_rendered = Vec::new();
-        for key in metadata.iter().map(|(key, _)| key).filter(|key| Source::is_key(key)) {
+        for key in metadata.iter().map(|(key, _)| key).filter(|key| TemplateSource::is_key(key)) {
             if self.left.is_zero() {
                 not_rendered.push(key);
                 continue;
             }
             let started = Instant::now();
-            findings.extend(self.fault(metadata, key)?.map(|finding| finding.key(key)));
+            findings.extend(self.check(metadata, key)?.map(|finding| finding.key(key)));
             self.left = self.left.saturating_sub(started.elapsed());
         }
         if let [first, ..] = not_rendered[..] {
             let count = not_rendered.len();
-            let message = format!("{count} templates from this one on are not rendered");
+            let message = format!("{count} templates from this one on were not rendered");
             findings.push(
-                limited(message)
-                    .key(first)
-                    .help("those before took all the time that there is for the templates"),
+                limited(message).key(first).help("the templates before it used up the time limit"),
             );
         }
         Ok(findings)
     }
 
-    /// What is wrong with one template.
-    fn fault(&self, metadata: &Metadata, key: &str) -> Result<Option<Finding>, Error> {
-        let texts = match Source::of_key(metadata, key) {
+    /// Checks one template.
+    fn check(&self, metadata: &Metadata, key: &str) -> Result<Option<Finding>, Error> {
+        let texts = match TemplateSource::from_key(metadata, key) {
             Ok(None) => return Ok(None),
             Ok(Some(source)) => self.renderer.render_each(&source, &samples()),
             Err(error) => Err(error),
         };
         Ok(match texts {
             Ok(texts) => verdict(&texts),
-            // A value of another type breaks a rule on keys.
+            // Another rule reports a value of the wrong type.
             Err(Error::NotText(_)) => None,
             Err(error @ Error::Process(_)) => return Err(error),
-            Err(Error::Limit { limit, .. }) => Some(needs(&limit)),
+            Err(Error::Limit { limit, .. }) => Some(limit_finding(&limit)),
             Err(error) => {
                 let finding = Finding::warning("template-syntax", error.to_string());
                 Some(finding.help("programs that render the template refuse it"))
@@ -95,13 +93,13 @@ impl Linter {
     }
 }
 
-/// Templates that are listed but missing.
+/// Reports templates that are listed but missing.
 fn missing(metadata: &Metadata) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // Both may be many.
+    // Use a set: both lists may be long.
     let present: HashSet<_> = metadata
         .iter()
-        .filter_map(|(key, _)| key.strip_prefix(Source::KEY)?.strip_prefix('.'))
+        .filter_map(|(key, _)| key.strip_prefix(TemplateSource::KEY)?.strip_prefix('.'))
         .collect();
     for name in metadata.array(NAMES).and_then(gguf::Array::strings).into_iter().flatten() {
         let name = String::from_utf8_lossy(name);
@@ -117,29 +115,30 @@ fn missing(metadata: &Metadata) -> Vec<Finding> {
     findings
 }
 
-/// What the texts of the samples say of a template.
+/// Evaluates the rendered samples of a template.
 fn verdict(texts: &[Result<String, Error>]) -> Option<Finding> {
     if let Some(Err(Error::Limit { limit, .. })) = texts.last() {
-        return Some(needs(limit));
+        return Some(limit_finding(limit));
     }
-    // One that renders is enough: a template may refuse roles and lack tools.
-    if texts.iter().flatten().any(|text| text.contains(TEXT)) {
+    // One rendered sample is enough: a template may reject roles and tools.
+    if texts.iter().flatten().any(|text| text.contains(USER_TEXT)) {
         return None;
     }
-    let of_original = "take the template of the original model";
+    let advice = "use the template of the original model";
     Some(match texts.iter().find_map(|text| text.as_ref().err()) {
         Some(error) if texts.iter().all(Result::is_err) => {
-            let message = format!("renders no sample conversation: {error}");
-            Finding::warning("template-render", message).help(of_original)
+            let message = format!("fails on every sample conversation: {error}");
+            Finding::warning("template-render", message).help(advice)
         }
-        _ => Finding::warning("template-ignores-messages", "leaves out what the user says")
-            .help(of_original),
+        _ => {
+            Finding::warning("template-ignores-messages", "ignores the user's message").help(advice)
+        }
     })
 }
 
-fn needs(limit: &str) -> Finding {
-    limited(format!("renders only with more than {limit}")).help(
-        "it may hang or exhaust programs that render it; take the template of the original model",
+fn limit_finding(limit: &str) -> Finding {
+    limited(format!("needs more than {limit} to render")).help(
+        "it may hang or exhaust programs that render it; use the template of the original model",
     )
 }
 
@@ -147,8 +146,8 @@ fn limited(message: String) -> Finding {
     Finding::warning("template-limit", message)
 }
 
-/// Conversations from the plainest on. Content is a text, or a list of parts as in templates of
-/// models that see.
+/// Returns sample conversations, the simplest first. Content is a string, or a list of parts as in
+/// templates of multimodal models.
 fn samples() -> [Context; 6] {
     let tool = json!({
         "type": "function",
@@ -163,11 +162,15 @@ fn samples() -> [Context; 6] {
     let plain = |role: &str, text: &str| json!({"role": role, "content": text});
     let with_tools = |messages: Json| Context { tools: json!([tool]), ..Context::new(messages) };
     [
-        Context::new(json!([plain("user", TEXT)])),
-        Context::new(json!([plain("user", TEXT), plain("assistant", "A."), plain("user", "B.")])),
-        Context::new(json!([plain("system", "S."), plain("user", TEXT)])),
-        with_tools(json!([plain("user", TEXT)])),
-        with_tools(json!([plain("system", "S."), plain("user", TEXT)])),
-        Context::new(json!([parts("user", TEXT)])),
+        Context::new(json!([plain("user", USER_TEXT)])),
+        Context::new(json!([
+            plain("user", USER_TEXT),
+            plain("assistant", "A."),
+            plain("user", "B.")
+        ])),
+        Context::new(json!([plain("system", "S."), plain("user", USER_TEXT)])),
+        with_tools(json!([plain("user", USER_TEXT)])),
+        with_tools(json!([plain("system", "S."), plain("user", USER_TEXT)])),
+        Context::new(json!([parts("user", USER_TEXT)])),
     ]
 }

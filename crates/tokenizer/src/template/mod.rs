@@ -1,14 +1,12 @@
-//! Chat templates: how a conversation becomes the text that a model was trained on.
+//! Chat templates: render a conversation as the text that a model was trained on.
 //!
-//! A template is a Jinja program inside the model file. `transformers` runs it with jinja2, and
-//! models are published with what comes out there, so the environment here is made to behave as
-//! that one: see `apply_chat_template` and `_compile_jinja_template` in transformers.
+//! A template is a Jinja program inside the model file. `transformers` runs it with jinja2, so the
+//! environment here behaves as `apply_chat_template` and `_compile_jinja_template` of transformers.
 //!
-//! The program is untrusted. It can reach nothing but the values it is given, and what it takes is
-//! limited ([`Limits`]): steps and text by the engine, memory and time by the system, for which it
-//! must run in a process of its own ([`Renderer::process`]).
+//! The program is untrusted input. It reaches only the values passed to it, and its resources are
+//! limited ([`Limits`]): steps and output by the engine, memory and time by the operating system,
+//! which requires a separate process ([`Renderer::process`]).
 
-mod bounds;
 mod environment;
 mod error;
 mod generation;
@@ -17,12 +15,12 @@ mod limits;
 mod lint;
 mod process;
 mod renderer;
+mod sandbox;
 mod source;
-mod time;
+mod strftime;
 
 use std::time::SystemTime;
 
-use bounds::{STACK, Text, on_own_stack};
 pub use error::Error;
 use gguf::Metadata;
 pub use limits::Limits;
@@ -30,30 +28,31 @@ pub use lint::Linter;
 use minijinja::Environment;
 use minijinja::value::Serde;
 pub use renderer::Renderer;
+use sandbox::{LimitedOutput, STACK, on_separate_stack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-pub use source::Source;
+pub use source::TemplateSource;
 
-/// What a template makes text of.
+/// Input of a template.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Context {
-    /// The conversation: a list of objects with `role`, `content` and what else the template knows,
-    /// such as `tool_calls` and `reasoning_content`.
+    /// Conversation: a list of objects with `role`, `content` and other fields that the template
+    /// knows, such as `tool_calls` and `reasoning_content`.
     pub messages: Json,
-    /// Tools that the model may call: a list of JSON schemas; null without tools.
+    /// Tools for tool calling: a list of JSON schemas; null without tools.
     pub tools: Json,
-    /// Documents to answer from: a list of objects with `title` and `text`; null without documents.
+    /// Documents for retrieval: a list of objects with `title` and `text`; null without documents.
     pub documents: Json,
-    /// Whether the text ends with the beginning of an answer.
+    /// Whether the text ends with the beginning of an assistant message.
     pub add_generation_prompt: bool,
-    /// Further variables, such as `enable_thinking`; they win over the special tokens.
+    /// Further variables, such as `enable_thinking`; they override the special tokens.
     pub variables: Map<String, Json>,
-    /// The time that `strftime_now` tells, in UTC.
+    /// Time that `strftime_now` formats, in UTC.
     pub now: SystemTime,
 }
 
 impl Context {
-    /// A conversation to be answered, without tools and documents, now.
+    /// Creates the input for a conversation without tools and documents, with the present time.
     pub fn new(messages: Json) -> Self {
         Self {
             messages,
@@ -66,11 +65,11 @@ impl Context {
     }
 }
 
-/// The name of the template in its environment.
+/// Name of the template in its environment.
 const NAME: &str = "chat_template";
 
-/// A chat template that was read without fault, to render in this process any number of
-/// conversations: see [`Renderer::here`] for what that means.
+/// A parsed chat template, for rendering in this process any number of times: see
+/// [`Renderer::in_process`] for the risks.
 #[derive(Debug)]
 pub struct Template {
     environment: Environment<'static>,
@@ -79,38 +78,41 @@ pub struct Template {
 }
 
 impl Template {
-    /// The template of a model file: the one called `name`, or the default one; `None` if the file
+    /// Reads the template of a model file with this name, or the default one; `None` if the file
     /// has no such template.
     ///
     /// # Errors
-    /// If the value is no text, or no valid Jinja.
+    /// If the value is not a string, or not valid Jinja.
     pub fn from_metadata(metadata: &Metadata, name: Option<&str>) -> Result<Option<Self>, Error> {
-        Source::from_metadata(metadata, name)?.map(|source| Self::from_source(&source)).transpose()
+        TemplateSource::from_metadata(metadata, name)?
+            .map(|source| Self::from_source(&source))
+            .transpose()
     }
 
-    /// A template of this Jinja text, without special tokens.
+    /// Parses a template without special tokens.
     ///
     /// # Errors
-    /// If it is no valid Jinja, or too long.
+    /// If it is not valid Jinja, or too long.
     pub fn new(text: &str) -> Result<Self, Error> {
-        Self::from_source(&Source::new(text)?)
+        Self::from_source(&TemplateSource::new(text)?)
     }
 
-    fn from_source(source: &Source) -> Result<Self, Error> {
-        on_own_stack(STACK, || Self::parse(source, &Limits::default())).map_err(Error::engine)?
+    fn from_source(source: &TemplateSource) -> Result<Self, Error> {
+        on_separate_stack(STACK, || Self::parse(source, &Limits::default()))
+            .map_err(Error::engine)?
     }
 
-    /// The text of a conversation.
+    /// Renders a conversation.
     ///
     /// # Errors
-    /// If the template refuses the conversation, fails, or meets a limit.
+    /// If the template rejects the conversation, fails, or exceeds a limit.
     pub fn render(&self, context: &Context) -> Result<String, Error> {
-        on_own_stack(STACK, || self.render_here(context)).map_err(Error::engine)?
+        on_separate_stack(STACK, || self.render_on_stack(context)).map_err(Error::engine)?
     }
 
-    /// Reads a template, on the stack of the caller.
-    fn parse(source: &Source, limits: &Limits) -> Result<Self, Error> {
-        let mut environment = environment::like_transformers();
+    /// Parses a template on the caller's stack.
+    fn parse(source: &TemplateSource, limits: &Limits) -> Result<Self, Error> {
+        let mut environment = environment::transformers_environment();
         environment.set_fuel(Some(limits.steps));
         environment
             .add_template_owned(NAME, generation::without_tags(&source.text))
@@ -118,8 +120,8 @@ impl Template {
         Ok(Self { environment, tokens: source.tokens.clone(), limits: *limits })
     }
 
-    /// Renders, on the stack of the caller.
-    fn render_here(&self, context: &Context) -> Result<String, Error> {
+    /// Renders on the caller's stack.
+    fn render_on_stack(&self, context: &Context) -> Result<String, Error> {
         let mut values = self.tokens.clone();
         values.insert("messages".into(), context.messages.clone());
         values.insert("tools".into(), context.tools.clone());
@@ -128,16 +130,19 @@ impl Template {
         values.extend(context.variables.clone());
         let mut environment = self.environment.clone();
         let now = context.now;
-        environment.add_function("strftime_now", move |format: &str| time::strftime(now, format));
+        environment
+            .add_function("strftime_now", move |format: &str| strftime::strftime(now, format));
 
         let limit = self.limits.text_len;
-        let mut text = Text { bytes: Vec::new(), limit, is_full: false };
+        let mut text = LimitedOutput { bytes: Vec::new(), limit, is_full: false };
         let done = environment
             .get_template(NAME)
             .and_then(|template| template.render_captured_to(Serde(values), &mut text).map(drop));
         match done {
-            // The engine writes nothing but `str`s.
-            Ok(()) => String::from_utf8(text.bytes).map_err(|_| Error::engine("no UTF-8")),
+            // The engine writes only `str`s.
+            Ok(()) => {
+                String::from_utf8(text.bytes).map_err(|_| Error::engine("the output is not UTF-8"))
+            }
             Err(error) if text.is_full => Err(Error::Limit {
                 line: error.line().unwrap_or_default(),
                 limit: format!("{} of text", limits::megabytes(limit as u64)),

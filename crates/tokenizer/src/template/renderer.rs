@@ -1,36 +1,35 @@
-//! Where templates are rendered.
+//! Rendering in this process or in a separate one.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use super::bounds::{STACK, on_own_stack};
-use super::{Context, Error, Limits, Source, Template, process};
+use super::sandbox::{STACK, on_separate_stack};
+use super::{Context, Error, Limits, Template, TemplateSource, process};
 
-/// Renders templates, in this process or in one of its own for each template.
+/// Renders templates, in this process or in a separate one per template.
 ///
-/// A template is a program of somebody else. In this process, its steps and the length of its text
-/// are limited, its memory and the work of a single filter are not: a few lines can take all there
-/// is, or end the process. Templates of unknown origin want [`Renderer::process`].
+/// A template is untrusted input. In this process its steps and output are limited, but not its
+/// memory and the work of a single filter: a few lines can exhaust memory or crash the process. Use
+/// [`Renderer::process`] for templates of unknown origin.
 #[derive(Clone, Debug)]
 pub struct Renderer {
     limits: Limits,
-    /// The program to start and its arguments; none to render here.
+    /// Program to start and its arguments; `None` to render in this process.
     command: Option<(PathBuf, Vec<OsString>)>,
 }
 
 impl Renderer {
-    /// Renders in this process, for templates that are trusted; memory and time are not limited.
-    pub fn here() -> Self {
+    /// Renders in this process, for trusted templates; memory and time are not limited.
+    pub fn in_process() -> Self {
         Self { limits: Limits::default(), command: None }
     }
 
-    /// Renders in a process of this program for each template. With these arguments the program
-    /// must call [`Renderer::serve`] on its standard input and output, and end.
+    /// Renders each template in a process of this program. With these arguments the program must
+    /// call [`Renderer::serve`] on its standard input and output, and exit.
     ///
-    /// All limits hold on Linux. On other systems of the Unix kind those of the processor and of
-    /// the clock do, elsewhere that of the clock alone, so that memory is bounded by what can be
-    /// filled in that time.
+    /// On Linux all limits apply. On other Unix systems those on CPU and wall-clock time do,
+    /// elsewhere only that on wall-clock time, which also bounds the memory that can be filled.
     pub fn process<A: Into<OsString>>(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = A>,
@@ -39,53 +38,53 @@ impl Renderer {
         Self { limits: Limits::default(), command: Some((program.into(), arguments)) }
     }
 
-    /// The other side of [`Renderer::process`]: answers one request, in a process that does nothing
-    /// else. Its memory and its time are limited from here on, and it may be killed for going
-    /// beyond them; its last words on standard error are nothing to show.
+    /// Child side of [`Renderer::process`]: handles one request, in a process that does nothing
+    /// else. Sets resource limits on the process, which may be killed for exceeding them; its error
+    /// output should not be shown.
     ///
     /// # Errors
-    /// If the request cannot be read, or the answer not be written.
+    /// If the request cannot be read, or the response not be written.
     pub fn serve(input: impl Read, output: impl Write + Send) -> io::Result<()> {
         process::serve(input, output)
     }
 
-    /// The same with other limits.
+    /// Sets the limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// What a template may take.
+    /// Returns the limits.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Tells whether a template parses.
+    /// Checks whether a template parses.
     ///
     /// # Errors
-    /// If it is no valid Jinja, or meets a limit; if the process fails.
-    pub fn parse(&self, source: &Source) -> Result<(), Error> {
+    /// If it is not valid Jinja, exceeds a limit, or the process fails.
+    pub fn parse(&self, source: &TemplateSource) -> Result<(), Error> {
         self.render_each(source, &[]).map(drop)
     }
 
-    /// The text of a conversation.
+    /// Renders a conversation.
     ///
     /// # Errors
-    /// If the template does not parse, refuses the conversation, fails, or meets a limit; if the
+    /// If the template does not parse, rejects the conversation, fails, or exceeds a limit; if the
     /// process fails.
-    pub fn render(&self, source: &Source, context: &Context) -> Result<String, Error> {
+    pub fn render(&self, source: &TemplateSource, context: &Context) -> Result<String, Error> {
         let mut texts = self.render_each(source, std::slice::from_ref(context))?;
-        texts.pop().unwrap_or_else(|| Err(Error::Process("it gave no text".into())))
+        texts.pop().unwrap_or_else(|| Err(Error::Process("it sent no text".into())))
     }
 
-    /// The text of each conversation, or why there is none; after a limit is met, the rest is left
-    /// out. All of them together have the memory and the time that the limits say.
+    /// Renders each conversation and returns the texts or errors; after a limit is exceeded, the
+    /// rest is skipped. All of them share the limits on memory and time.
     ///
     /// # Errors
-    /// If the template does not parse, or meets a limit in that; if the process fails.
+    /// If the template does not parse, or exceeds a limit while parsing; if the process fails.
     pub fn render_each(
         &self,
-        source: &Source,
+        source: &TemplateSource,
         contexts: &[Context],
     ) -> Result<Vec<Result<String, Error>>, Error> {
         if let Some((program, arguments)) = &self.command {
@@ -95,13 +94,13 @@ impl Renderer {
             let template = Template::parse(source, &self.limits)?;
             let mut texts = Vec::new();
             for context in contexts {
-                texts.push(template.render_here(context));
+                texts.push(template.render_on_stack(context));
                 if let Some(Err(Error::Limit { .. })) = texts.last() {
                     break;
                 }
             }
             Ok(texts)
         };
-        on_own_stack(STACK, render).map_err(Error::engine)?
+        on_separate_stack(STACK, render).map_err(Error::engine)?
     }
 }

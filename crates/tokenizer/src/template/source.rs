@@ -1,4 +1,4 @@
-//! Where a template comes from: its text, and the special tokens that it may name.
+//! Source of a template: its text, and the special tokens that it can use.
 
 use gguf::Metadata;
 use gguf_models::token;
@@ -7,71 +7,72 @@ use serde_json::{Map, Value as Json};
 
 use super::Error;
 
-/// Bytes of a template; the longest ones of published models have 17 thousand.
-const LEN: usize = 64 << 10;
+/// Maximum length of a template in bytes; the longest published ones have 17 thousand.
+const MAX_LEN: usize = 64 << 10;
 
-/// Roles of the special tokens that a template can name: the variables are these with `_token`.
+/// Roles of special tokens that a template can use as variables `ROLE_token`.
 const ROLES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
 
-/// A template as a model file has it, which nobody has parsed.
+/// An unparsed template of a model file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Source {
-    /// Jinja, at most 64 KB.
+pub struct TemplateSource {
+    /// Jinja text of at most 64 KB.
     pub(super) text: String,
-    /// Variables that hold special tokens; those that the vocabulary lacks are undefined.
+    /// Variables with special tokens; those that the vocabulary lacks are undefined.
     pub(super) tokens: Map<String, Json>,
 }
 
-impl Source {
-    /// The key of the template that is used unless another one is asked for; the keys of others
-    /// are this one, a dot and a name.
+impl TemplateSource {
+    /// Key of the default template; the key of a named template is this one, a dot and the name.
     pub const KEY: &str = "tokenizer.chat_template";
 
-    /// A template of this Jinja text, without special tokens.
+    /// Creates a template without special tokens.
     ///
     /// # Errors
     /// If the text is too long.
     pub fn new(text: &str) -> Result<Self, Error> {
-        if text.len() > LEN {
-            return Err(Error::limit(format!("{} KB of source", LEN >> 10)));
+        if text.len() > MAX_LEN {
+            return Err(Error::limit(format!("{} KB of source", MAX_LEN >> 10)));
         }
         Ok(Self { text: text.to_owned(), tokens: Map::new() })
     }
 
-    /// The template of a model file: the one called `name`, or the default one; `None` if the file
+    /// Reads the template of a model file with this name, or the default one; `None` if the file
     /// has no such template.
     ///
     /// # Errors
-    /// If the value is no text, or too long.
+    /// If the value is not a string, or too long.
     pub fn from_metadata(metadata: &Metadata, name: Option<&str>) -> Result<Option<Self>, Error> {
         let key = name.map_or(Self::KEY.to_owned(), |name| format!("{}.{name}", Self::KEY));
-        Self::of_key(metadata, &key)
+        Self::from_key(metadata, &key)
     }
 
-    /// The template that this key of a model file holds; `None` if the file has no such key, or
-    /// keys of this name hold something else.
+    /// Reads the template under this key of a model file; `None` if the key is missing or is not a
+    /// template key.
+    ///
     ///
     /// # Errors
-    /// If the value is no text, or too long.
-    pub fn of_key(metadata: &Metadata, key: &str) -> Result<Option<Self>, Error> {
+    /// If the value is not a string, or too long.
+    pub fn from_key(metadata: &Metadata, key: &str) -> Result<Option<Self>, Error> {
         let Some(value) = metadata.get(key).filter(|_| Self::is_key(key)) else { return Ok(None) };
         let text = value.as_str().ok_or_else(|| Error::NotText(key.to_owned()))?;
         Ok(Some(Self { tokens: special_tokens(metadata), ..Self::new(text)? }))
     }
 
-    /// Tells whether keys of this name hold templates.
+    /// Whether a key of this name holds a template.
     pub(super) fn is_key(key: &str) -> bool {
         key.strip_prefix(Self::KEY).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 }
 
-/// The texts of the special tokens that the vocabulary has. One that is longer than a whole
-/// template is no token that anybody could mean.
+/// Returns the texts of the special tokens in the vocabulary, except those longer than a whole
+/// template.
+///
 fn special_tokens(metadata: &Metadata) -> Map<String, Json> {
     let Some(tokens) = metadata.array("tokenizer.ggml.tokens") else { return Map::new() };
     let text = |key| {
         let id = usize::try_from(metadata.u64(key)?).ok()?;
-        let token = tokens.strings()?.nth(id).filter(|token| token.len() <= LEN)?;
+        let token = tokens.strings()?.nth(id).filter(|token| token.len() <= MAX_LEN)?;
         Some(String::from_utf8_lossy(token).into_owned())
     };
     let variable = |role| Some((format!("{role}_token"), text(token::id_key(role)?)?.into()));

@@ -4,7 +4,7 @@ use gguf_kit::edit::{Changes, Token, in_place, new_findings, preview};
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::{Error, json};
 use gguf_remote::Location;
-use gguf_store::edit::Saved;
+use gguf_store::edit::EditOutcome;
 use gguf_tokenizer::template;
 use serde::Deserialize;
 
@@ -57,7 +57,7 @@ impl Edit {
         let set = self.set.iter().map(|set| KeyValue::new(&set.key, set.ty.as_deref(), &set.value));
         let mut set = set.collect::<Result<Vec<_>, _>>()?;
         if let Some(text) = &self.chat_template {
-            set.push(KeyValue::new(template::Source::KEY, Some("str"), text)?);
+            set.push(KeyValue::new(template::TemplateSource::KEY, Some("str"), text)?);
         }
         let special = self.special_tokens.iter().map(|special| {
             let token = match (&special.text, special.id) {
@@ -105,9 +105,9 @@ pub fn edit(request: Request, edit: Edit) -> ApiResult {
         let saved =
             session.models.edit(id, || Ok(in_place(&path, &changes, renderer, cancel)?.1))?;
         document["saved"] = match saved {
-            Saved::Unchanged => "unchanged",
-            Saved::InPlace => "in-place",
-            Saved::Rebuilt => "rebuilt",
+            EditOutcome::Unchanged => "unchanged",
+            EditOutcome::InPlace => "in-place",
+            EditOutcome::Rebuilt => "rebuilt",
         }
         .into();
     }

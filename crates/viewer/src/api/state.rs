@@ -23,13 +23,13 @@ pub fn state(request: &Request) -> ApiResult {
             "bytes": now.map(|now| now.len()),
             "modified": modified.map(|since| since.as_secs_f64()),
             "state": match file.state() {
-                FileState::Same => "same",
+                FileState::Unchanged => "same",
                 FileState::Changed => "changed",
-                FileState::Gone => "gone",
+                FileState::Deleted => "gone",
             },
         })
     };
-    let changed = files.iter().any(|file| file.state() != FileState::Same);
+    let changed = files.iter().any(|file| file.state() != FileState::Unchanged);
     let files = files.iter().map(file).collect::<Json>();
     Ok(Response::Json(json!({ "changed": changed, "files": files })))
 }
@@ -43,7 +43,7 @@ pub fn traffic(request: &Request) -> ApiResult {
         "fetched_bytes": traffic.bytes,
         "requests": traffic.requests,
         "cache": cache.map(|cache| {
-            let usage = cache.kept();
+            let usage = cache.usage();
             json!({
                 "memory_bytes": usage.memory_bytes,
                 "disk_bytes": usage.disk_bytes,

@@ -1,6 +1,6 @@
 //! Chat templates. They are untrusted code and are rendered in a sandboxed process.
 
-use gguf_tokenizer::template::{Context, Error, Source};
+use gguf_tokenizer::template::{Context, Error, TemplateSource};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
@@ -15,7 +15,7 @@ const MAX_CHARS: usize = 256 << 10;
 pub fn templates(request: &Request) -> ApiResult {
     let keys = request.model.model()?.metadata().iter().enumerate();
     let template = |(n, (key, value)): (usize, (&str, &gguf::Value))| {
-        let rest = key.strip_prefix(Source::KEY)?;
+        let rest = key.strip_prefix(TemplateSource::KEY)?;
         let name = match rest.strip_prefix('.') {
             Some(name) => Some(name),
             None if rest.is_empty() => None,
@@ -56,10 +56,10 @@ pub fn template(request: Request, conversation: Conversation) -> ApiResult {
         // The template uses the special tokens of the model.
         Some(text) => {
             let mut metadata = metadata.clone();
-            metadata.set(Source::KEY, text.as_str());
-            Source::from_metadata(&metadata, None)
+            metadata.set(TemplateSource::KEY, text.as_str());
+            TemplateSource::from_metadata(&metadata, None)
         }
-        None => Source::from_metadata(metadata, conversation.name.as_deref()),
+        None => TemplateSource::from_metadata(metadata, conversation.name.as_deref()),
     };
     let source = source.map_err(|error| template_error(&error))?.ok_or_else(|| {
         let message = "the model has no such chat template";

@@ -6,7 +6,7 @@ use gguf::{Array, Metadata, ValueType};
 use gguf_kit::json::special_tokens;
 use gguf_kit::summary::{SpecialToken, Summary};
 use gguf_models::token::TokenType;
-use gguf_tokenizer::{Encode, Merge, Piece, Tokenizer, Word};
+use gguf_tokenizer::{EncodeOptions, Merge, Piece, Tokenizer, Word};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -41,7 +41,7 @@ pub fn tokenizer(request: &Request) -> ApiResult {
         "pre": vocabulary.pre,
         "tokens": tokens.len(),
         "merges": metadata.array("tokenizer.ggml.merges").map(Array::len),
-        "adds_first": tokenizer.as_ref().ok().map(|tokenizer| tokenizer.adds_first()),
+        "adds_first": tokenizer.as_ref().ok().map(|tokenizer| tokenizer.adds_bos()),
         "has_scores": metadata.array("tokenizer.ggml.scores").is_some(),
         "special": special_tokens(&vocabulary),
         "error": tokenizer.err().map(|error| error.error),
@@ -193,7 +193,8 @@ pub fn tokenize(request: Request, body: TokenizeBody) -> ApiResult {
         return Err(ApiError::bad_request(format!("expected a text of at most {MAX_TEXT} bytes")));
     }
     let tokenizer = request.model.tokenizer()?;
-    let options = Encode { add_special: body.add_special, parse_special: body.parse_special };
+    let options =
+        EncodeOptions { add_special: body.add_special, parse_special: body.parse_special };
     let trace = tokenizer.trace(&body.text, options);
     let token = |id: &u32| {
         let bytes = tokenizer.token_bytes(*id).unwrap_or_default();

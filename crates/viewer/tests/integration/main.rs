@@ -8,7 +8,7 @@ mod overview;
 mod remote;
 mod security;
 #[allow(dead_code)] // Shared with other crates, which use more of it.
-#[path = "../../../remote/tests/loopback/server.rs"]
+#[path = "../../../remote/tests/integration/server.rs"]
 mod server;
 mod state;
 mod tensors;

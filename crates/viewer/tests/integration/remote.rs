@@ -15,7 +15,7 @@ fn serve(bytes: Vec<u8>) -> (Server, Arc<AtomicBool>) {
     let failing = fails.clone();
     let server = Server::start(move |request| match failing.load(Ordering::Relaxed) {
         true => Reply::status(404),
-        false => Reply::part(request, &bytes).header("ETag", "\"one\""),
+        false => Reply::range(request, &bytes).header("ETag", "\"one\""),
     });
     (server, fails)
 }

@@ -1,7 +1,7 @@
 //! Vocabulary, tokenization and chat templates.
 
 use gguf_kit::open;
-use gguf_tokenizer::{Encode, Options, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 use serde_json::{Value as Json, json};
 
 use crate::viewer::{Viewer, demo, percent_encoded};
@@ -13,10 +13,10 @@ fn tokenize_equals_the_tokenizer() {
     let viewer = Viewer::open(&[&path]);
     let opened = open(&path).unwrap();
     let tokenizer =
-        Tokenizer::from_metadata(opened.model().metadata(), Options::default()).unwrap();
+        Tokenizer::from_metadata(opened.model().metadata(), TokenizerOptions::default()).unwrap();
     for text in ["And the king said", "", "  two  spaces", "ä漢字\u{1f600}\n", "<s>x</s>"] {
         for (add_special, parse_special) in [(true, true), (false, false)] {
-            let expected = tokenizer.encode(text, Encode { add_special, parse_special });
+            let expected = tokenizer.encode(text, EncodeOptions { add_special, parse_special });
             let body =
                 json!({ "text": text, "add_special": add_special, "parse_special": parse_special });
             let found = viewer.post("models/0/tokenize", &body).ok();

@@ -141,7 +141,7 @@ impl Reply {
 
 pub fn options(models: &[&str]) -> ServerOptions {
     let models = models.iter().map(|model| (*model).to_owned()).collect();
-    ServerOptions::new(models, Renderer::here())
+    ServerOptions::new(models, Renderer::in_process())
 }
 
 /// Converts the demo checkpoint to F16.

@@ -46,6 +46,6 @@ impl Flags {
 }
 
 /// What becomes of a tensor.
-pub fn change_json(Change { name, from, to, how }: &Change) -> serde_json::Value {
-    json!({ "name": name, "from": from, "to": to.to_string(), "how": how.to_string() })
+pub fn change_json(Change { name, from, to, fidelity }: &Change) -> serde_json::Value {
+    json!({ "name": name, "from": from, "to": to.to_string(), "how": fidelity.to_string() })
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gguf_kit::generate::{GenerateOptions, generate};
 use gguf_kit::run::LoadedModel;
 use gguf_runtime::Context;
-use gguf_tokenizer::template::{Context as Variables, Source};
-use gguf_tokenizer::{Encode, Tokenizer};
+use gguf_tokenizer::template::{Context as Variables, TemplateSource};
+use gguf_tokenizer::{EncodeOptions, Tokenizer};
 use serde_json::{Value as Json, json};
 
 use super::Args;
@@ -24,7 +24,7 @@ pub fn run(
     generation: &GenerateOptions,
     args: &Args,
 ) -> Result<(), Failure> {
-    let template = Source::from_metadata(&running.metadata, None)?.ok_or_else(|| {
+    let template = TemplateSource::from_metadata(&running.metadata, None)?.ok_or_else(|| {
         let source = &args.source;
         Failure::Input(format!(
             "{source} has no chat template: go without --chat, or give it one with `gguf edit \
@@ -77,7 +77,7 @@ struct Chat<'c> {
     running: &'c LoadedModel,
     tokenizer: &'c Tokenizer,
     context: Context,
-    template: Source,
+    template: TemplateSource,
     /// The tokens that the context has.
     seen: Vec<u32>,
 }
@@ -92,7 +92,7 @@ impl Chat<'_> {
         let variables = Variables::new(Json::Array(messages.to_vec()));
         let text = render_template::renderer()?.render(&self.template, &variables)?;
         // The template writes the tokens at the ends itself.
-        let how = Encode { add_special: false, parse_special: true };
+        let how = EncodeOptions { add_special: false, parse_special: true };
         let ids = self.tokenizer.encode(&text, how);
         let kept = self.keep(&ids);
         let mut out = std::io::stdout().lock();

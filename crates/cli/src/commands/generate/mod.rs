@@ -11,7 +11,7 @@ use gguf_kit::generate::{Completion, GenerateOptions, StopReason, generate};
 use gguf_kit::on_threads;
 use gguf_kit::run::LoadedModel;
 use gguf_runtime::{Context, ContextOptions, Sampling};
-use gguf_tokenizer::{Encode, Options, Tokenizer};
+use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 use serde_json::json;
 
 use crate::document;
@@ -139,14 +139,14 @@ impl Choice {
 pub fn run(args: &Args) -> Result<(), Failure> {
     on_threads(args.run.threads, || {
         let running = args.run.open(&args.source, args.arithmetic)?;
-        let tokenizer = Tokenizer::from_metadata(&running.metadata, Options::default())?;
+        let tokenizer = Tokenizer::from_metadata(&running.metadata, TokenizerOptions::default())?;
         let generation = args.choice.generation(args.predict);
         if args.input.chat {
             let tokens = args.ctx_size.unwrap_or_else(|| usual_context(&running));
             let context = context(&running, args, tokens)?;
             return chat::run(&running, &tokenizer, context, &generation, args);
         }
-        let ids = tokenizer.encode(&args.input.text()?, Encode::default());
+        let ids = tokenizer.encode(&args.input.text()?, EncodeOptions::default());
         if ids.is_empty() {
             return Err(Failure::Usage(
                 "the prompt is empty, and the model has no token to begin with".into(),

@@ -186,7 +186,7 @@ pub fn run_and_tell(args: &Args, tell: Option<Tell<'_>>) -> Result<(), Failure> 
 fn quantize(args: &Args, words: &Words, tell: Option<Tell<'_>>) -> Result<(), Failure> {
     let opened = open(&words.input)?;
     let options = args.options(words, &opened)?;
-    let overwrite = args.force.sparing(args.inputs().chain(opened.files()));
+    let overwrite = args.force.protecting(args.inputs().chain(opened.files()));
     if !args.dry_run {
         options.check_outputs(&overwrite)?;
     }

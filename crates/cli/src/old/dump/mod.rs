@@ -87,7 +87,7 @@ fn open(name: &str) -> Result<Gguf, Failure> {
             header(&source, &path)?
         }
         far => {
-            let opened = gguf_remote::open_with(&far, gguf_remote::Options::from_env())?;
+            let opened = gguf_remote::open_with(&far, gguf_remote::RemoteOptions::from_env())?;
             header(&*opened.source, Path::new(name))?
         }
     };

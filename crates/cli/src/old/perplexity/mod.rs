@@ -97,7 +97,7 @@ fn of_text(args: &Args, lines: Option<(u64, bool)>) -> Result<(), Failure> {
     let task = args.judge.task()?;
     let options = args.judge.run.options(args.judge.arithmetic);
     let inputs = args.judge.inputs().chain(args.models.iter().map(std::path::Path::new));
-    let overwrite = Overwrite::new(Existing::Replace).sparing(inputs);
+    let overwrite = Overwrite::new(Existing::Replace).protecting(inputs);
     let save = args.save_logits.as_deref().map(|path| Save { path, overwrite: &overwrite });
     let model = &args.models[0];
     let found = on_threads(args.judge.run.threads, || -> Result<Perplexity, Failure> {

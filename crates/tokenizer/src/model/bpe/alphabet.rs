@@ -1,9 +1,10 @@
-//! Texts in the alphabet of byte-level vocabularies ([`gguf_models::token::byte_of`]).
+//! Decoding of byte-level alphabets ([`gguf_models::token::byte_of`]).
 
 use gguf_models::token::byte_of;
 
-/// Appends the bytes that a text stands for and returns true; or, if it has a character that
-/// stands for no byte, the text itself: added tokens are written plainly.
+/// Appends the bytes that a text in the byte-level alphabet stands for and returns true. If a
+/// character is not in the alphabet, appends the text itself and returns false: added tokens are
+/// not encoded.
 pub(super) fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let mut rest = text;
@@ -13,7 +14,7 @@ pub(super) fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
             (0xc2..=0xc5, [second @ 0x80..0xc0, after @ ..]) => {
                 (u32::from(first & 0x1f) << 6 | u32::from(second & 0x3f), after)
             }
-            // No character of the alphabet takes more bytes.
+            // No character of the alphabet has more than two bytes.
             _ => (u32::MAX, after),
         };
         let Some(byte) = char::from_u32(code).and_then(byte_of) else {
@@ -37,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_stand_for_bytes() {
+    fn decodes_byte_level_text() {
         assert_eq!(decoded("Ġthe"), (true, b" the".to_vec()));
         assert_eq!(decoded("Ċ"), (true, b"\n".to_vec()));
         assert_eq!(decoded("Ã©"), (true, "é".into()));

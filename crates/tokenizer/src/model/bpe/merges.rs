@@ -1,4 +1,4 @@
-//! The ranked pairs of `tokenizer.ggml.merges`.
+//! Merge table of `tokenizer.ggml.merges`.
 
 use std::hash::BuildHasher;
 
@@ -7,16 +7,16 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use rayon::prelude::*;
 
 use super::alphabet;
-use super::pre::Spelling;
+use super::pre::Alphabet;
 use crate::error::invalid;
-use crate::model::merge::{Join, NO_TOKEN};
+use crate::model::merge::{MergeRule, NO_TOKEN};
 use crate::model::spaces::to_spaces;
 use crate::token_table::{Index, TokenTable};
 use crate::vocabulary::Vocabulary;
 
 const MERGES: &str = "tokenizer.ggml.merges";
 
-/// Which pairs of tokens become one token, and in which order.
+/// Pairs of tokens that merge, with their ranks.
 pub(super) struct Merges {
     pairs: HashTable<Pair>,
     hasher: DefaultHashBuilder,
@@ -24,30 +24,30 @@ pub(super) struct Merges {
 
 struct Pair {
     ids: [u32; 2],
-    join: Join,
+    rule: MergeRule,
 }
 
 impl Merges {
     /// # Errors
-    /// If they are missing, or one names a token that does not exist.
+    /// If the merges are missing, or one names a token that does not exist.
     pub fn read(
         vocabulary: &Vocabulary<'_>,
         pieces: &TokenTable,
         index: &Index,
-        spelling: Spelling,
+        alphabet_kind: Alphabet,
     ) -> Result<Self, Error> {
         let texts: Vec<&[u8]> = vocabulary.strings(MERGES)?.collect();
-        // Three look-ups for each are nearly all of the time that loading takes.
+        // Three lookups per merge are nearly all of the loading time.
         let resolve = |bytes: &mut Vec<u8>, text: &&[u8]| {
-            // The first part can be a space itself.
+            // The left token can be a space itself.
             let space = text.iter().skip(1).position(|&byte| byte == b' ');
             let (left, right) = space
                 .map(|i| (&text[..i + 1], &text[i + 2..]))
-                .ok_or("is not a pair of tokens with a space between")?;
+                .ok_or("is not a pair of tokens separated by a space")?;
             bytes.clear();
-            spelling.append(left, bytes);
+            alphabet_kind.append(left, bytes);
             let middle = bytes.len();
-            spelling.append(right, bytes);
+            alphabet_kind.append(right, bytes);
             let find = |bytes: &[u8]| {
                 index.find(pieces, bytes).ok_or("names a token that is not in the vocabulary")
             };
@@ -64,36 +64,36 @@ impl Merges {
                 let shown: String = text.chars().take(80).collect();
                 invalid(MERGES, format!("merge {rank}, {shown:?}, {fault}"))
             })?;
-            merges.insert(ids, Join { rank, id });
+            merges.insert(ids, MergeRule { rank, id });
         }
         Ok(merges)
     }
 
-    /// The first of equal pairs counts.
-    fn insert(&mut self, ids: [u32; 2], join: Join) {
+    /// Inserts a pair; the first of equal pairs counts.
+    fn insert(&mut self, ids: [u32; 2], rule: MergeRule) {
         let hash = |pair: &Pair| self.hasher.hash_one(pair.ids);
         let same = |pair: &Pair| pair.ids == ids;
-        let pair = Pair { ids, join };
+        let pair = Pair { ids, rule };
         self.pairs.entry(hash(&pair), same, hash).or_insert(pair);
     }
 
-    /// What two tokens become, if they do.
+    /// Returns the result of merging two tokens, if there is a rule.
     #[inline]
-    pub fn find(&self, left: u32, right: u32) -> Option<Join> {
+    pub fn find(&self, left: u32, right: u32) -> Option<MergeRule> {
         if left == NO_TOKEN || right == NO_TOKEN {
             return None;
         }
         let ids = [left, right];
         let pair = self.pairs.find(self.hasher.hash_one(ids), |pair| pair.ids == ids)?;
-        Some(pair.join)
+        Some(pair.rule)
     }
 }
 
-impl Spelling {
-    /// Appends what a part of a merge stands for.
+impl Alphabet {
+    /// Decodes a part of a merge.
     fn append(self, text: &[u8], out: &mut Vec<u8>) {
         match self {
-            Self::Bytes => {
+            Self::ByteLevel => {
                 alphabet::decode(text, out);
             }
             Self::Characters { visible_spaces: true } => to_spaces(text, out),

@@ -1,7 +1,7 @@
-//! Byte pair encoding by a list of merges, within the words that a pre-tokenizer cuts.
+//! Byte-pair encoding (BPE) by a list of merges, within the words of a pre-tokenizer.
 //!
-//! `tokenizer.ggml.model` is `gpt2`; `gemma4` for SentencePiece's spelling of spaces, which
-//! `tokenizer.ggml.pre` can ask for as well; `whitespace` where white space only separates.
+//! `tokenizer.ggml.model` is `gpt2`; `gemma4` for SentencePiece's visible spaces, which some values
+//! of `tokenizer.ggml.pre` imply as well; `whitespace` if white space only separates words.
 
 mod alphabet;
 mod merges;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use gguf::Error;
 use gguf_models::token::{TokenType, byte_of_token};
 use merges::Merges;
-use pre::{Pre, Spelling};
+use pre::{Alphabet, PreTokenizer};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::model::Model;
@@ -20,53 +20,56 @@ use crate::model::merge::{NO_TOKEN, Symbol, characters, merge_word, trace_merges
 use crate::model::spaces::{has_space, to_spaces, with_spaces};
 use crate::model::split_points::SplitPoints;
 use crate::model::word_cache::{CachePool, WordCache};
-use crate::options::{Compat, Options};
+use crate::options::{Compat, TokenizerOptions};
 use crate::token_table::{Index, TokenTable};
 use crate::trace::Word;
 use crate::vocabulary::Vocabulary;
 
 pub(crate) struct Bpe {
-    /// What the tokens stand for, byte tokens as their byte.
+    /// Bytes that the tokens stand for; byte tokens as their byte.
     pieces: TokenTable,
     index: Index,
     merges: Merges,
-    /// The token of each byte.
+    /// Token of each byte, for byte fallback.
     bytes: [u32; 256],
-    /// Bytes without a token are dropped before merges, not after.
-    drops_early: bool,
-    pre: Pre,
-    /// Where words can be cut further.
+    /// Drop bytes without a token before merging, not after.
+    drops_unknown_bytes: bool,
+    pre: PreTokenizer,
+    /// Positions where words can be split further.
     split_points: Option<SplitPoints>,
-    /// Text is brought to Unicode's normalization form C.
+    /// Normalize text to NFC.
     normalize: bool,
     words: CachePool,
 }
 
 impl Bpe {
-    pub(crate) fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
-        let pre = Pre::read(vocabulary, options)?;
-        let spelled = spelled(vocabulary, pre.spelling);
-        let index = Index::new(&spelled.pieces, |id| spelled.found[id as usize]);
-        let merges = Merges::read(vocabulary, &spelled.pieces, &index, pre.spelling)?;
-        let mut bytes = spelled.bytes;
-        if pre.spelling == Spelling::Bytes {
+    pub(crate) fn read(
+        vocabulary: &Vocabulary<'_>,
+        options: TokenizerOptions,
+    ) -> Result<Self, Error> {
+        let pre = PreTokenizer::read(vocabulary, options)?;
+        let decoded = decode_tokens(vocabulary, pre.alphabet);
+        let index = Index::new(&decoded.pieces, |id| decoded.matchable[id as usize]);
+        let merges = Merges::read(vocabulary, &decoded.pieces, &index, pre.alphabet)?;
+        let mut bytes = decoded.bytes;
+        if pre.alphabet == Alphabet::ByteLevel {
             bytes = std::array::from_fn(|byte| {
-                index.find(&spelled.pieces, &[byte as u8]).unwrap_or(NO_TOKEN)
+                index.find(&decoded.pieces, &[byte as u8]).unwrap_or(NO_TOKEN)
             });
         }
-        // WordCache that the pre-tokenizer cuts are short already.
-        let split_points = (pre.spelling != Spelling::Bytes)
-            .then(|| SplitPoints::new(index.ids().filter_map(|id| spelled.pieces.get(id))));
+        // Words of a byte-level pre-tokenizer are short already.
+        let split_points = (pre.alphabet != Alphabet::ByteLevel)
+            .then(|| SplitPoints::new(index.ids().filter_map(|id| decoded.pieces.get(id))));
         Ok(Self {
-            normalize: options.compat == Compat::Own
+            normalize: options.compat == Compat::Original
                 && options.normalize.unwrap_or_else(|| pre.is_normalized(vocabulary)),
-            pieces: spelled.pieces,
+            pieces: decoded.pieces,
             words: CachePool::default(),
             index,
             merges,
-            // Most vocabularies have all of them.
-            drops_early: options.compat == Compat::Own
-                && pre.spelling == Spelling::Bytes
+            // Most vocabularies have a token for every byte.
+            drops_unknown_bytes: options.compat == Compat::Original
+                && pre.alphabet == Alphabet::ByteLevel
                 && bytes.contains(&NO_TOKEN),
             bytes,
             pre,
@@ -75,14 +78,14 @@ impl Bpe {
     }
 
     fn encode_word(&self, word: &[u8], symbols: &mut Vec<Symbol>, out: &mut Vec<u32>) {
-        if self.pre.takes_whole(word)
+        if self.pre.ignores_merges(word)
             && let Some(id) = self.index.find(&self.pieces, word)
         {
             return out.push(id);
         }
-        let kept = self.kept(word);
-        let word = &*kept;
-        let join = |left: Symbol, right: Symbol| self.merges.find(left.id, right.id);
+        let reduced = self.without_unknown_bytes(word);
+        let word = &*reduced;
+        let rule = |left: Symbol, right: Symbol| self.merges.find(left.id, right.id);
         let tokens = (&self.index, &self.pieces);
         let out = |symbol: &Symbol| {
             if symbol.id != NO_TOKEN {
@@ -93,15 +96,15 @@ impl Bpe {
                 out.extend(ids.filter(|id| *id != NO_TOKEN));
             }
         };
-        match self.pre.spelling {
-            Spelling::Bytes => {
+        match self.pre.alphabet {
+            Alphabet::ByteLevel => {
                 let initial = |start| (start..word.len()).map(|start| self.byte(word, start));
-                merge_word(word, tokens, symbols, initial, join, out);
+                merge_word(word, tokens, symbols, initial, rule, out);
             }
-            Spelling::Characters { .. } => {
+            Alphabet::Characters { .. } => {
                 let find = |char: &[u8]| self.index.find(&self.pieces, char);
                 let initial = |start| characters(word, start, find);
-                merge_word(word, tokens, symbols, initial, join, out);
+                merge_word(word, tokens, symbols, initial, rule, out);
             }
         }
     }
@@ -113,65 +116,65 @@ impl Bpe {
                 self.encode_word(word, &mut symbols, out);
             });
         };
-        self.cut(text, &mut encode);
+        self.split(text, &mut encode);
     }
 
-    /// Hands out the words of a text, from where to where.
-    fn cut(&self, text: &[u8], out: &mut impl FnMut(usize, usize)) {
-        self.pre.cut(text, &mut |start, end| match &self.split_points {
-            Some(split_points) if !self.pre.takes_whole(&text[start..end]) => {
-                split_points.cut(&text[start..end], |from, to| out(start + from, start + to));
+    /// Splits a text into words and calls `out` with the range of each.
+    fn split(&self, text: &[u8], out: &mut impl FnMut(usize, usize)) {
+        self.pre.split(text, &mut |start, end| match &self.split_points {
+            Some(split_points) if !self.pre.ignores_merges(&text[start..end]) => {
+                split_points.split(&text[start..end], |from, to| out(start + from, start + to));
             }
             _ => out(start, end),
         });
     }
 
-    /// The text as its words are cut.
+    /// Normalizes a text and its spaces.
     fn prepared<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
-        // ASCII is normalized, and keeps what is on its sides apart.
+        // ASCII is in NFC, and does not combine with its neighbours.
         let others = || text.chars().filter(|c| !c.is_ascii());
         if self.normalize && is_nfc_quick(others()) != IsNormalized::Yes {
             text = text.nfc().collect::<String>().into();
         }
-        match self.pre.spelling {
-            Spelling::Characters { visible_spaces: true } => {
+        match self.pre.alphabet {
+            Alphabet::Characters { visible_spaces: true } => {
                 with_spaces(&text, false).into_owned().into()
             }
             _ => text,
         }
     }
 
-    /// As [`Bpe::encode_word`], without its short cuts.
+    /// Traces the merges of a word, as [`Bpe::encode_word`] without its shortcuts.
     fn trace_word(&self, word: &[u8]) -> Word {
         let mut ids = Vec::new();
         self.encode_word(word, &mut Vec::new(), &mut ids);
         let whole = Word { symbols: vec![word.to_vec()], merges: Vec::new(), ids: ids.len() };
-        if self.pre.takes_whole(word) && self.index.find(&self.pieces, word).is_some() {
+        if self.pre.ignores_merges(word) && self.index.find(&self.pieces, word).is_some() {
             return whole;
         }
-        let kept = self.kept(word);
-        let word = &*kept;
-        let mut symbols: Vec<Symbol> = match self.pre.spelling {
-            Spelling::Bytes => (0..word.len()).map(|start| self.byte(word, start)).collect(),
-            Spelling::Characters { .. } => {
+        let reduced = self.without_unknown_bytes(word);
+        let word = &*reduced;
+        let mut symbols: Vec<Symbol> = match self.pre.alphabet {
+            Alphabet::ByteLevel => (0..word.len()).map(|start| self.byte(word, start)).collect(),
+            Alphabet::Characters { .. } => {
                 characters(word, 0, |char| self.index.find(&self.pieces, char)).collect()
             }
         };
-        let of = |symbol: &Symbol| word[symbol.start..symbol.start + symbol.len].to_vec();
-        let texts = symbols.iter().map(of).collect();
-        let join = |left: Symbol, right: Symbol| self.merges.find(left.id, right.id);
-        let merges = trace_merges(word, &mut symbols, true, join);
+        let symbol_text = |symbol: &Symbol| word[symbol.start..symbol.start + symbol.len].to_vec();
+        let texts = symbols.iter().map(symbol_text).collect();
+        let rule = |left: Symbol, right: Symbol| self.merges.find(left.id, right.id);
+        let merges = trace_merges(word, &mut symbols, true, rule);
         Word { symbols: texts, merges, ids: ids.len() }
     }
 
-    /// A word without the bytes that are dropped early.
-    fn kept<'w>(&self, word: &'w [u8]) -> Cow<'w, [u8]> {
-        let mut kept = Cow::Borrowed(word);
-        if self.drops_early {
-            kept.to_mut().retain(|byte| self.bytes[usize::from(*byte)] != NO_TOKEN);
+    /// Removes the bytes without a token, if they are dropped before merging.
+    fn without_unknown_bytes<'w>(&self, word: &'w [u8]) -> Cow<'w, [u8]> {
+        let mut reduced = Cow::Borrowed(word);
+        if self.drops_unknown_bytes {
+            reduced.to_mut().retain(|byte| self.bytes[usize::from(*byte)] != NO_TOKEN);
         }
-        kept
+        reduced
     }
 
     fn byte(&self, word: &[u8], start: usize) -> Symbol {
@@ -188,7 +191,7 @@ impl Model for Bpe {
     fn trace(&self, text: &str) -> Option<Vec<Word>> {
         let text = self.prepared(text);
         let mut words = Vec::new();
-        self.cut(text.as_bytes(), &mut |start, end| {
+        self.split(text.as_bytes(), &mut |start, end| {
             words.push(self.trace_word(&text.as_bytes()[start..end]));
         });
         Some(words)
@@ -199,27 +202,27 @@ impl Model for Bpe {
     }
 }
 
-/// The tokens as the bytes that they stand for.
-struct Spelled {
+/// Decoded texts of the tokens.
+struct DecodedTokens {
     pieces: TokenTable,
-    /// By id: whether text can become this token.
-    found: Vec<bool>,
-    /// The tokens for single bytes of characters that are no token.
+    /// Whether text can become this token, by id.
+    matchable: Vec<bool>,
+    /// Byte-fallback tokens.
     bytes: [u32; 256],
 }
 
-fn spelled(vocabulary: &Vocabulary<'_>, spelling: Spelling) -> Spelled {
+fn decode_tokens(vocabulary: &Vocabulary<'_>, alphabet: Alphabet) -> DecodedTokens {
     let mut pieces = TokenTable::default();
-    let mut found = Vec::with_capacity(vocabulary.tokens.len());
+    let mut matchable = Vec::with_capacity(vocabulary.tokens.len());
     let mut bytes = [NO_TOKEN; 256];
     for (id, (token, kind)) in (0..).zip(vocabulary.tokens.iter().zip(&vocabulary.types)) {
-        let is_found = match spelling {
-            Spelling::Bytes => {
+        let is_matchable = match alphabet {
+            Alphabet::ByteLevel => {
                 let mut all = true;
                 pieces.push_with(|out| all = alphabet::decode(token, out));
                 all
             }
-            Spelling::Characters { visible_spaces } => {
+            Alphabet::Characters { visible_spaces } => {
                 let byte = byte_of_token(token);
                 if let Some(byte) = byte {
                     bytes[usize::from(byte)] = id;
@@ -232,7 +235,7 @@ fn spelled(vocabulary: &Vocabulary<'_>, spelling: Spelling) -> Spelled {
                 *kind != TokenType::Byte && !(visible_spaces && has_space(token))
             }
         };
-        found.push(is_found);
+        matchable.push(is_matchable);
     }
-    Spelled { pieces, found, bytes }
+    DecodedTokens { pieces, matchable, bytes }
 }

@@ -1,38 +1,38 @@
-//! The pairs of neighbours that can be joined, the best first.
+//! Priority queue of adjacent pairs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::symbol::{Join, Symbol};
+use super::symbol::{MergeRule, Symbol};
 
-/// Pairs among symbols that stay where they are: one that went into the symbol on its left has no
-/// length any more.
+/// Queue of pairs of symbols. Symbols stay in place: one that is merged into its left neighbour has
+/// length 0.
 pub(super) struct Queue {
     previous: Vec<usize>,
     next: Vec<usize>,
-    waiting: BinaryHeap<Reverse<Pair>>,
+    heap: BinaryHeap<Reverse<Pair>>,
 }
 
-/// Two neighbours, by their numbers, and what they become.
+/// Two adjacent symbols, by index, and the result of merging them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pair {
     pub rank: u32,
     left: usize,
     pub right: usize,
-    /// How long both are: a pair that has grown since is another pair.
+    /// Length of both; if a symbol has grown since, the pair is stale.
     len: usize,
     id: u32,
 }
 
 impl Queue {
-    pub fn new(symbols: &[Symbol], join: impl Fn(Symbol, Symbol) -> Option<Join>) -> Self {
+    pub fn new(symbols: &[Symbol], rule: impl Fn(Symbol, Symbol) -> Option<MergeRule>) -> Self {
         let end = symbols.len();
         let mut queue = Self {
             previous: (0..end).map(|i| i.wrapping_sub(1)).collect(),
             next: (1..=end).collect(),
-            waiting: BinaryHeap::with_capacity(end),
+            heap: BinaryHeap::with_capacity(end),
         };
-        (1..end).for_each(|right| queue.push(symbols, right - 1, right, &join));
+        (1..end).for_each(|right| queue.push(symbols, right - 1, right, &rule));
         queue
     }
 
@@ -41,19 +41,19 @@ impl Queue {
         symbols: &[Symbol],
         left: usize,
         right: usize,
-        join: impl Fn(Symbol, Symbol) -> Option<Join>,
+        rule: impl Fn(Symbol, Symbol) -> Option<MergeRule>,
     ) {
         if let (Some(a), Some(b)) = (symbols.get(left), symbols.get(right))
-            && let Some(Join { rank, id }) = join(*a, *b)
+            && let Some(MergeRule { rank, id }) = rule(*a, *b)
         {
-            self.waiting.push(Reverse(Pair { rank, left, right, len: a.len + b.len, id }));
+            self.heap.push(Reverse(Pair { rank, left, right, len: a.len + b.len, id }));
         }
     }
 
-    /// The best pair.
+    /// Removes and returns the pair of the lowest rank.
     pub fn pop(&mut self, symbols: &[Symbol]) -> Option<Pair> {
         loop {
-            let Reverse(pair) = self.waiting.pop()?;
+            let Reverse(pair) = self.heap.pop()?;
             let (left, right) = (symbols[pair.left].len, symbols[pair.right].len);
             if left > 0 && right > 0 && left + right == pair.len {
                 return Some(pair);
@@ -61,12 +61,12 @@ impl Queue {
         }
     }
 
-    /// Joins a pair.
-    pub fn join(
+    /// Merges a pair.
+    pub fn merge(
         &mut self,
         symbols: &mut [Symbol],
         pair: Pair,
-        join: impl Fn(Symbol, Symbol) -> Option<Join>,
+        rule: impl Fn(Symbol, Symbol) -> Option<MergeRule>,
     ) {
         let Pair { left, right, len, id, .. } = pair;
         symbols[left].len = len;
@@ -76,11 +76,11 @@ impl Queue {
         if let Some(after) = self.previous.get_mut(self.next[right]) {
             *after = left;
         }
-        self.push(symbols, self.previous[left], left, &join);
-        self.push(symbols, left, self.next[left], &join);
+        self.push(symbols, self.previous[left], left, &rule);
+        self.push(symbols, left, self.next[left], &rule);
     }
 
-    /// The number of the symbol before another; of the first, none.
+    /// Returns the index of the symbol before another; wraps around for the first.
     pub fn before(&self, symbol: usize) -> usize {
         self.previous[symbol]
     }

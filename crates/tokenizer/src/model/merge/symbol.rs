@@ -1,29 +1,29 @@
-//! Parts of words, and what two neighbours can become.
+//! Symbols of a word, and the result of merging two.
 
-/// A part of a word.
+/// A symbol: a part of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
-    /// Where it begins, in bytes.
+    /// Start in bytes.
     pub start: usize,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: usize,
-    /// Its token; [`NO_TOKEN`] if there is none.
+    /// Token id; [`NO_TOKEN`] if it is not a token.
     pub id: u32,
 }
 
-/// The id of a symbol that is no token.
+/// Id of a symbol that is not a token.
 pub(crate) const NO_TOKEN: u32 = u32::MAX;
 
-/// What two neighbours can become.
+/// Result of merging two adjacent symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Join {
-    /// The lowest is done first; of equal ones, the leftmost.
+pub(crate) struct MergeRule {
+    /// Rank: the lowest is merged first; of equal ranks, the leftmost.
     pub rank: u32,
-    /// The token of both together.
+    /// Token id of the merged symbol.
     pub id: u32,
 }
 
-/// The characters of a word from a place on, each with the token that `find` knows for it.
+/// Returns the characters of a word from `start` on, with the token ids that `find` returns.
 pub(crate) fn characters(
     word: &[u8],
     mut start: usize,
@@ -38,7 +38,7 @@ pub(crate) fn characters(
     })
 }
 
-/// The length of the character at the start of `text`, as its first byte says.
+/// Returns the length of the character at the start of `text`, from its first byte.
 pub(crate) fn char_len(text: &[u8]) -> usize {
     let len = match text.first() {
         Some(0xc0..=0xdf) => 2,

@@ -1,7 +1,8 @@
-//! Text to the words of BERT: white space and punctuation separate them, accents and case go.
+//! BERT normalization and pre-tokenization: splits at white space and punctuation, strips accents
+//! and lower-cases.
 //!
-//! As `BertNormalizer` and `BertPreTokenizer` of `tokenizers` do, with its tables of Unicode; or as
-//! llama.cpp does.
+//! Behaves as `BertNormalizer` and `BertPreTokenizer` of `tokenizers`, with its Unicode tables; or
+//! as llama.cpp.
 
 mod llama_cpp;
 
@@ -13,7 +14,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::options::Compat;
 
-/// What the model wants of its text.
+/// Normalization settings of the model.
 #[derive(Clone, Copy)]
 pub(super) struct Normalizer {
     pub lowercase: bool,
@@ -21,24 +22,24 @@ pub(super) struct Normalizer {
     pub compat: Compat,
 }
 
-/// What a character is to BERT.
+/// Class of a character in BERT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// Part of a word.
     Text,
-    /// Dropped: NUL, U+FFFD, control and format characters.
-    Nothing,
+    /// Removed: NUL, U+FFFD, control and format characters.
+    Removed,
     Space,
     /// A word of its own.
     Punctuation,
-    /// A word of its own, before its accents go.
+    /// A word of its own, before accents are stripped.
     Chinese,
-    /// An accent.
+    /// A combining accent.
     Mark,
 }
 
 impl Normalizer {
-    /// Hands out the words of `text`, none of them empty: as the place of each in some text.
+    /// Calls `out` with each non-empty word of `text`, as a range in some text.
     pub fn words(self, text: &str, out: impl FnMut(&[u8], Range<usize>)) {
         let mut words = Words { word: String::new(), out };
         if self.compat == Compat::LlamaCpp {
@@ -57,8 +58,8 @@ impl Normalizer {
             } else {
                 words.push_ascii(head);
             }
-            // Accents that follow each other are ordered, also across what is dropped.
-            let is_plain = |char: char| char.is_ascii() && class(char) != Class::Nothing;
+            // Consecutive accents are put in canonical order, also across removed characters.
+            let is_plain = |char: char| char.is_ascii() && class(char) != Class::Removed;
             let (head, tail) = tail.split_at(tail.find(is_plain).unwrap_or(tail.len()));
             self.beyond_ascii(head, &mut words);
             rest = tail;
@@ -68,7 +69,7 @@ impl Normalizer {
 
     fn beyond_ascii<Out: FnMut(&[u8], Range<usize>)>(self, text: &str, words: &mut Words<Out>) {
         let clean =
-            text.chars().filter(|char| class(*char) != Class::Nothing).flat_map(
+            text.chars().filter(|char| class(*char) != Class::Removed).flat_map(
                 |char| match class(char) {
                     Class::Space => [None, Some(' '), None],
                     Class::Chinese => [Some(' '), Some(char), Some(' ')],
@@ -99,15 +100,15 @@ impl Normalizer {
     }
 }
 
-/// The word that is being read.
+/// The current word.
 struct Words<Out> {
-    /// What is read of it, but for the ASCII text that follows.
+    /// Text of the word, except ASCII text that follows.
     word: String,
     out: Out,
 }
 
 impl<Out: FnMut(&[u8], Range<usize>)> Words<Out> {
-    /// Words that stand in `text` as they are, all but the first and the last, are not copied.
+    /// Adds ASCII text. Words within `text`, except the first and the last, are not copied.
     fn push_ascii(&mut self, text: &str) {
         let mut start = 0;
         for (i, byte) in text.bytes().enumerate() {
@@ -115,13 +116,13 @@ impl<Out: FnMut(&[u8], Range<usize>)> Words<Out> {
             if class == Class::Text {
                 continue;
             }
-            if class == Class::Nothing || !self.word.is_empty() {
+            if class == Class::Removed || !self.word.is_empty() {
                 self.word.push_str(&text[start..i]);
             } else if start < i {
                 (self.out)(text.as_bytes(), start..i);
             }
             start = i + 1;
-            if class != Class::Nothing {
+            if class != Class::Removed {
                 self.end();
             }
             if class == Class::Punctuation {
@@ -135,7 +136,7 @@ impl<Out: FnMut(&[u8], Range<usize>)> Words<Out> {
     fn push(&mut self, char: char, class: Class) {
         match class {
             Class::Text | Class::Chinese | Class::Mark => self.word.push(char),
-            Class::Nothing => {}
+            Class::Removed => {}
             Class::Space => self.end(),
             Class::Punctuation => {
                 self.end();
@@ -154,7 +155,7 @@ impl<Out: FnMut(&[u8], Range<usize>)> Words<Out> {
     }
 }
 
-/// The classes of ASCII.
+/// Classes of ASCII characters.
 static ASCII: [Class; 128] = {
     let mut classes = [Class::Text; 128];
     let mut byte = 0;
@@ -168,14 +169,13 @@ static ASCII: [Class; 128] = {
 const fn ascii_class(byte: u8) -> Class {
     match byte {
         b' ' | b'\t' | b'\n' | b'\r' => Class::Space,
-        _ if byte.is_ascii_control() => Class::Nothing,
+        _ if byte.is_ascii_control() => Class::Removed,
         _ if byte.is_ascii_punctuation() => Class::Punctuation,
         _ => Class::Text,
     }
 }
 
-/// The classes of 256 characters each, filled when the first of them is met: to find one takes
-/// many searches in tables.
+/// Classes of 256 characters each, filled on first use: a lookup takes many binary searches.
 static PAGES: [OnceLock<Box<[Class; 256]>>; 0x1100] = [const { OnceLock::new() }; 0x1100];
 
 #[inline]
@@ -185,7 +185,7 @@ fn class(char: char) -> Class {
         let first = (code & !0xff) as u32;
         // Surrogates are never looked up.
         Box::new(std::array::from_fn(|i| {
-            char::from_u32(first + i as u32).map_or(Class::Nothing, find_class)
+            char::from_u32(first + i as u32).map_or(Class::Removed, find_class)
         }))
     });
     page[code & 0xff]
@@ -198,7 +198,7 @@ fn find_class(char: char) -> Class {
         return ascii_class(byte);
     }
     if char == char::REPLACEMENT_CHARACTER || char.is_other() {
-        Class::Nothing
+        Class::Removed
     } else if char.is_whitespace() {
         Class::Space
     } else if is_chinese(char) {
@@ -212,8 +212,8 @@ fn find_class(char: char) -> Class {
     }
 }
 
-/// The blocks of CJK ideographs as BERT has them, with the wrong start of the last extension that
-/// `tokenizers` and with it llama.cpp made a fact.
+/// Whether a character is in BERT's CJK blocks, with the wrong start of the last extension that
+/// `tokenizers` and llama.cpp share.
 fn is_chinese(char: char) -> bool {
     matches!(
         char as u32,
@@ -234,7 +234,7 @@ mod tests {
 
     fn words(text: &str, lowercase: bool, strip_accents: bool) -> Vec<String> {
         let mut words = Vec::new();
-        let normalizer = Normalizer { lowercase, strip_accents, compat: Compat::Own };
+        let normalizer = Normalizer { lowercase, strip_accents, compat: Compat::Original };
         normalizer.words(text, |text, word| {
             words.push(String::from_utf8(text[word].to_vec()).unwrap());
         });
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn words_end_at_spaces_and_punctuation() {
+    fn splits_at_spaces_and_punctuation() {
         assert_eq!(words(" Hey,\tYou\u{a0}two!\r\n", true, true), ["hey", ",", "you", "two", "!"]);
         assert_eq!(words("a\u{0}b\u{7f}c\u{ad}d\u{fffd}\u{b}e", true, true), ["abcde"]);
         assert_eq!(words("«a\0b. C", true, true), ["«", "ab", ".", "c"]);
@@ -252,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn ideographs_are_words() {
+    fn ideographs_are_single_words() {
         assert_eq!(words("ab你好c", true, true), ["ab", "你", "好", "c"]);
-        // Those of other scripts of the region are not.
+        // Characters of other East Asian scripts are not.
         assert_eq!(words("カタ カナ", false, false), ["カタ", "カナ"]);
     }
 
     #[test]
-    fn case_and_accents_go_as_wanted() {
+    fn case_and_accents_follow_the_settings() {
         assert_eq!(words("Éa İ ẞ", true, true), ["ea", "i", "ß"]);
         assert_eq!(words("Éa İ", true, false), ["éa", "i\u{307}"]);
         assert_eq!(words("Éa", false, true), ["Ea"]);
@@ -267,8 +267,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_does_not_separate_accents() {
-        // U+302E is no accent to BERT, but comes before U+0301 in order, which is dropped.
+    fn removed_characters_do_not_separate_accents() {
+        // U+302E is not an accent in BERT, but precedes the removed U+0301 in canonical order.
         let expected = words("가\u{302e}", true, true);
         assert_eq!(words("가\u{301}\u{1}\u{302e}", true, true), expected);
     }

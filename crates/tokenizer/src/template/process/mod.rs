@@ -1,9 +1,9 @@
-//! Rendering in a process of its own: what the two sides say to each other.
+//! Rendering in a separate process: the protocol.
 //!
-//! One process answers one request. The request is JSON and ends with the input of the process.
-//! The answer is a frame for the template, which says whether it parses, and one for each
-//! conversation, as soon as there is one; after an error of parsing, or a limit, nothing follows.
-//! A frame is a line of JSON, `{"Ok":17}` or `{"Err":...}`, and so many bytes of text.
+//! A process handles one request. The request is JSON and ends with the input of the process. The
+//! response is a frame for the template, which reports whether it parses, and one frame per
+//! conversation, sent as soon as it is rendered; after a parse error or an exceeded limit, no frame
+//! follows. A frame is a line of JSON, `{"Ok":17}` or `{"Err":...}`, and that many bytes of text.
 
 mod child;
 mod parent;
@@ -15,20 +15,21 @@ pub(super) use child::serve;
 pub(super) use parent::run;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Error, Limits, Source};
+use super::{Context, Error, Limits, TemplateSource};
 
-/// Bytes of the line of a frame: what an error says has 2000, of which JSON makes 6 each at most.
-const LINE_LEN: u64 = 32 << 10;
+/// Maximum length of a frame's first line: a message has up to 2000 bytes, each up to 6 bytes in
+/// JSON.
+const MAX_LINE_LEN: u64 = 32 << 10;
 
-/// What a process is asked.
+/// Request to a rendering process.
 #[derive(Serialize, Deserialize)]
 struct Request<'a> {
     limits: Limits,
-    source: Cow<'a, Source>,
+    source: Cow<'a, TemplateSource>,
     contexts: Cow<'a, [Context]>,
 }
 
-/// One frame of the answer.
+/// One frame of the response.
 type Frame = Result<String, Error>;
 
 fn write_frame(mut output: impl Write, frame: &Frame) -> io::Result<()> {
@@ -42,10 +43,10 @@ fn write_frame(mut output: impl Write, frame: &Frame) -> io::Result<()> {
     output.flush()
 }
 
-/// The next frame, whose text has at most `text_len` bytes.
+/// Reads the next frame, whose text has at most `text_len` bytes.
 fn read_frame(mut input: impl BufRead, text_len: usize) -> io::Result<Frame> {
     let mut line = Vec::new();
-    input.by_ref().take(LINE_LEN).read_until(b'\n', &mut line)?;
+    input.by_ref().take(MAX_LINE_LEN).read_until(b'\n', &mut line)?;
     let len = match serde_json::from_slice::<Result<usize, Error>>(&line)? {
         Ok(len) => len,
         Err(error) => return Ok(Err(error)),

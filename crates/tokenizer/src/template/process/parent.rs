@@ -1,4 +1,4 @@
-//! The side that asks, and outlives whatever the template does.
+//! Parent process: sends the request and survives a killed child.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -11,28 +11,28 @@ use std::time::{Duration, Instant};
 
 use super::{Frame, Request, read_frame};
 use crate::template::limits::megabytes;
-use crate::template::{Context, Error, Limits, Source};
+use crate::template::{Context, Error, Limits, TemplateSource};
 
-/// How often a process that is about to end is asked whether it has.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Interval at which the parent polls for the end of the child.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// As [`Renderer::render_each`](crate::Renderer::render_each), in a process of `program`.
+/// Renders in a process of `program`, as [`Renderer::render_each`](crate::Renderer::render_each).
 pub fn run(
     (program, arguments): (&Path, &[OsString]),
     limits: &Limits,
-    source: &Source,
+    source: &TemplateSource,
     contexts: &[Context],
 ) -> Result<Vec<Frame>, Error> {
     let request =
         Request { limits: *limits, source: Cow::Borrowed(source), contexts: contexts.into() };
     let request = serde_json::to_vec(&request).map_err(broken)?;
-    let mut process = Process::start(program, arguments)?;
+    let mut process = ChildProcess::start(program, arguments)?;
     let (input, output) = (process.child.stdin.take(), process.child.stdout.take());
     let (mut input, output) = input.zip(output).ok_or_else(|| broken("it has no pipes"))?;
     let (sender, receiver) = mpsc::channel();
-    // A process that is dying does not read: what is not written then is not missed.
+    // A killed process does not read its input: ignore a failed write.
     let write = move || drop(input.write_all(&request));
-    // Both threads end with the process, or later where it has started others: nobody waits.
+    // Both threads end with the process, or later if it has started others: do not join them.
     thread::Builder::new().spawn(write).map_err(broken)?;
     let (text_len, frames) = (limits.text_len, 1 + contexts.len());
     let read = move || read_frames(BufReader::new(output), frames, text_len, &sender);
@@ -41,7 +41,7 @@ pub fn run(
     let mut next = || match receiver.recv_timeout(process.remaining(limits)) {
         Ok(frame) => frame,
         Err(RecvTimeoutError::Timeout) => Err(out_of_time(limits)),
-        Err(RecvTimeoutError::Disconnected) => Err(process.why_it_ended(limits)),
+        Err(RecvTimeoutError::Disconnected) => Err(process.exit_cause(limits)),
     };
     next()?;
     let mut texts = Vec::new();
@@ -59,12 +59,12 @@ pub fn run(
     Ok(texts)
 }
 
-/// Hands on as many frames, until the output ends: then how the process ended says more.
+/// Sends frames until the output ends; then the exit status has more information.
 fn read_frames(mut output: impl BufRead, count: usize, text_len: usize, sender: &Sender<Frame>) {
     for _ in 0..count {
         let frame = match read_frame(&mut output, text_len) {
             Err(fault) if fault.kind() == ErrorKind::UnexpectedEof => break,
-            Err(fault) => Err(broken(format!("it answers in another way: {fault}"))),
+            Err(fault) => Err(broken(format!("it sent an invalid response: {fault}"))),
             Ok(frame) => frame,
         };
         if sender.send(frame).is_err() {
@@ -73,22 +73,22 @@ fn read_frames(mut output: impl BufRead, count: usize, text_len: usize, sender: 
     }
 }
 
-/// A process that does not outlive this value.
-struct Process {
+/// A process that is killed when this value is dropped.
+struct ChildProcess {
     child: Child,
     started: Instant,
 }
 
-impl Process {
+impl ChildProcess {
     fn start(program: &Path, arguments: &[OsString]) -> Result<Self, Error> {
         let started = Instant::now();
         let child = Command::new(program)
             .args(arguments)
-            // To look for names of functions takes longer than most templates.
+            // Resolving function names takes longer than most templates.
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // How a process dies shows in its status; its last words are not for users.
+            // The exit status shows why a process died; its error output is not for users.
             .stderr(Stdio::null())
             .spawn()
             .map_err(|fault| {
@@ -97,36 +97,36 @@ impl Process {
         Ok(Self { child, started })
     }
 
-    /// How long it may still take.
+    /// Returns the remaining wall-clock time.
     fn remaining(&self, limits: &Limits) -> Duration {
         limits.time.saturating_sub(self.started.elapsed())
     }
 
-    /// Why a process ended that owes an answer.
-    fn why_it_ended(&mut self, limits: &Limits) -> Error {
+    /// Returns the reason why a process ended without a response.
+    fn exit_cause(&mut self, limits: &Limits) -> Error {
         loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => return cause_of_death(status, limits),
+                Ok(Some(status)) => return exit_error(status, limits),
                 Ok(None) if self.remaining(limits).is_zero() => return out_of_time(limits),
-                Ok(None) => thread::sleep(PAUSE),
+                Ok(None) => thread::sleep(POLL_INTERVAL),
                 Err(fault) => return broken(fault),
             }
         }
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A process is ended by the system for its time, and ends itself where it gets no more memory or
-/// has no more stack.
+/// Converts an exit status: the system kills a process that exceeds its CPU time, and a process
+/// crashes if it runs out of memory or stack.
 #[cfg(unix)]
-fn cause_of_death(status: ExitStatus, limits: &Limits) -> Error {
+fn exit_error(status: ExitStatus, limits: &Limits) -> Error {
     use std::os::unix::process::ExitStatusExt;
 
     use rustix::process::Signal;
@@ -135,22 +135,22 @@ fn cause_of_death(status: ExitStatus, limits: &Limits) -> Error {
         [Signal::ABORT, Signal::BUS, Signal::ILL, Signal::KILL, Signal::SEGV, Signal::TRAP];
     match status.signal() {
         Some(signal) if signal == Signal::XCPU.as_raw() => {
-            Error::limit(format!("{} s of the processor", limits.cpu.as_secs().max(1)))
+            Error::limit(format!("{} s of CPU time", limits.cpu.as_secs().max(1)))
         }
         Some(signal) if CRASHES.iter().any(|crash| crash.as_raw() == signal) => {
             Error::limit(format!("{} of memory", megabytes(limits.memory)))
         }
-        _ => broken(format!("it ended without an answer ({status})")),
+        _ => broken(format!("it ended without a response ({status})")),
     }
 }
 
-/// Codes of crashes have the highest bit set.
+/// Converts an exit status: crash codes have the highest bit set.
 #[cfg(not(unix))]
-fn cause_of_death(status: ExitStatus, limits: &Limits) -> Error {
+fn exit_error(status: ExitStatus, limits: &Limits) -> Error {
     if status.code().is_some_and(|code| code < 0) {
         return Error::limit(format!("{} of memory", megabytes(limits.memory)));
     }
-    broken(format!("it ended without an answer ({status})"))
+    broken(format!("it ended without a response ({status})"))
 }
 
 fn out_of_time(limits: &Limits) -> Error {

@@ -1,93 +1,93 @@
-//! Pre-tokenizers: where `tokenizer.ggml.pre` cuts a text into words.
+//! Pre-tokenizers: split a text into words as `tokenizer.ggml.pre` names it.
 
-mod machine;
 mod patterns;
+mod scanner;
 mod step;
 mod table;
 
 use gguf::Error;
 use gguf_models::pre_tokenizer::alike;
 use step::Step;
-use table::{Row, TABLE, Whole};
+use table::{IgnoreMerges, Row, TABLE};
 
 use crate::error::unknown;
-use crate::options::{Compat, Options};
+use crate::options::{Compat, TokenizerOptions};
 use crate::special::PRE;
 use crate::vocabulary::Vocabulary;
 
-/// How a vocabulary writes text.
+/// Encoding of text in a vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spelling {
-    /// A character of an alphabet for each byte; merges begin at bytes.
-    Bytes,
-    /// As it is, but for spaces that can be visible ones; merges begin at characters.
+pub(super) enum Alphabet {
+    /// Byte-level: one character per byte; merging begins with bytes.
+    ByteLevel,
+    /// Plain text, with spaces possibly written as U+2581; merging begins with characters.
     Characters { visible_spaces: bool },
 }
 
-/// What is done to a text before any merge.
-pub(super) struct Pre {
-    pub spelling: Spelling,
+/// A pre-tokenizer.
+pub(super) struct PreTokenizer {
+    pub alphabet: Alphabet,
     steps: Vec<Step>,
     row: &'static Row,
 }
 
-impl Pre {
+impl PreTokenizer {
     /// # Errors
-    /// If the file names a pre-tokenizer that is not known here.
-    pub fn read(vocabulary: &Vocabulary<'_>, options: Options) -> Result<Self, Error> {
+    /// If the file names an unsupported pre-tokenizer.
+    pub fn read(vocabulary: &Vocabulary<'_>, options: TokenizerOptions) -> Result<Self, Error> {
         let name = match vocabulary.model()? {
             "gemma4" => "gemma4",
             "whitespace" => "(words)",
-            // What runtimes take where the file is silent.
+            // The default of llama.cpp.
             _ => vocabulary.metadata.str(PRE).filter(|name| !name.is_empty()).unwrap_or("default"),
         };
-        let usual = alike(name).first().unwrap_or(&name);
-        let Some(row) = TABLE.iter().find(|row| row.names.contains(usual)) else {
+        let canonical = alike(name).first().unwrap_or(&name);
+        let Some(row) = TABLE.iter().find(|row| row.names.contains(canonical)) else {
             return Err(unknown(
                 PRE,
                 name,
-                "set the key to the known name that cuts alike (`gguf edit`), or convert \
-                       the model anew",
+                "set the key to a supported name with the same rules (`gguf edit`), or convert \
+                                 the model again",
             ));
         };
-        let cuts = match options.compat {
-            Compat::Own => row.own,
-            Compat::LlamaCpp => row.llama_cpp.unwrap_or(row.own),
+        let rules = match options.compat {
+            Compat::Original => row.original,
+            Compat::LlamaCpp => row.llama_cpp.unwrap_or(row.original),
         };
-        let steps = cuts.iter().map(|cut| Step::new(cut, options.compat)).collect();
-        Ok(Self { spelling: row.spelling, steps, row })
+        let steps = rules.iter().map(|rule| Step::new(rule, options.compat)).collect();
+        Ok(Self { alphabet: row.alphabet, steps, row })
     }
 
-    /// True if a word that is a token stays whole, whatever its merges make of it.
+    /// Whether a word that is a token skips the merges.
     #[inline]
-    pub fn takes_whole(&self, word: &[u8]) -> bool {
-        match self.row.whole {
-            Whole::Never => false,
-            Whole::LineBreaks => word.iter().all(|byte| *byte == b'\n'),
-            Whole::Always => true,
+    pub fn ignores_merges(&self, word: &[u8]) -> bool {
+        match self.row.ignore_merges {
+            IgnoreMerges::Never => false,
+            IgnoreMerges::LineBreaks => word.iter().all(|byte| *byte == b'\n'),
+            IgnoreMerges::Always => true,
         }
     }
 
-    /// True if the model's own tokenizer normalizes text to form C. Files do not say.
+    /// Whether the model's reference tokenizer normalizes text to NFC, which files do not state.
     pub fn is_normalized(&self, vocabulary: &Vocabulary<'_>) -> bool {
         let name = vocabulary.metadata.str(PRE).unwrap_or_default();
         let architecture = vocabulary.metadata.architecture().unwrap_or_default();
         gguf_models::pre_tokenizer::composes(name, architecture)
     }
 
-    /// Hands out the beginning and end of each word; not all are whole characters.
-    pub fn cut(&self, text: &[u8], out: &mut dyn FnMut(usize, usize)) {
-        cut(&self.steps, text, 0, out);
+    /// Calls `out` with the range of each word; a word may end within a character.
+    pub fn split(&self, text: &[u8], out: &mut dyn FnMut(usize, usize)) {
+        split(&self.steps, text, 0, out);
     }
 }
 
-/// Each step sees what the one before it cut as a text of its own.
-fn cut(steps: &[Step], text: &[u8], at: usize, out: &mut dyn FnMut(usize, usize)) {
+/// Applies each step to every part of the previous one as a text of its own.
+fn split(steps: &[Step], text: &[u8], at: usize, out: &mut dyn FnMut(usize, usize)) {
     match steps {
         [] => out(at, at + text.len()),
-        [last] => last.cut(text, &mut |start, end| out(at + start, at + end)),
+        [last] => last.split(text, &mut |start, end| out(at + start, at + end)),
         [first, rest @ ..] => {
-            first.cut(text, &mut |start, end| cut(rest, &text[start..end], at + start, out));
+            first.split(text, &mut |start, end| split(rest, &text[start..end], at + start, out));
         }
     }
 }

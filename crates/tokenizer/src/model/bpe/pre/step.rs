@@ -1,39 +1,39 @@
-//! One step of a pre-tokenizer.
+//! Steps of a pre-tokenizer.
 
 use regex::bytes::Regex;
 
-use super::machine::Machine;
+use super::scanner::Scanner;
 use crate::model::classes::{self, LLAMA_CPP};
 use crate::options::Compat;
 
-/// A step as the table has it.
-pub(super) enum Cut {
-    /// Before and behind each match of a regular expression. It may end in `|\s+(?!\S)|\s+`, or
-    /// have runs of spaces by powers of two; no other look-around is known.
+/// A rule of the table.
+pub(super) enum SplitRule {
+    /// Split before and after each match of a regular expression. It may end in `|\s+(?!\S)|\s+`,
+    /// or match runs of spaces by powers of two; no other look-around is supported.
     Isolate(&'static str),
-    /// Before each match.
+    /// Split before each match.
     Before(&'static str),
-    /// As `Isolate`, and what is between the matches is dropped.
+    /// Like `Isolate`, and drop the text between the matches.
     Keep(&'static str),
-    /// Digits in groups of three, from the right.
+    /// Split digits into groups of three, from the right.
     Groups {
-        /// The digits.
+        /// Expression of a digit.
         class: &'static str,
-        /// Also where a letter or mark follows.
+        /// Also if a letter or mark follows.
         before_words: bool,
-        /// Also before the first digit.
+        /// Also split before the first digit.
         first: bool,
     },
-    /// Before each three ASCII digits, from the right of their run.
+    /// Split before every three ASCII digits, from the right of their run.
     Thousands,
-    /// Runs of numeric characters, once each byte is a character of Latin-1: that is how bytes are
-    /// written, and falcon looks for digits after.
+    /// Split off runs of numeric characters in the byte-level alphabet, where each byte is a
+    /// Latin-1 character: falcon looks for digits after the byte-level encoding.
     LatinDigits,
 }
 
-/// A step that is ready to be done.
+/// A compiled rule.
 pub(super) enum Step {
-    Machine(Machine),
+    Scanner(Scanner),
     Pattern { regex: Regex, space: Space, breaks: bool },
     Before(Regex),
     Keep(Regex),
@@ -42,32 +42,32 @@ pub(super) enum Step {
     LatinDigits,
 }
 
-/// What is done to white space that no other part of the expression matches.
+/// How to split white space that no other part of the expression matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Space {
-    /// What the expression says.
+    /// As the expression matches.
     Plain,
-    /// `\s+(?!\S)|\s+`: the last one is left to the word behind.
+    /// `\s+(?!\S)|\s+`: leave the last character to the next word.
     LastLeft,
-    /// The same, in parts whose lengths are powers of two, up to 512.
+    /// Like `LastLeft`, in parts whose lengths are powers of two, up to 512.
     PowersOfTwo,
 }
 
 impl Step {
-    pub fn new(cut: &Cut, compat: Compat) -> Self {
-        match *cut {
-            Cut::Isolate(pattern) => match Machine::of(pattern, compat) {
-                Some(machine) => Self::Machine(machine),
+    pub fn new(split: &SplitRule, compat: Compat) -> Self {
+        match *split {
+            SplitRule::Isolate(pattern) => match Scanner::for_pattern(pattern, compat) {
+                Some(scanner) => Self::Scanner(scanner),
                 None => Self::pattern(pattern, compat),
             },
-            Cut::Before(pattern) => Self::Before(regex(pattern, compat)),
-            Cut::Keep(pattern) => Self::Keep(regex(pattern, compat)),
-            Cut::Groups { class, before_words, first } => {
+            SplitRule::Before(pattern) => Self::Before(regex(pattern, compat)),
+            SplitRule::Keep(pattern) => Self::Keep(regex(pattern, compat)),
+            SplitRule::Groups { class, before_words, first } => {
                 let digits = regex(&format!("{class}+"), compat);
                 Self::Groups { digits, before_words, first }
             }
-            Cut::Thousands => Self::Thousands(regex("[0-9]{3,}", compat)),
-            Cut::LatinDigits => Self::LatinDigits,
+            SplitRule::Thousands => Self::Thousands(regex("[0-9]{3,}", compat)),
+            SplitRule::LatinDigits => Self::LatinDigits,
         }
     }
 
@@ -86,14 +86,14 @@ impl Step {
         }
     }
 
-    /// Hands out the beginning and end of each part.
-    pub fn cut(&self, text: &[u8], out: &mut dyn FnMut(usize, usize)) {
+    /// Calls `out` with the range of each part.
+    pub fn split(&self, text: &[u8], out: &mut dyn FnMut(usize, usize)) {
         match self {
-            Self::Machine(machine) => machine.cut(text, out),
+            Self::Scanner(scanner) => scanner.split(text, out),
             Self::Pattern { regex, space, breaks } => isolate(regex, *space, *breaks, text, out),
             Self::Before(regex) => {
                 let starts = regex.find_iter(text).map(|found| found.start());
-                cut_at(text.len(), starts, out);
+                split_at(text.len(), starts, out);
             }
             Self::Keep(regex) => {
                 regex.find_iter(text).for_each(|found| out(found.start(), found.end()));
@@ -107,12 +107,12 @@ impl Step {
     }
 }
 
-/// The expressions are constants, all compiled in a test.
+/// Compiles an expression. All expressions are constants, and a test compiles them.
 fn regex(pattern: &str, compat: Compat) -> Regex {
     let valid = "a valid expression";
     match compat {
-        Compat::Own => Regex::new(pattern).expect(valid),
-        // Its classes are those of its tables.
+        Compat::Original => Regex::new(pattern).expect(valid),
+        // llama.cpp's classes come from its own tables.
         Compat::LlamaCpp => {
             let class = regex::Regex::new(r"\\p\{\w+\}").expect(valid);
             let known = class.replace_all(pattern, |found: &regex::Captures<'_>| {
@@ -123,10 +123,10 @@ fn regex(pattern: &str, compat: Compat) -> Regex {
     }
 }
 
-/// Parts that end at the cuts, which come in order.
-fn cut_at(len: usize, cuts: impl Iterator<Item = usize>, out: &mut dyn FnMut(usize, usize)) {
+/// Calls `out` with the parts between the split positions, which are in order.
+fn split_at(len: usize, positions: impl Iterator<Item = usize>, out: &mut dyn FnMut(usize, usize)) {
     let mut start = 0;
-    for end in cuts.chain([len]).filter(|end| *end <= len) {
+    for end in positions.chain([len]).filter(|end| *end <= len) {
         if start < end {
             out(start, end);
             start = end;
@@ -134,8 +134,8 @@ fn cut_at(len: usize, cuts: impl Iterator<Item = usize>, out: &mut dyn FnMut(usi
     }
 }
 
-/// `breaks`: the expression has `\s*[\r\n]` in front of the one for white space, which then never
-/// sees a line break.
+/// Splits before and after each match. `breaks` means that the expression has `\s*[\r\n]` before
+/// its last alternative, so that the white space there contains no line break.
 ///
 /// No expression matches the empty text.
 fn isolate(
@@ -148,10 +148,10 @@ fn isolate(
     let mut done = 0;
     while let Some(found) = regex.find_at(text, done) {
         let (start, mut end) = (found.start(), found.end());
-        let white = space != Space::Plain
+        let is_space = space != Space::Plain
             && !(breaks && matches!(text[end - 1], b'\n' | b'\r'))
-            && is_white(found.as_bytes());
-        if white {
+            && is_whitespace(found.as_bytes());
+        if is_space {
             end = start + space.first_part(found.as_bytes(), end == text.len());
         }
         if done < start {
@@ -165,14 +165,14 @@ fn isolate(
     }
 }
 
-fn is_white(bytes: &[u8]) -> bool {
+fn is_whitespace(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(char::is_whitespace))
 }
 
 impl Space {
-    /// How many bytes of this white space are one part; `at_end` if nothing follows.
-    fn first_part(self, white: &[u8], at_end: bool) -> usize {
-        let text = std::str::from_utf8(white).unwrap_or_default();
+    /// Returns the number of bytes of white space in the first part; `at_end` if no text follows.
+    fn first_part(self, is_space: &[u8], at_end: bool) -> usize {
+        let text = std::str::from_utf8(is_space).unwrap_or_default();
         let total = text.chars().count();
         let free = if at_end { total } else { total - 1 };
         let count = match self {
@@ -180,7 +180,7 @@ impl Space {
             Self::LastLeft => free,
             Self::PowersOfTwo => 1 << free.clamp(1, 512).ilog2(),
         };
-        text.char_indices().nth(count.max(1)).map_or(white.len(), |(i, _)| i)
+        text.char_indices().nth(count.max(1)).map_or(is_space.len(), |(i, _)| i)
     }
 }
 
@@ -191,13 +191,13 @@ fn groups(
     text: &[u8],
     out: &mut dyn FnMut(usize, usize),
 ) {
-    let mut cuts = Vec::new();
+    let mut positions = Vec::new();
     for run in digits.find_iter(text) {
-        if !before_words && is_word_behind(&text[run.end()..]) {
+        if !before_words && continues_word(&text[run.end()..]) {
             continue;
         }
         if first {
-            cuts.push(run.start());
+            positions.push(run.start());
         }
         let run_text = std::str::from_utf8(run.as_bytes()).unwrap_or_default();
         let count = run_text.chars().count();
@@ -205,32 +205,32 @@ fn groups(
             .char_indices()
             .enumerate()
             .filter(|(i, _)| *i > 0 && (count - i).is_multiple_of(3));
-        cuts.extend(inside.map(|(_, (at, _))| run.start() + at));
-        cuts.push(run.end());
+        positions.extend(inside.map(|(_, (at, _))| run.start() + at));
+        positions.push(run.end());
     }
-    cut_at(text.len(), cuts.into_iter(), out);
+    split_at(text.len(), positions.into_iter(), out);
 }
 
 fn thousands(digits: &Regex, text: &[u8], out: &mut dyn FnMut(usize, usize)) {
-    let cuts = digits.find_iter(text).flat_map(|run| {
+    let positions = digits.find_iter(text).flat_map(|run| {
         let (start, end) = (run.start(), run.end());
         (start..end).filter(move |at| (end - at).is_multiple_of(3))
     });
-    cut_at(text.len(), cuts, out);
+    split_at(text.len(), positions, out);
 }
 
-/// True if what follows goes on a word, so that `\b` does not match.
-fn is_word_behind(text: &[u8]) -> bool {
+/// Whether the text continues a word, so that `\b` does not match before it.
+fn continues_word(text: &[u8]) -> bool {
     let text = std::str::from_utf8(text).unwrap_or_default();
-    text.chars().next().is_some_and(|c| classes::of(c) & classes::WORD != 0)
+    text.chars().next().is_some_and(|c| classes::classes_of(c) & classes::WORD != 0)
 }
 
 fn latin_digits(text: &[u8], out: &mut dyn FnMut(usize, usize)) {
     let is_digit = |byte: u8| {
-        // Superscripts and fractions.
+        // ASCII digits, superscripts and fractions.
         matches!(byte, b'0'..=b'9' | 0xb2 | 0xb3 | 0xb9 | 0xbc..=0xbe)
     };
     let changes = text.windows(2).enumerate();
     let changes = changes.filter(|(_, pair)| is_digit(pair[0]) != is_digit(pair[1]));
-    cut_at(text.len(), changes.map(|(i, _)| i + 1), out);
+    split_at(text.len(), changes.map(|(i, _)| i + 1), out);
 }

@@ -1,50 +1,56 @@
-//! The pre-tokenizers by name. Data only.
+//! Table of pre-tokenizers by name. Data only.
 //!
-//! Names are those of llama.cpp; what they do is what the models' `tokenizer.json` does.
+//! The names are those of llama.cpp; the rules are those of the models' `tokenizer.json`.
 
 use gguf_models::pre_tokenizer::*;
 
-use super::Spelling;
+use super::Alphabet;
 use super::patterns::*;
-use super::step::Cut::{self, Before, Groups, Isolate, Keep, LatinDigits, Thousands};
+use super::step::SplitRule::{self, Before, Groups, Isolate, Keep, LatinDigits, Thousands};
 
-/// The usual names of pre-tokenizers that cut alike, and how they do.
+/// Pre-tokenizers with the same rules.
 pub(super) struct Row {
-    /// Each stands for others too ([`gguf_models::pre_tokenizer::alike`]).
+    /// Canonical names; each has further aliases ([`gguf_models::pre_tokenizer::alike`]).
     pub names: &'static [&'static str],
-    pub spelling: Spelling,
-    pub whole: Whole,
-    /// The steps of the models' own tokenizers.
-    pub own: &'static [Cut],
-    /// Those of llama.cpp where they differ.
-    pub llama_cpp: Option<&'static [Cut]>,
+    pub alphabet: Alphabet,
+    pub ignore_merges: IgnoreMerges,
+    /// Rules of the models' reference tokenizers.
+    pub original: &'static [SplitRule],
+    /// Rules of llama.cpp if they differ.
+    pub llama_cpp: Option<&'static [SplitRule]>,
 }
 
-/// Which words stay whole if they are tokens.
+/// Which words skip the merges if they are tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whole {
+pub(super) enum IgnoreMerges {
     Never,
     /// Runs of line breaks.
     LineBreaks,
-    /// What `tokenizer.json` calls `ignore_merges`.
+    /// `ignore_merges` in `tokenizer.json`.
     Always,
 }
 
-const fn row(names: &'static [&'static str], own: &'static [Cut]) -> Row {
-    Row { names, spelling: Spelling::Bytes, whole: Whole::Never, own, llama_cpp: None }
+const fn row(names: &'static [&'static str], original: &'static [SplitRule]) -> Row {
+    Row {
+        names,
+        alphabet: Alphabet::ByteLevel,
+        ignore_merges: IgnoreMerges::Never,
+        original,
+        llama_cpp: None,
+    }
 }
 
 impl Row {
-    const fn whole(self) -> Self {
-        Self { whole: Whole::Always, ..self }
+    const fn ignore_merges(self) -> Self {
+        Self { ignore_merges: IgnoreMerges::Always, ..self }
     }
 
-    const fn llama_cpp(self, steps: &'static [Cut]) -> Self {
+    const fn llama_cpp(self, steps: &'static [SplitRule]) -> Self {
         Self { llama_cpp: Some(steps), ..self }
     }
 
-    const fn characters(self, visible_spaces: bool, whole: Whole) -> Self {
-        Self { spelling: Spelling::Characters { visible_spaces }, whole, ..self }
+    const fn characters(self, visible_spaces: bool, ignore_merges: IgnoreMerges) -> Self {
+        Self { alphabet: Alphabet::Characters { visible_spaces }, ignore_merges, ..self }
     }
 }
 
@@ -62,12 +68,12 @@ pub(super) static TABLE: &[Row] = &[
           Isolate(PUNCTUATION), Isolate(GPT2)]),
 
     // cl100k and its relatives.
-    row(&["llama-bpe", "glm4"], &[Isolate(CL100K)]).whole(),
+    row(&["llama-bpe", "glm4"], &[Isolate(CL100K)]).ignore_merges(),
     row(&["dbrx", "chatglm-bpe"], &[Isolate(CL100K)]),
     row(&["qwen2", "stablelm2"], &[Isolate(CL100K_DIGITS)]),
     row(&["qwen35"], &[Isolate(CL100K_MARKS)]),
     row(&["jais-2"], &[Isolate(CL100K_SPACES)]),
-    row(&["minicpm5"], &[Isolate(THREE_DIGITS), Isolate(CL100K_RUNS)]).whole(),
+    row(&["minicpm5"], &[Isolate(THREE_DIGITS), Isolate(CL100K_RUNS)]).ignore_merges(),
     row(&["laguna"], &[Before(LINE_BREAKS), Isolate(CL100K_DIGITS)])
         .llama_cpp(&[Isolate(LINES), Isolate(CL100K_DIGITS)]),
     row(&["bailingmoe"], &[Isolate(BAILING)]),
@@ -78,16 +84,16 @@ pub(super) static TABLE: &[Row] = &[
     // o200k and its relatives.
     row(&["gpt-4o"], &[Isolate(O200K)])
         .llama_cpp(&[Isolate(O200K_ASCII)]),
-    row(&["granite-embed-multi-97m"], &[Isolate(O200K)]).llama_cpp(&[Isolate(O200K_ASCII_MARKS)]).whole(),
-    row(&["tekken"], &[Isolate(TEKKEN)]).llama_cpp(&[Isolate(TEKKEN_ASCII)]).whole(),
+    row(&["granite-embed-multi-97m"], &[Isolate(O200K)]).llama_cpp(&[Isolate(O200K_ASCII_MARKS)]).ignore_merges(),
+    row(&["tekken"], &[Isolate(TEKKEN)]).llama_cpp(&[Isolate(TEKKEN_ASCII)]).ignore_merges(),
     row(&["kimi-k2"], &[Isolate(KIMI)]).llama_cpp(&[Isolate(KIMI_LETTERS)]),
     row(&["tiny_aya"],
         &[Groups { class: r"\d", before_words: false, first: true }, Isolate(O200K)])
         .llama_cpp(&[Groups { class: DIGIT, before_words: true, first: false }, Isolate(O200K_CASELESS)]),
     row(&["youtu"], &[Isolate(YOUTU_SCRIPTS), Isolate(O200K_DIGITS)])
-        .llama_cpp(&[Isolate(YOUTU_SCRIPTS), Isolate(O200K_CASELESS_DIGITS)]).whole(),
+        .llama_cpp(&[Isolate(YOUTU_SCRIPTS), Isolate(O200K_CASELESS_DIGITS)]).ignore_merges(),
 
-    // Cuts by script.
+    // Split by script.
     row(&["deepseek-v3"],
         &[Isolate(THREE_DIGITS), Isolate(CJK_KANA), Isolate(DEEPSEEK_V3)]),
     row(&["spark2_5"],
@@ -113,11 +119,11 @@ pub(super) static TABLE: &[Row] = &[
     row(&["superbpe"],
         &[Isolate(DIGITS), Groups { class: r"\d", before_words: true, first: true }])
         .llama_cpp(&[Isolate(DIGITS), Thousands]),
-    row(&["gemma4"], &[Isolate(LINES)]).characters(true, Whole::LineBreaks),
-    row(&["sarvam-moe"], &[Isolate(LINES)]).characters(true, Whole::Never),
-    row(&["whitespace"], &[Isolate(NON_SPACE)]).characters(false, Whole::Never),
-    // Not a name: what `tokenizer.ggml.model` asks for where white space only separates.
-    row(&["(words)"], &[Keep(NON_SPACE)]).characters(false, Whole::Never),
+    row(&["gemma4"], &[Isolate(LINES)]).characters(true, IgnoreMerges::LineBreaks),
+    row(&["sarvam-moe"], &[Isolate(LINES)]).characters(true, IgnoreMerges::Never),
+    row(&["whitespace"], &[Isolate(NON_SPACE)]).characters(false, IgnoreMerges::Never),
+    // Not a name: used if `tokenizer.ggml.model` is `whitespace`.
+    row(&["(words)"], &[Keep(NON_SPACE)]).characters(false, IgnoreMerges::Never),
 ];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Text to words as llama.cpp does it: one character after the other.
+//! BERT normalization as in llama.cpp: one character at a time.
 
 use std::sync::LazyLock;
 
@@ -7,25 +7,25 @@ use unicode_normalization::UnicodeNormalization;
 use super::{Class, Normalizer, Words, is_chinese};
 use crate::model::classes::{LLAMA_CPP, fill};
 
-/// What llama.cpp knows of a character.
+/// llama.cpp's properties of a character.
 #[derive(Clone, Copy)]
 struct Entry {
     class: Class,
-    /// llama.cpp's tables have it. What they do not have keeps its accents and its case.
+    /// Whether llama.cpp's tables have it. Other characters keep their accents and case.
     known: bool,
 }
 
-/// By character; of the classes below, later ones count.
+/// Properties by character; later classes take precedence.
 static ENTRIES: LazyLock<Box<[Entry]>> = LazyLock::new(|| {
     let unknown = Entry { class: Class::Text, known: false };
     let mut entries = vec![unknown; char::MAX as usize + 1].into_boxed_slice();
     fill(&mut entries, LLAMA_CPP, |entry| entry.known = true);
     for (expression, class) in [
-        // Those that enclose or take space too.
+        // Enclosing and spacing marks too.
         (r"\p{M}", Class::Mark),
         (r"[\p{P}[\p{S}&&\p{ASCII}]]", Class::Punctuation),
-        (r"[\p{Cc}\p{Cf}\p{Co}\x{FFFD}]", Class::Nothing),
-        // Line tabulation, form feed and U+0085, which BERT drops, are white space.
+        (r"[\p{Cc}\p{Cf}\p{Co}\x{FFFD}]", Class::Removed),
+        // Vertical tab, form feed and U+0085, which BERT removes, are white space.
         (r"\s", Class::Space),
     ] {
         fill(&mut entries, &format!("[{expression}&&{LLAMA_CPP}]"), |entry| entry.class = class);
@@ -42,17 +42,17 @@ impl Normalizer {
         for char in text.chars() {
             let mut char = char;
             if self.strip_accents && ENTRIES[char as usize].known {
-                // Only the first character of what it decomposes into: also of Hangul.
+                // Only the first character of the decomposition, also for Hangul.
                 char = char.nfd().next().unwrap_or(char);
             }
-            // The class is that before its case goes.
+            // The class before lower-casing.
             let Entry { class, known } = ENTRIES[char as usize];
             if class == Class::Mark && self.strip_accents {
                 continue;
             }
             let class = if is_chinese(char) { Class::Punctuation } else { class };
             if self.lowercase && known {
-                // `İ` alone has more than one.
+                // Only `İ` has more than one.
                 char = char.to_lowercase().next().unwrap_or(char);
             }
             words.push(char, class);

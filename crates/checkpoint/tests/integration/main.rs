@@ -1,0 +1,4 @@
+//! Integration tests of the crate.
+
+mod fuzz_seeds;
+mod open_memory;

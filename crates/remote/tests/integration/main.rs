@@ -1,0 +1,7 @@
+//! Integration tests of the crate, against a server on loopback.
+
+mod fuzz_seeds;
+mod http;
+mod hub;
+mod repository;
+mod server;

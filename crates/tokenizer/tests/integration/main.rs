@@ -1,0 +1,15 @@
+//! Integration tests of the crate.
+
+mod encode_memory;
+mod fuzz_seeds;
+mod llama_cpp_compat;
+mod llama_cpp_vocabularies;
+mod renderer_process;
+mod rwkv;
+mod support;
+mod template_lint;
+mod template_rendering;
+mod tokenizer;
+mod tokenizer_diff;
+mod unigram;
+mod wordpiece;
