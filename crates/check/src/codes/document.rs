@@ -1,10 +1,10 @@
-//! The table of codes as a document for people: `docs/findings.md`.
+//! The table of codes as Markdown: `docs/findings.md`.
 
 use std::fmt::Write;
 
 use super::CODES;
 
-/// The table in Markdown.
+/// Returns the table in Markdown.
 pub fn document() -> String {
     let mut out = String::from(INTRODUCTION);
     for area in CODES {
@@ -21,14 +21,12 @@ pub fn document() -> String {
 const INTRODUCTION: &str = "\
 # Findings and errors
 
-Printed from the table in `crates/check/src/codes` by the test `findings_are_current`; run it with
-`UPDATE=1` to print it anew.
+Generated from the table in `crates/check/src/codes`. The test `findings_are_current` compares it; run it with
+`UPDATE=1` to write it.
 
-Every finding of `gguf check` and every error of the libraries has a code, which stays the same when
-the words of the message change. `gguf check --explain CODE` prints an entry. The tables say what
-kind of fault a code stands for; the message of a finding says where it is: which file, which key or
-tensor, which byte.
+Every finding of `gguf check` and every error of the libraries has a code. A code is stable: the message may change,
+the code does not. `gguf check --explain CODE` prints its entry. The tables say which fault a code stands for; the
+message of a finding says where it is: file, key or tensor, byte offset.
 
-Whose fault an error is, is told by the exit code of a command: 1 the input, 2 the request, 3 the
-environment.
+The exit code says whose fault an error is: 1 the input, 2 the request, 3 the environment.
 ";

@@ -1,179 +1,177 @@
-//! Codes of files: shards, names, tensor data, edits, outputs.
+//! Codes of shards, file names, tensor data, edits and outputs.
 
 use super::{Area, row};
 
 pub(super) const SHARDS: Area = Area {
     title: "Shards",
-    about: "What is wrong with models in several files.",
+    about: "Faults of models that are split into several files.",
     codes: &[
         row(
             "shard-missing",
-            "Some files of a model in several files are not there.",
+            "Some shards of the model are missing.",
             "Download or copy them into the same directory.",
         ),
         row(
             "shard-incomplete",
-            "The file is one of several of a model, and the others are not known by its name.",
+            "The file is one shard, and its name does not tell the names of the others.",
             "Name all shards `PREFIX-00001-of-00002.gguf` and so on, in one directory.",
         ),
         row(
             "shard-count-stale",
-            "The file says that it is one of several, but has all tensors.",
-            "Remove the `split.` keys: llama.cpp looks for the other files.",
+            "The file has the keys of a shard, but contains all tensors.",
+            "Remove the `split.` keys: llama.cpp looks for the other shards.",
         ),
         row(
             "shard-number",
-            "The place that a shard has by its name is not the one that its key states.",
-            "The file was renamed, or belongs to another model: get it again.",
+            "The shard number in the file name differs from `split.no`.",
+            "Download the file again: it was renamed, or belongs to another model.",
         ),
         row(
             "shard-count",
-            "A shard states another number of shards than there are.",
-            "The file was renamed, or belongs to another model: get it again.",
+            "`split.count` differs from the number of shards.",
+            "Download the file again: it was renamed, or belongs to another model.",
         ),
         row(
             "shard-tensor-count",
-            "A shard states another number of tensors than all shards have together.",
-            "One of the files belongs to another model: get the shards again.",
+            "`split.tensors.count` differs from the number of tensors in all shards.",
+            "Download the shards again: one of them belongs to another model.",
         ),
         row(
             "shard-tensor-duplicate",
             "Two shards have a tensor of the same name.",
-            "One of the files belongs to another model: get the shards again.",
+            "Download the shards again: one of them belongs to another model.",
         ),
         row(
             "shard-byte-order",
             "A shard has another byte order than the first.",
-            "Convert all of them to one byte order with `gguf convert-endian`.",
+            "Convert all shards to one byte order with `gguf convert-endian`.",
         ),
         row(
             "shard-foreign",
-            "A shard names another model or architecture than the first.",
-            "It belongs to another model: get the shards again.",
+            "A shard has another model name or architecture than the first.",
+            "Download the shards again: this one belongs to another model.",
         ),
         row(
             "shard-other-work",
-            "Shards that were made one by one were not made of the same input in the same way.",
-            "Make the parts that differ again, of one input and with the same options.",
+            "Shards that were written separately come from different inputs or options.",
+            "Write the shards that differ again, from one input with the same options.",
         ),
         row(
             "shard-key-ignored",
-            "A shard after the first has keys that the first has not.",
-            "Nothing has to be done, unless the keys matter: readers take those of the first \
-             shard.",
+            "A later shard has keys that the first shard lacks.",
+            "No action is needed unless the keys matter: loaders read the keys of the first shard.",
         ),
         row(
             "shard-key-type",
-            "A key that places a shard is of another type than readers take.",
-            "Split the model again: llama.cpp refuses the file.",
+            "A `split.` key has another type than loaders accept.",
+            "Split the model again: llama.cpp rejects the file.",
         ),
         row(
             "merge-differs",
-            "A tensor of the merged file is not the same as in the shards.",
-            "The shards were kept: merge them again.",
+            "A tensor of the merged file differs from the shards.",
+            "Merge again: the shards were kept.",
         ),
     ],
 };
 
 pub(super) const NAMES: Area = Area {
     title: "Names",
-    about: "Where the name of a file says something else than the file.",
+    about: "Differences between a file's name and its content.",
     codes: &[
         row(
             "name-convention",
-            "The name does not follow the naming convention for GGUF files.",
-            "Rename the file if you share it: `gguf name` says how.",
+            "The name does not follow the GGUF naming convention.",
+            "Rename the file before you share it; `gguf name` prints the canonical name.",
         ),
         row(
             "name-metadata",
-            "The name says something else than the keys on name, size or version.",
+            "The name contradicts the keys for name, size or version.",
             "Rename the file, or correct the key.",
         ),
         row(
             "name-encoding",
-            "The name says another quantization than the file has.",
+            "The name states another quantization type than the file has.",
             "Rename the file.",
         ),
         row(
             "name-kind",
-            "The name says another kind of file, such as an adapter.",
+            "The name states another kind of file, such as a LoRA adapter.",
             "Rename the file.",
         ),
         row(
             "name-shard",
-            "The name says another shard than the keys.",
-            "Rename the file: programs find the other shards by name.",
+            "The name states another shard number than the keys.",
+            "Rename the file: loaders find the other shards by name.",
         ),
     ],
 };
 
 pub(super) const SIDECARS: Area = Area {
-    title: "Sidecars",
-    about: "Whether a file that programs load beside a model, to encode images or sound, goes with it.",
+    title: "Multimodal projectors",
+    about: "Mismatches between an mmproj file and its model.",
     codes: &[
         row(
             "sidecar-kind",
-            "The file that is to go with the model is no encoder, or the model is one itself.",
-            "Name the model first, and after `--with` the file whose name begins with `mmproj-`.",
+            "The mmproj file is not of architecture `clip`, or the model is.",
+            "Name the model first, and the mmproj file after `--with`.",
         ),
         row(
             "sidecar-width",
-            "What the encoder yields is not as wide as the embeddings of the model.",
-            "The two are of different models: take the encoder of this one.",
+            "The projector's output size differs from the embedding size of the model.",
+            "Use the mmproj file of this model: the two belong to different models.",
         ),
         row(
             "sidecar-layers",
-            "The encoder yields something for another number of layers than the model takes.",
-            "The two are of different models, or of different versions of the converter: convert both anew.",
+            "The projector has another number of deepstack outputs than the model expects.",
+            "Convert both again: they belong to different models or converter versions.",
         ),
     ],
 };
 
 pub(super) const DATA: Area = Area {
     title: "Tensor data",
-    about: "What stands in the weights themselves.",
+    about: "Faults in the weights.",
     codes: &[
         row(
             "data-not-finite",
-            "Weights are infinite or no numbers.",
-            "Download or convert the model again: it computes nonsense.",
+            "Tensor data contains NaN or Inf.",
+            "Download or convert the model again: its output is invalid.",
         ),
         row(
             "data-absurd",
-            "Weights are so large that they can hardly be meant.",
-            "The data may be of another type, or damaged: download or convert the model again.",
+            "Tensor data contains implausibly large values.",
+            "Download or convert the model again: the data is damaged or of another type.",
         ),
         row(
             "data-zero",
             "All elements of a tensor are zero.",
-            "Nothing has to be done if the model is meant so.",
+            "No action is needed if this is intended.",
         ),
-        row("file-not-text", "A file that should be a text is not UTF-8.", "Save it as UTF-8."),
+        row("file-not-text", "A text file is not valid UTF-8.", "Save it as UTF-8."),
         row(
             "data-unread",
-            "Tensors are of types that cannot be decoded here, so that their data were not looked \
-             at.",
-            "Nothing has to be done.",
+            "The data of some tensors was not checked because their types cannot be decoded here.",
+            "No action is needed.",
         ),
         row(
             "data-trailing",
-            "Bytes follow the data of the last tensor.",
-            "Nothing has to be done: no program reads them. Writing the file anew leaves them out.",
+            "There are bytes after the data of the last tensor.",
+            "No action is needed: loaders ignore them. Writing the file again drops them.",
         ),
         row(
             "weights-not-finite",
-            "A weight of the source is infinite or no number.",
-            "The checkpoint is damaged: download it again.",
+            "A weight of the checkpoint is NaN or Inf.",
+            "Download the checkpoint again: it is damaged.",
         ),
         row(
             "weights-too-large",
-            "A weight is beyond 65504, the largest number of F16.",
-            "Choose bf16 or f32.",
+            "A weight exceeds 65504, the maximum of F16.",
+            "Use --outtype bf16 or f32.",
         ),
         row(
             "weights-cut",
-            "The data of a tensor end before they should.",
-            "The file is damaged: download it again.",
+            "The data of a tensor is truncated.",
+            "Download the file again: it is damaged.",
         ),
         row(
             "weights-unusable",
@@ -185,35 +183,32 @@ pub(super) const DATA: Area = Area {
 
 pub(super) const EDITS: Area = Area {
     title: "Edits and outputs",
-    about: "Why a file is not changed, or not written.",
+    about: "Reasons why a file is not changed or not written.",
     codes: &[
         row(
             "edit-interrupted",
-            "An edit of the file was interrupted, and its header is neither the old nor the new \
-             one.",
-            "Run `gguf edit FILE --recover undo` to restore the old header, `--recover finish` to write the new one.",
+            "An edit was interrupted: the header is partly old and partly new.",
+            "Run `gguf edit FILE --recover undo` to restore the old header, or `--recover finish` to complete the new one.",
         ),
         row(
             "journal-refused",
-            "The journal of an interrupted edit is damaged, or is not about this file.",
-            "Nothing was changed. If the file is as it should be, remove the journal.",
+            "The journal of an interrupted edit is damaged, or belongs to another file.",
+            "Remove the journal if the file is intact. Nothing was changed.",
         ),
         row(
             "edit-layout",
-            "An edit of the header would change what the data depend on: tensors, byte order or \
-             alignment.",
+            "The edit would change tensors, byte order or alignment, on which the data layout depends.",
             "Write a new file instead.",
         ),
-        row("not-a-file", "What is to be edited is no regular file.", "Name a file."),
+        row("not-a-file", "The path to edit is not a regular file.", "Name a file."),
         row(
             "output-exists",
-            "There is something under the name of the output.",
+            "The output exists already.",
             "Name another output, or replace it with --force.",
         ),
         row(
             "output-refused",
-            "The output can be no file of ours: it is a directory, a device, a link to nothing, or \
-             somebody else's.",
+            "The output is a directory, a device, a broken link, or not writable by this user.",
             "Name another output.",
         ),
         row("output-is-input", "The output is one of the inputs.", "Name another output."),
@@ -222,10 +217,10 @@ pub(super) const EDITS: Area = Area {
             "Another process is writing the output.",
             "Wait until it is done, or name another output.",
         ),
-        row("output-twice", "One name is given for two outputs.", "Name each output once."),
+        row("output-twice", "Two outputs have the same name.", "Name each output once."),
         row(
             "output-not-empty",
-            "The directory for the output has files in it.",
+            "The output directory is not empty.",
             "Name a new directory: two models would mix.",
         ),
     ],

@@ -1,17 +1,14 @@
-//! The codes of everything that can be wrong: one table.
+//! The table of all codes of findings and errors.
 //!
-//! A code is the stable name of a kind of fault, such as `tensor-overlap`. Every [`Finding`] has
-//! one, and every [`Error`]. `docs/findings.md` is printed from this table, and `gguf check
+//! A code is the stable name of a kind of fault, such as `tensor-overlap`. Every [`gguf::Finding`] and
+//! every [`gguf::Error`] has one. `docs/findings.md` is generated from this table, and `gguf check
 //! --explain` prints an entry.
 //!
 //! ```
-//! use gguf::codes;
-//! assert!(codes::code("truncated").unwrap().advice.contains("download"));
+//! use gguf_check::codes;
+//! assert!(codes::code("truncated").unwrap().advice.contains("Download"));
 //! assert_eq!(codes::nearest("tensor-overlaps"), ["tensor-overlap"]);
 //! ```
-//!
-//! [`Finding`]: crate::Finding
-//! [`Error`]: crate::Error
 
 mod document;
 mod files;
@@ -25,25 +22,25 @@ pub use document::document;
 
 use gguf::spelling::distance;
 
-/// A kind of fault.
+/// Kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// Its stable name: lower-case words joined by `-`.
+    /// Stable name: lower-case words joined by `-`.
     pub name: &'static str,
-    /// What it means: a sentence.
+    /// Meaning, in one sentence.
     pub meaning: &'static str,
-    /// What to do about it: a sentence or two.
+    /// Advice, in one or two sentences.
     pub advice: &'static str,
 }
 
-/// Codes that are about the same thing.
+/// Codes about one subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// What they are about, as a heading.
+    /// Heading.
     pub title: &'static str,
-    /// What they have in common: a sentence.
+    /// Subject, in one sentence.
     pub about: &'static str,
-    /// The codes.
+    /// Codes, in the order of the document.
     pub codes: &'static [Code],
 }
 
@@ -52,7 +49,7 @@ const fn row(name: &'static str, meaning: &'static str, advice: &'static str) ->
     Code { name, meaning, advice }
 }
 
-/// Every code that this workspace gives, by area.
+/// All codes of the workspace, by area.
 pub const CODES: &[Area] = &[
     model::FORMAT,
     model::TENSORS,
@@ -79,13 +76,12 @@ fn all() -> impl Iterator<Item = &'static Code> {
     CODES.iter().flat_map(|area| area.codes)
 }
 
-/// The row of a code; `None` if the table has none of this name.
+/// Returns the row of a code; `None` if the table does not have it.
 pub fn code(name: &str) -> Option<&'static Code> {
     all().find(|code| code.name == name)
 }
 
-/// The names of the codes that are spelt most like `name`, or else have a word of it; at most
-/// three.
+/// Returns up to three codes with the closest spelling, or else with a word in common.
 pub fn nearest(name: &str) -> Vec<&'static str> {
     const SHOWN: usize = 3;
     let far = name.len() / 5 + 1;

@@ -1,224 +1,214 @@
-//! Codes of requests that cannot be met, and of what goes wrong outside.
+//! Codes of invalid requests and of the environment.
 
 use super::{Area, row};
 
 pub(super) const REQUESTS: Area = Area {
     title: "Requests",
-    about: "What was asked for and cannot be done.",
+    about: "Requests that cannot be met.",
     codes: &[
         row(
             "usage",
-            "The command line cannot be understood, or asks for what does not go together.",
-            "The message says what; `gguf help COMMAND` shows what the command takes.",
+            "The command line is invalid, or its options exclude each other.",
+            "Read the message; `gguf help COMMAND` lists the options.",
         ),
         row(
             "input",
-            "A file is at fault in a way that has no code of its own.",
-            "The message says what.",
+            "An input file is invalid in a way without its own code.",
+            "Read the message.",
         ),
         row(
             "model-missing",
-            "There is no GGUF file at the place that was named.",
+            "There is no GGUF file at the given location.",
             "Name a file, or a directory with a model.",
         ),
         row(
             "model-ambiguous",
-            "There are several models at the place that was named.",
+            "There are several models at the given location.",
             "Name one of them.",
         ),
         row(
             "name-not-found",
-            "A tensor, or a row of one, that was asked for is not in the model.",
-            "`gguf inspect --tensors` lists the tensors.",
+            "The requested tensor or row does not exist.",
+            "List the tensors with `gguf inspect --tensors`.",
         ),
         row(
             "shapes-differ",
-            "Two tensors that were to be compared have other shapes.",
+            "The two tensors to compare have different shapes.",
             "Compare tensors of the same shape.",
         ),
         row(
             "request-invalid",
-            "A request to the viewer cannot be understood.",
-            "The message says what; `docs/viewer-api.md` says how requests look.",
+            "A request to the viewer is malformed.",
+            "Read the message; `docs/viewer-api.md` describes the requests.",
         ),
-        row("file-changed", "A file is not what it was when it was opened.", "Open it anew."),
+        row("file-changed", "The file changed since it was opened.", "Open it again."),
         row(
             "location-invalid",
-            "What was named is no location.",
+            "The location is malformed.",
             "Name a file, a URL or a repository; `docs/remote.md` lists the forms.",
         ),
         row(
             "option-contradicts",
-            "An option contradicts what the file says, or another option.",
-            "Correct the option, or leave it out.",
+            "An option contradicts the file or another option.",
+            "Correct or omit the option.",
         ),
         row(
             "instructions-missing",
-            "The processor, or its system, does not have the instructions that were asked for.",
-            "Leave the option out: the best that there are will be taken.",
+            "The processor or the operating system does not support the requested instruction set.",
+            "Omit the option: the best supported instruction set is the default.",
         ),
         row(
             "source-is-gguf",
-            "What is to be converted is a GGUF already.",
-            "Change its types with `gguf quantize`.",
+            "The conversion source is a GGUF file already.",
+            "Change its tensor types with `gguf quantize`.",
         ),
         row(
             "source-unclear",
-            "A lone file of weights does not say what it is for.",
+            "A single weight file does not tell its architecture.",
             "Name its directory, or the architecture with --architecture.",
         ),
         row(
             "output-missing",
-            "The file cannot be changed in place, and no output is named.",
+            "The file cannot be changed in place, and no output is given.",
             "Name an output with -o.",
         ),
         row(
             "edit-refused",
-            "A change names a key, a token or a tensor that is not there, or gives a key a value that it \
-             cannot hold.",
-            "Look at the file with `gguf inspect`, and correct the change.",
+            "An edit names a missing key, token or tensor, or a value that the key cannot have.",
+            "Check the file with `gguf inspect`, and correct the edit.",
         ),
         row(
             "resume-unsure",
-            "Nobody can tell whether a far file is the one that an earlier run has read.",
-            "Leave --resume out, or download the file.",
+            "A remote file has no ETag, so that an earlier run's input cannot be compared with it.",
+            "Omit --resume, or download the file.",
         ),
         row(
             "target-file-type",
-            "The target is no mix that a file can be named after.",
-            "Ask for one of the mixes that the help lists.",
+            "The target has no number in `general.file_type`.",
+            "Use one of the quantization types that the help lists.",
         ),
         row(
             "type-not-current",
-            "A tensor was to become a type that files of today do not have.",
+            "The requested tensor type was removed from GGML.",
             "Choose another type.",
         ),
         row(
             "type-does-not-fit",
-            "The rows of a tensor are no whole number of blocks of the type that was asked for.",
+            "The row size of a tensor is not a multiple of the block size of the requested type.",
             "Choose another type for this tensor.",
         ),
         row(
             "type-list",
-            "A line of a list of tensor types cannot be read.",
-            "Write `REGEX=TYPE`, one on a line.",
+            "A line of a tensor type file is malformed.",
+            "Write one `REGEX=TYPE` per line.",
         ),
         row(
             "calibration-data",
-            "A file holds no moments of what enters the matrices of this model.",
-            "Make one with `gguf imatrix MODEL -f TEXT --moments -o FILE`.",
+            "The file has no Hessians for the matrices of this model.",
+            "Compute them with `gguf imatrix MODEL -f TEXT --hessian -o FILE`.",
         ),
         row(
             "calibration-other",
-            "The weights of a model were rounded by another text than the one that is given.",
-            "Give the text that it was made with: the model has its SHA-256.",
+            "The model was calibrated with another text.",
+            "Pass the calibration text; the model's metadata has its SHA-256.",
         ),
         row(
             "sensitivity-invalid",
-            "A file holds no sensitivities of tensors, or in another form.",
-            "Make one with `gguf sensitivity`.",
+            "The file has no per-tensor sensitivities, or another version.",
+            "Measure them with `gguf sensitivity`.",
         ),
         row(
             "sensitivity-other-model",
-            "Sensitivities are of tensors that this model does not have.",
+            "The sensitivities belong to another model.",
             "Measure those of this model with `gguf sensitivity`.",
         ),
         row(
             "sensitivity-lacks",
-            "Sensitivities say nothing of a type that a tensor could be given.",
-            "Measure them anew, with more types.",
+            "The sensitivities lack a type that a tensor could get.",
+            "Measure them again with more types.",
         ),
         row(
             "codec-missing",
-            "A tensor cannot be converted, because one of its types cannot be decoded or encoded \
-             here.",
-            "Keep its type with --tensor-type, or choose another target.",
+            "A tensor type cannot be decoded or encoded here.",
+            "Keep the tensor's type with --tensor-type, or choose another target.",
         ),
         row(
             "array-refused",
-            "An array is not of the shape, length or numbers that its new type needs.",
-            "Rows are whole numbers of blocks, with finite numbers; importance has one number per column.",
+            "An array has the wrong shape, length or values for the requested type.",
+            "Use rows of whole blocks with finite values; an importance vector has one value per column.",
         ),
         row(
             "closed",
-            "A program goes on with a model, tensor or writer that it has closed.",
+            "The program uses a model, tensor or writer after closing it.",
             "Open it again, or close it later.",
         ),
         row(
             "requantize",
-            "A tensor is quantized already, and would lose quality once more.",
-            "Start from an F16 or F32 file, or allow it with --allow-requantize.",
+            "A tensor is quantized already, and requantization loses more quality.",
+            "Start from an F16 or F32 file, or pass --allow-requantize.",
         ),
         row(
             "prune-blocks",
-            "The blocks to leave out do not exist, or are all there are.",
-            "Name fewer blocks; they are counted from 0.",
+            "The layers to prune do not exist, or are all layers.",
+            "Name fewer layers, counted from 0.",
         ),
-        row(
-            "budget-invalid",
-            "The number of bits per weight is none that can be had.",
-            "Give a number above 0.",
-        ),
+        row("budget-invalid", "The number of bits per weight is invalid.", "Use a number above 0."),
         row(
             "budget-too-small",
-            "The size that was asked for is below the smallest possible.",
-            "Ask for more.",
+            "The requested size is below the smallest possible.",
+            "Request a larger size.",
         ),
         row(
             "parts-too-many",
-            "There are fewer tensors, or windows of a text, than parts.",
-            "Ask for at most one part per tensor, or per window.",
+            "There are more parts than tensors or chunks.",
+            "Use at most one part per tensor or chunk.",
         ),
         row(
             "shards-too-many",
-            "There would be more shards than the 65535 that the keys can count.",
-            "Choose a larger limit.",
+            "There would be more than 65535 shards.",
+            "Choose a larger shard size.",
         ),
         row(
             "export-architecture",
-            "The model is of no architecture whose checkpoints are known, or does not tell which \
-             kind it is.",
-            "Export the tensors under their GGUF names: `--to safetensors --keep-names`.",
+            "No checkpoint class is known for the model's architecture or variant.",
+            "Export with GGUF names: `--to safetensors --keep-names`.",
         ),
         row(
             "export-incomplete",
-            "The keys of the model do not give all that the configuration of its architecture \
-             needs.",
-            "Look which keys are missing with `gguf check`, and set them with `gguf edit`; or \
-             export the tensors under their GGUF names: `--to safetensors --keep-names`.",
+            "The metadata lacks keys that config.json needs.",
+            "Find the missing keys with `gguf check`, and set them with `gguf edit`; or export with GGUF names: `--to safetensors --keep-names`.",
         ),
         row(
             "export-unsupported",
-            "The tensors of the model cannot be turned back into those of a checkpoint.",
-            "Export the tensors under their GGUF names: `--to safetensors --keep-names`.",
+            "The tensors cannot be converted back to those of a checkpoint.",
+            "Export with GGUF names: `--to safetensors --keep-names`.",
         ),
         row(
             "export-type",
-            "A tensor has a type that a safetensors file cannot have.",
-            "Export it as f32, f16 or bf16.",
+            "A tensor type cannot be stored in safetensors.",
+            "Export as f32, f16 or bf16.",
         ),
         row(
             "export-tensor-duplicate",
             "Two tensors would have the same name in the checkpoint.",
-            "Export the tensors under their GGUF names.",
+            "Export with GGUF names.",
         ),
     ],
 };
 
 pub(super) const ENVIRONMENT: Area = Area {
     title: "Environment",
-    about: "What is nobody's fault who is here.",
+    about: "Failures of the machine or the network, and interruptions.",
     codes: &[
         row(
             "environment",
-            "A file cannot be read or written, a disk is full, or a server does not answer.",
-            "The message says what the operating system or the server says: mend that, and try \
-             again.",
+            "A file cannot be read or written, a disk is full, or a server does not respond.",
+            "Fix what the operating system or the server reports, and try again.",
         ),
         row(
             "interrupted",
-            "Somebody asked to stop.",
-            "Begin again; what was written before is either whole or not there.",
+            "The user interrupted the operation.",
+            "Start again: outputs are either complete or absent.",
         ),
     ],
 };

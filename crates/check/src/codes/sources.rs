@@ -1,156 +1,152 @@
-//! Codes of what models are converted from.
+//! Codes of conversion sources.
 
 use super::{Area, row};
 
 pub(super) const CHECKPOINTS: Area = Area {
     title: "Checkpoints",
-    about: "What is wrong with the weights of a checkpoint.",
+    about: "Faults of checkpoint weights.",
     codes: &[
         row(
             "checkpoint-weights-missing",
-            "There are no weights in a form that is known, or no tensor among them that a model has.",
-            "Name a directory with a Hugging Face checkpoint: safetensors or PyTorch files.",
+            "The directory has no weights in a supported format, or none of a model.",
+            "Name a Hugging Face checkpoint directory with safetensors or PyTorch files.",
         ),
         row(
             "checkpoint-weights-ambiguous",
-            "The directory has several files of weights, and nothing says which are meant.",
-            "Leave only the weights that are meant.",
+            "The directory has several sets of weights.",
+            "Keep only the weights to convert.",
         ),
         row(
             "checkpoint-shard-missing",
-            "A file of weights is not there, though its index or the others of its set name it.",
+            "A shard that the index or the other shards name is missing.",
             "Download the missing shard.",
         ),
         row(
             "checkpoint-index",
-            "The index of the weights does not say which tensor is in which file.",
-            "Download the file again.",
+            "The index does not map tensors to files.",
+            "Download the index again.",
         ),
         row(
             "checkpoint-tensor-missing",
-            "A tensor is not in the file that the index names for it.",
-            "The file is damaged or of another checkpoint: download both again.",
+            "A tensor is not in the file that the index names.",
+            "Download the index and the file again: one is damaged, or they belong to different checkpoints.",
         ),
         row(
             "checkpoint-tensor-duplicate",
-            "A tensor stands in two places of the checkpoint.",
+            "A tensor occurs in two files of the checkpoint.",
             "Remove the file that does not belong there.",
         ),
         row(
             "checkpoint-tensor-unexpected",
-            "The checkpoint has a tensor that the model's class has not, or more dimensions than a \
-             GGUF tensor.",
-            "Check that the weights go with `config.json`.",
+            "The checkpoint has a tensor that the model class does not have, or one with more than four dimensions.",
+            "Check that the weights belong to config.json.",
         ),
         row(
             "checkpoint-tensor-lost",
-            "The checkpoint has a tensor that matters, and that no program has a place for.",
-            "The model cannot be converted without a loss.",
+            "The checkpoint has a tensor that GGUF runtimes do not support and that changes the output.",
+            "The model cannot be converted without loss.",
         ),
         row(
             "checkpoint-misfit",
-            "The configuration describes other tensors than the checkpoint has.",
-            "The configuration may be of another model: take both from one place.",
+            "The tensors do not match config.json.",
+            "Take weights and configuration from the same model.",
         ),
         row(
             "checkpoint-parts",
-            "The files of a model that is cut for several devices do not go together.",
-            "Take all `consolidated.NN.pth` of one model, or its Hugging Face form.",
+            "The tensor-parallel parts of the model do not belong together.",
+            "Take all `consolidated.NN.pth` files of one model, or the Hugging Face checkpoint.",
         ),
         row(
             "checkpoint-dtype",
-            "Numbers are stored in a way that GGUF has no type for, or that cannot be converted \
-             yet.",
-            "Save the checkpoint in F32, F16 or BF16.",
+            "A tensor has a dtype that cannot be converted to GGUF.",
+            "Save the checkpoint as F32, F16 or BF16.",
         ),
         row(
             "lfs-pointer",
-            "The file is a Git LFS pointer, not the file it stands for.",
+            "The file is a Git LFS pointer.",
             "Fetch the real file with `git lfs pull`.",
         ),
         row(
             "safetensors-damaged",
-            "The header of a safetensors file is not valid, or the file has another length than it \
-             says.",
-            "The file is damaged or cut off: download it again.",
+            "The safetensors header is invalid, or the file has another length than it states.",
+            "Download the file again: it is damaged or truncated.",
         ),
         row(
             "pytorch-damaged",
-            "A PyTorch file cannot be read.",
-            "The file is damaged or cut off: download it again.",
+            "The PyTorch file cannot be read.",
+            "Download the file again: it is damaged or truncated.",
         ),
         row(
             "pytorch-object",
-            "A PyTorch file holds objects that are no tensors. No code of it is run.",
-            "Save the state dict alone with `torch.save` and convert that.",
+            "The PyTorch file contains objects other than tensors. They were not executed.",
+            "Save only the state dict with `torch.save`, and convert that.",
         ),
         row(
             "pytorch-unsupported",
-            "A PyTorch file stores tensors in a way that is not read.",
+            "The PyTorch file stores tensors in an unsupported way.",
             "Save the checkpoint as safetensors.",
         ),
         row(
             "quantization-unsupported",
-            "Another program quantized the checkpoint in a way that cannot be converted.",
+            "The quantization method of the checkpoint is not supported.",
             "Convert the original weights.",
         ),
         row(
             "quantization-tensors",
-            "The tensors of a matrix that another program quantized do not fit each other.",
-            "Check that the weights are complete, and quantized as the configuration says.",
+            "The tensors of a quantized matrix do not match each other.",
+            "Check that the weights are complete and quantized as the configuration says.",
         ),
     ],
 };
 
 pub(super) const CONFIGURATION: Area = Area {
     title: "Configuration",
-    about: "What is wrong with the files beside the weights.",
+    about: "Faults of the files beside the weights.",
     codes: &[
         row("json-invalid", "A file is not valid JSON.", "Download the file again."),
         row(
             "json-shape",
-            "A JSON file has another kind of value than it should, such as a list instead of an \
-             object.",
+            "A JSON file has another structure than expected, such as a list instead of an object.",
             "Download the file again, or correct it.",
         ),
         row(
             "config-missing",
-            "The directory has no `config.json`.",
-            "Name a directory with a Hugging Face checkpoint.",
+            "config.json is missing.",
+            "Name a Hugging Face checkpoint directory.",
         ),
         row(
             "config-field-missing",
-            "A field is missing in a configuration.",
+            "A field is missing from a configuration file.",
             "Add the field, or take the file from the model's repository.",
         ),
         row(
             "config-field",
-            "A field of a configuration has a value of another type, or one that makes no sense.",
+            "A field of a configuration file has an invalid type or value.",
             "Correct the field.",
         ),
         row(
             "config-unsupported",
-            "The configuration asks for something that no program computes.",
+            "The configuration requires a feature that no GGUF runtime supports.",
             "The model cannot be converted; correct the field if it is wrong.",
         ),
         row(
             "class-unknown",
-            "The class of the model is not known.",
-            "Choose a class of the same structure with --like.",
+            "The model class is not supported.",
+            "Convert it as a class of the same structure with --like.",
         ),
         row(
             "target-missing",
-            "A draft guesses tokens of another model, and nobody says which.",
-            "Name the directory of that model with --target-model-dir.",
+            "The target model of a draft model is not given.",
+            "Name the target's directory with --target-model-dir.",
         ),
         row(
             "card-invalid",
-            "The head of the model card is not valid YAML.",
-            "Correct the card, or move the file away.",
+            "The front matter of the model card is not valid YAML.",
+            "Correct the model card, or move it away.",
         ),
         row(
             "metadata-override",
-            "A value in the file for --metadata is of another type than its key.",
+            "A value in the --metadata file has another type than its key.",
             "Correct the value, or remove the key.",
         ),
     ],
@@ -158,58 +154,55 @@ pub(super) const CONFIGURATION: Area = Area {
 
 pub(super) const VOCABULARY: Area = Area {
     title: "Vocabulary",
-    about: "What is wrong with the tokenizer of a checkpoint.",
+    about: "Faults of a checkpoint's tokenizer.",
     codes: &[
         row(
             "vocabulary-missing",
-            "A file of the tokenizer is not there.",
-            "Copy the missing file into the directory.",
+            "A tokenizer file is missing.",
+            "Copy the file into the directory.",
         ),
         row(
             "vocabulary-damaged",
-            "A file of the tokenizer cannot be read, or contradicts itself.",
+            "A tokenizer file cannot be read or is inconsistent.",
             "Download the file again.",
         ),
         row(
             "vocabulary-other-model",
-            "The tokenizer is of another kind, or has more tokens, than the model's class and \
-             weights allow.",
+            "The tokenizer's kind or size does not match the model class and the weights.",
             "Check that the tokenizer belongs to this model.",
         ),
         row(
             "vocabulary-unsupported",
-            "The tokenizer does something that no program does.",
+            "The tokenizer uses a feature that no GGUF runtime supports.",
             "The model cannot be converted with this tokenizer.",
         ),
         row(
             "vocabulary-broken",
-            "The vocabulary of the model cannot be exported, because it is incomplete.",
-            "Look at the model with `gguf check`.",
+            "The vocabulary cannot be exported because it is incomplete.",
+            "Run `gguf check` on the model.",
         ),
         row(
             "pre-tokenizer-unknown",
-            "The tokenizer cuts words in a way that no program knows, or does not tell how it cuts \
-             them.",
-            "Give the name of the nearest way with --pre.",
+            "The pre-tokenizer is unknown or cannot be detected.",
+            "Name the closest one with --pre.",
         ),
     ],
 };
 
 pub(super) const ADAPTERS: Area = Area {
     title: "Adapters",
-    about: "What is wrong with LoRA adapters.",
+    about: "Faults of LoRA adapters.",
     codes: &[
-        row("adapter-none", "The file is no LoRA adapter.", "Name the adapter's file."),
+        row("adapter-none", "The file is not a LoRA adapter.", "Name the adapter's file."),
         row(
             "adapter-base-missing",
-            "The model that the adapter was made for is not where the adapter says.",
-            "Name the directory of that model with --base; of its files only `config.json` is \
-             needed.",
+            "The base model is not where the adapter says.",
+            "Name its directory with --base; only its config.json is needed.",
         ),
         row(
             "adapter-unsupported",
-            "The adapter is of a kind that GGUF has no form for.",
-            "Merge it into its model with `peft`, and convert the result.",
+            "GGUF has no form for this kind of adapter.",
+            "Merge it into its base model with `peft`, and convert the result.",
         ),
         row(
             "adapter-incomplete",
@@ -218,105 +211,102 @@ pub(super) const ADAPTERS: Area = Area {
         ),
         row(
             "adapter-damaged",
-            "The adapter lacks a key, or its matrices do not fit each other.",
+            "The adapter lacks a key, or its matrices do not match.",
             "Convert the adapter again.",
         ),
         row(
             "adapter-other-base",
-            "The adapter does not fit the model: it was made for another one.",
-            "Name the model that the adapter was made for; `gguf lora check` lists what does not \
-             fit.",
+            "The adapter was trained for another base model.",
+            "Name the right base model; `gguf lora check` lists the mismatches.",
         ),
         row(
             "adapter-type",
-            "An adapter was to have a type that adapters cannot have.",
+            "Adapters cannot have the requested type.",
             "Choose f32, f16, bf16 or q8_0.",
         ),
         row(
             "adapter-models-differ",
-            "No adapter leads from one model to the other.",
-            "Name a model and the one it was tuned from.",
+            "No LoRA can be extracted: the two models have different tensors.",
+            "Name a fine-tuned model and its base model.",
         ),
     ],
 };
 
 pub(super) const IMATRIX: Area = Area {
     title: "Importance matrices",
-    about: "What is wrong with importance matrices.",
+    about: "Faults of importance matrices.",
     codes: &[
         row(
             "imatrix-damaged",
-            "The file is no importance matrix, or is damaged.",
-            "Compute the importance matrix again.",
+            "The file is not an importance matrix, or is damaged.",
+            "Compute the importance matrix again with `gguf imatrix`.",
         ),
         row(
             "imatrix-other-model",
-            "The importance matrix belongs to another model, or two of them are of two models.",
-            "Compute one for this model.",
+            "The importance matrix belongs to another model.",
+            "Compute one for this model with `gguf imatrix`.",
         ),
         row(
             "imatrix-unused",
-            "No matrix of the importance matrix was ever used.",
-            "Compute it again, on text.",
+            "The importance matrix has no data: no matrix was ever used.",
+            "Compute it again, with text.",
         ),
         row(
             "imatrix-needed",
-            "Tensors come out as garbage in their types unless importance weights guide the \
-             encoder.",
-            "Give an importance matrix that covers them, choose a target of more bits, or say \
-             --imatrix-missing.",
+            "Tensors are unusable in their types without an importance matrix.",
+            "Give an importance matrix that covers them, choose a type with more bits, or use --imatrix-missing.",
         ),
     ],
 };
 
 pub(super) const LEGACY: Area = Area {
-    title: "Files from before GGUF",
-    about: "What is wrong with GGML, GGMF, GGJT and GGCC files.",
+    title: "Legacy GGML files",
+    about: "Faults of GGML, GGMF, GGJT and GGCC files.",
     codes: &[
         row(
             "legacy-container",
-            "The file begins with no version of a container that is known.",
-            "Only models in GGML, GGMF, GGJT and GGCC files are converted.",
+            "The container version is unknown.",
+            "Only GGML, GGMF, GGJT and GGCC files can be converted.",
         ),
         row(
             "legacy-damaged",
-            "The file is cut off or damaged, or is of a program that is not known.",
-            "Get the file again.",
+            "The file is truncated or damaged, or was written by an unsupported program.",
+            "Download the file again.",
         ),
         row(
             "legacy-ambiguous",
-            "The file can be of several programs, which store nothing that tells them apart.",
-            "Say which with --architecture.",
+            "Several programs could have written the file, and nothing in it tells them apart.",
+            "Name the program with --architecture.",
         ),
         row(
             "legacy-misfit",
-            "The tensors do not make up a model of the program that the file seems to be of.",
-            "The file is damaged; if not, name its program with --architecture.",
+            "The tensors are not those of the detected program's models.",
+            "Name the program with --architecture, unless the file is damaged.",
         ),
         row(
             "legacy-head-count",
-            "The tensors do not fit the number of heads.",
-            "Say the right number with --head-count.",
+            "The tensors do not match the number of attention heads.",
+            "Set the right number with --head-count.",
         ),
         row(
             "legacy-part-missing",
-            "A part of a model in several files is not there.",
-            "Put all parts into one folder, and name the one without number.",
+            "A part of a model in several files is missing.",
+            "Put all parts into one directory, and name the one without a number.",
         ),
         row(
             "legacy-part-foreign",
-            "A part is of another model than the first.",
-            "Put the part there that belongs to it.",
+            "A part belongs to another model than the first.",
+            "Replace it with the right part.",
         ),
         row(
             "legacy-config-differs",
-            "The configuration beside the file is of another model.",
-            "Name the folder of the same model.",
+            "The configuration beside the file belongs to another model.",
+            "Name the directory of the same model.",
         ),
         row(
             "legacy-program-unknown",
-            "No program of this name wrote files from before GGUF.",
-            "Name one of those that are listed.",
+            "The program is unknown.",
+            "Name one of the listed programs.",
         ),
     ],
 };

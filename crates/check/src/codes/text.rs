@@ -1,144 +1,141 @@
-//! Codes of what turns text into tokens and conversations into text.
+//! Codes of tokenizers and chat templates.
 
 use super::{Area, row};
 
 pub(super) const TOKENIZER: Area = Area {
     title: "Tokenizer",
-    about: "What is wrong with the vocabulary in a model, or with its use.",
+    about: "Faults of the vocabulary and the tokenizer.",
     codes: &[
         row(
             "tokenizer-missing",
-            "Nothing says how text becomes tokens.",
-            "Convert the model again from a folder with its tokenizer: programs refuse it.",
+            "The file has no tokenizer.",
+            "Convert the model again from a directory with its tokenizer: loaders reject it.",
         ),
         row(
             "tokenizer-tokens-missing",
-            "A kind of tokenizer is named, but there are no tokens.",
-            "Convert the model again from a folder with its tokenizer.",
+            "`tokenizer.ggml.model` is set, but `tokenizer.ggml.tokens` is missing.",
+            "Convert the model again from a directory with its tokenizer.",
         ),
         row(
             "tokenizer-merges-missing",
-            "A tokenizer of byte pairs has no pairs.",
-            "Convert the model again from a folder with its tokenizer.",
+            "A BPE tokenizer has no merges.",
+            "Convert the model again from a directory with its tokenizer.",
         ),
         row(
             "tokenizer-pre-missing",
-            "Nothing says how text is cut into words before pairs are joined.",
-            "Convert the model again, or set `tokenizer.ggml.pre`: programs guess, and may give \
-             other tokens.",
+            "`tokenizer.ggml.pre` is missing: the pre-tokenizer is unknown.",
+            "Convert the model again, or set `tokenizer.ggml.pre`: loaders guess, and may produce other tokens.",
         ),
         row(
             "tokenizer-length",
-            "An array with a value for each token has more or fewer values than there are tokens.",
+            "An array with one value per token has another length than the vocabulary.",
             "Run `gguf check --fix`, or convert the model again.",
         ),
         row(
             "tokenizer-invalid",
-            "The keys of the tokenizer contradict each other, or one of them is missing or of \
-             another type.",
-            "Convert the model again from a folder with its tokenizer.",
+            "A tokenizer key is missing, has the wrong type, or contradicts another key.",
+            "Convert the model again from a directory with its tokenizer.",
         ),
         row(
             "tokenizer-unknown",
-            "The model names a kind of tokenizer, or a way to cut words, that is not known here.",
-            "A newer program may know it. If the name is wrong, correct the key.",
+            "The tokenizer or pre-tokenizer is not supported here.",
+            "Correct the key if the name is wrong; otherwise update this program.",
         ),
         row(
             "tokenizer-fails",
-            "The tokenizer of Hugging Face in the file gives no tokens or no text.",
-            "Take `tokenizer.json` from the original model again.",
+            "The Hugging Face tokenizer in the file returns no tokens or no text.",
+            "Copy `tokenizer.json` from the original model again.",
         ),
         row(
             "tokenizer-difference",
-            "The model cuts text into other tokens than the `tokenizer.json` that it is compared \
-             with.",
-            "Convert the model again: it sees other tokens than it was trained with.",
+            "The model tokenizes text differently than the `tokenizer.json` that it is compared with.",
+            "Convert the model again: it gets other tokens than in training.",
         ),
         row(
             "token-duplicate",
             "Two tokens have the same text.",
-            "Convert the model again: programs end there, or differ on which of them a text gets.",
+            "Convert the model again: loaders abort, or choose different ids.",
         ),
         row(
             "token-empty",
             "Several tokens have no text.",
-            "Nothing has to be done if these ids are unused.",
+            "No action is needed if these ids are unused.",
         ),
         row(
             "token-id-range",
-            "The id of a special token is outside of the vocabulary.",
-            "Set the id of a token that exists, or remove the key.",
+            "The id of a special token is not in the vocabulary.",
+            "Set the id of an existing token, or remove the key.",
         ),
         row(
             "token-type",
-            "A special token is typed as ordinary text.",
-            "Run `gguf check --fix`: the text of users can contain the token.",
+            "The token type of a special token is `normal` instead of `control`.",
+            "Run `gguf check --fix`: user input can contain the token.",
         ),
         row(
             "byte-tokens-missing",
-            "Some of the 256 tokens that spell single bytes are missing.",
-            "Convert the model again: text outside of the vocabulary cannot be spelled.",
+            "Some of the 256 byte tokens are missing.",
+            "Convert the model again: byte fallback fails for text outside of the vocabulary.",
         ),
         row(
             "merge-malformed",
-            "A merge is not two parts with a space between.",
-            "Convert the model again from a folder with its tokenizer.",
+            "A merge is not two parts separated by a space.",
+            "Convert the model again from a directory with its tokenizer.",
         ),
         row(
             "merge-unknown",
-            "A merge joins or makes tokens that are not in the vocabulary.",
-            "Vocabulary and merges may be of two models: convert the model again.",
+            "A merge has a part or a result that is not in the vocabulary.",
+            "Convert the model again: vocabulary and merges may belong to different models.",
         ),
         row(
             "vocab-size",
-            "The key for the size of the vocabulary is not the number of tokens.",
+            "`vocab_size` differs from the number of tokens.",
             "Correct the key, or convert the model again.",
         ),
         row(
             "vocab-rows",
-            "The embedding has more or fewer rows than there are tokens.",
-            "Tokenizer and weights may be of two models: convert the model again.",
+            "The number of rows of the token embedding differs from the number of tokens.",
+            "Convert the model again: tokenizer and weights may belong to different models.",
         ),
     ],
 };
 
 pub(super) const TEMPLATES: Area = Area {
     title: "Chat templates",
-    about: "What is wrong with the templates that make a text of a conversation.",
+    about: "Faults of chat templates.",
     codes: &[
         row(
             "template-syntax",
-            "The template is not valid Jinja.",
-            "Take the template of the original model, with `gguf edit --chat-template`.",
+            "The chat template is not valid Jinja.",
+            "Set the template of the original model with `gguf edit --chat-template-file`.",
         ),
         row(
             "template-render",
-            "The template fails with every conversation, or with the one that was given.",
-            "Take the template of the original model, or change the conversation.",
+            "The chat template fails for every conversation, or for the given one.",
+            "Set the template of the original model, or change the conversation.",
         ),
         row(
             "template-refused",
-            "The template does not want this conversation, and says why in its own words.",
-            "Change the conversation: some templates want roles in turn, or no system message.",
+            "The chat template rejects the conversation with a message of its own.",
+            "Change the conversation: some templates require alternating roles, or no system prompt.",
         ),
         row(
             "template-limit",
-            "The template takes more steps, text, memory or time than it may.",
-            "It may hang programs that render it: take the template of the original model.",
+            "The chat template exceeds a limit on steps, output, memory or time.",
+            "Set the template of the original model: this one may hang programs that render it.",
         ),
         row(
             "template-missing-name",
-            "A template is listed but not in the file.",
+            "A named chat template is listed but missing.",
             "Add the template, or remove its name from the list.",
         ),
         row(
             "template-ignores-messages",
-            "The template leaves out what the user says.",
-            "Take the template of the original model.",
+            "The rendered text does not contain the user's message.",
+            "Set the template of the original model.",
         ),
         row(
             "template-not-text",
-            "The value of the key of a template is no text in UTF-8.",
+            "The chat template is not a UTF-8 string.",
             "Set the template again.",
         ),
     ],
