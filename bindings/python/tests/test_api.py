@@ -183,8 +183,8 @@ def test_templates():
 
 
 def test_command():
-    def gguf(*words, **given):
-        return subprocess.run([sys.executable, "-m", "gguf_kit", *words], capture_output=True, text=True, **given)
+    def gguf(*words, **arguments):
+        return subprocess.run([sys.executable, "-m", "gguf_kit", *words], capture_output=True, text=True, **arguments)
 
     assert gguf("--version").stdout.startswith("gguf ")
     assert gguf("inspect", "tiny.gguf").returncode == 0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 
-def write(path, **given):
-    writer = gguf.GGUFWriter(path, "llama", **given)
+def write(path, **arguments):
+    writer = gguf.GGUFWriter(path, "llama", **arguments)
     writer.add_context_length(256)
     writer.add_head_count([8, 4])
     writer.add_feed_forward_length(length=64)

@@ -117,8 +117,8 @@ def test_quantize_is_byte_identical_to_one_run(address, folder):
 
 
 def test_complete_shards_are_reused(address, folder):
-    def run(**how):
-        return gguf_kit.ray.quantize("tiny.gguf", "out.gguf", "Q4_0", parts=3, merge=False, address=address, **how)
+    def run(**options):
+        return gguf_kit.ray.quantize("tiny.gguf", "out.gguf", "Q4_0", parts=3, merge=False, address=address, **options)
 
     result = run()
     parts = [folder / f"out-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
@@ -178,27 +178,27 @@ def test_convert_is_byte_identical_to_one_run(address, folder, checkpoint):
 
 def test_evaluate_is_bit_exact_to_one_run(address, folder):
     gguf_kit.quantize("tiny.gguf", {"Q4_0": "four.gguf", "Q8_0": "eight.gguf"})
-    how = {"context": 128, "chunks": 5}
-    found = gguf_kit.ray.evaluate(["four.gguf", "tiny.gguf"], TEXT, parts=3, address=address, **how)
-    assert found == [gguf_kit.perplexity(model, TEXT, **how) for model in ("four.gguf", "tiny.gguf")]
+    options = {"context": 128, "chunks": 5}
+    found = gguf_kit.ray.evaluate(["four.gguf", "tiny.gguf"], TEXT, parts=3, address=address, **options)
+    assert found == [gguf_kit.perplexity(model, TEXT, **options) for model in ("four.gguf", "tiny.gguf")]
     models = ["four.gguf", "eight.gguf"]
-    given = {"reference": "tiny.gguf", "parts": 2, "keep": "parts", "address": address, **how}
-    wanted = gguf_kit.kl_divergence("tiny.gguf", models, TEXT, **how)
-    assert gguf_kit.ray.evaluate(models, TEXT, **given) == wanted
+    arguments = {"reference": "tiny.gguf", "parts": 2, "keep": "parts", "address": address, **options}
+    wanted = gguf_kit.kl_divergence("tiny.gguf", models, TEXT, **options)
+    assert gguf_kit.ray.evaluate(models, TEXT, **arguments) == wanted
     kept = names("parts")
     assert len(kept) == 2
     # One part is complete, one is missing.
     (folder / "parts" / kept[1]).unlink()
-    assert gguf_kit.ray.evaluate(models, TEXT, **given) == wanted
+    assert gguf_kit.ray.evaluate(models, TEXT, **arguments) == wanted
     with pytest.raises(gguf_kit.RequestError) as other:
-        gguf_kit.ray.evaluate(models, TEXT + "More.", **given)
+        gguf_kit.ray.evaluate(models, TEXT + "More.", **arguments)
     assert other.value.code == "part-other-run"
 
 
 def test_sweep(address, folder):
     recipes = {"eight": "Q8_0", "mine": ("Q4_0", gguf_kit.Recipe(tensor_types=["ffn_down=Q8_0"]))}
-    given = {"context": 128, "chunks": 2, "keep": "sweep.jsonl", "address": address}
-    swept = gguf_kit.ray.sweep("tiny.gguf", recipes, TEXT, **given)
+    arguments = {"context": 128, "chunks": 2, "keep": "sweep.jsonl", "address": address}
+    swept = gguf_kit.ray.sweep("tiny.gguf", recipes, TEXT, **arguments)
     assert [(row.name, row.type) for row in swept.rows] == [("mine", "Q4_0"), ("eight", "Q8_0")]
     gguf_kit.quantize("tiny.gguf", {"Q4_0": "mine.gguf"}, recipe=recipes["mine"][1])
     [wanted] = gguf_kit.kl_divergence("tiny.gguf", ["mine.gguf"], TEXT, context=128, chunks=2)
@@ -208,7 +208,7 @@ def test_sweep(address, folder):
     assert sorted(json.loads(line)["name"] for line in lines) == ["eight", "mine"]
     # An incomplete line: only its recipe is measured again.
     (folder / "sweep.jsonl").write_text(lines[0] + "\n" + lines[1][:-20])
-    assert gguf_kit.ray.sweep("tiny.gguf", recipes, TEXT, **given) == swept
+    assert gguf_kit.ray.sweep("tiny.gguf", recipes, TEXT, **arguments) == swept
     assert len((folder / "sweep.jsonl").read_text().splitlines()) == 3
 
 

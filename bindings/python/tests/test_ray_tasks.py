@@ -25,14 +25,14 @@ def job(folder, kind="Q8_0", source="tiny.gguf"):
     }
 
 
-def plan(folder, **how):
-    given = {"parts": 2, "merged": True, "resume": True, "force": False, **how}
-    return tasks.plan(job(folder), report=report, **given)
+def plan(folder, **options):
+    arguments = {"parts": 2, "merged": True, "resume": True, "force": False, **options}
+    return tasks.plan(job(folder), report=report, **arguments)
 
 
-def part(folder, number, fingerprint, **how):
-    given = {"parts": 2, "rewrite": False, "force": False, "threads": 1, **how}
-    tasks.part(job(folder), number, fingerprint=fingerprint, report=report, **given)
+def part(folder, number, fingerprint, **options):
+    arguments = {"parts": 2, "rewrite": False, "force": False, "threads": 1, **options}
+    tasks.part(job(folder), number, fingerprint=fingerprint, report=report, **arguments)
 
 
 def test_missing_ray_is_reported_with_help(folder):
@@ -103,19 +103,19 @@ def test_dangling_symlink_is_not_replaced(folder):
 
 def test_parts_in_an_object_store_are_found(folder, bucket):
     bucket.upload_file("tiny.gguf", "models", "tiny.gguf")
-    given = {**job(folder), "source": "s3://models/tiny.gguf", "out": "s3://models/out.gguf"}
-    how = {"parts": 2, "merged": False, "force": False, "report": report}
-    planned = tasks.plan(given, resume=True, **how)
+    arguments = {**job(folder), "source": "s3://models/tiny.gguf", "out": "s3://models/out.gguf"}
+    options = {"parts": 2, "merged": False, "force": False, "report": report}
+    planned = tasks.plan(arguments, resume=True, **options)
     assert planned["complete"] == [] and planned["bytes"] == os.path.getsize("tiny.gguf")
     gguf_kit.quantize("tiny.gguf", {"Q8_0": "out.gguf"}, part="2/2")
     bucket.upload_file("out-00002-of-00002.gguf", "models", "out-00002-of-00002.gguf")
-    again = tasks.plan(given, resume=True, **how)
+    again = tasks.plan(arguments, resume=True, **options)
     # A remote model has the fingerprint of the local one.
     assert again == {**planned, "complete": [2]}
     with pytest.raises(gguf_kit.OutputExistsError, match="s3://models/out-00002-of-00002.gguf exists"):
-        tasks.plan(given, resume=False, **how)
+        tasks.plan(arguments, resume=False, **options)
     with pytest.raises(gguf_kit.OutputExistsError):
-        tasks.plan({**given, "type": "Q4_0"}, resume=True, **how)
+        tasks.plan({**arguments, "type": "Q4_0"}, resume=True, **options)
     with pytest.raises(gguf_kit.FileMissingError, match="the object does not exist"):
         gguf_kit.part_fingerprint("s3://models/none.gguf")
 

@@ -47,19 +47,19 @@ SBATCH = """
     #!{python}
     import os, re, subprocess, sys
     *flags, script = sys.argv[1:]
-    given = dict(flag[2:].partition("=")[::2] for flag in flags)
+    options = dict(flag[2:].partition("=")[::2] for flag in flags)
     lines = re.findall(r"^#SBATCH --([a-z-]+)(?:=(.*))?$", open(script).read(), re.M)
-    given = {{**dict(lines), **given}}
+    options = {{**dict(lines), **options}}
     with open("sbatch.log", "a") as log:
-        print(os.path.basename(script), given.get("array"), given.get("dependency"), file=log)
-    array = given.get("array")
+        print(os.path.basename(script), options.get("array"), options.get("dependency"), file=log)
+    array = options.get("array")
     first, last = map(int, array.split("-")) if array else (1, 1)
     for task in reversed(range(first, last + 1)):
-        own = {{"SLURM_CPUS_PER_TASK": given["cpus-per-task"]}}
+        own = {{"SLURM_CPUS_PER_TASK": options["cpus-per-task"]}}
         if array:
             own.update(SLURM_ARRAY_TASK_ID=str(task), SLURM_ARRAY_TASK_COUNT=str(last))
         subprocess.run(["bash", script], env={{**os.environ, **own}}, check=True, stdout=2)
-    print("4711" if "parsable" in given else "Submitted batch job 4712")
+    print("4711" if "parsable" in options else "Submitted batch job 4712")
 """
 
 

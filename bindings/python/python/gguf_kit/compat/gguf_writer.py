@@ -517,12 +517,12 @@ def _method(name: str, row: Dict[str, Any]) -> Callable[..., None]:
     parameters = row["parameters"]
 
     def add(self: GGUFWriter, *args: Any, **kwargs: Any) -> None:
-        given = dict(zip(parameters, args))
+        arguments = dict(zip(parameters, args))
         if len(args) > len(parameters) or set(kwargs) != set(parameters[len(args) :]):
             raise TypeError(f"{name}() takes {', '.join(parameters)}")
-        given.update(kwargs)
-        value: Any = given[parameters[-1]]
-        key = row["key"].replace("{arch}", self.arch).replace("{id}", str(given[parameters[0]]))
+        arguments.update(kwargs)
+        value: Any = arguments[parameters[-1]]
+        key = row["key"].replace("{arch}", self.arch).replace("{id}", str(arguments[parameters[0]]))
         if isinstance(value, Enum):
             value = value.value
         is_number = issubclass(type(value), (bool, int, float, np.number))

@@ -20,7 +20,7 @@ _UNARY = "not abs invert neg pos"
 class LazyMeta(type):
     """Metaclass that adds operators, since Python looks them up on the class."""
 
-    def __new__(mcs, name: str, bases: Tuple[type, ...], fields: Dict[str, Any], **given: Any) -> Any:
+    def __new__(mcs, name: str, bases: Tuple[type, ...], fields: Dict[str, Any], **kwargs: Any) -> Any:
         def operator(of: str, same: bool) -> Callable[..., Any]:
             def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
                 kind = type(self)
@@ -32,7 +32,7 @@ class LazyMeta(type):
             for word in words.split():
                 fields.setdefault(f"__{word}__", operator(f"__{word}__", same))
         fields.setdefault("__hash__", object.__hash__)
-        return super().__new__(mcs, name, bases, fields, **given)
+        return super().__new__(mcs, name, bases, fields, **kwargs)
 
 
 class LazyBase(metaclass=LazyMeta):
@@ -54,10 +54,10 @@ class LazyBase(metaclass=LazyMeta):
         self._meta, self._data, self._func = meta, data, func
         self._args, self._kwargs = args, kwargs or {}
 
-    def __init_subclass__(cls, **given: Any) -> None:
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         if "_tensor_type" not in cls.__dict__:
             raise TypeError(f"property '_tensor_type' must be defined for {cls!r}")
-        super().__init_subclass__(**given)
+        super().__init_subclass__(**kwargs)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.__dict__["_meta"], name)

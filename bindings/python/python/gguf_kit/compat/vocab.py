@@ -175,8 +175,8 @@ class _PostProcessor:
 
     def __init__(self, vocab: SpecialVocab, tokenizer: Dict[str, Any], config: Optional[Dict[str, Any]]) -> None:
         self.vocab, self.tokenizer, self.config = vocab, tokenizer, config
-        given = config or {}
-        self.tokens = {role: given.get(f"{role}_token") for role in ("bos", "cls", "eos", "sep")}
+        settings = config or {}
+        self.tokens = {role: settings.get(f"{role}_token") for role in ("bos", "cls", "eos", "sep")}
 
     def _set_role(self, role: str, token: Any) -> None:
         self.tokens[role] = token
