@@ -17,7 +17,7 @@ import pytest
 
 @pytest.fixture
 def examples(checkpoint):
-    return checkpoint.parent.parent.parent / "examples"
+    return checkpoint.parent.parent / "examples"
 
 
 @pytest.fixture
