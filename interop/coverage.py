@@ -1,16 +1,16 @@
-"""Every class that llama.cpp's converter knows, and what ours does with it.
+"""Compares conversion with llama.cpp's converter, for every class that it knows.
 
 Usage: python coverage.py GGUF_BINARY LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [--limit N] [--list]
-                          [--results FILE] [--write PAGE] [--keep DIR]
+                          [--results FILE] [--write DATA] [--keep DIR]
 
-Reads the sources of llama.cpp's converter for the classes that it registers and their architectures, and
-asks ours what it takes. For every class tiny checkpoints with random weights are made: the cases of
-`converter.py`, `converter_older.py` and of the modules `coverage_*.py` where they have the class, else by
-`transformers` where that has it (`tiny_checkpoints.py`). Both converters turn it into f32 and f16, and whole files are compared; of
-classes with an encoder of images or sound also what `--mmproj` makes (`tiny_encoders.py`). Prints a table; `--list` stops
-before any checkpoint is made, `--limit` takes the first N classes of those asked for,
-`--results` keeps outcomes in a file, from which classes that are not named by `--only` are taken again,
-`--write` replaces the table between the marks of a page, `--keep` keeps checkpoints and files.
+Reads the classes that llama.cpp's converter registers, and their architectures, from its sources, and the classes that gguf-kit
+converts from its command line. For every class, tiny checkpoints with random weights are made: by hand (`converter.py`,
+`converter_older.py`, `coverage_*.py`), or by `transformers` (`tiny_checkpoints.py`). Both converters write F32 and F16 files, and whole
+files are compared; for classes with a vision or audio encoder also those of `--mmproj` (`tiny_encoders.py`).
+
+`--list` prints the classes and makes no checkpoint, `--limit` takes the first N classes, `--results` keeps outcomes in a file and
+reuses those of classes that `--only` does not name, `--write docs/models.json` records the outcomes and generates docs/models.md
+again (`models_page.py`), `--keep` keeps checkpoints and files.
 
 LLAMA_CPP_DIR is `vendor/llama.cpp` of the source package of llama-cpp-python on PyPI; ZOO_DIR the folder
 with the tokenizers. Needs torch, transformers, sentencepiece, numpy.
@@ -31,6 +31,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import converter
+import models_page
 import tiny_checkpoints
 import tiny_encoders
 
@@ -80,10 +81,9 @@ SAME_AS = {
 TWICE = {"Mistral3ForConditionalGeneration", "Qwen4ExpForCausalLM", "Qwen4ExpForConditionalGeneration"}
 # Whose tensors keep their types, whatever the other converter is asked for.
 AS_STORED = {"DeepseekV4ForCausalLM", "DeepseekV4DSparkModel"}
-MARKS = ("<!-- coverage: made by interop/coverage.py -->", "<!-- end of coverage -->")
 # Of those whose configuration `transformers` does not complete.
 MODEL_TYPES = {"LlavaStableLMEpochForCausalLM": "llava_stablelm", "StableLMEpochForCausalLM": "stablelm_epoch"}
-# Keys and tensors of single classes in which llama.cpp's converter is mistaken: docs/conversion.md says how.
+# Keys and tensors of single classes in which llama.cpp's converter is mistaken: docs/models.md says how.
 KNOWN = {
     "CamembertModel": {"bert.context_length", "position_embd.weight"},
     "DeepseekV32ForCausalLM": {"deepseek32.expert_gating_func"},
@@ -331,53 +331,34 @@ def outcome(work, *arguments):
         process.join()
 
 
-# ---- the table
+# ---- the results
 
 
-def verdict(name, row, taken, found, encodes, seen):
-    """What stands in the last column."""
-    said = [] if row["architecture"] is None else [of_text(name, taken, found)]
-    if row["encoder"]:
-        said.append("`clip`: " + (of_outcome(seen) if encodes else "refused: not written down yet"))
-    return "; ".join(said)
-
-
-def of_text(name, taken, found):
-    if not taken:
-        return "refused: " + REASONS.get(name, "no family yet")
-    return of_outcome(found)
-
-
-def of_outcome(found):
-    word, _, rest = (found or ["not run"])[0].partition(" ")
+def recorded(found):
+    """The outcome of a class as docs/models.json has it; `None` if nothing was compared."""
+    word, _, rest = found[0].partition(" ")
+    wrong = f"differs: {shorter(rest)}"
     return {
-        "equal": "taken: whole files equal",
-        "known": "taken: whole files equal but for known mistakes of the other converter",
-        "none": "taken: no checkpoint made",
-        "not": "taken",
-        "official": f"taken: the other converter fails: {shorter(rest)}",
-        "checkpoint": f"taken: no checkpoint: {shorter(rest)}",
-    }.get(word, f"DIFFERS: {shorter(rest)}")
+        "equal": "equal", "known": "known", "official": f"fails: {shorter(rest)}", "differs": wrong, "refused": wrong,
+    }.get(word)  # fmt: skip
 
 
 def shorter(text):
-    line = text.splitlines()[0] if text else ""
+    line = text.splitlines()[0].replace("`", "'") if text else ""
     return line if len(line) <= 90 else line[:87] + "..."
 
 
-def table(rows):
-    yield "| class | architecture | here |"
-    yield "|---|---|---|"
-    for name, row, said in rows:
-        parts = ([f"`{row['architecture']}`"] if row["architecture"] else []) + (["`clip`"] if row["encoder"] else [])
-        yield f"| `{name}` | {', '.join(parts)} | {said} |"
-
-
-def write_into(page, lines):
-    text = page.read_text()
-    head, rest = text.split(MARKS[0])
-    tail = rest.split(MARKS[1])[1]
-    page.write_text("\n".join([head + MARKS[0], "", *lines, "", MARKS[1] + tail]))
+def write_into(path, results, architectures):
+    """Records the outcomes of all classes that were compared, and writes the page."""
+    data = models_page.load(path)
+    for task, found in results.items():
+        name, _, mmproj = task.partition(" ")
+        outcome = recorded(found)
+        if outcome is not None:
+            field = "encoder_converter" if mmproj else "converter"
+            models_page.record_class(data, name, architectures.get(name, "clip"), field, outcome)
+    models_page.save(data, path)
+    models_page.main([])
 
 
 def main():
@@ -421,24 +402,21 @@ def main():
                     print(f"  {line}")
                 if options.results:
                     options.results.write_text(json.dumps(results, indent=1))
-    rows = [
-        (name, row, verdict(name, row, name in ours, results.get(name), name in encoders, results.get(f"{name} --mmproj")))
-        for name, row in classes.items()
-    ]
     taken = [name for name in classes if name in ours]
     equal = [name for name in taken if results.get(name, [""])[0] in ("equal", "known")]
-    seeing = [name for name, row in classes.items() if row["encoder"]]
-    seen = [name for name in seeing if results.get(f"{name} --mmproj", [""])[0] in ("equal", "known")]
+    encoding = [name for name, row in classes.items() if row["encoder"]]
+    equal_encoders = [name for name in encoding if results.get(f"{name} --mmproj", [""])[0] in ("equal", "known")]
     count = (
         f"{len(taken)} of {sum(row['architecture'] is not None for row in classes.values())} classes of text models "
-        f"taken, {len(equal)} of them equal as whole files; {len(encoders & classes.keys())} of {len(seeing)} classes "
-        f"with an encoder taken, {len(seen)} of them equal as whole files."
+        f"converted, {len(equal)} of them equal as whole files; {len(encoders & classes.keys())} of {len(encoding)} classes "
+        f"with an encoder converted, {len(equal_encoders)} of them equal as whole files."
     )
-    lines = [count, "", *table(rows)]
     if options.write:
-        write_into(options.write, lines)
+        write_into(options.write, results, dict(row for row in rows if row[1] != "clip"))
     elif options.list:
-        print("\n".join(lines))
+        for name, row in classes.items():
+            said = REASONS.get(name, "not converted") if row["architecture"] and name not in ours else ""
+            print(name, row["architecture"] or "", "clip" if row["encoder"] else "", said)
     print(count)
     sys.exit(any(found[0].split()[0] in ("differs", "refused") for found in results.values()))
 

@@ -1,7 +1,7 @@
 """Logits of every class that `gguf convert` takes, beside llama.cpp and `transformers`.
 
 Usage: python graph_logits.py GGUF_BINARY LIBLLAMA_DIR LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [--of ARCHITECTURE,...]
-                              [--results FILE] [--write PAGE] [--keep DIR]
+                              [--results FILE] [--write DATA] [--keep DIR]
 
 Takes the tiny random checkpoints that coverage.py makes for a class, makes their matrices twice as large, so that a wrong
 gate or window shows, converts them to F32 and runs them with nothing rounded. The logits of some dozens of tokens (of
@@ -10,9 +10,9 @@ cache in F32, without flash attention) and with what `transformers` computes fro
 The greatest difference is told in standard deviations of the reference, and must be below `TOLERANCE`, if `REASONS` does not
 say why the other side is off. Where neither can be had, `graph_references.py` may have the computation written down.
 
-LIBLLAMA_DIR has llama.cpp's libraries; the Python package llama_cpp (installed with CMAKE_ARGS=-DLLAMA_BUILD=OFF) talks to
-them. `--results` keeps outcomes in a file, from which classes that are not asked for are taken again; `--write` replaces the
-table between the marks of a page. The rest is as in coverage.py.
+LIBLLAMA_DIR has llama.cpp's libraries; the Python package llama_cpp (installed with CMAKE_ARGS=-DLLAMA_BUILD=OFF) calls
+them. `--results` keeps outcomes in a file and reuses those of classes that are not asked for; `--write docs/models.json` records the
+differences and generates docs/models.md again (`models_page.py`). The rest is as in coverage.py.
 """
 
 import argparse
@@ -26,6 +26,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import models_page
 import numpy as np
 
 TOKENS = 72
@@ -34,31 +35,38 @@ MORE_TOKENS = {"DeepseekV4ForCausalLM": 330}
 # llama.cpp does not come back from some models.
 SECONDS = 60
 # llama.cpp rounds more: tables of angles and of functions.
-TOLERANCE = {"llama.cpp": 1e-3, "transformers": 1e-4, "written down": 1e-4}
-MARKS = ("<!-- logits: made by interop/graph_logits.py -->", "<!-- end of logits -->")
-# llama.cpp looks functions up in tables of half precision.
-TABLE = (2e-2, "llama.cpp: GELU by a table in half precision")
-SHARP = (2e-1, "llama.cpp: GELU by a table in half precision, and scores of attention that nothing makes smaller")
+TOLERANCE = {"llama.cpp": 1e-3, "transformers": 1e-4, "numpy": 1e-4}
+REFERENCES = set(TOLERANCE)
+# llama.cpp evaluates GELU with a table in half precision.
+TABLE = (2e-2, "GELU from an F16 table")
+UNSCALED = (2e-1, "GELU from an F16 table, amplified by unscaled attention logits")
 ANYTHING = float("inf")
-# Architectures of which a reference is off, which one, by how much at most, and why.
+# By architecture and reference: the greatest difference that is expected, and why the reference is off.
 REASONS = {
-    ("arwkv7", "llama.cpp"): (ANYTHING, "llama.cpp: heads that are no multiple of its vectors"),
+    ("arwkv7", "llama.cpp"): (ANYTHING, "reads past heads that are not a multiple of its vector length"),
     ("gemma3", "llama.cpp"): TABLE,
-    ("gemma4", "llama.cpp"): SHARP,
-    ("granitehybrid", "llama.cpp"): (ANYTHING, "llama.cpp: of Bamba's heads a part rotates, by other pairs"),
-    ("grok", "llama.cpp"): (ANYTHING, "llama.cpp: weights of experts sum to 1, their scores have no bound; GELU by a table"),
-    ("grovemoe", "llama.cpp"): (ANYTHING, "llama.cpp: small experts read what large ones give"),
-    ("hy_v4", "transformers"): (ANYTHING, "`transformers`: halves rotate together, in llama.cpp and here neighbours"),
-    ("mellum", "llama.cpp"): (ANYTHING, "llama.cpp: layers with a window rotate by the base of the others"),
-    ("minimax-01", "transformers"): (ANYTHING, "`transformers`: heads rotate whole"),
-    ("minimax-m3", "llama.cpp"): (ANYTHING, "llama.cpp: all is looked at without flash attention"),
+    ("gemma4", "llama.cpp"): UNSCALED,
+    ("granitehybrid", "llama.cpp"): (ANYTHING, "partial RoPE on the wrong pairs"),
+    ("grok", "llama.cpp"): (ANYTHING, "normalizes expert weights, no soft cap of router logits; GELU from an F16 table"),
+    ("grovemoe", "llama.cpp"): (ANYTHING, "group experts read the output of the routed experts"),
+    ("hy_v4", "transformers"): (ANYTHING, "NeoX RoPE layout; llama.cpp and gguf-kit interleaved"),
+    ("mellum", "llama.cpp"): (ANYTHING, "wrong RoPE base frequency in sliding-window layers"),
+    ("minimax-01", "transformers"): (ANYTHING, "RoPE on whole heads"),
+    ("minimax-m3", "llama.cpp"): (ANYTHING, "no block-sparse mask without flash attention"),
     ("modern-bert", "llama.cpp"): TABLE,
-    ("phimoe", "llama.cpp"): (ANYTHING, "llama.cpp: norms and weights of experts as in other models"),
-    ("qwen4exp", "llama.cpp"): (ANYTHING, "llama.cpp: some tokens of one more block"),
-    ("rwkv7", "llama.cpp"): (ANYTHING, "llama.cpp: heads that are no multiple of its vectors"),
-    ("smallthinker", "llama.cpp"): (ANYTHING, "llama.cpp: a window of 4096, whatever the file says"),
+    ("phimoe", "llama.cpp"): (ANYTHING, "RMS norm and softmax routing instead of LayerNorm and SparseMixer"),
+    ("qwen4exp", "llama.cpp"): (ANYTHING, "attends to part of one more block"),
+    ("rwkv7", "llama.cpp"): (ANYTHING, "reads past heads that are not a multiple of its vector length"),
+    ("smallthinker", "llama.cpp"): (ANYTHING, "sliding window of 4096, whatever the file states"),
     ("spark2_5", "llama.cpp"): TABLE,
 }
+# Labels of checkpoints on the page. The first checkpoint of a class has none.
+LABELS = {
+    "deci_kinds": "block_configs", "deci_listed": "per-layer head counts", "deepseek4_without_hash": "without hash routing",
+    "jais_scaled_otherwise": "other multipliers", "plamo3_stretched": "RoPE scaling", "qwen4_exp": "second checkpoint",
+    "qwen4_exp_that_sees": "second checkpoint", "qwen4_exp_without_ngrams": "without n-grams",
+    **dict.fromkeys(("deepseek4", "jais", "mistral4", "plamo3", "smallthinker"), ""),
+}  # fmt: skip
 INDEXER = {"index_n_heads": 16, "index_head_dim": 64}
 BLOCK_INDEXER = {"indexer_n_heads": 16}
 # What checkpoints have besides, so that more shows: fields of the configuration of a class that `transformers` makes.
@@ -105,9 +113,9 @@ CHANGED = {
 }
 # More checkpoints of a class: fields that are another.
 VARIANTS = {
-    "MiniMaxText01ForCausalLM": {"whole heads rotate": {"rotary_dim": 16}},
-    "Qwen4ExpForCausalLM": {"all blocks chosen": {"indexer_budget": 128}},
-    "SmallThinkerForCausalLM": {"window as llama.cpp has it": {"sliding_window_size": 4096}},
+    "MiniMaxText01ForCausalLM": {"full-head RoPE": {"rotary_dim": 16}},
+    "Qwen4ExpForCausalLM": {"all blocks selected": {"indexer_budget": 128}},
+    "SmallThinkerForCausalLM": {"sliding window 4096": {"sliding_window_size": 4096}},
 }
 # What `transformers` calls classes of others.
 NAMES = {
@@ -242,7 +250,7 @@ def tiny_name(name):
     return coverage.SAME_AS.get(name, name)
 
 
-def written_down(arch, path, tokens):
+def reference_in_numpy(arch, path, tokens):
     """What the computation that we wrote down makes of the file, if there is one."""
     if importlib.util.find_spec("graph_references") is None:
         return None
@@ -278,7 +286,7 @@ def compare(name, options, folder, pre):
     references = {
         "llama.cpp": lambda: llama(options, path, listed),
         "transformers": lambda: of_transformers(name, folder, tokens, not has_logits(path)),
-        "written down": lambda: written_down(arch, path, tokens),
+        "numpy": lambda: reference_in_numpy(arch, path, tokens),
     }
     for whose, make in references.items():
         try:
@@ -362,42 +370,48 @@ def merged(old, new):
     return old | new | inner
 
 
-# ---- the table
+# ---- the results
+
+
+def deviations(row):
+    """By reference, why it is off; `None` if a difference is greater than expected."""
+    found = {}
+    for reference in REFERENCES & row.keys():
+        limit, reason = REASONS.get((row["architecture"], reference), (TOLERANCE[reference], ""))
+        if not row[reference] < limit:
+            return None
+        if reason and row[reference] >= TOLERANCE[reference]:
+            found[reference] = reason
+    return found
 
 
 def judged(row):
-    """Whether a row is right, and what is to be said of it."""
-    said, right = [], "fault" not in row
-    compared = [whose for whose in ("llama.cpp", "transformers", "written down") if whose in row]
-    for whose in compared:
-        limit, reason = REASONS.get((row["architecture"], whose), (TOLERANCE[whose], ""))
-        if not row[whose] < limit:
-            right = False
-            said.append(f"WRONG beside {whose}")
-        elif reason and row[whose] >= TOLERANCE[whose]:
-            said.append(reason)
-    if right and not any(row[whose] < TOLERANCE[whose] for whose in compared):
-        return None, said + ["compared with nothing that is exact"]
-    return right, said
+    """Whether a row is right (`None`: there is no exact reference), and a remark."""
+    found = None if "fault" in row else deviations(row)
+    if found is None:
+        return False, row.get("fault", "WRONG")
+    if not REFERENCES & row.keys() - found.keys():
+        return None, "compared with nothing that is exact"
+    return True, "; ".join(f"{reference}: {reason}" for reference, reason in found.items())
 
 
-def lines(results):
-    yield "| class | architecture | llama.cpp | `transformers` | written down | |"
-    yield "|---|---|---|---|---|---|"
-    for name, rows in sorted(results.items()):
+def case_name(name, label, is_alone):
+    """The class, with what distinguishes its checkpoints."""
+    bits = [] if is_alone else [LABELS.get(bit, bit) for bit in label.split(", ") if bit != name]
+    return ", ".join([name, *filter(None, bits)])
+
+
+def write_into(path, results):
+    """Records the differences of all classes, and writes the page."""
+    data = models_page.load(path)
+    for name, rows in results.items():
         for label, row in rows.items():
-            if "fault" in row:
-                continue
-            _, said = judged(row)
-            numbers = [f"{row[whose]:.1e}" if whose in row else "" for whose in ("llama.cpp", "transformers", "written down")]
-            shown = f"`{name}`" + (f", {label.replace('_', ' ')}" if len(rows) > 1 else "")
-            yield f"| {shown} | `{row['architecture']}` | {' | '.join(numbers)} | {'; '.join(said)} |"
-
-
-def write_into(page, made):
-    head, rest = page.read_text().split(MARKS[0])
-    tail = rest.split(MARKS[1])[1]
-    page.write_text("\n".join([head + MARKS[0], "", *made, "", MARKS[1] + tail]))
+            if "fault" not in row and (found := deviations(row)) is not None:
+                case = case_name(name, label, len(rows) == 1)
+                differences = {key: row[key] for key in ("llama.cpp", "transformers", "numpy") if key in row}
+                models_page.record_logits(data, row["architecture"], case, differences, deviations=found)
+    models_page.save(data, path)
+    models_page.main([])
 
 
 def main():
@@ -434,14 +448,14 @@ def main():
         found = coverage.outcome(work_on, name, options, by_hand.get(coverage.SAME_AS.get(name, name), []))
         results[name] = found if isinstance(found, dict) else {name: {"architecture": "", "fault": found[0]}}
         for label, row in results[name].items():
-            right, said = judged(row)
+            right, remark = judged(row)
             wrong += right is not True
             numbers = {key: f"{value:.1e}" if isinstance(value, float) else value for key, value in row.items()}
-            print(f"{'ok' if right else 'WRONG' if right is False else 'OPEN'} {label}: {numbers} {'; '.join(said)}", flush=True)
+            print(f"{'ok' if right else 'WRONG' if right is False else 'OPEN'} {label}: {numbers} {remark}", flush=True)
         if options.results:
             options.results.write_text(json.dumps(results, indent=1))
     if options.write:
-        write_into(options.write, lines(results))
+        write_into(options.write, results)
     sys.exit(wrong > 0)
 
 

@@ -1,19 +1,18 @@
-"""Logits of the runtime beside those of `transformers`, for all families of text models.
+"""Compares logits with `transformers`, for dense and MoE text models.
 
-Usage: python runtime_families.py GGUF_BINARY ZOO_DIR [CASE ...]
+Usage: python runtime_families.py GGUF_BINARY ZOO_DIR [--write DATA] [CASE ...]
 
-For every case a tiny model with random weights is made by `transformers`, converted by us to F32 and
-run by us; the greatest difference of the logits, in standard deviations of the reference, must be
-below a thousandth. Hyper-parameters differ between cases: heads, windows shorter than the text,
-stretched positions, biases, experts. The tokenizer is that of a folder of the zoo. Classes that
-`transformers` does not have (InternLM2, MiniCPM, Baichuan, ChatGLM) are other classes with other
-names; files that our converter does not write (fused or split matrices, old keys) are rewritten from
-ours.
+For every case `transformers` makes a tiny model with random weights, gguf-kit converts it to F32 and runs it, and the greatest
+difference of the logits, in standard deviations of the reference, must be below a thousandth. Cases vary heads, sliding windows
+(shorter than the text), RoPE scaling, biases and experts. The tokenizer is that of a folder of ZOO_DIR. Classes that `transformers`
+does not have (InternLM2, MiniCPM, Baichuan, ChatGLM) are other classes with renamed tensors; layouts that the converter does not
+write (fused or split matrices, legacy keys) are rewritten from converted files.
 
-Prints a table in Markdown, that of docs/runtime-families.md. Needs torch, transformers, gguf, numpy,
-safetensors.
+`--write docs/models.json` records the differences and generates docs/models.md again (`models_page.py`). Needs torch, transformers,
+gguf, numpy, safetensors.
 """
 
+import argparse
 import json
 import math
 import shutil
@@ -23,6 +22,7 @@ import tempfile
 from pathlib import Path
 
 import gguf
+import models_page
 import numpy as np
 import torch
 import transformers
@@ -82,11 +82,11 @@ def longrope(context, original, pairs=HEAD // 2):
 
 LLAMA = {"tokenizer": "phi3", "pre": None}
 
-case("llama", "Llama", sizes(attention_bias=True, mlp_bias=True), note="biases everywhere", **LLAMA)
-case("llama, linear", "Llama", sizes(rope_parameters=LINEAR, tie_word_embeddings=True), note="tied output", **LLAMA)
+case("llama", "Llama", sizes(attention_bias=True, mlp_bias=True), note="biases in all matrices", **LLAMA)
+case("llama, linear", "Llama", sizes(rope_parameters=LINEAR, tie_word_embeddings=True), note="tied embeddings", **LLAMA)
 case("llama, yarn", "Llama", sizes(rope_parameters=yarn()), **LLAMA)
 case("llama, yarn, attention factor", "Llama", sizes(rope_parameters=yarn(attention_factor=1.25)), **LLAMA)
-case("llama, llama3", "Llama", sizes(rope_parameters=LLAMA3, head_dim=16), note="wide heads", **LLAMA)
+case("llama, llama3", "Llama", sizes(rope_parameters=LLAMA3, head_dim=16), note="heads wider than embedding / heads", **LLAMA)
 case("mixtral", "Mixtral", sizes(num_local_experts=6, num_experts_per_tok=3, sliding_window=None), **LLAMA)
 case("qwen2", "Qwen2", sizes(rope_parameters=yarn(4.0, 32)))
 case("qwen3", "Qwen3", sizes(head_dim=16, rope_parameters=LINEAR))
@@ -111,11 +111,11 @@ case("gpt2", "GPT2LMHeadModel", GPT, "gpt2", "gpt-2")
 case("gptj", "GPTJ", {**GPT, "rotary_dim": 4}, "gpt2", "gpt-2")
 NEOX = {"hidden_act": "gelu", "rotary_pct": 0.5, "num_key_value_heads": HEADS}
 case("gptneox", "GPTNeoX", sizes(**NEOX, use_parallel_residual=True), "gpt2", "gpt-2")
-case("gptneox, one after the other", "GPTNeoX", sizes(**NEOX, use_parallel_residual=False), "gpt2", "gpt-2")
+case("gptneox, sequential residual", "GPTNeoX", sizes(**NEOX, use_parallel_residual=False), "gpt2", "gpt-2")
 case("bloom", "Bloom", {"hidden_size": 72, "n_head": 6, "n_layer": LAYERS, "vocab_size": VOCAB, "seq_length": 128},
-     "bloom", "bloom", note="6 heads: slopes of no power of 2")  # fmt: skip
+     "bloom", "bloom", note="6 heads: ALiBi slopes that are not a power of 2")  # fmt: skip
 case("mpt", "Mpt", {"d_model": 72, "n_heads": 6, "n_layers": LAYERS, "vocab_size": VOCAB, "max_seq_len": 128,
-                    "attn_config": {"clip_qkv": 0.5}}, "mpt", "mpt", note="clamped")  # fmt: skip
+                    "attn_config": {"clip_qkv": 0.5}}, "mpt", "mpt", note="clamped Q/K/V")  # fmt: skip
 FALCON = {"hidden_size": WIDTH, "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "vocab_size": VOCAB,
           "alibi": False, "bias": False, "parallel_attn": True, "bos_token_id": 1, "eos_token_id": 2}  # fmt: skip
 case("falcon, 7B", "Falcon", {**FALCON, "multi_query": True, "new_decoder_architecture": False}, "falcon", "falcon")
@@ -124,15 +124,15 @@ case("falcon, 40B", "Falcon", {**FALCON, "new_decoder_architecture": True, "num_
 case("falcon, 11B", "Falcon", {**FALCON, "new_decoder_architecture": True, "num_kv_heads": 2,
      "num_ln_in_parallel_attn": 1}, "falcon", "falcon", note="one norm")  # fmt: skip
 case("starcoder", "GPTBigCode", {**GPT, "multi_query": True}, "gpt2", "starcoder")
-case("starcoder, all heads", "GPTBigCode", {**GPT, "multi_query": False}, "gpt2", "starcoder")
+case("starcoder, multi-head", "GPTBigCode", {**GPT, "multi_query": False}, "gpt2", "starcoder")
 case("starcoder2", "Starcoder2", sizes(use_bias=True, tie_word_embeddings=True), "gpt2", "starcoder")
 case("phi2", "Phi", sizes(partial_rotary_factor=0.5, num_key_value_heads=4), "gpt2", "phi-2")
 case("stablelm", "StableLm", sizes(hidden_size=128, use_qkv_bias=True, partial_rotary_factor=0.25), "stablelm", "stablelm2")
 case("stablelm, 12B", "StableLm", sizes(hidden_size=128, qk_layernorm=True, use_parallel_residual=True,
-     partial_rotary_factor=0.25), "stablelm", "stablelm2", note="parallel, norms of heads")  # fmt: skip
-case("olmo", "Olmo", sizes(clip_qkv=0.5), "olmo2", "olmo", note="clamped, norms without weights")
+     partial_rotary_factor=0.25), "stablelm", "stablelm2", note="parallel residual, per-head Q/K norms")  # fmt: skip
+case("olmo", "Olmo", sizes(clip_qkv=0.5), "olmo2", "olmo", note="clamped Q/K/V, norms without weights")
 case("command-r", "Cohere", sizes(logit_scale=0.3), pre="command-r")
-case("command-r, norms", "Cohere", sizes(logit_scale=0.3, use_qk_norm=True), pre="command-r")
+case("command-r, Q/K norms", "Cohere", sizes(logit_scale=0.3, use_qk_norm=True), pre="command-r")
 case("cohere2", "Cohere2", sizes(logit_scale=0.3, num_hidden_layers=6, sliding_window=16), pre="command-r")
 
 
@@ -146,34 +146,34 @@ case("gemma3", "Gemma3", sizes(head_dim=16, num_hidden_layers=8, sliding_window=
      rope_parameters=LOCAL), "gemma3", None)  # fmt: skip
 case("gemma3, 62 layers", "Gemma3", sizes(head_dim=16, num_hidden_layers=62, hidden_size=32, num_attention_heads=4,
      num_key_value_heads=1, sliding_window=9, query_pre_attn_scalar=8, rope_parameters=LOCAL), "gemma3", None,
-     note="another scale of attention")  # fmt: skip
-case("mistral", "Mistral", sizes(sliding_window=11), note="a window, which llama.cpp does not know", **LLAMA)
-case("mixtral, window", "Mixtral", sizes(num_local_experts=6, num_experts_per_tok=3, sliding_window=11), **LLAMA)
+     note="another attention scale")  # fmt: skip
+case("mistral", "Mistral", sizes(sliding_window=11), note="sliding window", **LLAMA)
+case("mixtral, sliding window", "Mixtral", sizes(num_local_experts=6, num_experts_per_tok=3, sliding_window=11), **LLAMA)
 WINDOW = {"use_sliding_window": True, "sliding_window": 11, "max_window_layers": 2}
-case("qwen2, window", "Qwen2", sizes(**WINDOW), note="in the last layers")
-case("qwen3, window", "Qwen3", sizes(head_dim=16, **WINDOW), note="in the last layers")
+case("qwen2, sliding window", "Qwen2", sizes(**WINDOW), note="in the last layers")
+case("qwen3, sliding window", "Qwen3", sizes(head_dim=16, **WINDOW), note="in the last layers")
 SPARSE = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 40, "mlp_only_layers": []}
-case("qwen3moe, not 1", "Qwen3Moe", sizes(head_dim=16, norm_topk_prob=False, **SPARSE, **WINDOW),
-     note="weights of experts that do not sum to 1; a window")  # fmt: skip
-case("qwen2moe, 1", "Qwen2Moe", sizes(shared_expert_intermediate_size=72, norm_topk_prob=True, **SPARSE, **WINDOW),
-     note="weights of experts that sum to 1; a window in some layers")  # fmt: skip
-case("starcoder2, window", "Starcoder2", sizes(use_bias=True, tie_word_embeddings=True, sliding_window=11), "gpt2",
+case("qwen3moe, norm_topk_prob false", "Qwen3Moe", sizes(head_dim=16, norm_topk_prob=False, **SPARSE, **WINDOW),
+     note="expert weights are not normalized; sliding window")  # fmt: skip
+case("qwen2moe, norm_topk_prob true", "Qwen2Moe", sizes(shared_expert_intermediate_size=72, norm_topk_prob=True, **SPARSE, **WINDOW),
+     note="expert weights are normalized; sliding window in some layers")  # fmt: skip
+case("starcoder2, sliding window", "Starcoder2", sizes(use_bias=True, tie_word_embeddings=True, sliding_window=11), "gpt2",
      "starcoder")  # fmt: skip
-case("smollm3, window", "SmolLM3", sizes(num_hidden_layers=5, no_rope_layer_interval=4, use_sliding_window=True,
+case("smollm3, sliding window", "SmolLM3", sizes(num_hidden_layers=5, no_rope_layer_interval=4, use_sliding_window=True,
      sliding_window=11), pre="smaug-bpe")  # fmt: skip
 KINDS = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
-case("gemma2, other layers", "Gemma2", sizes(**SOFT, sliding_window=11, layer_types=KINDS), "gemma2", None)
-case("gemma3, other layers", "Gemma3", sizes(head_dim=16, sliding_window=9, query_pre_attn_scalar=16,
+case("gemma2, other layer_types", "Gemma2", sizes(**SOFT, sliding_window=11, layer_types=KINDS), "gemma2", None)
+case("gemma3, other layer_types", "Gemma3", sizes(head_dim=16, sliding_window=9, query_pre_attn_scalar=16,
      rope_parameters=LOCAL, layer_types=KINDS), "gemma3", None)  # fmt: skip
-case("cohere2, other layers", "Cohere2", sizes(logit_scale=0.3, sliding_window=16, layer_types=KINDS),
+case("cohere2, other layer_types", "Cohere2", sizes(logit_scale=0.3, sliding_window=16, layer_types=KINDS),
      pre="command-r")  # fmt: skip
-case("gpt-oss, other layers", "GptOss", sizes(head_dim=16, sliding_window=13, num_local_experts=6,
+case("gpt-oss, other layer_types", "GptOss", sizes(head_dim=16, sliding_window=13, num_local_experts=6,
      num_experts_per_tok=3, layer_types=KINDS), pre="gpt-4o")  # fmt: skip
 case("phi3", "Phi3", sizes(sliding_window=20, partial_rotary_factor=1.0), "phi3", None)
 PHI = {"max_position_embeddings": 64, "original_max_position_embeddings": 32, "sliding_window": None}
-case("phi3, longrope", "Phi3", sizes(**PHI, rope_parameters=longrope(64, 32)), "phi3", None, note="long text")
+case("phi3, LongRoPE, long text", "Phi3", sizes(**PHI, rope_parameters=longrope(64, 32)), "phi3", None)
 PHI = {"max_position_embeddings": 256, "original_max_position_embeddings": 64, "sliding_window": None}
-case("phi3, longrope, short", "Phi3", sizes(**PHI, rope_parameters=longrope(256, 64)), "phi3", None, note="short text")
+case("phi3, LongRoPE, short text", "Phi3", sizes(**PHI, rope_parameters=longrope(256, 64)), "phi3", None)
 case("phi4", "Phi3", sizes(head_dim=16, hidden_size=128, sliding_window=None, partial_rotary_factor=0.75,
      tie_word_embeddings=True, original_max_position_embeddings=256), "olmo2", "dbrx")  # fmt: skip
 case("olmo2", "Olmo2", sizes(), "olmo2", "dbrx")
@@ -184,18 +184,18 @@ case("gpt-oss", "GptOss", sizes(head_dim=16, sliding_window=13, num_local_expert
 LLAMA4 = sizes(head_dim=16, intermediate_size=40, intermediate_size_mlp=FF, num_local_experts=6, num_experts_per_tok=2,
                interleave_moe_layer_step=2, num_hidden_layers=8, rope_parameters=LLAMA3)  # fmt: skip
 case("llama4", "Llama4", LLAMA4, pre="llama4")
-case("llama4, short chunks", "Llama4", {**LLAMA4, "attention_chunk_size": 16, "floor_scale": 8}, pre="llama4",
+case("llama4, attention chunks of 16", "Llama4", {**LLAMA4, "attention_chunk_size": 16, "floor_scale": 8}, pre="llama4",
      keys=["llama4.attention.sliding_window:u32=16", "llama4.attention.temperature_length:u32=8"],
-     note="chunks of 16 tokens, sharper from 8 on")  # fmt: skip
-case("llama4, no chunks", "Llama4", {**LLAMA4, "no_rope_layers": [1] * 8, "layer_types": ["full_attention"] * 8},
-     pre="llama4", note="all layers rotate")  # fmt: skip
+     note="attention temperature from position 8 on")  # fmt: skip
+case("llama4, full attention", "Llama4", {**LLAMA4, "no_rope_layers": [1] * 8, "layer_types": ["full_attention"] * 8},
+     pre="llama4", note="RoPE in all layers")  # fmt: skip
 
 
 # ---- GLM and DeepSeek
 
 GLM = {"head_dim": 16, "partial_rotary_factor": 0.5, "attention_bias": True}
 case("glm4", "Glm4", sizes(**GLM), pre="glm4")
-case("chatglm (class Glm)", "Glm", sizes(hidden_size=128, **GLM), pre="glm4")
+case("chatglm (GlmForCausalLM)", "Glm", sizes(hidden_size=128, **GLM), pre="glm4")
 LATENT = {"kv_lora_rank": 24, "qk_rope_head_dim": 8, "qk_nope_head_dim": 12, "v_head_dim": 20, "q_lora_rank": 40,
           "n_shared_experts": 2, "num_experts_per_tok": 3, "moe_intermediate_size": 40, "first_k_dense_replace": 1,
           "num_key_value_heads": HEADS}  # fmt: skip
@@ -203,11 +203,11 @@ V2 = {**LATENT, "n_routed_experts": 12, "routed_scaling_factor": 1.7}
 V3 = {**LATENT, "n_routed_experts": 12, "routed_scaling_factor": 2.5, "norm_topk_prob": True, "n_group": 4, "topk_group": 2}
 MSCALE = {"mscale": 0.707, "mscale_all_dim": 0.707}
 case("deepseek2, lite", "DeepseekV2", sizes(**{**V2, "q_lora_rank": None, "topk_method": "greedy"},
-     rope_parameters=yarn(40.0, 32, **MSCALE)), pre="deepseek-llm", note="queries are not compressed")  # fmt: skip
+     rope_parameters=yarn(40.0, 32, **MSCALE)), pre="deepseek-llm", note="no query compression")  # fmt: skip
 case("deepseek2", "DeepseekV2", sizes(**V2, topk_method="group_limited_greedy", n_group=4, topk_group=2,
-     rope_parameters=yarn(40.0, 32, mscale=1.0, mscale_all_dim=1.0)), pre="deepseek-llm", note="groups")  # fmt: skip
+     rope_parameters=yarn(40.0, 32, mscale=1.0, mscale_all_dim=1.0)), pre="deepseek-llm", note="expert groups")  # fmt: skip
 case("deepseek3", "DeepseekV3", sizes(**V3, rope_parameters=yarn(40.0, 32, mscale=1.0, mscale_all_dim=1.0)),
-     pre="deepseek-llm", note="groups, bias of the choice")  # fmt: skip
+     pre="deepseek-llm", note="expert groups, router bias")  # fmt: skip
 case("deepseek3, no mscale", "DeepseekV3", sizes(**V3, rope_parameters=yarn(40.0, 32)), pre="deepseek-llm")
 
 
@@ -222,7 +222,7 @@ def stretched(of, kind, rope):
 
 
 for label in ("gptneox", "falcon, 7B", "starcoder2", "phi2", "stablelm", "olmo", "olmo2", "command-r", "cohere2",
-              "gemma", "gemma2", "smollm3", "glm4", "chatglm (class Glm)", "qwen2moe", "granitemoe"):  # fmt: skip
+              "gemma", "gemma2", "smollm3", "glm4", "chatglm (GlmForCausalLM)", "qwen2moe", "granitemoe"):  # fmt: skip
     stretched(label, "linear", LINEAR)
     stretched(label, "yarn", yarn())
 
@@ -303,20 +303,20 @@ def with_slopes(ids):
     return {"attention_mask": mask[None].float(), "position_ids": torch.zeros_like(ids)}
 
 
-case("internlm2", "Llama", sizes(), rename=internlm2, note="as Llama", tokenizer="llama", pre=None)
+case("internlm2", "Llama", sizes(), rename=internlm2, note="reference: `LlamaForCausalLM`", tokenizer="llama", pre=None)
 PACKED = {"num_key_value_heads": HEADS}
-case("baichuan, 7B", "Llama", sizes(**PACKED), rename=baichuan, note="as Llama", **LLAMA)
+case("baichuan, 7B", "Llama", sizes(**PACKED), rename=baichuan, note="reference: `LlamaForCausalLM`", **LLAMA)
 case("baichuan, 13B", "Llama", sizes(num_key_value_heads=6, num_attention_heads=6, hidden_size=48, num_hidden_layers=40),
-     rename=baichuan, arguments=with_slopes, note="as Llama with slopes: 40 layers", **LLAMA)  # fmt: skip
+     rename=baichuan, arguments=with_slopes, note="reference: `LlamaForCausalLM` with ALiBi; 40 layers", **LLAMA)  # fmt: skip
 GRANITE = {**GRANITE, "attention_multiplier": HEAD**-0.5, "logits_scaling": 4.0}
-case("minicpm", "Granite", sizes(**GRANITE), rename=minicpm, note="as Granite", **LLAMA)
-case("minicpm, longrope", "Granite", sizes(**GRANITE, rope_parameters={**longrope(512, 256), "attention_factor": 1.0}),
-     rename=minicpm, note="as Granite", **LLAMA)  # fmt: skip
+case("minicpm", "Granite", sizes(**GRANITE), rename=minicpm, note="reference: `GraniteForCausalLM`", **LLAMA)
+case("minicpm, LongRoPE", "Granite", sizes(**GRANITE, rope_parameters={**longrope(512, 256), "attention_factor": 1.0}),
+     rename=minicpm, note="reference: `GraniteForCausalLM`", **LLAMA)  # fmt: skip
 FIRST = {**GRANITE, "embedding_multiplier": 12.0, "residual_multiplier": 1.4 / math.sqrt(LAYERS), "logits_scaling": WIDTH / 256}
-case("minicpm, without scales", "Granite", sizes(**FIRST), rename=minicpm, note="as Granite; keys removed",
+case("minicpm, scale keys removed", "Granite", sizes(**FIRST), rename=minicpm, note="reference: `GraniteForCausalLM`",
      rewrite="without_scales", **LLAMA)  # fmt: skip
 case("chatglm", "Glm", sizes(hidden_size=128, **{**GLM, "partial_rotary_factor": 0.5}), rename=chatglm, pre="chatglm-bpe",
-     note="as Glm, with the names of its authors")  # fmt: skip
+     note="reference: `GlmForCausalLM`; original tensor names")  # fmt: skip
 
 
 # ---- files that our converter does not write
@@ -452,16 +452,16 @@ def rewritten(label, of, rewrite, note):
     CASES[label] = Case(old.name, old.fields, old.tokenizer, old.pre, note, rewrite=rewrite)
 
 
-rewritten("llama, fused", "llama", "fused_queries", "queries, keys, values in one matrix")
-rewritten("llama, heads by layer", "llama, yarn", "heads_by_layer", "other heads in every other layer")
-rewritten("llama, old key", "llama, linear", "old_linear", "`rope.scale_linear`")
-rewritten("phi3, split", "phi3", "split_queries", "queries, keys, values in three matrices")
-rewritten("mpt, old keys", "mpt", "old_mpt", "as one section of the specification spells them")
-rewritten("deepseek2, before 2025", "deepseek2", "one_matrix_for_keys_and_values", "`attn_kv_b`")
-rewritten("deepseek2 lite, before 2025", "deepseek2, lite", "one_matrix_for_keys_and_values", "`attn_kv_b`")
-rewritten("deepseek3, fused experts", "deepseek3", "fused_experts", "`ffn_gate_up_exps`")
-rewritten("glm4, sections", "glm4", "sections", "laid out for images and text")
-rewritten("glm4, guessing layer", "glm4", "guessing_layer", "a layer behind the last is left out")
+rewritten("llama, fused QKV", "llama", "fused_queries", "file not written by this converter")
+rewritten("llama, per-layer KV heads", "llama, yarn", "heads_by_layer", "file not written by this converter")
+rewritten("llama, legacy key", "llama, linear", "old_linear", "`rope.scale_linear`; file not written by this converter")
+rewritten("phi3, split QKV", "phi3", "split_queries", "file not written by this converter")
+rewritten("mpt, specification keys", "mpt", "old_mpt", "file not written by this converter")
+rewritten("deepseek2, attn_kv_b", "deepseek2", "one_matrix_for_keys_and_values", "layout before 2025; file not written by this converter")
+rewritten("deepseek2, lite, attn_kv_b", "deepseek2, lite", "one_matrix_for_keys_and_values", "layout before 2025; file not written by this converter")
+rewritten("deepseek3, fused experts", "deepseek3", "fused_experts", "`ffn_gate_up_exps`; file not written by this converter")
+rewritten("glm4, M-RoPE", "glm4", "sections", "file not written by this converter")
+rewritten("glm4, MTP layer", "glm4", "guessing_layer", "the MTP layer is ignored; file not written by this converter")
 
 
 # ---- families that came later
@@ -472,7 +472,7 @@ PERIODS = ["sliding_attention", "sliding_attention", "sliding_attention", "full_
 SPARSE_LAYERS = ["dense", "sparse", "sparse", "sparse"]
 case("ministral3", "Ministral3", sizes(head_dim=16, sliding_window=None, rope_parameters={
     **yarn(), "llama_4_scaling_beta": 0.1, "mscale": 1.0, "mscale_all_dim": 1.0}),
-     note="sharper with the position")  # fmt: skip
+     note="attention temperature")  # fmt: skip
 case("ernie4_5", "Ernie4_5", sizes(head_dim=16), **LLAMA)
 case("ernie4_5-moe", "Ernie4_5_Moe", sizes(moe_num_experts=6, moe_k=2, moe_num_shared_experts=1, moe_layer_start_index=1,
                                            moe_intermediate_size=40), **LLAMA)  # fmt: skip
@@ -485,7 +485,7 @@ case("olmoe", "Olmoe", sizes(num_experts=8, num_experts_per_tok=3, norm_topk_pro
 case("dots1", "Dots1", sizes(head_dim=16, sliding_window=None, **BESIDE))
 case("minimax-m2", "MiniMaxM2", sizes(head_dim=16, rotary_dim=8, num_local_experts=8, num_experts_per_tok=3))
 case("exaone4", "Exaone4", sizes(head_dim=16, sliding_window=11, layer_types=PERIODS))
-case("exaone4, no window", "Exaone4", sizes(head_dim=16, sliding_window=None, layer_types=["full_attention"] * LAYERS))
+case("exaone4, full attention", "Exaone4", sizes(head_dim=16, sliding_window=None, layer_types=["full_attention"] * LAYERS))
 case("exaone-moe", "ExaoneMoe", sizes(head_dim=16, sliding_window=11, layer_types=PERIODS, num_experts=8,
                                       num_experts_per_tok=3, moe_intermediate_size=40, num_shared_experts=1,
                                       first_k_dense_replace=1, num_nextn_predict_layers=0,
@@ -580,20 +580,29 @@ def run(binary, zoo, case, work):
 
 
 def main():
-    binary, zoo = sys.argv[1], Path(sys.argv[2])
-    labels = sys.argv[3:] or list(CASES)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("gguf")
+    parser.add_argument("zoo", type=Path)
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    data = models_page.load(options.write) if options.write else {}
     wrong = 0
-    print("| model | architecture | greatest difference | |\n|---|---|---|---|")
-    for label in labels:
+    for label in options.cases or CASES:
+        case = CASES[label]
         with tempfile.TemporaryDirectory() as work:
             try:
-                architecture, far = run(binary, zoo, CASES[label], Path(work))
+                architecture, difference = run(options.gguf, options.zoo, case, Path(work))
             except Exception as fault:
-                architecture, far = repr(fault)[:600], math.nan
-        is_right = far < TOLERANCE
+                architecture, difference = repr(fault)[:600], math.nan
+        is_right = difference < TOLERANCE
         wrong += not is_right
-        note = CASES[label].note
-        print(f"| {label} | {architecture} | {far:.1e}{'' if is_right else ' WRONG'} | {note} |", flush=True)
+        print(f"{label}: {architecture} {difference:.1e}{'' if is_right else ' WRONG'}", flush=True)
+        if is_right:
+            models_page.record_logits(data, architecture, label, {"transformers": difference}, case.note)
+    if options.write:
+        models_page.save(data, options.write)
+        models_page.main([])
     sys.exit(wrong > 0)
 
 

@@ -1,15 +1,16 @@
 """Models with states, encoders and classifiers: tiny random checkpoints, run here and by transformers.
 
-Usage: python runtime_states.py GGUF_BINARY GGUF_TEST_DATA [NAME ...]
+Usage: python runtime_states.py GGUF_BINARY GGUF_TEST_DATA [--write DATA] [CASE ...]
 
-Needs torch, transformers and gguf. RWKV 6 and 7, which transformers does not have, are compared with
-their authors' formulas, written out below. Prints a row of a table for each: the greatest difference
-in standard deviations of the reference.
+Prints the greatest difference of each case, in standard deviations of the reference; `--write docs/models.json` records them and
+generates docs/models.md again (`models_page.py`). RWKV 6 and 7 and some encoders, which transformers does not have, are compared with
+their authors' formulas in NumPy, below. Needs torch, transformers and gguf.
 
 With GGUF_REAL_MODELS, a folder that has all-MiniLM-L6-v2 as its authors publish it, its vectors of some
 sentences are compared too: the greatest distance of a cosine from 1, which is to be below 1e-5.
 """
 
+import argparse
 import json
 import math
 import os
@@ -19,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 import gguf
+import models_page
 import numpy as np
 import torch
 import transformers as hf
@@ -26,23 +28,44 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 TOLERANCE = 1e-3
+# Name, architecture, difference.
 ROWS = []
+# Cases whose reference is written in NumPy.
+IN_NUMPY = {"rwkv6", "rwkv7", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3"}
 
 
 def main():
-    binary, data, wanted = sys.argv[1], Path(sys.argv[2]) / "zoo", sys.argv[3:]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("gguf")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
     for name, case in CASES.items():
-        if wanted and name not in wanted:
+        if options.cases and name not in options.cases:
             continue
         with tempfile.TemporaryDirectory() as folder:
             try:
-                case(name, Model(binary, data, Path(folder)))
+                case(name, Model(options.gguf, options.data / "zoo", Path(folder)))
             except RuntimeError as fault:
-                print(f"| {name} | {fault} |", flush=True)
-                ROWS.append((name, float("inf")))
-    worst = max(far for _, far in ROWS)
+                print(f"{name}: {fault}", flush=True)
+                ROWS.append((name, None, float("inf")))
+    if options.write:
+        write_into(options.write)
+    worst = max(difference for *_, difference in ROWS)
     print(f"worst: {worst:.1e}")
     sys.exit(0 if worst < TOLERANCE else 1)
+
+
+def write_into(path):
+    """Records the differences, and writes the page."""
+    data = models_page.load(path)
+    for name, architecture, difference in ROWS:
+        if name in CASES and difference < TOLERANCE:
+            reference = "numpy" if name in IN_NUMPY else "transformers"
+            models_page.record_logits(data, architecture, name, {reference: difference})
+    models_page.save(data, path)
+    models_page.main([])
 
 
 class Model:
@@ -91,9 +114,10 @@ class Model:
         found = np.load(out).reshape(reference.shape)
         self.say(name, np.abs(found - reference).max() / reference.std())
 
-    def say(self, name, far):
-        ROWS.append((name, float(far)))
-        print(f"| {name} | {far:.1e} |", flush=True)
+    def say(self, name, difference):
+        architecture = gguf.GGUFReader(self.file).fields["general.architecture"].contents()
+        ROWS.append((name, architecture, float(difference)))
+        print(f"{name}: {architecture} {difference:.1e}", flush=True)
 
     def continues(self, name, net):
         """Whether we write what transformers writes, the best token each time."""
@@ -674,7 +698,7 @@ CASES = {
     "mamba2": mamba2(1),
     "mamba2, 2 groups": mamba2(2),
     "falcon_mamba": falcon_mamba,
-    "rwkv4, halved": rwkv4,
+    "rwkv4, rescaled": rwkv4,
     "rwkv6": rwkv(6),
     "rwkv7": rwkv(7),
     "nomic-bert": nomic_bert,
@@ -687,8 +711,8 @@ CASES = {
     "nomic-bert-moe": encoder("nomic-bert-moe"),
     "jina-bert-v2": encoder("jina-bert-v2"),
     "jina-bert-v3": encoder("jina-bert-v3"),
-    "bert, classes": classifier,
-    "qwen3, last token": last_token,
+    "bert, classifier": classifier,
+    "qwen3, last-token pooling": last_token,
     "gemma-embedding": gemma_encoder,
 }
 if "GGUF_REAL_MODELS" in os.environ:
