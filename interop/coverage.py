@@ -250,7 +250,7 @@ def compare(binary, llama_cpp, folder, pre, mistakes, in_half, flags=(), outtype
 
 
 def work_on_encoder(name, options, results):
-    """The same for what sees or hears in a class."""
+    """All checkpoints of the encoder of a class, in a process of its own."""
     import_official(options.llama_cpp)
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(options.keep or temporary) / f"{name}.encoder"

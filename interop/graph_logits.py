@@ -1,14 +1,14 @@
-"""Logits of every class that `gguf convert` takes, beside llama.cpp and `transformers`.
+"""Compares logits of every class that `gguf convert` supports with llama.cpp and `transformers`.
 
 Usage: python graph_logits.py GGUF_BINARY LIBLLAMA_DIR LLAMA_CPP_DIR ZOO_DIR [--only CLASS,...] [--of ARCHITECTURE,...]
                               [--results FILE] [--write DATA] [--keep DIR]
 
-Takes the tiny random checkpoints that coverage.py makes for a class, makes their matrices twice as large, so that a wrong
-gate or window shows, converts them to F32 and runs them with nothing rounded. The logits of some dozens of tokens (of
-models without an output matrix the last hidden states) are compared with what llama.cpp computes from the same file (the
-cache in F32, without flash attention) and with what `transformers` computes from the checkpoint, where that has the class.
-The greatest difference is told in standard deviations of the reference, and must be below `TOLERANCE`, if `REASONS` does not
-say why the other side is off. Where neither can be had, `graph_references.py` may have the computation written down.
+Takes the tiny random checkpoints that coverage.py makes for a class, doubles their matrices so that a wrong gate or sliding window
+shows, converts them to F32 and runs them with `exact` precision. The logits of some dozens of tokens (the last hidden states of models
+without an output matrix) are compared with those of llama.cpp for the same file (F32 KV cache, no flash attention) and of
+`transformers` for the checkpoint, if it has the class. The greatest difference, in standard deviations of the reference, must be
+below `TOLERANCE`, unless `REASONS` explains why the reference is off. Where neither has the model, `graph_references.py` may have
+a NumPy implementation.
 
 LIBLLAMA_DIR has llama.cpp's libraries; the Python package llama_cpp (installed with CMAKE_ARGS=-DLLAMA_BUILD=OFF) calls
 them. `--results` keeps outcomes in a file and reuses those of classes that are not asked for; `--write docs/models.json` records the
@@ -166,11 +166,11 @@ def change(folder, fields):
     path.write_text(json.dumps(merged(json.loads(path.read_text()), fields)))
 
 
-# ---- the references
+# ---- references
 
 
 def of_llama(path, tokens, out, hidden):
-    """What llama.cpp computes, in a process of its own: it may end it."""
+    """Logits of llama.cpp, in a process of its own, which it may abort."""
     import llama_cpp as lib
 
     silent = lib.llama_log_callback(lambda _level, text, _data: os.write(2, text))
@@ -220,7 +220,7 @@ def architecture(path):
 
 
 def of_transformers(name, folder, tokens, hidden):
-    """What `transformers` computes from the checkpoint."""
+    """Logits of `transformers` for the checkpoint."""
     import torch
     import transformers
 
@@ -251,7 +251,7 @@ def tiny_name(name):
 
 
 def reference_in_numpy(arch, path, tokens):
-    """What the computation that we wrote down makes of the file, if there is one."""
+    """Logits of the NumPy implementation, if there is one."""
     if importlib.util.find_spec("graph_references") is None:
         return None
     import graph_references
@@ -385,7 +385,7 @@ def deviations(row):
     return found
 
 
-def judged(row):
+def verdict(row):
     """Whether a row is right (`None`: there is no exact reference), and a remark."""
     found = None if "fault" in row else deviations(row)
     if found is None:
@@ -448,7 +448,7 @@ def main():
         found = coverage.outcome(work_on, name, options, by_hand.get(coverage.SAME_AS.get(name, name), []))
         results[name] = found if isinstance(found, dict) else {name: {"architecture": "", "fault": found[0]}}
         for label, row in results[name].items():
-            right, remark = judged(row)
+            right, remark = verdict(row)
             wrong += right is not True
             numbers = {key: f"{value:.1e}" if isinstance(value, float) else value for key, value in row.items()}
             print(f"{'ok' if right else 'WRONG' if right is False else 'OPEN'} {label}: {numbers} {remark}", flush=True)

@@ -78,7 +78,7 @@ def longrope(context, original, pairs=HEAD // 2):
             "original_max_position_embeddings": original}  # fmt: skip
 
 
-# ---- llama and what is like it
+# ---- llama and its relatives
 
 LLAMA = {"tokenizer": "phi3", "pre": None}
 
@@ -104,7 +104,7 @@ case("smollm3", "SmolLM3", sizes(num_hidden_layers=5, no_rope_layer_interval=4, 
      pre="smaug-bpe")  # fmt: skip
 
 
-# ---- the norm with mean
+# ---- layer norm
 
 GPT = {"n_embd": WIDTH, "n_head": HEADS, "n_layer": LAYERS, "n_positions": 128, "vocab_size": VOCAB}
 case("gpt2", "GPT2LMHeadModel", GPT, "gpt2", "gpt-2")
@@ -136,7 +136,7 @@ case("command-r, Q/K norms", "Cohere", sizes(logit_scale=0.3, use_qk_norm=True),
 case("cohere2", "Cohere2", sizes(logit_scale=0.3, num_hidden_layers=6, sliding_window=16), pre="command-r")
 
 
-# ---- windows
+# ---- sliding windows
 
 case("gemma", "Gemma", sizes(head_dim=16), "gemma2", None)
 SOFT = {"head_dim": 16, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0, "query_pre_attn_scalar": 16}
@@ -211,10 +211,10 @@ case("deepseek3", "DeepseekV3", sizes(**V3, rope_parameters=yarn(40.0, 32, mscal
 case("deepseek3, no mscale", "DeepseekV3", sizes(**V3, rope_parameters=yarn(40.0, 32)), pre="deepseek-llm")
 
 
-# ---- stretched positions of families that are published without
+# ---- RoPE scaling in classes that are published without it
 
 
-def stretched(of, kind, rope):
+def with_rope_scaling(of, kind, rope):
     old = CASES[of]
     share = old.fields.get("partial_rotary_factor", old.fields.get("rotary_pct", 1.0))
     fields = {**old.fields, "rope_parameters": {**rope, "partial_rotary_factor": share}}
@@ -223,8 +223,8 @@ def stretched(of, kind, rope):
 
 for label in ("gptneox", "falcon, 7B", "starcoder2", "phi2", "stablelm", "olmo", "olmo2", "command-r", "cohere2",
               "gemma", "gemma2", "smollm3", "glm4", "chatglm (GlmForCausalLM)", "qwen2moe", "granitemoe"):  # fmt: skip
-    stretched(label, "linear", LINEAR)
-    stretched(label, "yarn", yarn())
+    with_rope_scaling(label, "linear", LINEAR)
+    with_rope_scaling(label, "yarn", yarn())
 
 
 # ---- classes that transformers does not have
@@ -295,7 +295,7 @@ def slopes(heads):
 
 
 def with_slopes(ids):
-    """Attention that rotates nothing, and is biased by distance."""
+    """Attention without RoPE, with an ALiBi bias."""
     n = ids.shape[1]
     distance = torch.arange(n)[None, :] - torch.arange(n)[:, None]
     bias = torch.tensor(slopes(6))[:, None, None] * distance
@@ -319,7 +319,7 @@ case("chatglm", "Glm", sizes(hidden_size=128, **{**GLM, "partial_rotary_factor":
      note="reference: `GlmForCausalLM`; original tensor names")  # fmt: skip
 
 
-# ---- files that our converter does not write
+# ---- files that the converter does not write
 
 
 class File:
@@ -383,7 +383,7 @@ def split_queries(file):
 
 
 def heads_by_layer(file):
-    """Every other layer has all heads of keys and values: those there are, repeated."""
+    """Every other layer has as many KV heads as query heads: the existing ones, repeated."""
     heads, kv = file.get("attention.head_count"), file.get("attention.head_count_kv")
     counts = [heads if i % 2 else kv for i in file.layers()]
     file.set("attention.head_count_kv", U32, counts)
@@ -406,7 +406,7 @@ def old_mpt(file):
 
 
 def one_matrix_for_keys_and_values(file):
-    """As files from before 2025 have it."""
+    """The layout of files from before 2025."""
     rotated = file.get("rope.dimension_count")
     key, value = file.pop("attention.key_length_mla"), file.pop("attention.value_length_mla")
     file.set("attention.key_length", U32, key)
@@ -427,7 +427,7 @@ def fused_experts(file):
             file.tensors[f"blk.{i}.ffn_gate_up_exps.weight"] = np.concatenate(parts, 1)
 
 
-def guessing_layer(file):
+def mtp_layer(file):
     last = file.get("block_count")
     copied = {name: data for name, data in file.tensors.items() if name.startswith(f"blk.{last - 1}.")}
     file.tensors |= {name.replace(f"blk.{last - 1}.", f"blk.{last}."): data for name, data in copied.items()}
@@ -436,7 +436,7 @@ def guessing_layer(file):
 
 
 def sections(file):
-    """Rotated dimensions for time, height and width: then halves rotate together, not neighbours."""
+    """M-RoPE sections for time, height and width: the RoPE layout is then NeoX, not interleaved."""
     rotated, heads = file.get("rope.dimension_count"), {"q": HEADS, "k": KV}
     file.set("rope.dimension_sections", gguf.GGUFValueType.INT32, [2, 1, 1, 0])
     for i in file.layers():
@@ -461,10 +461,10 @@ rewritten("deepseek2, attn_kv_b", "deepseek2", "one_matrix_for_keys_and_values",
 rewritten("deepseek2, lite, attn_kv_b", "deepseek2, lite", "one_matrix_for_keys_and_values", "layout before 2025; file not written by this converter")
 rewritten("deepseek3, fused experts", "deepseek3", "fused_experts", "`ffn_gate_up_exps`; file not written by this converter")
 rewritten("glm4, M-RoPE", "glm4", "sections", "file not written by this converter")
-rewritten("glm4, MTP layer", "glm4", "guessing_layer", "the MTP layer is ignored; file not written by this converter")
+rewritten("glm4, MTP layer", "glm4", "mtp_layer", "the MTP layer is ignored; file not written by this converter")
 
 
-# ---- families that came later
+# ---- more architectures
 
 BESIDE = {"moe_intermediate_size": 40, "n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 1,
           "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "norm_topk_prob": True, "routed_scaling_factor": 1.5}  # fmt: skip
