@@ -7,7 +7,8 @@ graph_logits.py, runtime_families.py and runtime_states.py (logits) write their 
 and never touch the rest, which is written by hand:
 
     classes      by class: `converter`, the outcome of comparing whole files with llama.cpp's converter (equal, known, fails: ..., differs: ...);
-                 `checks` ("reference": digests of a reference checkpoint, "values": value by value); `encoder`, what `--mmproj`
+                 `checks` ("reference": digests of a reference checkpoint, "values": value by value, "alias": the class shares the
+                 conversion of the first class); `encoder`, what `--mmproj`
                  makes of it, and `encoder_converter`, the outcome of comparing that
     compared     variants of the configuration that were compared besides the default
     export       how the round trip is tested; `no_export`: why the architecture cannot be exported
@@ -26,6 +27,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 DATA, PAGE = DOCS / "models.json", DOCS / "models.md"
 REFERENCES = {"llama.cpp": "llama.cpp", "transformers": "`transformers`", "numpy": "NumPy"}
+CHECKS = {"reference": "reference checkpoint", "values": "value by value", "alias": "converted like the first class"}
 FIELDS = ("classes", "compared", "export", "no_export", "no_graph", "notes", "converter", "runtime", "limits", "logits")
 
 HEAD = """# Models
@@ -159,7 +161,7 @@ def summary(data):
     for field, what in (("converter", "text models"), ("encoder_converter", "encoders")):
         known = [found[field] for found in classes.values() if field in found]
         equal = sum(outcome in ("equal", "known") for outcome in known)
-        yield f"- Of llama.cpp's converter {len(known)} classes with {what} are converted, {equal} of them identically."
+        yield f"- {len(known)} classes of llama.cpp's converter with {what} are supported, {equal} of them with identical files."
     yield ""
 
 
@@ -204,12 +206,14 @@ def outcomes(found):
         "fails": [f"llama.cpp's converter fails (`{rest}`)"],
         "differs": [f"DIFFERS: {rest}"],
     }[word]
-    return made + [{"reference": "reference checkpoint", "values": "value by value"}[check] for check in found.get("checks", [])]
+    return made + [CHECKS[check] for check in found.get("checks", [])]
 
 
 def exports(row):
     if "no_export" in row:
         return f"no: {row['no_export']}"
+    if "classes" not in row:
+        return "no"
     return f"yes ({row['export']})" if row.get("export") else "yes"
 
 
