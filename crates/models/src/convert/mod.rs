@@ -262,4 +262,33 @@ mod tests {
         let without: Vec<_> = without.map(|converter| converter.classes()[0]).collect();
         assert_eq!(without, [""; 0]);
     }
+
+    /// `interop/models_page.py` generates `docs/models.md` from `docs/models.json`.
+    #[test]
+    fn every_class_is_documented() {
+        let read = |name: &str| {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+            std::fs::read_to_string(path).unwrap()
+        };
+        let models: Value = serde_json::from_str(&read("models.json")).unwrap();
+        let row = |architecture: &str, class: &str| models[architecture]["classes"].get(class);
+        let classes = architectures_of_classes();
+        let classes = classes.iter().filter(|(class, name)| row(name, class).is_none());
+        let classes: Vec<_> = classes.map(|(class, name)| format!("{class} ({name})")).collect();
+        assert_eq!(classes, [""; 0], "docs/models.json lacks these classes");
+        let names = ROWS.iter().map(|row| row.schema.name);
+        let names: Vec<_> = names.filter(|name| models.get(name).is_none()).collect();
+        assert_eq!(names, [""; 0], "docs/models.json lacks these architectures");
+        let architectures = models.as_object().unwrap();
+        let encoders = crate::mmproj::encoder_classes().into_iter().filter(|class| {
+            let mut rows = architectures.values().filter_map(|row| row["classes"].get(class));
+            !rows.any(|row| row["encoder"].is_string())
+        });
+        let encoders: Vec<_> = encoders.collect();
+        assert_eq!(encoders, [""; 0], "docs/models.json lacks these encoders");
+        let page = read("models.md");
+        let names: Vec<_> =
+            architectures.keys().filter(|name| !page.contains(&format!("| `{name}` |"))).collect();
+        assert_eq!(names, [""; 0], "docs/models.md is not current: run interop/models_page.py");
+    }
 }
