@@ -267,7 +267,8 @@ mod tests {
     #[test]
     fn every_class_is_documented() {
         let read = |name: &str| {
-            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+            let path =
+                std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
             std::fs::read_to_string(path).unwrap()
         };
         let models: Value = serde_json::from_str(&read("models.json")).unwrap();
