@@ -105,14 +105,13 @@ def record_class(data, name, architecture, field, outcome):
 
 def record_logits(data, architecture, case, differences, note="", deviations=None):
     """Sets the differences of a case, by reference; without a note, the one that it has remains."""
+    cases = data.setdefault(architecture, {}).setdefault("logits", {})
     row = {key: float(f"{value:.1e}") for key, value in differences.items()}
+    note = note or cases.get(case, {}).get("note")
     if note:
         row["note"] = note
     if deviations:
         row["deviations"] = deviations
-    cases = data.setdefault(architecture, {}).setdefault("logits", {})
-    if not note and "note" in cases.get(case, {}):
-        row["note"] = cases[case]["note"]
     cases[case] = row
 
 
