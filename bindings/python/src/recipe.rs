@@ -41,14 +41,16 @@ pub struct Recipe {
 
 impl Recipe {
     /// Returns the options of the quantizer.
-    pub fn options(&self) -> PyResult<gguf_quantize::Options> {
+    pub fn options(&self) -> PyResult<gguf_quantize::QuantizeOptions> {
         let ty = |name: &Option<String>| match name {
             Some(name) => crate::codec::TypeName::Name(name.clone()).get().map(Some),
             None => Ok(None),
         };
         let allow_requantize = self.allow_requantize;
-        let mut options =
-            gguf_quantize::Options { allow_requantize, ..gguf_quantize::Options::default() };
+        let mut options = gguf_quantize::QuantizeOptions {
+            allow_requantize,
+            ..gguf_quantize::QuantizeOptions::default()
+        };
         options.recipe.pure = self.pure;
         options.recipe.leave_output_tensor = self.leave_output_tensor;
         options.recipe.output_tensor_type = ty(&self.output_tensor_type)?;

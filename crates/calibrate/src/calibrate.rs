@@ -1,4 +1,4 @@
-//! A whole model, matrix by matrix in the order in which it computes.
+//! Calibration of a whole model, matrix by matrix in the order of the graph.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,86 +10,70 @@ use gguf_pipeline::Item;
 use gguf_runtime::Executor;
 use gguf_store::Progress;
 
-use crate::moments::Moments;
-use crate::stage::{matrices, stages};
-use crate::tensor::Encoders;
-use crate::walk::{Seen, Walk};
+use crate::hessian::Hessian;
+use crate::paired_run::{PairedRun, StageStatistics};
+use crate::stage::{matmul_weights, stages};
+use crate::tensor_encoder::{CalibratedTensor, Encoders};
 
-/// How a model is calibrated.
+/// CalibrateOptions of [`calibrate`].
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// What is added to the diagonal of second moments, in terms of its mean; a short text has more added.
+pub struct CalibrateOptions {
+    /// Damping of the Hessian's diagonal, relative to its mean; a short text increases it.
     pub damping: f32,
-    /// How many tokens for each column of the narrowest matrix the original reads, too: beyond them, what matrices
-    /// before one spoiled is known well enough.
+    /// Number of tokens, per column of the narrowest matrix, that the original model also reads.
+    /// With more tokens the estimate of the accumulated quantization error hardly improves.
     pub compared: usize,
 }
 
-impl Default for Options {
+impl Default for CalibrateOptions {
     fn default() -> Self {
         Self { damping: 0.1, compared: 64 }
     }
 }
 
-/// A tensor that was encoded.
-pub struct Calibrated {
-    /// Its name.
-    pub name: String,
-    /// Its rows as blocks.
-    pub bytes: Vec<u8>,
-    /// Matrices of it.
-    pub matrices: usize,
-    /// Matrices that nothing was multiplied with: their weights count alike.
-    pub unreached: usize,
-    /// Columns of each.
-    pub columns: usize,
-    /// The fewest tokens that the inputs of one were summed over, of those that were reached.
-    pub tokens: u64,
-    /// Columns whose input is always 0, of all that were reached.
-    pub dead: usize,
-}
-
-/// Whether an item changes its type, and consists of matrices of blocks that a graph multiplies values with.
+/// Whether calibration encodes the item: it changes its type to a block type, and the graph
+/// multiplies with it.
 pub fn is_calibrated(raw: &RawGraph, item: &Item) -> bool {
     item.tensor.shape.len() >= 2
         && item.target != item.tensor.stored_type
-        && gguf_quant::has_form(item.target)
-        && matrices(raw).contains(&item.tensor.name.as_str())
+        && gguf_quant::has_quant_grid(item.target)
+        && matmul_weights(raw).contains(&item.tensor.name.as_str())
 }
 
-/// What an earlier run has made of the tensor of a name.
-pub type Made<'m> = dyn Fn(&str) -> Result<Option<Vec<u8>>, Error> + 'm;
+/// Returns the bytes of a tensor that an earlier run encoded.
+pub type FindEncoded<'m> = dyn Fn(&str) -> Result<Option<Vec<u8>>, Error> + 'm;
 
-/// Who gets what is made, one after the other.
-pub type Each<'e> = dyn FnMut(Calibrated) -> Result<(), Error> + 'e;
+/// Receives the encoded tensors, one after the other.
+pub type OnTensor<'e> = dyn FnMut(CalibratedTensor) -> Result<(), Error> + 'e;
 
-/// Who gets the names of tensors that are multiplied with the same, and the moments of each of their matrices.
-pub type EachSeen<'e> = dyn FnMut(&[String], &[Moments]) -> Result<(), Error> + 'e;
+/// Receives the names of tensors that share an input, and the Hessian of each of their matrices.
+pub type OnHessians<'e> = dyn FnMut(&[String], &[Hessian]) -> Result<(), Error> + 'e;
 
-/// Encodes the matrices of a model that products are made with, one after the other: `each` gets them, but for those
-/// that `made` has already. `items` are all tensors that change their type; others than those matrices are encoded as
-/// always, and `each` does not get them. `windows` are the texts that the model reads, token ids, each for itself;
-/// what is computed of them is kept in a file without a name in `directory`.
+/// Encodes the matrices of a model one after the other with GPTQ and passes each to `each`, except
+/// those that `find_encoded` returns. `items` are all tensors that change their type; those that are not
+/// calibrated are encoded without error propagation and are not passed to `each`. `chunks` are the
+/// chunks of calibration text as token ids. Activations are stored in an unnamed file in
+/// `directory`.
 ///
 /// # Errors
-/// `weights-unusable` if NaN enters a product; if a tensor cannot be read or encoded; what `made` and `each` say; and
-/// as [`gguf_runtime::Context::run`].
-#[expect(clippy::too_many_arguments, reason = "what is given, where, and to whom")]
+/// Returns `weights-unusable` if the input of a matrix contains NaN, the error of reading or
+/// encoding a tensor, the errors of `find_encoded` and `each`, and those of [`gguf_runtime::Context::run`].
+#[expect(clippy::too_many_arguments, reason = "inputs, outputs and callbacks of one job")]
 pub fn calibrate(
     original: &Arc<Executor>,
     items: &[&Item],
-    windows: &[Vec<u32>],
-    options: Options,
+    chunks: &[Vec<u32>],
+    options: CalibrateOptions,
     directory: &Path,
-    made: &Made<'_>,
-    each: &mut Each<'_>,
+    find_encoded: &FindEncoded<'_>,
+    each: &mut OnTensor<'_>,
     progress: &dyn Progress,
 ) -> Result<Arc<Executor>, Error> {
     let by_name: HashMap<&str, &Item> =
         items.iter().map(|item| (item.tensor.name.as_str(), *item)).collect();
     let raw = original.graph().raw();
-    let is_wanted = |name: &str| by_name.get(name).is_some_and(|item| is_calibrated(raw, item));
-    let all = stages(raw, is_wanted);
+    let is_selected = |name: &str| by_name.get(name).is_some_and(|item| is_calibrated(raw, item));
+    let all = stages(raw, is_selected);
     let mut quantized = original.clone();
     for item in items {
         let name = &item.tensor.name;
@@ -102,13 +86,13 @@ pub fn calibrate(
     let names = all.iter().flat_map(|stage| &stage.tensors);
     let widths = names.map(|name| by_name[name.as_str()].tensor.shape.row_len() as usize);
     let compared = options.compared.saturating_mul(widths.min().unwrap_or(0));
-    let mut walk = Walk::new(original, windows, compared, directory)?;
+    let mut walk = PairedRun::new(original, chunks, compared, directory)?;
     let mut encoders = Encoders::default();
     for stage in &all {
         let mut rest = Vec::new();
         for name in &stage.tensors {
             let item = by_name[name.as_str()];
-            match made(name)? {
+            match find_encoded(name)? {
                 Some(bytes) => {
                     quantized = Arc::new(quantized.with_tensor(name, item.target, bytes)?);
                 }
@@ -118,32 +102,33 @@ pub fn calibrate(
         if rest.is_empty() {
             continue;
         }
-        let Seen { moments, missing } = walk.see(stage, &quantized, progress)?;
-        for made in encoders.encode(&rest, moments, missing, options.damping, progress)? {
-            let ty = by_name[made.name.as_str()].target;
-            quantized = Arc::new(quantized.with_tensor(&made.name, ty, made.bytes.clone())?);
-            each(made)?;
+        let StageStatistics { hessians, residual } =
+            walk.collect_stage(stage, &quantized, progress)?;
+        for tensor in encoders.encode(&rest, hessians, residual, options.damping, progress)? {
+            let ty = by_name[tensor.name.as_str()].target;
+            quantized = Arc::new(quantized.with_tensor(&tensor.name, ty, tensor.bytes.clone())?);
+            each(tensor)?;
         }
     }
     Ok(quantized)
 }
 
-/// Sums what enters the matrices of a model while it reads windows, as [`calibrate`] does, of the model as it is:
-/// `each` gets the names of tensors that are multiplied with the same, and the moments of each of their matrices.
+/// Accumulates the Hessian of every matrix of the unmodified model over `chunks`, and passes the
+/// names of tensors that share an input with their Hessians to `each`.
 ///
 /// # Errors
-/// As [`calibrate`].
-pub fn collect(
+/// See [`calibrate`].
+pub fn collect_hessians(
     original: &Arc<Executor>,
-    windows: &[Vec<u32>],
+    chunks: &[Vec<u32>],
     directory: &Path,
-    each: &mut EachSeen<'_>,
+    each: &mut OnHessians<'_>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
-    let mut walk = Walk::new(original, windows, 0, directory)?;
+    let mut walk = PairedRun::new(original, chunks, 0, directory)?;
     for stage in stages(original.graph().raw(), |_| true) {
-        let seen = walk.see(&stage, original, progress)?;
-        each(&stage.tensors, &seen.moments)?;
+        let seen = walk.collect_stage(&stage, original, progress)?;
+        each(&stage.tensors, &seen.hessians)?;
     }
     Ok(())
 }

@@ -1,42 +1,42 @@
-//! Several rows of a matrix at a time: a number of each, side by side.
+//! Linear algebra over several rows of a matrix at a time, one lane per row.
 //!
-//! Every operation does the same with each row, in an order that depends on nothing but the shape, so that
-//! results are the same with any number of threads and on every machine.
+//! Every operation does the same for each row, in an order that depends only on the shape, so
+//! results are identical with any number of threads and on every machine.
 
 use std::ops::Range;
 
-/// Rows at a time.
+/// Number of rows per tile.
 pub(crate) const ROWS: usize = 16;
 
-/// A number of each row.
+/// One number per row.
 pub(crate) type Lanes = [f32; ROWS];
 
-/// `out[j - js.start] = sum of a[j][k] x[k - ks.start]` for `k` in `ks`, of a matrix with rows of `n`.
+/// `out[j - js.start] = sum of a[j][k] x[k - ks.start]` for `k` in `ks`, where `a` has rows of `n`.
 #[inline(always)]
-pub(crate) fn product(
+pub(crate) fn matmul(
     (a, n): (&[f32], usize),
     js: Range<usize>,
     ks: Range<usize>,
     x: &[Lanes],
     out: &mut [Lanes],
 ) {
-    const AT_ONCE: usize = 4;
+    const BATCH: usize = 4;
     let row = |j: usize| &a[j * n..][ks.clone()];
     let mut j = js.start;
-    let (fours, rest) = out.as_chunks_mut::<AT_ONCE>();
+    let (fours, rest) = out.as_chunks_mut::<BATCH>();
     for out in fours {
-        let rows: [&[f32]; AT_ONCE] = std::array::from_fn(
+        let rows: [&[f32]; BATCH] = std::array::from_fn(
             #[inline(always)]
             |i| row(j + i),
         );
-        let mut sums = [[0.0; ROWS]; AT_ONCE];
+        let mut sums = [[0.0; ROWS]; BATCH];
         for (k, x) in x.iter().enumerate().take(ks.len()) {
             for (sums, row) in sums.iter_mut().zip(rows) {
                 add_scaled(sums, row[k], x);
             }
         }
         *out = sums;
-        j += AT_ONCE;
+        j += BATCH;
     }
     for out in rest {
         let mut sums = [0.0; ROWS];
@@ -48,12 +48,12 @@ pub(crate) fn product(
     }
 }
 
-/// Columns of a triangle that are solved one by one, before all others hear of them.
+/// Number of columns solved one by one before all others are updated.
 const STEP: usize = 8;
 
-/// Changes `b` to the `u` with `u R = b`, `R` being lower triangular with ones on its diagonal.
+/// Solves `u R = b` in place, with `R` unit lower triangular.
 #[inline(always)]
-pub(crate) fn solve_from_the_end(r: &[f32], b: &mut [Lanes]) {
+pub(crate) fn solve_unit_lower(r: &[f32], b: &mut [Lanes]) {
     let n = b.len();
     for start in (0..n).step_by(STEP).rev() {
         let end = n.min(start + STEP);
@@ -66,7 +66,7 @@ pub(crate) fn solve_from_the_end(r: &[f32], b: &mut [Lanes]) {
         let (before, solved) = b[..end].split_at_mut(start);
         let mut minus = [[0.0; ROWS]; STEP];
         minus.iter_mut().zip(solved).for_each(|(minus, u)| *minus = u.map(|x| -x));
-        // Of the last rows those that are not there count as the last one, times 0.
+        // Padding of the last rows repeats the last row, times 0.
         let rows: [&[f32]; STEP] = std::array::from_fn(
             #[inline(always)]
             |k| &r[(start + k).min(n - 1) * n..][..start],
@@ -81,14 +81,14 @@ pub(crate) fn solve_from_the_end(r: &[f32], b: &mut [Lanes]) {
     }
 }
 
-/// Changes `b` to the `x` with `x RT = b`.
+/// Solves `x Rᵀ = b` in place, with `R` unit lower triangular.
 #[inline(always)]
-pub(crate) fn solve_from_the_start(r: &[f32], b: &mut [Lanes]) {
+pub(crate) fn solve_unit_lower_transposed(r: &[f32], b: &mut [Lanes]) {
     let n = b.len();
     for start in (0..n).step_by(STEP) {
         let end = n.min(start + STEP);
         let mut sums = [[0.0; ROWS]; STEP];
-        product((r, n), start..end, 0..start, &b[..start], &mut sums[..end - start]);
+        matmul((r, n), start..end, 0..start, &b[..start], &mut sums[..end - start]);
         for k in start..end {
             let mut sum = sums[k - start];
             for (x, r) in b[start..k].iter().zip(&r[k * n + start..]) {
@@ -115,7 +115,7 @@ pub(crate) fn add_product(sums: &mut Lanes, x: &Lanes, y: &Lanes) {
     }
 }
 
-/// `f` of each pair.
+/// Applies `f` lane by lane.
 #[inline(always)]
 pub(crate) fn zip(x: &Lanes, y: &Lanes, f: impl Fn(f32, f32) -> f32) -> Lanes {
     let mut out = [0.0; ROWS];

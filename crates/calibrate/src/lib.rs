@@ -1,49 +1,49 @@
-//! Weights rounded by what that does to the outputs of a model.
+//! GPTQ for the types of ggml: rounds weights to minimize the error of a model's outputs.
 //!
-//! A quantizer that looks at weights alone brings each of them near to what it was. What counts is how near
-//! the *products* of a matrix come to what they were, for the inputs that the model really has. Those are
-//! collected while the model reads a text ([`Moments`]): sums of `x xT` over all tokens, and how far the inputs
-//! of the quantized model are from those of the original. Then each matrix is encoded column by column, and what one
-//! column is wrong by is made up for by those that follow ([`Encoder`]).
+//! Round-to-nearest minimizes the error of the weights. GPTQ minimizes the error of the *outputs*
+//! of each matrix for the inputs of a calibration text. The [`Hessian`] of a matrix is the sum of
+//! `x xᵀ` over all tokens, with the drift of the quantized model's inputs from those of the
+//! original. Each matrix is encoded column by column, and the rounding error of a column is
+//! propagated to the remaining columns ([`Encoder`]).
 //!
-//! [`calibrate`] does so for a whole model, in the order in which it computes: each matrix makes up for what the
-//! ones before it spoiled.
+//! [`calibrate()`] encodes a whole model in the order of the graph: each matrix also compensates
+//! the errors of earlier matrices.
 //!
-//! The ideas are those of Frantar et al., "GPTQ" (2022), of Li et al., "GPTAQ" (2025), and of Chee et al.,
-//! "QuIP" (2023), for the types of ggml.
+//! Based on Frantar et al., "GPTQ" (2022), Li et al., "GPTAQ" (2025), and Chee et al., "QuIP"
+//! (2023).
 
+mod activation_file;
 mod calibrate;
-mod collector;
-mod encode;
-mod factor;
+mod cholesky;
+mod codebook;
+mod encoder;
+mod gptq;
+mod hessian;
+mod hessian_collector;
 mod job;
-mod kept;
 mod lanes;
-mod moments;
-mod points;
-mod rounding;
+mod levels;
+mod objective;
+mod paired_run;
 mod scales;
 mod stage;
-mod tensor;
-mod walk;
+mod tensor_encoder;
+mod tile;
 
-pub use calibrate::{Calibrated, Each, EachSeen, Made, Options, calibrate, collect, is_calibrated};
-pub use collector::Collector;
-pub use encode::{Encoder, Target};
-pub use factor::Factor;
+pub use calibrate::{
+    CalibrateOptions, FindEncoded, OnHessians, OnTensor, calibrate, collect_hessians, is_calibrated,
+};
+pub use cholesky::CholeskyFactor;
+pub use encoder::Encoder;
+pub use hessian::Hessian;
+pub use hessian_collector::HessianCollector;
 pub use job::{
     Calibration, CalibrationText, Calibrator, EncodedTensors, KEY_PREFIX, Persistence,
     save_hessians,
 };
-pub use moments::Moments;
-pub use stage::matrices;
-pub use tensor::Encoders;
+pub use objective::Objective;
+pub use stage::matmul_weights;
+pub use tensor_encoder::{CalibratedTensor, Encoders};
 
-/// What stands in files for the way in which their weights were rounded: another one when that changes.
+/// Name of the method in written files; changes whenever the encoded weights change.
 pub const METHOD: &str = "moments-2";
-
-use self::{
-    Calibrated as CalibratedTensor, Collector as HessianCollector, Each as OnTensor,
-    EachSeen as OnHessians, Made as FindEncoded, Moments as Hessian, Options as CalibrateOptions,
-    collect as collect_hessians, matrices as matmul_weights,
-};

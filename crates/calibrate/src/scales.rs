@@ -1,32 +1,32 @@
-//! Scales and offsets of a block for values that stand: those with the least error of products, found one after the
-//! other, by steps that the type allows.
+//! Coordinate descent over the scales and offsets of a block with fixed values: each step picks the
+//! representable scale with the smallest output error.
 
-use gguf_quant::{Form, Numbers};
+use gguf_quant::{BlockParams, QuantGrid};
 
-use crate::lanes::{Lanes, ROWS, add_product, add_scaled, product, zip};
-use crate::rounding::Tile;
+use crate::lanes::{Lanes, ROWS, add_product, add_scaled, matmul, zip};
+use crate::tile::Tile;
 
-/// How often all scales are gone through at most.
+/// Maximum number of rounds over all scales.
 const ROUNDS: usize = 4;
 
-/// Numbers of scales around the best one that are tried, each with the best offset for it.
-const TRIED: usize = 2;
+/// Number of representable scales tried on each side of the optimum, each with its best offset.
+const NEIGHBOURS: usize = 2;
 
-/// Fits scales and offsets of a block; `slope` is what [`Tile::improve`] says.
+/// Fits scales and offsets of a block; for `slope` see `refine_block` in `gptq.rs`.
 #[inline(always)]
 pub(crate) fn fit(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
-    let (form, target) = (tile.form, tile.target);
-    let (n, len, group) = (target.n(), form.len, form.group);
+    let (grid, objective) = (tile.grid, tile.objective);
+    let (n, len, group) = (objective.n(), grid.len, grid.group);
     let start = block * len;
     let groups = len / group;
-    // Of each group the change of its scale, then that of its offset.
+    // Two variables per group: its scale and its offset.
     let changes = 2 * groups;
-    let has_offsets = !form.offsets.is_empty();
-    let mut squares = vec![[0.0; ROWS]; changes * changes];
+    let has_offsets = !grid.offsets.is_empty();
+    let mut matrix = vec![[0.0; ROWS]; changes * changes];
     let mut slopes = vec![[0.0; ROWS]; changes];
     let values = &tile.v[start..start + len];
     for (j, value) in values.iter().enumerate() {
-        let row = &target.squares[(start + j) * n + start..][..len];
+        let row = &objective.matrix[(start + j) * n + start..][..len];
         let mine = 2 * (j / group);
         for (other, (row, values)) in row.chunks(group).zip(values.chunks(group)).enumerate() {
             let (mut scaled, mut ones) = ([0.0; ROWS], 0.0);
@@ -34,21 +34,21 @@ pub(crate) fn fit(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
                 add_scaled(&mut scaled, *square, value);
                 ones += square;
             }
-            add_product(&mut squares[mine * changes + 2 * other], value, &scaled);
+            add_product(&mut matrix[mine * changes + 2 * other], value, &scaled);
             if has_offsets {
-                add_scaled(&mut squares[mine * changes + 2 * other + 1], ones, value);
-                add_scaled(&mut squares[(mine + 1) * changes + 2 * other], 1.0, &scaled);
-                add_scaled(&mut squares[(mine + 1) * changes + 2 * other + 1], ones, &[1.0; ROWS]);
+                add_scaled(&mut matrix[mine * changes + 2 * other + 1], ones, value);
+                add_scaled(&mut matrix[(mine + 1) * changes + 2 * other], 1.0, &scaled);
+                add_scaled(&mut matrix[(mine + 1) * changes + 2 * other + 1], ones, &[1.0; ROWS]);
             }
         }
         add_product(&mut slopes[mine], value, &slope[j]);
         add_scaled(&mut slopes[mine + 1], 1.0, &slope[j]);
     }
     let mut moved = false;
-    for (row, numbers) in tile.numbers[block].iter_mut().enumerate() {
-        let squares = squares.iter().map(|lanes| lanes[row]).collect();
+    for (row, params) in tile.params[block].iter_mut().enumerate() {
+        let matrix = matrix.iter().map(|lanes| lanes[row]).collect();
         let slopes = slopes.iter().map(|lanes| lanes[row]).collect();
-        moved |= Fit { form, squares, slopes }.run(numbers);
+        moved |= Fit { grid, matrix, slopes }.run(params);
     }
     if !moved {
         return;
@@ -56,8 +56,8 @@ pub(crate) fn fit(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
     let mut change = vec![[0.0; ROWS]; len];
     for (place, change) in change.iter_mut().enumerate() {
         let (mut scale, mut offset) = ([0.0; ROWS], [0.0; ROWS]);
-        for (row, numbers) in tile.numbers[block].iter().enumerate() {
-            (scale[row], offset[row]) = form.of_group(numbers, place / group);
+        for (row, params) in tile.params[block].iter().enumerate() {
+            (scale[row], offset[row]) = grid.group_scale(params, place / group);
         }
         let old = tile.e[start + place];
         tile.set_error(start + place, &scale, &offset);
@@ -65,43 +65,42 @@ pub(crate) fn fit(tile: &mut Tile<'_>, block: usize, slope: &mut [Lanes]) {
     }
     let mut added = vec![[0.0; ROWS]; len];
     let columns = start..start + len;
-    product((&target.squares, n), columns.clone(), columns, &change, &mut added);
+    matmul((&objective.matrix, n), columns.clone(), columns, &change, &mut added);
     for (slope, added) in slope.iter_mut().zip(&added) {
         *slope = zip(slope, added, |slope, added| slope + added);
     }
 }
 
-/// The scales of a block of one row.
+/// Scales of one block of one row.
 struct Fit<'f> {
-    form: &'f Form,
-    /// What changes cost together.
-    squares: Vec<f32>,
-    /// Half of what the error falls by with each change alone.
+    grid: &'f QuantGrid,
+    /// Quadratic coefficients of the changes.
+    matrix: Vec<f32>,
+    /// Half of the error's negative gradient with respect to each change.
     slopes: Vec<f32>,
 }
 
 impl Fit<'_> {
-    /// Whether anything became better.
-    fn run(mut self, numbers: &mut Numbers) -> bool {
-        if !numbers.d.is_finite() || !numbers.dmin.is_finite() {
+    /// Runs the descent; returns whether any scale changed.
+    fn run(mut self, params: &mut BlockParams) -> bool {
+        if !params.d.is_finite() || !params.dmin.is_finite() {
             return false;
         }
         let mut ever = false;
         for _ in 0..ROUNDS {
             let mut moved = false;
-            if self.form.scales_groups() && numbers.d != 0.0 {
-                for group in 0..numbers.scales.len() {
-                    moved |= self.of_group(numbers, group);
+            if self.grid.has_group_scales() && params.d != 0.0 {
+                for group in 0..params.scales.len() {
+                    moved |= self.try_group_scale(params, group);
                 }
             }
-            if self.form.scales_blocks() {
-                let steps =
-                    numbers.scales.iter().map(|scale| self.form.scales[usize::from(*scale)]);
-                moved |= self.of_block(0, steps.collect(), &mut numbers.d);
+            if self.grid.has_block_scale() {
+                let steps = params.scales.iter().map(|scale| self.grid.scales[usize::from(*scale)]);
+                moved |= self.try_block_scale(0, steps.collect(), &mut params.d);
             }
-            if !self.form.offsets.is_empty() {
-                let steps = numbers.offsets.iter().map(|o| self.form.offsets[usize::from(*o)]);
-                moved |= self.of_block(1, steps.collect(), &mut numbers.dmin);
+            if !self.grid.offsets.is_empty() {
+                let steps = params.offsets.iter().map(|o| self.grid.offsets[usize::from(*o)]);
+                moved |= self.try_block_scale(1, steps.collect(), &mut params.dmin);
             }
             if !moved {
                 break;
@@ -112,66 +111,69 @@ impl Fit<'_> {
     }
 
     fn square(&self, a: usize, b: usize) -> f32 {
-        self.squares[a * self.slopes.len() + b]
+        self.matrix[a * self.slopes.len() + b]
     }
 
     fn change(&mut self, which: usize, by: f32) {
         if by != 0.0 {
             let len = self.slopes.len();
-            let row = &self.squares[which * len..][..len];
+            let row = &self.matrix[which * len..][..len];
             self.slopes.iter_mut().zip(row).for_each(|(slope, square)| *slope -= square * by);
         }
     }
 
-    /// Another scale for a group, with the offset that suits it.
-    fn of_group(&mut self, numbers: &mut Numbers, group: usize) -> bool {
-        let form = self.form;
+    /// Tries other scales for a group, each with its best offset.
+    fn try_group_scale(&mut self, params: &mut BlockParams, group: usize) -> bool {
+        let grid = self.grid;
         let (at, below) = (2 * group, 2 * group + 1);
         let (slope, slope_below) = (self.slopes[at], self.slopes[below]);
         let (square, both, square_below) =
             (self.square(at, at), self.square(at, below), self.square(below, below));
-        let (scale, offset) = form.of_group(numbers, group);
-        let has_offset = form.offsets_groups() && numbers.dmin != 0.0 && square_below > 0.0;
+        let (scale, offset) = grid.group_scale(params, group);
+        let has_offset = grid.has_group_offsets() && params.dmin != 0.0 && square_below > 0.0;
         let determinant = square * square_below - both * both;
-        let wanted = if has_offset && determinant > 1e-6 * square * square_below {
+        let desired = if has_offset && determinant > 1e-6 * square * square_below {
             (slope * square_below - slope_below * both) / determinant
         } else if square > 0.0 {
             slope / square
         } else {
             return false;
         };
-        let place = nearest(&form.scales, (scale + wanted) / numbers.d);
+        let place = nearest(&grid.scales, (scale + desired) / params.d);
         let mut best = None;
-        let mut most = 0.0;
-        for number in place.saturating_sub(TRIED)..form.scales.len().min(place + TRIED + 1) {
-            let by = numbers.d * form.scales[number] - scale;
+        let mut best_gain = 0.0;
+        for number in
+            place.saturating_sub(NEIGHBOURS)..grid.scales.len().min(place + NEIGHBOURS + 1)
+        {
+            let by = params.d * grid.scales[number] - scale;
             let (mut offset_number, mut offset_by) = (None, 0.0);
             if has_offset {
-                let wanted = offset + (slope_below - both * by) / square_below;
-                let number = nearest(&form.offsets, wanted / numbers.dmin);
+                let desired = offset + (slope_below - both * by) / square_below;
+                let number = nearest(&grid.offsets, desired / params.dmin);
                 (offset_number, offset_by) =
-                    (Some(number), numbers.dmin * form.offsets[number] - offset);
+                    (Some(number), params.dmin * grid.offsets[number] - offset);
             }
             let gain = 2.0 * (by * slope + offset_by * slope_below)
                 - (by * by * square + 2.0 * by * offset_by * both)
                 - offset_by * offset_by * square_below;
-            if gain > most && (by != 0.0 || offset_by != 0.0) {
-                most = gain;
+            if gain > best_gain && (by != 0.0 || offset_by != 0.0) {
+                best_gain = gain;
                 best = Some((number, by, offset_number, offset_by));
             }
         }
         let Some((number, by, offset_number, offset_by)) = best else { return false };
-        numbers.scales[group] = number as u8;
+        params.scales[group] = number as u8;
         if let Some(number) = offset_number {
-            numbers.offsets[group] = number as u8;
+            params.offsets[group] = number as u8;
         }
         self.change(at, by);
         self.change(below, offset_by);
         true
     }
 
-    /// Another scale for the block, or (`part` 1) for its offsets, of which groups have so many each.
-    fn of_block(&mut self, part: usize, steps: Vec<f32>, scale: &mut f32) -> bool {
+    /// Tries another block scale, or with `part` 1 another block scale of the offsets; `steps` are
+    /// the multiples of it in each group.
+    fn try_block_scale(&mut self, part: usize, steps: Vec<f32>, scale: &mut f32) -> bool {
         let (mut slope, mut square) = (0.0, 0.0);
         for (group, step) in steps.iter().enumerate() {
             slope += step * self.slopes[2 * group + part];
@@ -195,11 +197,11 @@ impl Fit<'_> {
     }
 }
 
-/// The number of the nearest of ascending numbers.
-fn nearest(all: &[f32], wanted: f32) -> usize {
-    let above = all.partition_point(|number| *number < wanted);
+/// Returns the index of the nearest of ascending numbers.
+fn nearest(all: &[f32], desired: f32) -> usize {
+    let above = all.partition_point(|number| *number < desired);
     match above.checked_sub(1) {
-        Some(below) if above == all.len() || wanted - all[below] < all[above] - wanted => below,
+        Some(below) if above == all.len() || desired - all[below] < all[above] - desired => below,
         _ => above,
     }
 }

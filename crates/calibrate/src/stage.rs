@@ -1,71 +1,72 @@
-//! Where a run stops so that matrices can be encoded.
+//! Stages: the points of the graph at which a run stops so that matrices can be encoded.
 
 use gguf_graph::{Op, Program, RawGraph, ValueId, WeightId};
 
-/// Tensors that are multiplied with the same values.
+/// Tensors with a common input.
 pub(crate) struct Stage {
-    /// The first operation that multiplies them; those before it are done.
+    /// Index of the first operation that multiplies with them; all earlier operations are done.
     pub op: usize,
-    /// The names of the tensors.
+    /// Names of the tensors.
     pub tensors: Vec<String>,
-    /// What they are multiplied with.
-    pub entering: Entering,
+    /// Input of the matrices.
+    pub input: StageInput,
 }
 
-/// What is multiplied with tensors.
+/// Input of the matrices of a stage.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Entering {
-    /// A value that operations before have made.
+pub(crate) enum StageInput {
+    /// A value of an earlier operation.
     Value {
         x: ValueId,
-        /// Into how many equal parts each row of it is cut, each for a matrix of its own.
+        /// Number of equal parts of each row, each for a matrix of its own.
         parts: usize,
-        /// What the product is added to, if there is one, and it is added right away.
+        /// Value that the output is added to right away, if there is one.
         added_to: Option<ValueId>,
     },
-    /// What the operation itself makes and gives to each of several matrices.
+    /// Rows that the operation itself routes to several matrices (MoE).
     Routed,
 }
 
-/// The names of the tensors that a graph multiplies values with, which can be calibrated if their type has blocks.
-pub fn matrices(raw: &RawGraph) -> Vec<&str> {
-    let found = raw.main.ops.iter().flat_map(|op| places(op, raw));
+/// Returns the names of the weight matrices of a graph, which can be calibrated if their type is a
+/// block type.
+pub fn matmul_weights(raw: &RawGraph) -> Vec<&str> {
+    let found = raw.main.ops.iter().flat_map(|op| matmuls(op, raw));
     found.flat_map(|(_, weights)| weights).map(|weight| name(raw, weight)).collect()
 }
 
-/// The stages of the main program, as [`stages_of`].
-pub(crate) fn stages(raw: &RawGraph, wanted: impl Fn(&str) -> bool) -> Vec<Stage> {
-    stages_of(&raw.main, raw, wanted)
+/// Returns the stages of the main program; see [`program_stages`].
+pub(crate) fn stages(raw: &RawGraph, select: impl Fn(&str) -> bool) -> Vec<Stage> {
+    program_stages(&raw.main, raw, select)
 }
 
-/// The stages of a program, in its order, for tensors that are `wanted`. A tensor that is multiplied twice counts
-/// where it is first.
-pub(crate) fn stages_of(
+/// Returns the stages of a program in graph order, for tensors that `select` accepts. A tensor that
+/// is used twice belongs to its first use.
+pub(crate) fn program_stages(
     program: &Program,
     raw: &RawGraph,
-    wanted: impl Fn(&str) -> bool,
+    select: impl Fn(&str) -> bool,
 ) -> Vec<Stage> {
     let mut stages: Vec<Stage> = Vec::new();
     for (op, operation) in program.ops.iter().enumerate() {
-        for (mut entering, weights) in places(operation, raw) {
+        for (mut input, weights) in matmuls(operation, raw) {
             let names = weights.into_iter().map(|weight| name(raw, weight));
             let is_new = |name: &&str| !stages.iter().any(|s| s.tensors.iter().any(|t| t == name));
             let tensors: Vec<String> =
-                names.filter(|name| wanted(name)).filter(is_new).map(str::to_owned).collect();
+                names.filter(|name| select(name)).filter(is_new).map(str::to_owned).collect();
             if tensors.is_empty() {
                 continue;
             }
-            if let Entering::Value { x, parts: 1, added_to } = &mut entering {
-                let is_same = |other: &Stage| matches!(other.entering, Entering::Value { x: of, parts: 1, .. } if of == *x);
+            if let StageInput::Value { x, parts: 1, added_to } = &mut input {
+                let is_same = |other: &Stage| matches!(other.input, StageInput::Value { x: of, parts: 1, .. } if of == *x);
                 if let Some(stage) = stages.iter_mut().find(|stage| is_same(stage)) {
                     stage.tensors.extend(tensors);
-                    // One of several that read the same is no last one of a block.
-                    stage.entering = Entering::Value { x: *x, parts: 1, added_to: None };
+                    // With several readers the residual sum no longer belongs to one matrix.
+                    stage.input = StageInput::Value { x: *x, parts: 1, added_to: None };
                     continue;
                 }
-                *added_to = other_summand(program, op);
+                *added_to = residual_operand(program, op);
             }
-            stages.push(Stage { op, tensors, entering });
+            stages.push(Stage { op, tensors, input });
         }
     }
     stages
@@ -75,29 +76,30 @@ fn name(raw: &RawGraph, weight: WeightId) -> &str {
     &raw.weights[weight.0 as usize].name
 }
 
-/// What an operation multiplies with which weights.
-fn places(op: &Op, raw: &RawGraph) -> Vec<(Entering, Vec<WeightId>)> {
+/// Returns the inputs and the weights of the matrix multiplications of an operation.
+fn matmuls(op: &Op, raw: &RawGraph) -> Vec<(StageInput, Vec<WeightId>)> {
     match op {
         Op::Product { x, weight, .. } => {
-            vec![(Entering::Value { x: *x, parts: 1, added_to: None }, vec![*weight])]
+            vec![(StageInput::Value { x: *x, parts: 1, added_to: None }, vec![*weight])]
         }
         Op::HeadProduct { x, weight } => {
             let shape = &raw.weights[weight.0 as usize].shape;
-            // Of matrices that stand one below the other the shape does not tell how many there are.
+            // The shape of vertically stacked matrices does not tell their number.
             let Some(heads) = shape.get(2) else { return Vec::new() };
             let parts = *heads as usize;
-            vec![(Entering::Value { x: *x, parts, added_to: None }, vec![*weight])]
+            vec![(StageInput::Value { x: *x, parts, added_to: None }, vec![*weight])]
         }
         Op::Experts(experts) => {
             let into: Vec<WeightId> = experts.gate.into_iter().chain([experts.up]).collect();
-            vec![(Entering::Routed, into), (Entering::Routed, vec![experts.down])]
+            vec![(StageInput::Routed, into), (StageInput::Routed, vec![experts.down])]
         }
         _ => Vec::new(),
     }
 }
 
-/// The other value of the sum that an operation's goes into, if it is made before, and nothing else reads it.
-fn other_summand(program: &Program, op: usize) -> Option<ValueId> {
+/// Returns the other operand of the addition that consumes the operation, if it is computed earlier
+/// and nothing else reads the operation.
+fn residual_operand(program: &Program, op: usize) -> Option<ValueId> {
     let this = ValueId(op as u32);
     let mut readers = program.ops.iter().filter(|other| other.values().contains(&this));
     let (Some(Op::Add { a, b }), None) = (readers.next(), readers.next()) else { return None };

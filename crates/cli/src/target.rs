@@ -1,6 +1,6 @@
 //! What `--outtype` and `TYPE` take, and the list of it for help texts.
 
-use gguf_quantize::recipe::{Mix, Target, UnknownTarget};
+use gguf_quantize::recipe::{Preset, Target, UnknownTarget};
 
 /// What a conversion is to make.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ impl Outtype {
 
 /// All mixes with number and description, one per line.
 pub fn table() -> String {
-    let lines = Mix::ALL.iter().map(|mix| {
+    let lines = Preset::ALL.iter().map(|mix| {
         let aliases: Vec<_> = mix.aliases().collect();
         let aliases = if aliases.is_empty() {
             String::new()

@@ -15,12 +15,12 @@
 //!
 //! use gguf_checkpoint::Checkpoint;
 //! use gguf_convert::hf;
-//! use gguf_quantize::recipe::{Mix, Target};
+//! use gguf_quantize::recipe::{Preset, Target};
 //! use gguf_store::{Existing, Overwrite};
 //!
 //! let dir = Path::new("Llama-3.2-1B");
 //! let checkpoint = Checkpoint::open(dir)?;
-//! let options = hf::Options { outtype: Some(Target::Mix(Mix::Q4_K_M)), ..Default::default() };
+//! let options = hf::Options { outtype: Some(Target::Preset(Preset::Q4_K_M)), ..Default::default() };
 //! let conversion = hf::plan(dir, &checkpoint, &options)?;
 //! for note in &conversion.notes {
 //!     eprintln!("{note}");

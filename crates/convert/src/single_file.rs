@@ -19,7 +19,7 @@ pub struct Options {
     /// The mix or type of the output; `None` to keep what each tensor has.
     pub outtype: Option<Target>,
     /// What decides the types of quantized tensors, beside the mix, and keys to set.
-    pub quantization: gguf_quantize::Options,
+    pub quantization: gguf_quantize::QuantizeOptions,
 }
 
 /// Plans the conversion of `checkpoint`, of one file.
@@ -60,7 +60,7 @@ pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Er
         hf::require_tensors(&file.path, &job)?;
     }
     if let Some(target) = outtype {
-        notes.extend(gguf_quantize::give_types(&mut job, *target, quantization)?);
+        notes.extend(gguf_quantize::assign_types(&mut job, *target, quantization)?);
     }
     if job.items.iter().any(|item| item.target.is_quantized()) {
         job.metadata.set("general.quantization_version", QUANTIZATION_VERSION);

@@ -35,7 +35,7 @@ fn a_size_target_loses_less_than_the_mix_of_that_size() {
     let imatrix = Imatrix::open(&data.join("tiny-kjv-llama/imatrix.gguf")).unwrap();
     let weights = |name: &String| (name.clone(), imatrix.importance(name).unwrap().into());
     let weights = imatrix.entries.keys().map(weights).collect();
-    let with = gguf_quantize::Options {
+    let with = gguf_quantize::QuantizeOptions {
         importance: Some(Importance { weights, ..Default::default() }),
         ..Default::default()
     };
@@ -67,17 +67,17 @@ fn a_budget_that_is_too_small_says_what_is_possible() {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
     f16(&demo.join("Tiny-KJV-Llama-4M"), &path);
     let model = Model::open(&path).unwrap();
-    let options = gguf_quantize::Options::default();
+    let options = gguf_quantize::QuantizeOptions::default();
     let keep_going = |_| ControlFlow::Continue(());
     let plan = |budget| budget::plan(&model, budget, &options, &keep_going);
     let fault = plan(Budget::BitsPerWeight(1.0)).err().unwrap().to_string();
-    assert!(fault.contains("the smallest possible are 2.65;"), "{fault}");
+    assert!(fault.contains("the minimum is 2.65;"), "{fault}");
     assert!(plan(Budget::BitsPerWeight(2.65)).is_ok(), "what is said to be possible is");
     let fault = plan(Budget::FileBytes(1000)).err().unwrap().to_string();
     assert!(fault.contains("a file of 1.00 kB is too small: the smallest"), "{fault}");
     for bits in [-1.0, 0.0, f64::NAN, f64::INFINITY] {
         let fault = plan(Budget::BitsPerWeight(bits)).err().unwrap().to_string();
-        assert!(fault.contains("bits per weight cannot be had"), "{fault}");
+        assert!(fault.contains("bits per weight is not a valid size"), "{fault}");
     }
     let job = plan(Budget::BitsPerWeight(4.5)).unwrap().job;
     let header = job.header().unwrap();

@@ -342,7 +342,7 @@ fn tiny_kjv_with_an_imatrix_equals_the_official_quantizer() {
     let f16 = out.path().join("f16.gguf");
     convert(&data.join("tiny-kjv-llama/Tiny-KJV-Llama-4M"), &f16, "f16", None);
     let model = Model::open(&f16).unwrap();
-    let options = gguf_quantize::Options {
+    let options = gguf_quantize::QuantizeOptions {
         importance: Some(importance(&data.join("tiny-kjv-llama/imatrix.gguf"))),
         ..Default::default()
     };

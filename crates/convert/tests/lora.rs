@@ -133,7 +133,7 @@ fn what_was_extracted_merges_back() {
     assert_eq!(adapter.misfits(&base), [] as [String; 0]);
     for (scale, wanted) in [(1.0, &tuned), (0.0, &base)] {
         let merge = merge::Merge::new(&base, &[(adapter.clone(), scale)]).unwrap();
-        let merged = merge.plan(Target::Copy, &gguf_quantize::Options::default()).unwrap();
+        let merged = merge.plan(Target::Copy, &gguf_quantize::QuantizeOptions::default()).unwrap();
         let path = dir.path().join("merged.gguf");
         write(&merged.job, &path);
         let merged = Model::open(&path).unwrap();

@@ -43,9 +43,9 @@ pub fn measure(
     progress: &dyn Progress,
 ) -> Result<Sensitivity, Error> {
     let opened = Opened::fetch(source, &options.run, progress)?;
-    let mut quantization = gguf_quantize::Options {
+    let mut quantization = gguf_quantize::QuantizeOptions {
         allow_requantize: options.allow_requantize,
-        ..gguf_quantize::Options::default()
+        ..gguf_quantize::QuantizeOptions::default()
     };
     if let Some(imatrix) = &options.imatrix {
         imatrix.add_to(&mut quantization)?;

@@ -3,16 +3,14 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use gguf_calibrate::{
-    Calibrated as CalibratedTensor, Calibration, CalibrationText, Calibrator, KEY_PREFIX,
-};
+use gguf_calibrate::{CalibratedTensor, Calibration, CalibrationText, Calibrator, KEY_PREFIX};
 use gguf_checkpoint::Checkpoint;
 use gguf_checkpoint::config::Config;
 use gguf_convert::{hf, provenance};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::importance::Importance;
-use gguf_quantize::recipe::{Mix, Target};
-use gguf_quantize::verify::{Outcome, Verified, Way, missing, verify};
+use gguf_quantize::recipe::{Preset, Target};
+use gguf_quantize::verify::{ConversionPath, Outcome, VerifiedTensor, missing, verify};
 use gguf_store::{Model, Progress, digest, read_text, scratch};
 
 use crate::{Error, open};
@@ -21,7 +19,7 @@ use crate::{Error, open};
 #[derive(Clone, Debug)]
 pub struct VerifyReport {
     /// Outcome of each tensor.
-    pub tensors: Vec<Verified>,
+    pub tensors: Vec<VerifiedTensor>,
     /// Tensors of the source that the model lacks.
     pub missing: Vec<String>,
     /// Notes for the user.
@@ -53,7 +51,7 @@ pub fn against(
             notes.push("the model records another checkpoint as its source".to_owned());
         }
         let options =
-            hf::Options { outtype: Some(Target::Mix(Mix::F32)), ..hf::Options::default() };
+            hf::Options { outtype: Some(Target::Preset(Preset::F32)), ..hf::Options::default() };
         hf::plan(dir, &checkpoint, &options)?.job
     } else {
         Job::copy(open(source)?.model())
@@ -70,9 +68,9 @@ pub fn against(
     let is_other = |name: &str| is_selected(name) && !calibrated.contains_key(name);
     let mut tensors = verify(model, job, importance, &is_other, progress)?;
     let calibrated = calibrated.into_iter().filter(|(name, _)| is_selected(name));
-    tensors.extend(calibrated.map(|(name, outcome)| Verified { name, outcome }));
+    tensors.extend(calibrated.map(|(name, outcome)| VerifiedTensor { name, outcome }));
     let index = model.index();
-    let offset = |one: &Verified| index.get(one.name.as_str()).map(|tensor| tensor.offset);
+    let offset = |one: &VerifiedTensor| index.get(one.name.as_str()).map(|tensor| tensor.offset);
     tensors.sort_by_key(offset);
     Ok(VerifyReport { tensors, missing, notes })
 }
@@ -124,7 +122,7 @@ fn verify_calibrated(
         let row_bytes = (expected.len() as u64 / tensor.rows().max(1)).max(1);
         let difference = expected.iter().zip(&encoded.bytes).position(|(a, b)| a != b);
         let outcome = match difference {
-            None => Outcome::Same(Way::Direct),
+            None => Outcome::Identical(ConversionPath::Direct),
             Some(byte) => Outcome::Differs { row: byte as u64 / row_bytes },
         };
         outcomes.insert(encoded.name, outcome);

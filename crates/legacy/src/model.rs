@@ -35,7 +35,7 @@ pub struct LegacyOptions {
     /// Name of the model, instead of the file name.
     pub model_name: Option<String>,
     /// Options for quantized types, and keys to set.
-    pub quantization: gguf_quantize::Options,
+    pub quantization: gguf_quantize::QuantizeOptions,
 }
 
 /// An open legacy model.

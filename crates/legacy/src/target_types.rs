@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gguf::{ByteOrder, Error, TensorType};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
-use gguf_quantize::recipe::{Mix, Target};
+use gguf_quantize::recipe::{Preset, Target};
 
 use super::blocks::{StorageType, lossless_types, scales_fit_half};
 use super::header::ModelFamily;
@@ -106,13 +106,13 @@ impl LegacyModel {
         &self,
         plain: Vec<Tensor>,
         target: Target,
-        options: &gguf_quantize::Options,
+        options: &gguf_quantize::QuantizeOptions,
         notes: &mut Vec<String>,
     ) -> Result<TypedItems, Error> {
         let float = match target {
-            Target::Mix(Mix::F32) | Target::Type(TensorType::F32) => Some(TensorType::F32),
-            Target::Mix(Mix::F16) | Target::Type(TensorType::F16) => Some(TensorType::F16),
-            Target::Mix(Mix::BF16) | Target::Type(TensorType::BF16) => Some(TensorType::BF16),
+            Target::Preset(Preset::F32) | Target::Type(TensorType::F32) => Some(TensorType::F32),
+            Target::Preset(Preset::F16) | Target::Type(TensorType::F16) => Some(TensorType::F16),
+            Target::Preset(Preset::BF16) | Target::Type(TensorType::BF16) => Some(TensorType::BF16),
             _ => None,
         };
         let mut items: Vec<Item> = match float {
@@ -134,7 +134,7 @@ impl LegacyModel {
                     check_finite: true,
                     order: ByteOrder::Little,
                 };
-                notes.extend(gguf_quantize::give_types(&mut job, target, options)?);
+                notes.extend(gguf_quantize::assign_types(&mut job, target, options)?);
                 job.items
             }
         };

@@ -1,4 +1,4 @@
-//! Some rows of a tensor: what a worker does at a time.
+//! A chunk: the rows of a tensor that a worker processes at a time.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use gguf_store::Output;
 
 use crate::task::{Destination, Task};
 
-/// Elements that a worker takes at a time, if a row has no more: small enough for the buffers to
-/// stay in a core's cache, large enough to read in long runs.
+/// Maximum number of elements per chunk, unless one row has more: small enough for the buffers to
+/// stay in the core's cache, large enough for long sequential reads.
 const CHUNK: u64 = 128 * 1024;
 
-/// What a worker holds on to between chunks.
+/// Buffers that a worker reuses between chunks.
 #[derive(Default)]
 pub(super) struct Buffers {
     stored: Vec<u8>,
@@ -28,8 +28,8 @@ pub(super) struct Chunk<'t, 'j> {
 }
 
 impl<'t, 'j> Chunk<'t, 'j> {
-    /// The chunks of a tensor.
-    pub fn all_of(task: &'t Task<'j>) -> impl Iterator<Item = Self> {
+    /// Splits a tensor into chunks.
+    pub fn split(task: &'t Task<'j>) -> impl Iterator<Item = Self> {
         let row_len = task.tensor.shape.row_len();
         let rows = task.tensor.rows();
         let rows_per_chunk = CHUNK.checked_div(row_len).unwrap_or(rows).max(1);
@@ -39,31 +39,31 @@ impl<'t, 'j> Chunk<'t, 'j> {
         )
     }
 
-    /// Bytes that it has in all outputs together.
+    /// Number of bytes of the chunk in all outputs together.
     pub fn byte_len(&self) -> u64 {
         let ranges = self.task.destinations.iter().map(|to| self.range(to));
         ranges.map(|range| range.end - range.start).sum()
     }
 
-    /// Whether an earlier run has uploaded it to every remote output.
+    /// Whether an earlier run has uploaded the chunk to every remote output.
     pub fn is_uploaded(&self, outputs: &[Output]) -> bool {
         self.task.destinations.iter().all(|to| outputs[to.output].is_uploaded(self.range(to)))
     }
 
-    /// Where it stands in an output.
+    /// Byte range of the chunk in an output.
     fn range(&self, to: &Destination) -> Range<u64> {
         let row_bytes = self.row_bytes(to);
         let first = to.offset + self.first_row * row_bytes;
         first..first + self.rows * row_bytes
     }
 
-    /// Bytes of a row in an output. The headers have been checked: rows are whole blocks.
+    /// Number of bytes per row in an output. The headers were checked: rows are whole blocks.
     fn row_bytes(&self, to: &Destination) -> u64 {
         to.item.target.byte_len(&[self.task.tensor.shape.row_len()]).unwrap_or(0)
     }
 
-    /// Reads the rows, converts and writes them for every output, and returns the number of bytes
-    /// written. Faults in the rows name the file that they are in.
+    /// Reads, converts and writes the rows for every output, and returns the number of bytes
+    /// written. Errors about the data name the source file.
     pub fn process(&self, buffers: &mut Buffers, outputs: &[Output]) -> Result<u64, Error> {
         self.pass_on(buffers, outputs).map_err(|error| self.task.tensor.at_fault(error))
     }
@@ -76,7 +76,7 @@ impl<'t, 'j> Chunk<'t, 'j> {
         let without_loss = |to: &Destination| {
             gguf_quant::lossless::is_possible(tensor.stored_type, to.item.target)
         };
-        // Encoders of blocks look themselves, and take nothing else.
+        // Encoders of block types reject NaN and infinity themselves.
         let is_encoded =
             |to: &Destination| to.item.target.is_quantized() && !stays(to) && !without_loss(to);
         let check_stored = || match check_finite {
@@ -100,7 +100,7 @@ impl<'t, 'j> Chunk<'t, 'j> {
                     .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
                 &*encoded
             } else {
-                // Of numbers that are not finite the check tells more.
+                // For NaN and infinity the check of the source gives the better message.
                 self.encode(to, floats, encoded).or_else(|fault| check_stored().and(Err(fault)))?;
                 &*encoded
             };
@@ -108,7 +108,7 @@ impl<'t, 'j> Chunk<'t, 'j> {
             if to.order == ByteOrder::Big {
                 let mut turned = bytes.to_vec();
                 if !swap_blocks(to.item.target, &mut turned) {
-                    let what = format!("{} cannot be put in big-endian order", to.item.target);
+                    let what = format!("{} cannot be converted to big-endian", to.item.target);
                     return Err(Error::weights(&tensor.name, what));
                 }
                 outputs[to.output].write_at(&turned, offset)?;
@@ -129,7 +129,7 @@ impl<'t, 'j> Chunk<'t, 'j> {
         if target == TensorType::F16 { self.check_range(encoded) } else { Ok(()) }
     }
 
-    /// A weight that is no number spoils the model: better to say so than to pass it on.
+    /// Rejects NaN and infinity in the source: one such weight spoils the model.
     fn check_finite(&self, stored_type: TensorType, stored: &[u8]) -> Result<(), Error> {
         match gguf_quant::find_bad_block(stored_type, stored) {
             Ok(Some(bad)) => {
@@ -139,12 +139,12 @@ impl<'t, 'j> Chunk<'t, 'j> {
                     .help("the checkpoint is damaged: download it again");
                 Err(finding.into())
             }
-            // A type without a codec is copied as it is.
+            // A type without a codec is copied unchanged.
             Ok(None) | Err(_) => Ok(()),
         }
     }
 
-    /// F16 ends at 65504; beyond that an infinity would stand in the file.
+    /// Rejects values beyond 65504, which overflow F16 to infinity.
     fn check_range(&self, encoded: &[u8]) -> Result<(), Error> {
         match gguf_quant::find_bad_block(TensorType::F16, encoded) {
             Ok(Some(bad)) => {
@@ -158,7 +158,7 @@ impl<'t, 'j> Chunk<'t, 'j> {
         }
     }
 
-    /// An element of this chunk, for people.
+    /// Describes the position of an element of the chunk.
     fn place(&self, element: u64) -> String {
         let row_len = self.task.tensor.shape.row_len();
         format!("row {}, column {}", self.first_row + element / row_len, element % row_len)

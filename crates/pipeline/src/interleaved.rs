@@ -1,50 +1,50 @@
-//! Rows of several tensors in turn: what undoes [`Step::Pick`](crate::Step::Pick).
+//! Tensors whose rows alternate: the inverse of [`Step::Pick`](crate::Step::Pick).
 
 use gguf::Shape;
 
-use crate::misfit::Misfit;
+use crate::mismatch::TensorMismatch;
 use crate::tensor::{Content, Tensor};
 
-/// Tensors that were picked out of the groups of rows of one, put together again.
+/// Tensors that hold slices of the row groups of one tensor, reassembled.
 ///
-/// In a vector an element counts as a row.
+/// In a vector, each element counts as a row.
 #[derive(Clone)]
 pub struct Interleaved {
-    /// Rows of a group.
+    /// Number of rows per group.
     group: u64,
-    /// In the order of their rows in a group.
+    /// Slices in the order of their rows within a group.
     slices: Vec<RowSlice>,
 }
 
-/// A tensor whose rows go to the same place of every group.
+/// A tensor whose rows fill the same position of every group.
 #[derive(Clone)]
 pub struct RowSlice {
-    /// The first of its rows in each group.
+    /// First row of the slice within each group.
     pub start: u64,
-    /// How many rows it has in each group.
+    /// Number of rows of the slice within each group.
     pub len: u64,
-    /// All its rows.
+    /// Tensor with all rows of the slice.
     pub tensor: Tensor,
 }
 
 impl Tensor {
-    /// The tensor whose rows are `groups` groups, of which each slice has its rows.
+    /// Reassembles a tensor of `groups` row groups from its slices.
     ///
-    /// Rows of a group that no slice has are zeros, up to the last that one has.
+    /// Rows that no slice covers are zero, up to the last covered row of a group.
     ///
     /// # Errors
-    /// If the slices do not fit one another.
+    /// Returns an error if the slices do not match each other.
     pub fn interleaved(
         name: impl Into<String>,
         groups: u64,
         mut slices: Vec<RowSlice>,
-    ) -> Result<Self, Misfit> {
+    ) -> Result<Self, TensorMismatch> {
         slices.sort_by_key(|slice| slice.start);
         let Some(RowSlice { tensor: first, .. }) = slices.first() else {
             return Err("has no parts".into());
         };
         let (shape, stored_type) = (first.shape, first.stored_type);
-        // The dimension that rows are counted along, and for a vector its elements are.
+        // The dimension of the rows; for a vector, its elements.
         let counted = usize::from(shape.len() > 1);
         let others = |shape: &Shape| {
             let dims = shape.iter().enumerate();
@@ -53,14 +53,14 @@ impl Tensor {
         let mut group = 0;
         for RowSlice { start, len, tensor } in &slices {
             if tensor.stored_type != stored_type || others(&tensor.shape) != others(&shape) {
-                return Err("differs from the tensors beside it in shape or type".into());
+                return Err("differs from the other tensors in shape or type".into());
             }
             if tensor.units().0 != groups.saturating_mul(*len) {
                 let rows = tensor.units().0;
-                return Err(format!("has {rows} rows, which are not {groups} times {len}").into());
+                return Err(format!("has {rows} rows; expected {groups} times {len}").into());
             }
             if *start < group {
-                return Err("has rows that a tensor beside it has too".into());
+                return Err("overlaps the rows of another tensor".into());
             }
             group = start.saturating_add(*len);
         }
@@ -82,7 +82,7 @@ impl Tensor {
 }
 
 impl Interleaved {
-    /// Fills `buffer` with the bytes from `offset` on, in as long runs as the slices make.
+    /// Fills `buffer` with the bytes starting at `offset`, in runs as long as the slices allow.
     pub(crate) fn read_at(
         &self,
         mut buffer: &mut [u8],
@@ -115,12 +115,12 @@ impl Interleaved {
         Ok(())
     }
 
-    /// The tensors that are put together.
+    /// Returns the tensors of the slices.
     pub(crate) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         self.slices.iter().map(|slice| &slice.tensor)
     }
 
-    /// Whether both put the same rows together in the same way.
+    /// Whether both reassemble the same sources in the same way.
     pub(crate) fn has_source_of(&self, other: &Self) -> bool {
         let same = |(a, b): (&RowSlice, &RowSlice)| {
             a.start == b.start && a.len == b.len && a.tensor.has_source_of(&b.tensor)
@@ -146,19 +146,20 @@ mod tests {
         Tensor::stored("t", Shape::new(shape).unwrap(), TensorType::I8, at)
     }
 
-    /// What is picked of a tensor, in each of these pieces of a group, put together again: shape,
-    /// and elements however the reading is cut up.
-    fn there_and_back(
+    /// Selects the given slices of a group and reassembles them. Returns the shape and the
+    /// elements, which must not depend on how the reads are split.
+    fn round_trip(
         shape: &[u64],
         groups: u64,
         pieces: &[(u64, u64)],
-    ) -> Result<(Vec<u64>, Vec<u8>), Misfit> {
+    ) -> Result<(Vec<u64>, Vec<u8>), TensorMismatch> {
         let file: Vec<u8> = (1..=shape.iter().product::<u64>() as u8).collect();
         let slices = pieces.iter().map(|&(start, len)| {
             let tensor = tensor(shape, &file).changed(Step::Pick { groups, start, len })?;
             Ok(RowSlice { start, len, tensor })
         });
-        let interleaved = Tensor::interleaved("t", groups, slices.collect::<Result<_, Misfit>>()?)?;
+        let interleaved =
+            Tensor::interleaved("t", groups, slices.collect::<Result<_, TensorMismatch>>()?)?;
         let mut whole = vec![9; interleaved.shape.iter().product::<u64>() as usize];
         interleaved.read_at(&mut whole, 0).unwrap();
         for piece in 1..whole.len() {
@@ -172,30 +173,30 @@ mod tests {
     }
 
     #[test]
-    fn picked_rows_find_their_place() {
+    fn picked_rows_are_reassembled() {
         let all = |len| (1..=len).collect::<Vec<u8>>();
         let kinds = [(0, 2), (3, 1), (2, 1)];
-        assert_eq!(there_and_back(&[8], 2, &kinds), Ok((vec![8], all(8))));
-        assert_eq!(there_and_back(&[2, 8], 2, &kinds), Ok((vec![2, 8], all(16))));
-        assert_eq!(there_and_back(&[3, 8, 2], 4, &kinds), Ok((vec![3, 8, 2], all(48))));
-        assert_eq!(there_and_back(&[1, 4, 2], 4, &[(0, 1), (1, 1)]), Ok((vec![1, 4, 2], all(8))));
+        assert_eq!(round_trip(&[8], 2, &kinds), Ok((vec![8], all(8))));
+        assert_eq!(round_trip(&[2, 8], 2, &kinds), Ok((vec![2, 8], all(16))));
+        assert_eq!(round_trip(&[3, 8, 2], 4, &kinds), Ok((vec![3, 8, 2], all(48))));
+        assert_eq!(round_trip(&[1, 4, 2], 4, &[(0, 1), (1, 1)]), Ok((vec![1, 4, 2], all(8))));
     }
 
     #[test]
-    fn rows_of_nobody_are_zeros() {
-        let positions = there_and_back(&[2, 4], 1, &[(2, 2)]);
+    fn uncovered_rows_are_zero() {
+        let positions = round_trip(&[2, 4], 1, &[(2, 2)]);
         assert_eq!(positions, Ok((vec![2, 4], vec![0, 0, 0, 0, 5, 6, 7, 8])));
-        let between = there_and_back(&[8], 2, &[(0, 1), (2, 1)]);
+        let between = round_trip(&[8], 2, &[(0, 1), (2, 1)]);
         assert_eq!(between, Ok((vec![6], vec![1, 0, 3, 5, 0, 7])));
     }
 
     #[test]
-    fn strands_must_fit() {
+    fn slices_must_match() {
         assert!(
-            there_and_back(&[8], 2, &[(0, 2), (1, 2)])
+            round_trip(&[8], 2, &[(0, 2), (1, 2)])
                 .unwrap_err()
                 .to_string()
-                .contains("a tensor beside it has too")
+                .contains("overlaps the rows of another tensor")
         );
         let file: Vec<u8> = (0..8).collect();
         let slice =

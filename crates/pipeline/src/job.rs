@@ -1,4 +1,4 @@
-//! What is to be written: the tensors of an output and their types.
+//! Output jobs: the tensors of an output file and their types.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use gguf_store::{Model, Progress};
 use crate::parallel;
 use crate::tensor::Tensor;
 
-/// A tensor and the type that it is to have.
+/// A tensor and its type in the output.
 #[derive(Clone)]
 pub struct Item {
-    /// Where it comes from.
+    /// Source tensor.
     pub tensor: Tensor,
-    /// The type in the output.
+    /// Type in the output.
     pub target: TensorType,
-    /// How much the error of each column counts in encoding: one finite weight per column, or for
-    /// tensors of experts (the third dimension) one per column of each.
+    /// Importance weights of the columns: one finite weight per column, or for expert tensors
+    /// (three dimensions) one per column of each expert.
     pub importance: Option<Arc<[f32]>>,
 }
 
 impl Item {
-    /// A tensor that is to have a type, all columns counting alike.
+    /// Creates an item without importance weights.
     pub fn new(tensor: Tensor, target: TensorType) -> Self {
         Self { tensor, target, importance: None }
     }
 
-    /// The weights that guide the encoder of a row: those of its expert, if there are several. And
-    /// how many rows from this one on have the same.
+    /// Returns the importance weights for a row (those of its expert, if there are several), and
+    /// the number of rows from this one on that share them.
     pub fn importance_of_row(&self, row: u64) -> (Option<&[f32]>, u64) {
         let Some(importance) = self.importance.as_deref() else { return (None, u64::MAX) };
         let shape = &self.tensor.shape;
@@ -36,19 +36,21 @@ impl Item {
         let mut experts = importance.chunks_exact((shape.row_len() as usize).max(1));
         match experts.len() {
             1 => (Some(importance), u64::MAX),
-            // Too few are as none: the encoder refuses weights that are not one per column.
+            // Too few weights count as none: the encoder rejects any other number than one per
+            // column.
             _ => {
-                let of_expert = experts.nth((row / rows_per_expert) as usize).unwrap_or_default();
-                (Some(of_expert), rows_per_expert - row % rows_per_expert)
+                let expert_weights =
+                    experts.nth((row / rows_per_expert) as usize).unwrap_or_default();
+                (Some(expert_weights), rows_per_expert - row % rows_per_expert)
             }
         }
     }
 
-    /// Encodes whole rows as `target`, the first of them row `first` of the tensor, each guided by its
-    /// weights.
+    /// Encodes whole rows as `target`, starting at row `first` of the tensor, with the importance
+    /// weights of each.
     ///
     /// # Errors
-    /// As [`gguf_quant::Codec::encode_rows`].
+    /// See [`gguf_quant::Codec::encode_rows`].
     pub fn encode(
         &self,
         target: TensorType,
@@ -71,10 +73,11 @@ impl Item {
         Ok(())
     }
 
-    /// The whole tensor encoded as `target`, in memory. `progress` may end the work, and is told nothing.
+    /// Encodes the whole tensor as `target` in memory. `progress` can cancel the work; no bytes are
+    /// reported to it.
     ///
     /// # Errors
-    /// If it cannot be read, decoded or encoded.
+    /// Returns an error if the tensor cannot be read, decoded or encoded.
     pub fn encoded(&self, target: TensorType, progress: &dyn Progress) -> Result<Vec<u8>, Error> {
         let tensor = &self.tensor;
         let (row_len, rows) = (tensor.shape.row_len(), tensor.rows());
@@ -94,25 +97,26 @@ impl Item {
     }
 }
 
-/// Elements that one thread encodes at a time, about.
+/// Approximate number of elements that one thread encodes at a time.
 const CHUNK: u64 = 128 * 1024;
 
-/// Everything that one output file is to hold.
+/// Content of one output file.
 #[derive(Clone)]
 pub struct Job {
-    /// Keys and values.
+    /// Metadata.
     pub metadata: Metadata,
-    /// The tensors, in file order.
+    /// Tensors in file order.
     pub items: Vec<Item>,
-    /// Refuse weights that are no finite numbers, also in tensors that are only copied.
+    /// Whether to reject NaN and infinity, even in tensors that are only copied.
     pub check_finite: bool,
-    /// Order of bytes in the file, header and data. Tensors are read in little-endian order whatever
-    /// that of their files is.
+    /// Byte order of the file, header and data. Sources yield little-endian data whatever the byte
+    /// order of their files.
     pub order: ByteOrder,
 }
 
 impl Job {
-    /// The model's tensors, unchanged, under the same names, in its order of bytes.
+    /// Creates a job that copies the tensors of a model under the same names and in the same byte
+    /// order.
     pub fn copy(model: &Model) -> Job {
         let items = model
             .tensors()
@@ -122,11 +126,11 @@ impl Job {
         Job { metadata, items: items.collect(), check_finite: false, order }
     }
 
-    /// The header of the output, offsets laid out.
+    /// Builds the header of the output with all offsets.
     ///
     /// # Errors
-    /// If it breaks a rule of the format: a tensor name twice, a row that is no whole number of
-    /// blocks.
+    /// Returns an error if the header violates the format: a duplicate tensor name, or a row size
+    /// that is not a multiple of the block size.
     pub fn header(&self) -> Result<Header, Error> {
         let tensors = self.items.iter().map(|item| TensorInfo {
             name: item.tensor.name.as_str().into(),
@@ -144,10 +148,10 @@ impl Job {
         Header::new(draft)
     }
 
-    /// Bytes of the whole file.
+    /// Returns the size of the output file in bytes.
     ///
     /// # Errors
-    /// As [`Job::header`].
+    /// See [`Job::header`].
     pub fn file_len(&self) -> Result<u64, Error> {
         let header = self.header()?;
         header.file_len(write_header(&header)?.len())

@@ -1,23 +1,23 @@
-//! What of the work is done: a journal at the end of the first unfinished output.
+//! The journal of completed chunks, at the end of the first unfinished output.
 //!
-//! The journal is written behind the place where the file will end, and cut off before the file gets
-//! its name. So there is nothing beside an unfinished file that could be lost or go with another.
+//! The journal starts where the file will end and is truncated before the file is renamed to its
+//! final name. So no separate file can be lost or mixed up.
 //!
 //! ```text
-//! "GGUFWORK"  fingerprint u64  then per chunk of rows that is done: number u32  check u32
+//! "GGUFWORK"  fingerprint u64  then per completed chunk of rows: number u32  check u32
 //!
 //! check = CRC-32 of the fingerprint and the number
 //! ```
 //!
-//! The other outputs end with the first 16 bytes of it: other work may have begun one of them anew
-//! since.
+//! The other outputs end with the first 16 bytes of the journal, which reveals that a different job
+//! has overwritten one of them since.
 //!
-//! The fingerprint is there against mistakes, and the check against a record that is torn. Neither
-//! says that the rows are what was written: who can write to an unfinished file decides what
-//! becomes of it, as with any file.
+//! The fingerprint protects against mistakes and the checksum against torn records. Neither proves
+//! that the rows are intact: anyone with write access to an unfinished file can change it, as with
+//! any file.
 //!
-//! A record is written only after the rows that it speaks of are on the disk. Rows that are done
-//! but not recorded are done again, which gives the same bytes.
+//! A record is written only after its rows are on the disk. Chunks that are complete but not
+//! recorded are processed again, which gives the same bytes.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -34,39 +34,39 @@ const MAGIC: &[u8; 8] = b"GGUFWORK";
 const HEAD: u64 = 16;
 const RECORD: u64 = 8;
 
-/// How much work can be lost.
+/// Interval between records: the amount of work that a crash can lose.
 const INTERVAL: Duration = Duration::from_secs(3);
 
-/// The journal of a set of outputs.
+/// Journal of a set of outputs.
 pub(super) struct Journal<'o> {
     outputs: &'o [&'o AtomicFile],
-    /// Where the outputs will end; in the first of them the journal begins there.
+    /// Final sizes of the outputs; the journal begins at that offset in the first.
     ends: &'o [u64],
-    /// Changes with everything that the bytes depend on.
+    /// Digest of everything that determines the bytes.
     fingerprint: u64,
-    /// Which chunks an earlier run has done.
+    /// Whether an earlier run has completed each chunk.
     done_before: Vec<bool>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Chunks that are done and not recorded.
+    /// Chunks that are complete but not recorded.
     pending: Vec<u32>,
-    /// Where the next record goes.
+    /// Offset of the next record.
     end: u64,
     saved: Instant,
 }
 
 impl<'o> Journal<'o> {
-    /// Reads the journal of an earlier run if it was about the same work, as its fingerprint says; begins a new one
-    /// otherwise, and calls `anew` if other work is thrown away for it. The outputs have their
-    /// final sizes afterwards, and more: see the top of this file.
+    /// Reads the journal of an earlier run if its fingerprint matches; otherwise starts a new one,
+    /// and calls `on_restart` if that discards the progress of a different job. Afterwards the outputs
+    /// have their final sizes plus the journal.
     pub fn open(
         outputs: &'o [&'o AtomicFile],
         ends: &'o [u64],
         fingerprint: u64,
         chunks: usize,
-        anew: &dyn Fn(),
+        on_restart: &dyn Fn(),
     ) -> Result<Self, Error> {
         let end = ends.first().copied().unwrap_or(0) + HEAD;
         let state = State { pending: Vec::new(), end, saved: Instant::now() };
@@ -89,10 +89,10 @@ impl<'o> Journal<'o> {
             return Ok(journal);
         }
         if !empty {
-            anew();
+            on_restart();
         }
         for (output, &end) in outputs.iter().zip(ends) {
-            // What an earlier run of other work left must not show through.
+            // Removes the data of a different job.
             output.set_len(0)?;
             output.set_len(end)?;
             output.write_at(&journal.head(), end)?;
@@ -100,7 +100,7 @@ impl<'o> Journal<'o> {
         Ok(journal)
     }
 
-    /// What stands behind each output.
+    /// Bytes behind the end of each output.
     fn head(&self) -> [u8; HEAD as usize] {
         let mut head = [0; HEAD as usize];
         head[..8].copy_from_slice(MAGIC);
@@ -108,17 +108,17 @@ impl<'o> Journal<'o> {
         head
     }
 
-    /// Whether an earlier run has done this chunk.
+    /// Whether an earlier run has completed this chunk.
     pub fn is_done(&self, chunk: usize) -> bool {
         self.done_before.get(chunk).copied().unwrap_or(false)
     }
 
-    /// Takes down that this chunk is in all outputs.
+    /// Records that a chunk is in all outputs.
     pub fn done(&self, chunk: usize) -> Result<(), Error> {
         if self.is_done(chunk) {
             return Ok(());
         }
-        // A poisoned lock means that a thread has panicked, which ends the work.
+        // A poisoned lock means that a thread panicked, which aborts the job.
         let Ok(mut state) = self.state.lock() else { return Ok(()) };
         state.pending.push(chunk as u32);
         if state.saved.elapsed() < INTERVAL {
@@ -127,8 +127,8 @@ impl<'o> Journal<'o> {
         self.save(&mut state)
     }
 
-    /// Takes down all that is done, at the end of work that failed. Failing at that too costs the
-    /// next run some work, nothing else.
+    /// Records all completed chunks after a failed job. A failure to do so only costs the next run
+    /// some work.
     pub fn save_rest(&self) {
         if let Ok(mut state) = self.state.lock() {
             let _ = self.save(&mut state);
@@ -150,7 +150,7 @@ impl<'o> Journal<'o> {
         Ok(())
     }
 
-    /// Cuts the journal off: the outputs are complete.
+    /// Truncates the journal: the outputs are complete.
     pub fn remove(self) -> Result<(), Error> {
         for (output, &end) in self.outputs.iter().zip(self.ends) {
             output.set_len(end)?;
@@ -158,20 +158,20 @@ impl<'o> Journal<'o> {
         Ok(())
     }
 
-    /// Reads what an earlier run has done.
+    /// Reads the records of an earlier run.
     fn read(&mut self) -> Result<(), Error> {
         let (Some(first), Ok(state)) = (self.outputs.first(), self.state.get_mut()) else {
             return Ok(());
         };
         let len = first.byte_len()?.saturating_sub(state.end);
-        // No more than one record per chunk is ever written.
+        // A journal has at most one record per chunk.
         let most = self.done_before.len() as u64 * RECORD;
         let mut bytes = vec![0; len.min(most) as usize];
         let n = first.read_at(&mut bytes, state.end)?;
         for bytes in bytes[..n].as_chunks::<{ RECORD as usize }>().0 {
             let [a, b, c, d, ..] = *bytes;
             let chunk = u32::from_le_bytes([a, b, c, d]);
-            // The last ones may be torn.
+            // The last records may be torn.
             let Some(done) = self.done_before.get_mut(chunk as usize) else { break };
             if record(self.fingerprint, chunk) != *bytes {
                 break;
@@ -193,20 +193,20 @@ fn record(fingerprint: u64, chunk: u32) -> [u8; RECORD as usize] {
     record
 }
 
-/// Everything that the bytes of the outputs, and the numbers of their chunks, depend on.
+/// Everything that determines the bytes of the outputs and the numbering of their chunks.
 pub(super) struct Work<'w> {
-    /// The encoded headers of the outputs.
+    /// Encoded headers of the outputs.
     pub starts: &'w [Vec<u8>],
-    /// What the outputs are made of, with the weights that guide their encoders.
+    /// Jobs with their importance weights, and their paths.
     pub jobs: &'w [(&'w Job, &'w Path)],
-    /// Changes with the content of the inputs, and with which of their tensors are taken.
+    /// Identifies the content of the inputs and the selection of tensors.
     pub input: &'w str,
-    /// How many chunks there are.
+    /// Number of chunks.
     pub chunks: usize,
 }
 
 impl Work<'_> {
-    /// Changes with each of them.
+    /// Returns a digest of all fields.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = Sha256::new();
         hasher.update((self.input.len() as u64).to_le_bytes());

@@ -1,15 +1,15 @@
-//! Tensors read, changed, encoded and written, in one streaming pass.
+//! Streaming pipeline: reads, transforms, encodes and writes tensors in one pass.
 //!
-//! A [`Job`] is what an output is to hold: keys, and [`Item`]s. An item is a [`Tensor`], which says
-//! where the bytes come from and by which [`Step`]s the elements change on the way, and the type
-//! that it is to have. [`Job::write`] writes one output, [`write_all`] several from the same
-//! sources, which may be interrupted and go on later.
+//! A [`Job`] describes an output: metadata and [`Item`]s. An item is a [`Tensor`] with its type in
+//! the output. The tensor holds the source of its bytes and the [`Step`]s that transform its
+//! elements. [`Job::write`] writes one output. [`write_all`] writes several outputs from the same
+//! sources and can resume after an interruption.
 //!
 //! The size of every output tensor follows from its shape and type, so the headers are written
-//! first. Worker threads then take chunks of rows in file order; each chunk is read once, decoded,
-//! encoded for every output and written at its final offset. Memory is a few buffers per thread,
-//! whatever the size of the model, and the bytes do not depend on the number of threads.
-//!
+//! first. Worker threads then process chunks of rows in file order: each chunk is read once,
+//! decoded, encoded for every output and written at its final offset. Memory use is a few buffers
+//! per thread, whatever the size of the model, and the bytes do not depend on the number of
+//! threads.
 //! ```
 //! use gguf::{ByteOrder, Metadata, Shape, TensorType};
 //! use gguf_pipeline::{Content, Item, Job, Step, Tensor};
@@ -41,7 +41,7 @@ mod fingerprint;
 mod interleaved;
 mod job;
 mod journal;
-mod misfit;
+mod mismatch;
 pub mod parallel;
 mod shards;
 mod step;
@@ -51,7 +51,7 @@ mod write;
 
 pub use interleaved::{Interleaved, RowSlice};
 pub use job::{Item, Job};
-pub use misfit::Misfit;
+pub use mismatch::TensorMismatch;
 pub use shards::shard_paths;
 pub use step::{Function, Step};
 pub use tensor::{Content, Stored, Tensor};

@@ -1,4 +1,4 @@
-//! A job in several files.
+//! Splitting a job into shards and into parts.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use gguf::{Error, Metadata, NameShard, shard_keys};
 use crate::job::Job;
 
 impl Job {
-    /// The same model as one job per shard, the first with all keys. `shard_of` says for each item
-    /// in which of the `count` shards it is to be, from 0.
+    /// Splits the job into one job per shard; the first has all metadata. `shard_of` returns the
+    /// shard of an item, in `0..count`.
     pub fn in_shards(self, count: u16, shard_of: impl Fn(usize) -> u16) -> Vec<Self> {
         let tensors = self.items.len();
         let mut shards: Vec<Self> = (0..count)
@@ -28,22 +28,22 @@ impl Job {
         shards
     }
 
-    /// Runs of items with about the same number of elements, one per part, so that as many
-    /// machines have about the same to do. The parts depend on the tensors only.
+    /// Splits the items into runs of about equal numbers of elements, for distributed work. The
+    /// parts depend only on the tensors.
     ///
     /// # Errors
-    /// If there are fewer tensors than parts.
+    /// Returns an error if there are fewer tensors than parts.
     pub fn even_parts(&self, count: u16) -> Result<Vec<Range<usize>>, Error> {
         if self.items.len() < usize::from(count) {
-            let what = format!("{count} parts of {} tensors", self.items.len());
-            let help = "ask for at most one part per tensor";
+            let what = format!("{count} parts for {} tensors", self.items.len());
+            let help = "choose at most one part per tensor";
             return Err(Error::request("parts-too-many", what, help));
         }
         let elements = |i: usize| self.items[i].tensor.shape.elements().unwrap_or(0);
         let total: u64 = (0..self.items.len()).map(elements).sum();
         let (mut parts, mut start, mut done) = (Vec::new(), 0, 0u64);
         for part in 1..=u64::from(count) {
-            // No part is empty, and something is left for each that follows.
+            // No part is empty, and at least one item remains for each later part.
             let latest = self.items.len() - (u64::from(count) - part) as usize;
             let goal = (u128::from(total) * u128::from(part) / u128::from(count)) as u64;
             let mut end = start + 1;
@@ -59,7 +59,7 @@ impl Job {
     }
 }
 
-/// Where the shards of a model that would be at `path` are: `model.gguf` becomes
+/// Returns the paths of the shards of the model `path`: `model.gguf` becomes
 /// `model-00001-of-00003.gguf` and so on.
 pub fn shard_paths(path: &Path, count: u16) -> Vec<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

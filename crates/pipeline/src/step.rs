@@ -1,127 +1,126 @@
-//! What happens to the elements of a tensor between the checkpoint and the output.
+//! Transformations of a tensor between the checkpoint and the output.
 //!
-//! Steps are data: a family lists them, the pipeline carries them out on the rows it needs, and
-//! nothing is held that is larger than those. In a vector, whose only row has everything, an
+//! Steps are data: an architecture lists them, and the pipeline applies them to the rows that it
+//! needs, without holding more than those rows in memory. In a vector, which has a single row, each
 //! element counts as a row.
 
 mod function;
+mod integers;
 mod read;
-mod whole;
 
 pub use function::Function;
 use gguf::{Shape, TensorType};
 
-use crate::misfit::Misfit;
+use crate::mismatch::TensorMismatch;
 use crate::tensor::{Content, Tensor};
 
-/// One change of a tensor. Shapes are as in the output: fastest dimension first.
+/// A transformation of a tensor. Shapes are in GGUF order: fastest dimension first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Within each of this many heads, the two halves of the rows interleaved: from rotary
-    /// embedding by halves, as Hugging Face stores llama's queries and keys, to rotary embedding by
-    /// pairs.
+    /// Interleaves the two halves of the rows of each head: converts the NeoX RoPE layout, in which
+    /// Hugging Face stores llama's queries and keys, to the interleaved layout.
     InterleaveHalves {
-        /// Heads: the rows are divided evenly among them.
+        /// Number of heads that divide the rows evenly.
         heads: u64,
     },
-    /// Groups of rows that each begin with some rows of a first kind, then of a second and a third,
-    /// become all rows of the first kind, then all of the second, then all of the third: queries,
-    /// keys and values that are stored head by head.
+    /// Sorts the rows of all groups by kind: each group holds rows of a first, a second and a third
+    /// kind, such as the queries, keys and values of a fused QKV matrix.
     Regroup {
-        /// Groups: the rows are divided evenly among them.
+        /// Number of groups that divide the rows evenly.
         groups: u64,
         /// Rows of each kind in a group.
         kinds: [u64; 3],
     },
-    /// What undoes [`Step::InterleaveHalves`]: within each head the even rows, then the odd ones.
+    /// Inverse of [`Step::InterleaveHalves`]: within each head, first the even rows, then the odd
+    /// rows.
     SeparatePairs {
-        /// Heads: the rows are divided evenly among them.
+        /// Number of heads that divide the rows evenly.
         heads: u64,
     },
-    /// What undoes [`Step::Regroup`].
+    /// Inverse of [`Step::Regroup`].
     Ungroup {
-        /// Groups: the rows are divided evenly among them.
+        /// Number of groups that divide the rows evenly.
         groups: u64,
         /// Rows of each kind in a group.
         kinds: [u64; 3],
     },
-    /// Within each group of rows, some of them as a matrix of blocks whose rows become columns: heads of
-    /// values that are stored for one head of keys after the other become the first of each, then the
-    /// second of each. The rows around them stay.
+    /// Transposes a matrix of row blocks within each group of rows: value heads stored by key head
+    /// become the first of each key head, then the second of each. Other rows of the group stay in
+    /// place.
     Exchange {
-        /// Groups: the rows are divided evenly among them.
+        /// Number of groups that divide the rows evenly.
         groups: u64,
-        /// The first row of the matrix within a group.
+        /// First row of the matrix within a group.
         start: u64,
-        /// Rows of the matrix before, and columns after.
+        /// Number of rows of the block matrix before, and of columns after.
         outer: u64,
-        /// Columns of the matrix before, and rows after.
+        /// Number of columns of the block matrix before, and of rows after.
         inner: u64,
-        /// Rows of the tensor in a block.
+        /// Number of tensor rows per block.
         len: u64,
     },
-    /// The same with the columns of every row, all of which are such blocks.
+    /// Transposes a matrix of column blocks within every row.
     ExchangeColumns {
-        /// Rows of the matrix of blocks before, and columns after.
+        /// Number of rows of the block matrix before, and of columns after.
         outer: u64,
-        /// Columns of the matrix of blocks before, and rows after.
+        /// Number of columns of the block matrix before, and of rows after.
         inner: u64,
-        /// Columns of the tensor in a block.
+        /// Number of tensor columns per block.
         len: u64,
     },
-    /// Of each group of rows only some: one kind of those that [`Step::Regroup`] sorts.
+    /// Selects some rows of each group, for example one of the kinds that [`Step::Regroup`] sorts.
     Pick {
-        /// Groups: the rows are divided evenly among them.
+        /// Number of groups that divide the rows evenly.
         groups: u64,
-        /// The first row to take of each group.
+        /// First row to select within each group.
         start: u64,
-        /// How many to take of each group.
+        /// Number of rows to select within each group.
         len: u64,
     },
-    /// Rows become columns, in each matrix of the tensor.
+    /// Transposes each matrix of the tensor.
     Transpose,
-    /// The same elements in the same order, in another shape.
+    /// Reinterprets the elements in another shape.
     Reshape {
-        /// The shape before, as checkpoints of today have it. Others with as many elements are
-        /// taken too; this one is what undoing leads to.
+        /// Shape before, as in current checkpoints. Shapes with the same number of elements are
+        /// accepted too; the inverse restores this one.
         from: Shape,
-        /// The shape after.
+        /// Shape after.
         to: Shape,
     },
-    /// Every element through a function, in F32.
+    /// Applies a function to every element, in F32.
     Map(Function),
-    /// Every element of some rows of each group through a function, in F32; the others as they are.
+    /// Applies a function to every element of some rows of each group, in F32.
     MapRows {
-        /// Groups: the rows are divided evenly among them.
+        /// Number of groups that divide the rows evenly.
         groups: u64,
-        /// The first of these rows within a group.
+        /// First row within a group.
         start: u64,
-        /// How many there are in a group.
+        /// Number of rows within a group.
         len: u64,
-        /// What is done to their elements.
+        /// Function of an element.
         function: Function,
     },
-    /// Every element as F32, whatever it is stored as.
+    /// Decodes every element to F32.
     Decode,
-    /// Whole numbers of any size as those of 32 bits.
+    /// Converts integers of any width to I32.
     Whole,
-    /// Along the slowest dimension, zeros in front of all that is there: one more of its parts.
+    /// Prepends a slice of zeros along the slowest dimension.
     ZeroFirst,
-    /// What undoes [`Step::ZeroFirst`]: the first part along the slowest dimension is left out.
+    /// Inverse of [`Step::ZeroFirst`]: drops the first slice along the slowest dimension.
     WithoutFirst,
-    /// Rows of zeros behind the others, where there are fewer.
+    /// Appends rows of zeros up to a minimum number of rows.
     Pad {
-        /// How many rows there are afterwards, if there were not as many before.
+        /// Minimum number of rows.
         rows: u64,
     },
 }
 
 impl Tensor {
-    /// This tensor after `step`.
+    /// Applies `step` to the tensor.
     ///
     /// # Errors
-    /// If its shape does not allow the step.
-    pub fn changed(self, step: Step) -> Result<Self, Misfit> {
+    /// Returns an error if the shape or the type does not allow the step.
+    pub fn changed(self, step: Step) -> Result<Self, TensorMismatch> {
         let shape = step.shape_of(&self)?;
         Ok(Self {
             name: self.name.clone(),
@@ -135,7 +134,7 @@ impl Tensor {
         })
     }
 
-    /// What counts as a row for a step that moves rows: their number, and their elements.
+    /// Returns the number of rows for steps that move rows, and the elements per row.
     pub(crate) fn units(&self) -> (u64, u64) {
         match self.shape.len() {
             0 | 1 => (self.shape.row_len(), 1),
@@ -145,8 +144,8 @@ impl Tensor {
 }
 
 impl Step {
-    /// The step that undoes this one; `None` where it loses something: for what
-    /// [`Step::Pick`] leaves see [`Tensor::interleaved`].
+    /// Returns the inverse of the step; `None` if the step loses information. For [`Step::Pick`],
+    /// see [`Tensor::interleaved`].
     pub fn inverse(self) -> Option<Self> {
         Some(match self {
             Self::InterleaveHalves { heads } => Self::SeparatePairs { heads },
@@ -165,9 +164,9 @@ impl Step {
             Self::MapRows { groups, start, len, function } => {
                 Self::MapRows { groups, start, len, function: function.inverse()? }
             }
-            // Programs read no further than the rows that they have tokens for.
+            // Programs ignore rows beyond the vocabulary.
             Self::Pad { .. } => self,
-            // In the type that nothing is lost in.
+            // The integers fit in I32 without loss.
             Self::Whole => self,
             Self::ZeroFirst => Self::WithoutFirst,
             Self::WithoutFirst => Self::ZeroFirst,
@@ -175,11 +174,12 @@ impl Step {
         })
     }
 
-    /// The shape after this step.
-    fn shape_of(self, from: &Tensor) -> Result<Shape, Misfit> {
+    /// Returns the shape after this step.
+    fn shape_of(self, from: &Tensor) -> Result<Shape, TensorMismatch> {
         let shape = from.shape;
         let (rows, _) = from.units();
-        let blocks = || Misfit::from(format!("is stored as {}, in blocks", from.stored_type));
+        let blocks =
+            || TensorMismatch::from(format!("is stored as {}, in blocks", from.stored_type));
         if self.moves_rows() && shape.len() < 2 && from.stored_type.is_quantized() {
             return Err(blocks());
         }
@@ -191,7 +191,10 @@ impl Step {
             Self::Regroup { groups, kinds } | Self::Ungroup { groups, kinds } => {
                 let group = divides(rows, groups, 1, "groups")?;
                 if kinds.iter().sum::<u64>() != group {
-                    return Err(format!("has groups of {group} rows, not of {kinds:?}").into());
+                    return Err(format!(
+                        "has groups of {group} rows; expected groups of {kinds:?}"
+                    )
+                    .into());
                 }
                 Ok(shape)
             }
@@ -201,7 +204,7 @@ impl Step {
                 let end = blocks.and_then(|moved| moved.checked_add(start));
                 if end.is_none_or(|end| end > group) || blocks == Some(0) {
                     let what = format!(
-                        "has groups of {group} rows, not {outer} by {inner} blocks of {len} from {start} on"
+                        "has groups of {group} rows; expected {outer} by {inner} blocks of {len} from row {start}"
                     );
                     return Err(what.into());
                 }
@@ -211,7 +214,9 @@ impl Step {
                 let columns = shape.row_len();
                 let blocks_of = outer.checked_mul(inner).and_then(|blocks| blocks.checked_mul(len));
                 if blocks_of != Some(columns) || columns == 0 {
-                    let what = format!("has {columns} columns, not {outer} by {inner} times {len}");
+                    let what = format!(
+                        "has {columns} columns; expected {outer} by {inner} blocks of {len}"
+                    );
                     return Err(what.into());
                 }
                 let cuts_blocks =
@@ -221,7 +226,9 @@ impl Step {
             Self::Pick { groups, start, len } => {
                 let group = divides(rows, groups, 1, "groups")?;
                 if start.checked_add(len).is_none_or(|end| end > group) {
-                    let what = format!("has groups of {group} rows, no {len} from {start} on");
+                    let what = format!(
+                        "has groups of {group} rows; expected at least {len} from row {start}"
+                    );
                     return Err(what.into());
                 }
                 let mut dims = shape.to_vec();
@@ -242,14 +249,16 @@ impl Step {
             }
             Self::Reshape { to, .. } => {
                 if shape.elements() != to.elements() {
-                    return Err(format!("has the shape {shape}, which does not make {to}").into());
+                    return Err(
+                        format!("has the shape {shape}, which cannot be reshaped to {to}").into()
+                    );
                 }
                 from.stored_type.byte_len(&to).map(|_| to).ok_or_else(blocks)
             }
             Self::Decode => Ok(shape),
-            Self::Whole => whole::require(from).map(|()| shape),
+            Self::Whole => integers::require(from).map(|()| shape),
             Self::ZeroFirst | Self::WithoutFirst => {
-                let Some((parts, of_part)) = shape.split_last() else {
+                let Some((parts, row)) = shape.split_last() else {
                     return Err("has no dimensions".into());
                 };
                 let parts = match self {
@@ -257,18 +266,20 @@ impl Step {
                     Self::ZeroFirst => parts.checked_add(1),
                     _ => parts.checked_sub(1),
                 };
-                let dims = parts.map(|parts| [of_part, &[parts]].concat());
+                let dims = parts.map(|parts| [row, &[parts]].concat());
                 dims.and_then(|dims| Shape::new(&dims)).ok_or_else(|| "has no parts".into())
             }
             Self::Pad { rows } => match (&shape[..], from.stored_type.is_quantized()) {
                 (&[width, before], false) => Ok(with_dims(&[width, before.max(rows)])),
-                _ => Err("is no matrix of floats, to which rows can be added".into()),
+                _ => Err("is not a float matrix that rows can be appended to".into()),
             },
             Self::Map(_) => floats(from).map(|()| shape),
             Self::MapRows { groups, start, len, .. } => {
                 let group = divides(rows, groups, 1, "groups")?;
                 if start.checked_add(len).is_none_or(|end| end > group) {
-                    let what = format!("has groups of {group} rows, no {len} from {start} on");
+                    let what = format!(
+                        "has groups of {group} rows; expected at least {len} from row {start}"
+                    );
                     return Err(what.into());
                 }
                 floats(from).map(|()| shape)
@@ -276,7 +287,7 @@ impl Step {
         }
     }
 
-    /// Whether rows go elsewhere as they are.
+    /// Whether the step moves rows without changing them.
     fn moves_rows(self) -> bool {
         match self {
             Self::InterleaveHalves { .. }
@@ -299,23 +310,23 @@ impl Step {
     }
 }
 
-/// Fails if the elements are no floats.
-fn floats(tensor: &Tensor) -> Result<(), Misfit> {
+/// Returns an error if the elements are not floats.
+fn floats(tensor: &Tensor) -> Result<(), TensorMismatch> {
     match tensor.stored_type {
         TensorType::F32 | TensorType::F16 | TensorType::BF16 | TensorType::F64 => Ok(()),
         other => Err(format!("is stored as {other}, not as floats").into()),
     }
 }
 
-/// `total` divided evenly among `groups`, whose size is a multiple of `multiple`.
-fn divides(total: u64, groups: u64, multiple: u64, of: &str) -> Result<u64, Misfit> {
+/// Divides `total` evenly among `groups`, whose size must be a multiple of `multiple`.
+fn divides(total: u64, groups: u64, multiple: u64, of: &str) -> Result<u64, TensorMismatch> {
     match groups.checked_mul(multiple) {
         Some(n) if n > 0 && total.is_multiple_of(n) => Ok(total / groups),
         _ => Err(format!("has {total} rows, which do not divide into {groups} {of}").into()),
     }
 }
 
-/// No more dimensions than the shape before, which had at most four.
+/// Shape with at most as many dimensions as the shape before, which had at most four.
 fn with_dims(dims: &[u64]) -> Shape {
     Shape::new(dims).unwrap_or_else(|| unreachable!("{} dimensions of a shape", dims.len()))
 }

@@ -1,4 +1,4 @@
-//! Where each tensor of the sources goes.
+//! Tasks: the destinations of each source tensor.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,25 +8,25 @@ use gguf::{ByteOrder, Header};
 use crate::job::{Item, Job};
 use crate::tensor::Tensor;
 
-/// A tensor of the source, and all that is made of it.
+/// A source tensor with all its destinations.
 pub struct Task<'j> {
     pub tensor: &'j Tensor,
     pub check_finite: bool,
     pub destinations: Vec<Destination<'j>>,
 }
 
-/// Where a tensor goes.
+/// Destination of a tensor.
 pub struct Destination<'j> {
     pub item: &'j Item,
-    /// Number of the output.
+    /// Index of the output.
     pub output: usize,
-    /// Where its data begin in the output.
+    /// Byte offset of the data in the output.
     pub offset: u64,
-    /// Order of bytes in the output.
+    /// Byte order of the output.
     pub order: ByteOrder,
 }
 
-/// The tensors of all jobs, those that come from the same place in one task.
+/// Groups the tensors of all jobs by source.
 pub fn tasks<'j>(
     jobs: &[(&'j Job, &Path)],
     headers: &[Header],

@@ -1,8 +1,8 @@
-//! A tensor of the output, as the place where its bytes come from.
+//! Lazy tensors: a name, a shape and the source of the bytes.
 //!
-//! Nothing is read until the pipeline asks for rows. A tensor may be put together from several
-//! stored ones (experts), and be changed on the way ([`Step`]). What is stored in a way of its own,
-//! such as a matrix that another program quantized, is a [`Source`] that yields plain elements.
+//! Nothing is read until the pipeline requests rows. A tensor may consist of several stored tensors
+//! (experts) and be transformed by [`Step`]s. Data in foreign formats, such as GPTQ matrices, comes
+//! from a [`Source`] that yields plain elements.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,53 +12,53 @@ use gguf::{Error, Shape, TensorType};
 use gguf_store::{ModelTensor, Source};
 
 use crate::interleaved::Interleaved;
-use crate::misfit::Misfit;
+use crate::mismatch::TensorMismatch;
 use crate::step::Step;
 
-/// Where the bytes of a stored tensor begin.
+/// Position of a stored tensor.
 #[derive(Clone)]
 pub struct Stored {
-    /// The file.
+    /// Source file.
     pub source: Arc<dyn Source>,
-    /// First byte in the file.
+    /// Byte offset in the file.
     pub offset: u64,
 }
 
-/// The content of a tensor.
+/// Content of a tensor.
 #[derive(Clone)]
 pub enum Content {
-    /// One run of bytes in a file.
+    /// Contiguous bytes of a file.
     Stored(Stored),
     /// Values computed from the configuration.
     Values(Vec<f32>),
-    /// Tensors of one type, one after the other along the slowest dimension.
+    /// Tensors of one type, concatenated along the slowest dimension.
     Joined(Vec<Tensor>),
-    /// Tensors whose rows take turns: see [`Tensor::interleaved`].
+    /// Tensors whose rows alternate: see [`Tensor::interleaved`].
     Interleaved(Interleaved),
-    /// Another tensor, changed in one way: see [`Tensor::changed`].
+    /// Another tensor after a step: see [`Tensor::changed`].
     Changed {
-        /// The tensor before.
+        /// Tensor before the step.
         from: Box<Tensor>,
-        /// What is done to it.
+        /// The step.
         step: Step,
     },
 }
 
-/// A tensor of the output.
+/// A lazily read tensor.
 #[derive(Clone)]
 pub struct Tensor {
-    /// Its name in the output.
+    /// Name in the output.
     pub name: String,
     /// Elements per dimension, fastest first.
     pub shape: Shape,
-    /// How the elements are stored in the source.
+    /// Type in the source.
     pub stored_type: TensorType,
-    /// Where they are.
+    /// Source of the elements.
     pub content: Content,
 }
 
 impl Tensor {
-    /// A tensor stored in one piece, its rows in order.
+    /// Creates a tensor that is stored contiguously, in row-major order.
     pub fn stored(
         name: impl Into<String>,
         shape: Shape,
@@ -68,30 +68,29 @@ impl Tensor {
         Self { name: name.into(), shape, stored_type, content: Content::Stored(at) }
     }
 
-    /// Tensors one after the other along a new, slowest dimension.
+    /// Stacks tensors along a new slowest dimension.
     ///
     /// # Errors
-    /// If they differ in shape or type or have four dimensions already.
-    pub fn joined(name: impl Into<String>, parts: Vec<Self>) -> Result<Self, Misfit> {
+    /// Returns an error if they differ in shape or type, or already have four dimensions.
+    pub fn joined(name: impl Into<String>, parts: Vec<Self>) -> Result<Self, TensorMismatch> {
         let [first, others @ ..] = &parts[..] else { return Err("has no parts".into()) };
         let like_first =
             |part: &Self| part.shape == first.shape && part.stored_type == first.stored_type;
         if !others.iter().all(like_first) {
-            return Err("differs from the tensors beside it in shape or type".into());
+            return Err("differs from the other tensors in shape or type".into());
         }
         let dims = [&first.shape, &[parts.len() as u64][..]].concat();
-        let shape = Shape::new(&dims).ok_or_else(|| {
-            format!("has {} dimensions, with which no more can be joined", first.shape.len())
-        })?;
+        let shape = Shape::new(&dims)
+            .ok_or_else(|| format!("already has {} dimensions", first.shape.len()))?;
         let stored_type = first.stored_type;
         Ok(Self { name: name.into(), shape, stored_type, content: Content::Joined(parts) })
     }
 
-    /// Tensors one after the other along their slowest dimension, in which they may differ.
+    /// Concatenates tensors along their slowest dimension, in which their sizes may differ.
     ///
     /// # Errors
-    /// If they differ in other dimensions or in type, or have no dimension.
-    pub fn stacked(name: impl Into<String>, parts: Vec<Self>) -> Result<Self, Misfit> {
+    /// Returns an error if they differ in other dimensions or in type, or have no dimension.
+    pub fn stacked(name: impl Into<String>, parts: Vec<Self>) -> Result<Self, TensorMismatch> {
         let first = parts.first().ok_or("has no parts")?;
         let (_, row) = first.shape.split_last().ok_or("has no dimensions")?;
         let mut rows = 0u64;
@@ -99,9 +98,8 @@ impl Tensor {
             let more = part
                 .shape
                 .split_last()
-                .filter(|(_, of_part)| *of_part == row && part.stored_type == first.stored_type);
-            let more =
-                more.ok_or("differs from the tensors beside it in its rows or their type")?;
+                .filter(|(_, part_row)| *part_row == row && part.stored_type == first.stored_type);
+            let more = more.ok_or("differs from the other tensors in row shape or type")?;
             rows = rows.checked_add(*more.0).ok_or("has too many rows")?;
         }
         let shape = Shape::new(&[row, &[rows]].concat()).ok_or("has too many dimensions")?;
@@ -109,30 +107,30 @@ impl Tensor {
         Ok(Self { name: name.into(), shape, stored_type, content: Content::Joined(parts) })
     }
 
-    /// A tensor of a model, as it is.
+    /// Creates a tensor that reads a tensor of a model unchanged.
     pub fn of_model(tensor: &ModelTensor) -> Self {
         let info = &tensor.info;
         let at = Stored { source: tensor.source.clone(), offset: tensor.offset };
         Self::stored(&*info.name, info.shape, info.tensor_type, at)
     }
 
-    /// Rows: everything beyond the first dimension.
+    /// Number of rows: the product of all dimensions except the first.
     pub fn rows(&self) -> u64 {
         self.shape.iter().skip(1).product()
     }
 
-    /// The file that all of its data are in, for messages; `None` if there is no single one.
+    /// Returns the file that contains all data, for messages; `None` if there are several.
     pub fn file(&self) -> Option<&Path> {
         match &self.content {
             Content::Stored(at) => at.source.file(),
-            Content::Joined(parts) => file_of_all(parts.iter()),
-            Content::Interleaved(interleaved) => file_of_all(interleaved.tensors()),
+            Content::Joined(parts) => common_file(parts.iter()),
+            Content::Interleaved(interleaved) => common_file(interleaved.tensors()),
             Content::Changed { from, .. } => from.file(),
             Content::Values(_) => None,
         }
     }
 
-    /// A fault in its data, with the file that they are in.
+    /// Adds the file to an error about the data.
     pub fn at_fault(&self, error: Error) -> Error {
         match self.file() {
             Some(file) => error.in_file(file),
@@ -140,7 +138,7 @@ impl Tensor {
         }
     }
 
-    /// Whether (the beginning of) its data is in this file.
+    /// Whether the data, or its beginning, is in this file.
     pub fn is_stored_in(&self, source: &dyn Source) -> bool {
         match &self.content {
             Content::Stored(at) => std::ptr::addr_eq(Arc::as_ptr(&at.source), source),
@@ -153,7 +151,7 @@ impl Tensor {
         }
     }
 
-    /// Whether both have the same elements because they come from the same place.
+    /// Whether both tensors have the same source.
     pub(crate) fn has_source_of(&self, other: &Self) -> bool {
         let same_content = match (&self.content, &other.content) {
             (Content::Stored(a), Content::Stored(b)) => {
@@ -175,17 +173,17 @@ impl Tensor {
         same_content && self.shape == other.shape && self.stored_type == other.stored_type
     }
 
-    /// Rows that cost as much to read as one of them: those that were columns of the same blocks,
-    /// which are decoded whole.
-    pub fn rows_of_a_block(&self) -> u64 {
+    /// Number of rows that cost as much to read as one: transposed rows that come from the same
+    /// blocks, which are decoded whole.
+    pub fn rows_per_block(&self) -> u64 {
         match &self.content {
             Content::Changed { from, step: Step::Transpose } => from.block_len(),
-            Content::Changed { from, .. } => from.rows_of_a_block(),
+            Content::Changed { from, .. } => from.rows_per_block(),
             _ => 1,
         }
     }
 
-    /// Elements of a row that are decoded together.
+    /// Number of elements of a row that are decoded together.
     fn block_len(&self) -> u64 {
         match &self.content {
             Content::Changed { from, step: Step::Decode } => {
@@ -199,20 +197,20 @@ impl Tensor {
         }
     }
 
-    /// Fills `out` with `n` rows from `first` on, in the stored type.
+    /// Fills `out` with `n` rows starting at `first`, in the stored type.
     ///
     /// # Errors
-    /// As [`Source::read_at`].
+    /// See [`Source::read_at`].
     pub fn read_rows(&self, first: u64, n: u64, out: &mut Vec<u8>) -> Result<(), Error> {
         let row_bytes = self.bytes_of(self.shape.row_len());
         out.resize((n * row_bytes) as usize, 0);
         self.read_at(out, first * row_bytes)
     }
 
-    /// The values of `n` rows from `first` on.
+    /// Decodes `n` rows starting at `first`.
     ///
     /// # Errors
-    /// As [`Tensor::read_rows`], and if they cannot be decoded.
+    /// Returns the errors of [`Tensor::read_rows`], or an error if the rows cannot be decoded.
     pub fn decode_rows(&self, first: u64, n: u64) -> Result<Vec<f32>, Error> {
         let mut stored = Vec::new();
         self.read_rows(first, n, &mut stored)?;
@@ -222,17 +220,17 @@ impl Tensor {
         Ok(values)
     }
 
-    /// Fills `buffer` with the bytes from `offset` on, in the stored type.
+    /// Fills `buffer` with the bytes starting at `offset`, in the stored type.
     ///
     /// # Errors
-    /// As [`Source::read_at`].
+    /// See [`Source::read_at`].
     pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         match &self.content {
             Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
             Content::Joined(parts) => read_parts(parts, buffer, offset),
             Content::Interleaved(interleaved) => interleaved.read_at(buffer, offset),
             Content::Values(values) => {
-                // Elements are read whole: nothing asks for a part of one.
+                // Elements are read whole.
                 let first = offset as usize / size_of::<f32>();
                 for (out, value) in buffer.chunks_exact_mut(size_of::<f32>()).zip(&values[first..])
                 {
@@ -244,7 +242,7 @@ impl Tensor {
         }
     }
 
-    /// Fills `out` with the elements of columns `columns` in `n` rows from `first` on.
+    /// Fills `out` with the elements of `columns` in `n` rows starting at `first`.
     pub(crate) fn read_columns(
         &self,
         columns: Range<u64>,
@@ -261,14 +259,14 @@ impl Tensor {
             .try_for_each(|(row, buffer)| self.read_at(buffer, row * row_bytes + start))
     }
 
-    /// Bytes of `elements` elements, which are a whole number of blocks of a type with a size:
-    /// the checkpoint or the container has checked the tensor.
+    /// Number of bytes of `elements` elements, a whole number of blocks: the checkpoint or the
+    /// container has checked the tensor.
     pub fn bytes_of(&self, elements: u64) -> u64 {
         self.stored_type.byte_len(&[elements]).unwrap_or(0)
     }
 }
 
-/// Reads as few and as long runs as the parts allow.
+/// Reads from consecutive parts in runs as long as possible.
 fn read_parts(parts: &[Tensor], mut buffer: &mut [u8], mut offset: u64) -> Result<(), Error> {
     for part in parts {
         let bytes = part.bytes_of(part.shape.iter().product());
@@ -287,8 +285,8 @@ fn read_parts(parts: &[Tensor], mut buffer: &mut [u8], mut offset: u64) -> Resul
     Ok(())
 }
 
-/// The file that tensors are in, if it is the same for all.
-fn file_of_all<'t>(mut tensors: impl Iterator<Item = &'t Tensor>) -> Option<&'t Path> {
+/// Returns the file of the tensors if it is the same for all.
+fn common_file<'t>(mut tensors: impl Iterator<Item = &'t Tensor>) -> Option<&'t Path> {
     let file = tensors.next()?.file()?;
     tensors.all(|tensor| tensor.file() == Some(file)).then_some(file)
 }
@@ -298,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_follow_one_another() {
+    fn parts_are_concatenated() {
         let files = [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11]];
         let part = |file: Vec<u8>| {
             let at = Stored { source: Arc::new(file), offset: 0 };
@@ -318,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_several_lengths_are_stacked() {
+    fn parts_of_different_lengths_are_stacked() {
         let part = |shape: &[u64], first: u8| {
             let bytes: Vec<u8> = (first..).take(shape.iter().product::<u64>() as usize).collect();
             let at = Stored { source: Arc::new(bytes), offset: 0 };
@@ -335,6 +333,6 @@ mod tests {
             }
         }
         let other = Tensor::stacked("all", vec![parts[0].clone(), part(&[3, 2], 4)]);
-        assert!(other.err().unwrap().to_string().contains("in its rows"));
+        assert!(other.err().unwrap().to_string().contains("in row shape"));
     }
 }

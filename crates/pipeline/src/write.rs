@@ -1,4 +1,4 @@
-//! The threads that write jobs.
+//! Multi-threaded writing of jobs.
 
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -16,57 +16,57 @@ use crate::journal::{Journal, Work};
 use crate::parallel;
 use crate::task::tasks;
 
-/// What becomes of work that is interrupted.
+/// Behaviour on interruption.
 #[derive(Clone, Copy)]
 pub enum Interruption<'r> {
-    /// It begins anew the next time.
-    StartAnew,
-    /// A journal tells the next run what is done already, even if the process was killed.
+    /// The next run starts over.
+    Restart,
+    /// A journal records completed chunks, so that the next run can resume, even after the process
+    /// was killed.
     Journal {
-        /// What the inputs are, and which of their tensors are taken: a text that changes when
-        /// their content or the choice does.
+        /// Identifies the content of the inputs and the selection of tensors.
         input: &'r str,
-        /// Go on where an earlier run of the same work was interrupted, and keep what is done if
-        /// this run ends early too.
+        /// Whether to resume an interrupted run of the same job, and to keep the progress if this
+        /// run is interrupted too.
         resume: bool,
-        /// Called if an earlier run left other work, which is thrown away: of other inputs, with
-        /// other options, or of another version of this program.
-        anew: &'r (dyn Fn() + Sync),
+        /// Called if the progress of a different job (other inputs, options or program version) is
+        /// discarded.
+        on_restart: &'r (dyn Fn() + Sync),
     },
 }
 
 impl Job {
-    /// Writes the file at `path`; it appears there only when it is complete, and replaces what
-    /// `overwrite` lets it.
+    /// Writes the file at `path`. It appears there only when it is complete, and replaces an
+    /// existing file if `overwrite` permits.
     ///
-    /// `progress` is called from many threads with the number of bytes just written; `Break` from
-    /// it ends the work.
+    /// `progress` is called from many threads with the number of bytes just written; it cancels the
+    /// job by returning `Break`.
     ///
     /// # Errors
-    /// As [`write_all`].
+    /// See [`write_all`].
     pub fn write(
         &self,
         path: &Path,
         overwrite: &Overwrite,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
-        write_all(&[(self, path)], Interruption::StartAnew, overwrite, progress)
+        write_all(&[(self, path)], Interruption::Restart, overwrite, progress)
     }
 }
 
-/// Writes several files in one pass over their sources: what is in more than one of them is read
-/// and decoded once. None appears under its path before all are complete, and the first, by which
-/// a model in shards is opened, appears last. They replace what `overwrite` lets them. The space
-/// for all is reserved before the work.
+/// Writes several files in one pass over their sources: shared source tensors are read and decoded
+/// once. No file appears under its path before all are complete. The first, which opens a sharded
+/// model, appears last. Existing files are replaced if `overwrite` permits. Disk space for all is
+/// reserved in advance.
 ///
-/// `progress` is called from many threads with the number of bytes just written; `Break` from it
-/// ends the work.
+/// `progress` is called from many threads with the number of bytes just written; it cancels the job
+/// by returning `Break`.
 ///
 /// # Errors
-/// If an output must not be written, or is named twice; if a source cannot be read, a weight is not
-/// a finite number or does not fit the target type, or `progress` ended the work. What was under the
-/// paths before is then as it was, and beside it is nothing, or what [`Interruption::Journal`] lets
-/// the next run go on with.
+/// Returns an error if an output may not be written or is listed twice, if a source cannot be read,
+/// if a weight is not finite or does not fit the target type, or if `progress` cancels the job.
+/// Existing files are then unchanged, and nothing is left beside them except what
+/// [`Interruption::Journal`] needs to resume.
 pub fn write_all(
     jobs: &[(&Job, &Path)],
     interruption: Interruption,
@@ -76,19 +76,19 @@ pub fn write_all(
     let headers = jobs.iter().map(|(job, _)| job.header()).collect::<Result<Vec<_>, _>>()?;
     let starts = headers.iter().map(write_header).collect::<Result<Vec<_>, _>>()?;
     let tasks = tasks(jobs, &headers, &starts);
-    let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::all_of).collect();
+    let chunks: Vec<Chunk> = tasks.iter().flat_map(Chunk::split).collect();
     let resume_options = match interruption {
-        Interruption::StartAnew => ResumeOptions::NEVER,
-        Interruption::Journal { input, resume, anew } => {
+        Interruption::Restart => ResumeOptions::NEVER,
+        Interruption::Journal { input, resume, on_restart } => {
             let work = Work { starts: &starts, jobs, input, chunks: chunks.len() };
-            ResumeOptions { job: Some(work.fingerprint()), resume, on_restart: anew }
+            ResumeOptions { job: Some(work.fingerprint()), resume, on_restart }
         }
     };
 
     let mut outputs: Vec<Output> = Vec::with_capacity(jobs.len());
     let mut sizes = Vec::with_capacity(jobs.len());
     for (((_, path), header), start) in jobs.iter().zip(&headers).zip(&starts) {
-        // Before it is asked for its lock, which the first of two has.
+        // Checked before locking, because the first of two equal paths holds the lock.
         if outputs.iter().any(|output| output.is_for(path)) {
             let what = format!("{} is named twice", path.display());
             return Err(Error::request("output-twice", what, "name each output once"));
@@ -97,30 +97,31 @@ pub fn write_all(
         sizes.push(layout.len);
         outputs.push(Output::begin(path, layout, &resume_options, overwrite)?);
     }
-    let near = outputs.iter().zip(sizes).filter_map(|(output, size)| Some((output.local()?, size)));
-    let (near, ends): (Vec<&AtomicFile>, Vec<u64>) = near.unzip();
-    let mut missing = Vec::with_capacity(near.len());
-    for (file, end) in near.iter().zip(&ends) {
+    let local =
+        outputs.iter().zip(sizes).filter_map(|(output, size)| Some((output.local()?, size)));
+    let (local, ends): (Vec<&AtomicFile>, Vec<u64>) = local.unzip();
+    let mut missing = Vec::with_capacity(local.len());
+    for (file, end) in local.iter().zip(&ends) {
         missing.push((file.target(), end.saturating_sub(file.byte_len()?)));
     }
     require_space(missing)?;
     let journal = match resume_options.job {
-        Some(work) if !near.is_empty() => {
-            Some(Journal::open(&near, &ends, work, chunks.len(), resume_options.on_restart)?)
+        Some(work) if !local.is_empty() => {
+            Some(Journal::open(&local, &ends, work, chunks.len(), resume_options.on_restart)?)
         }
         _ => {
-            near.iter().zip(&ends).try_for_each(|(file, end)| file.set_len(*end))?;
+            local.iter().zip(&ends).try_for_each(|(file, end)| file.set_len(*end))?;
             None
         }
     };
-    // Without files here only the other places tell what is done.
+    // If all outputs are remote, only they know which chunks are complete.
     let is_here = |i| match &journal {
         Some(journal) => journal.is_done(i),
-        None => near.is_empty(),
+        None => local.is_empty(),
     };
     outputs.iter().zip(&starts).try_for_each(|(output, start)| output.write_at(start, 0))?;
     progress.begin("writing", headers.iter().map(Header::data_len).sum());
-    let result = flushing(&near, || {
+    let result = flushing(&local, || {
         parallel::map_with(chunks.len(), Buffers::default, |buffers, i| {
             let chunk = &chunks[i];
             let done = is_here(i) && chunk.is_uploaded(&outputs);
@@ -139,19 +140,20 @@ pub fn write_all(
     if let Some(journal) = journal {
         journal.remove()?;
     }
-    drop(near);
+    drop(local);
     let complete = outputs.into_iter().map(|output| output.close(progress));
     let complete = complete.collect::<Result<Vec<_>, _>>()?;
     complete.into_iter().rev().try_for_each(ClosedOutput::commit)
 }
 
-/// How long what is written may wait before it goes to the disk.
+/// Maximum delay before written data is flushed to the disk.
 const FLUSH: Duration = Duration::from_millis(50);
 
-/// Lets the disk write while `work` goes on, so that in the end there is little to wait for.
+/// Flushes written data to the disk while `work` runs, so that little remains at the end.
 ///
 /// # Errors
-/// Of the work; if it succeeds, of the disk, which tells each of its errors only once.
+/// Returns the error of the work; if it succeeds, that of the disk, which reports each error only
+/// once.
 fn flushing(
     outputs: &[&AtomicFile],
     work: impl FnOnce() -> Result<(), Error>,

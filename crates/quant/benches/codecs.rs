@@ -1,7 +1,8 @@
-//! Speed of every codec on one thread, in million weights per second.
+//! Measures the throughput of every codec on one thread, in million weights per second.
 //!
-//! `cargo bench -p gguf-quant --bench codecs [-- NAME] [--isa SET]` measures all types, or
-//! those whose name contains NAME, by the widest vectors or those of SET: scalar, avx2, avx512, neon.
+//! `cargo bench -p gguf-quant --bench codecs [-- NAME] [--isa SET]` measures all types, or those
+//! whose name contains NAME, with the widest instruction set or with SET: scalar, avx2, avx512,
+//! neon.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,9 +13,10 @@ use gguf_quant::{InstructionSet, codec};
 const COLUMNS: usize = 4096;
 const TIME: Duration = Duration::from_millis(100);
 
-/// Runs `f` on rows for about `TIME`, and gives million weights per second of the fastest run.
+/// Runs `f` on rows for about `TIME` and returns the throughput of the fastest run in million
+/// weights per second.
 fn speed(mut f: impl FnMut()) -> f64 {
-    // Some types make tables at first use.
+    // Warm-up: some types build tables at first use.
     f();
     let (start, mut best) = (Instant::now(), Duration::MAX);
     while start.elapsed() < TIME {
@@ -33,13 +35,13 @@ fn main() {
             let name = arguments.next().expect("--isa is followed by a name");
             let mut sets = InstructionSet::available().into_iter();
             let set = sets.find(|set| set.to_string() == name);
-            instructions = set.unwrap_or_else(|| panic!("this processor has no {name}"));
+            instructions = set.unwrap_or_else(|| panic!("this processor does not support {name}"));
         } else if !argument.starts_with('-') {
-            // cargo passes `--bench`, which is no name.
+            // Cargo passes `--bench`, which is not a type name.
             wanted = argument;
         }
     }
-    // Bell-shaped enough: sums of four uniform numbers.
+    // Approximately normal: sums of four uniform numbers.
     let mut state = 1u64;
     let mut uniform = || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -55,7 +57,7 @@ fn main() {
     );
     for ty in TensorType::all().filter(|ty| ty.name().contains(&wanted)) {
         let Some(codec) = codec(ty) else { continue };
-        // Integer types refuse all else.
+        // Integer types accept integers only.
         let row = if ty.is_integer() { &integers } else { &row };
         let mut bytes = vec![0; ty.byte_len(&[COLUMNS as u64]).unwrap() as usize];
         let mut out = vec![0.0; COLUMNS];

@@ -1,17 +1,17 @@
-//! Small integers packed into bytes. All block formats use one layout with two parameters:
+//! Bit packing of small integers. All block formats share one layout with two parameters:
 //!
 //! ```text
 //! byte g*STRIDE + r, bits k*BITS ..   holds weight   g*STRIDE*(8/BITS) + k*STRIDE + r
 //! ```
 //!
-//! So with STRIDE 16 and BITS 4 the low nibbles of 16 bytes are weights 0 to 15, the high nibbles
-//! weights 16 to 31; with STRIDE 1 neighbouring weights are neighbouring bits.
+//! With STRIDE 16 and BITS 4, the low nibbles of 16 bytes are weights 0 to 15 and the high nibbles
+//! are weights 16 to 31. With STRIDE 1, neighbouring weights are neighbouring bits.
 
-/// Eight bytes are worked on at once where neighbouring bytes hold neighbouring weights: no field
-/// crosses a byte.
+/// 1 in each byte: where neighbouring bytes hold neighbouring weights, the code works on eight
+/// bytes at a time, since no field crosses a byte.
 const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
-/// Packs `BITS` bits of each level, from bit `from` upwards.
+/// Packs `BITS` bits of each level, starting at bit `from`.
 #[inline(always)]
 pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, const BYTES: usize>(
     levels: &[u8; LEN],
@@ -47,7 +47,7 @@ pub(crate) fn pack<const BITS: usize, const STRIDE: usize, const LEN: usize, con
     packed
 }
 
-/// The numbers that [`pack`] packed, each in `0..1 << BITS`.
+/// Unpacks the integers that [`pack`] packed, each in `0..1 << BITS`.
 #[inline(always)]
 pub(crate) fn unpack<
     const BITS: usize,
@@ -87,11 +87,11 @@ pub(crate) fn unpack<
     levels
 }
 
-/// Eight fields side by side, to a byte each: first the halves apart, then their halves, then those.
+/// Spreads eight adjacent fields to one byte each, by halving three times.
 #[inline(always)]
 fn spread<const BITS: usize>(mut fields: u64) -> u64 {
     if BITS == 1 {
-        // A copy for each byte, of which it keeps its own bit: a sum then carries it to the top.
+        // Each byte gets a copy and masks its own bit; the sum carries that bit to the top.
         let own = fields.wrapping_mul(EACH_BYTE) & 0x8040_2010_0804_0201;
         return ((own + 0x7f * EACH_BYTE) >> 7) & EACH_BYTE;
     }
@@ -102,7 +102,7 @@ fn spread<const BITS: usize>(mut fields: u64) -> u64 {
     fields
 }
 
-/// The way back.
+/// Gathers one field per byte into eight adjacent fields; the inverse of [`spread`].
 #[inline(always)]
 fn gather<const BITS: usize>(mut fields: u64) -> u64 {
     for together in [2, 4, 8] {
@@ -112,15 +112,15 @@ fn gather<const BITS: usize>(mut fields: u64) -> u64 {
     fields
 }
 
-/// A number with `ones` bits set at the bottom of each `period` bits.
+/// Returns a number with `ones` bits set at the bottom of each `period` bits.
 #[inline(always)]
 fn runs(ones: usize, period: usize) -> u64 {
     (u64::MAX >> (64 - ones)) * (u64::MAX / (u64::MAX >> (64 - period)))
 }
 
-/// Levels less `zero`, as floats.
+/// Converts levels to floats after subtracting `zero`.
 ///
-/// A loop of its own over a whole block: long enough for the compiler to make vectors of it.
+/// A separate loop over a whole block is long enough for the compiler to vectorize.
 #[inline(always)]
 pub(crate) fn floats<const LEN: usize>(levels: &[u8; LEN], zero: i32) -> [f32; LEN] {
     let mut floats = [0.0; LEN];
@@ -130,9 +130,12 @@ pub(crate) fn floats<const LEN: usize>(levels: &[u8; LEN], zero: i32) -> [f32; L
     floats
 }
 
-/// Adds the high bits of levels to the low `BITS`.
+/// Adds the high bits of the levels to the low `BITS` bits.
 #[inline(always)]
-pub(crate) fn join<const BITS: usize, const LEN: usize>(low: &mut [u8; LEN], high: &[u8; LEN]) {
+pub(crate) fn add_high_bits<const BITS: usize, const LEN: usize>(
+    low: &mut [u8; LEN],
+    high: &[u8; LEN],
+) {
     const { assert!(LEN.is_multiple_of(8)) }
     for (low, high) in low.as_chunks_mut().0.iter_mut().zip(high.as_chunks().0) {
         let high = u64::from_le_bytes(*high) << BITS;
@@ -145,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_stand_where_the_drawing_says() {
+    fn fields_match_the_drawing() {
         let mut levels = [0u8; 32];
         levels[3] = 0xA5;
         levels[19] = 0x3C;

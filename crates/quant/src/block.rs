@@ -1,28 +1,28 @@
-//! What a block format is, and the rows that it encodes.
+//! The trait of block formats and the rows that they encode.
 
 use gguf::TensorType;
 use pulp::Simd;
 
 /// A block format: `LEN` weights in `BYTES` bytes.
 pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
-    /// The tensor type that consists of these blocks.
+    /// Tensor type of the format.
     const TYPE: TensorType;
 
-    /// The encoder with importance looks at [`Row::mean_squares`].
+    /// Whether the encoder with importance weights reads [`Row::mean_squares`].
     const USES_ROW_MEAN_SQUARE: bool = false;
 
-    /// The encoder is never called without importance; the codec refuses that.
+    /// Whether the codec rejects rows without importance weights.
     const REQUIRES_IMPORTANCE: bool = false;
 
-    /// The weights of a block.
+    /// Decodes one block.
     ///
-    /// A format writes this or [`decode_row`](Self::decode_row).
+    /// A format implements this method or [`decode_row`](Self::decode_row).
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; BYTES], out: &mut [f32; LEN]) {
         Self::decode_row(simd, std::slice::from_ref(block), std::slice::from_mut(out));
     }
 
-    /// The weights of many blocks.
+    /// Decodes consecutive blocks.
     #[inline(always)]
     fn decode_row<S: Simd>(simd: S, blocks: &[[u8; BYTES]], out: &mut [[f32; LEN]]) {
         for (block, out) in blocks.iter().zip(out) {
@@ -30,9 +30,9 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
         }
     }
 
-    /// The block for finite weights `x`, the one that llama.cpp's encoder finds.
+    /// Encodes the finite weights `x` into the block that llama.cpp's encoder writes.
     ///
-    /// A format writes this or [`encode_row`](Self::encode_row).
+    /// A format implements this method or [`encode_row`](Self::encode_row).
     #[inline(always)]
     fn encode<S: Simd>(
         simd: S,
@@ -46,7 +46,8 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
         block[0]
     }
 
-    /// The blocks of one or more rows, all at once where their searches fill the lanes of vectors.
+    /// Encodes the blocks of one or more rows, together if the scale search fills vector lanes that
+    /// way.
     #[inline(always)]
     fn encode_row<S: Simd>(simd: S, row: Row<LEN>, out: &mut [[u8; BYTES]]) {
         let blocks = row.x.iter().zip(out);
@@ -61,23 +62,23 @@ pub(crate) trait Block<const LEN: usize, const BYTES: usize> {
         }
     }
 
-    /// The first scale of the block that is NaN or infinite, with its name.
+    /// Returns the first scale of the block that is NaN or infinite, with its name.
     fn bad_scale(block: &[u8; BYTES]) -> Option<(&'static str, f32)>;
 }
 
-/// Finite weights to encode, in blocks: a row, or several.
+/// Finite weights to encode: the blocks of one or more rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a, const LEN: usize> {
-    /// The blocks.
+    /// Weights, one array per block.
     pub x: &'a [[f32; LEN]],
-    /// As many blocks of importance.
+    /// Importance weights, one array per block.
     pub columns: Option<&'a [[f32; LEN]]>,
-    /// For each block the mean square of its whole row; empty unless the format asks for it.
+    /// Mean square of the row of each block; empty unless the format sets `USES_ROW_MEAN_SQUARE`.
     pub mean_squares: &'a [f32],
 }
 
 impl<'a, const LEN: usize> Row<'a, LEN> {
-    /// Pieces of at most `blocks` blocks.
+    /// Splits the row into chunks of at most `blocks` blocks.
     #[inline(always)]
     pub fn chunks(self, blocks: usize) -> impl Iterator<Item = Row<'a, LEN>> {
         self.x.chunks(blocks).enumerate().map(move |(i, x)| {
@@ -89,9 +90,9 @@ impl<'a, const LEN: usize> Row<'a, LEN> {
     }
 }
 
-/// Importance as the encoder of one block sees it.
+/// Importance weights of one block.
 #[derive(Clone, Copy)]
 pub(crate) struct Importance<'a, const LEN: usize> {
-    /// Importance of each column of the block.
+    /// Importance weight of each column.
     pub columns: &'a [f32; LEN],
 }

@@ -1,4 +1,4 @@
-//! A codec: rows of floats to bytes of one type, and back.
+//! The codec of one tensor type: encodes rows of floats to bytes and decodes them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,132 +12,137 @@ use crate::dispatch::InstructionSet;
 use crate::finite::first_not_finite;
 use crate::search;
 
-/// The encoder, decoder and checker of one tensor type; from [`codec`](crate::codec).
+/// Encoder, decoder and validator of one tensor type; [`codec`](crate::codec) returns it.
 pub struct Codec {
     ty: TensorType,
     requires_importance: bool,
-    // All are called with lengths that fit each other and a whole number of blocks; `encode` after
-    // `check`, and with importance if it is required.
+    // Callers pass lengths that match and a whole number of blocks. `check` runs before `encode`,
+    // which gets importance weights if they are required.
     check: Check,
     decode: Decode,
     encode: Encode,
     find_bad: fn(&[u8]) -> Option<BadBlock>,
 }
 
-/// Says whether the type can hold these numbers.
+/// Checks whether the type can represent the numbers.
 pub(crate) type Check = fn(InstructionSet, &[f32]) -> Result<(), CodecError>;
 
-/// Decodes whole blocks.
+/// Decodes a whole number of blocks.
 pub(crate) type Decode = fn(InstructionSet, &[u8], &mut [f32]);
 
-/// Encodes rows of whole blocks; there is one importance for each element of a row.
+/// Encodes rows of whole blocks, with one importance weight per column.
 pub(crate) type Encode = fn(InstructionSet, &[f32], Option<&[f32]>, &mut [u8]);
 
-/// Why a row could not be encoded or decoded.
+/// Errors of encoding and decoding rows.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CodecError {
-    /// No codec for this type: it is unknown, removed, or not a type of weights.
+    /// The type has no codec: it is unknown, removed, or does not hold weights.
     #[error("{0} cannot be encoded or decoded; convert the tensor to another type first")]
     NoCodec(TensorType),
-    /// The row does not divide into blocks.
-    #[error("a row of {elements} elements is not a whole number of {ty} blocks of {block_len}")]
+    /// The row length is not a multiple of the block length.
+    #[error(
+        "a row of {elements} elements is not a multiple of {block_len}, the block size of {ty}"
+    )]
     NotWholeBlocks {
-        /// The type asked for.
+        /// Tensor type.
         ty: TensorType,
-        /// Elements of the row.
+        /// Number of elements in the row.
         elements: usize,
-        /// Elements of one block.
+        /// Number of elements in a block.
         block_len: u64,
     },
-    /// The bytes are not as many as the row's elements need.
-    #[error("{elements} elements of {ty} are {expected} bytes, not {found}")]
+    /// The number of bytes does not match the number of elements.
+    #[error("{elements} elements of {ty} take {expected} bytes; found {found}")]
     WrongByteLength {
-        /// The type asked for.
+        /// Tensor type.
         ty: TensorType,
-        /// Elements of the row.
+        /// Number of elements in the row.
         elements: usize,
-        /// Bytes they take.
+        /// Number of bytes that these elements take.
         expected: u64,
-        /// Bytes given.
+        /// Number of bytes in the buffer.
         found: usize,
     },
     /// The bytes are not a whole number of blocks.
-    #[error("{bytes} bytes are not a whole number of {ty} blocks of {block_bytes} bytes")]
+    #[error("{bytes} bytes are not a multiple of {block_bytes}, the bytes of a {ty} block")]
     PartialBlock {
-        /// The type asked for.
+        /// Tensor type.
         ty: TensorType,
-        /// Bytes given.
+        /// Number of bytes in the buffer.
         bytes: usize,
-        /// Bytes of one block.
+        /// Number of bytes in a block.
         block_bytes: u64,
     },
-    /// Not one importance weight per column.
-    #[error("{found} importance weights for a row of {elements} elements")]
+    /// The number of importance weights differs from the number of columns.
+    #[error(
+        "{found} importance weights for a row of {elements} elements; expected one per element"
+    )]
     WrongImportanceCount {
-        /// Elements of the row.
+        /// Number of elements in the row.
         elements: usize,
-        /// Importance weights given.
+        /// Number of importance weights.
         found: usize,
     },
-    /// A block type cannot store this value, and it would spoil its whole block.
-    #[error("element {position} of the row is {value}, which no {ty} block can hold")]
+    /// The row contains NaN or infinity, which would spoil a whole block.
+    #[error("element {position} of the row is {value}; {ty} can represent only finite numbers")]
     NotFinite {
-        /// The type asked for.
+        /// Tensor type.
         ty: TensorType,
-        /// The first such element of the row.
+        /// Index of the first such element in the row.
         position: usize,
-        /// NaN or an infinity.
+        /// NaN or infinity.
         value: f32,
     },
-    /// An integer type cannot store this value.
-    #[error("element {position} of the row is {value}, which is no integer that {ty} can hold")]
-    NotAnInteger {
-        /// The type asked for.
-        ty: TensorType,
-        /// The first such element of the row.
-        position: usize,
-        /// A fraction, a number out of range, NaN or an infinity.
-        value: f32,
-    },
-    /// The encoder of this type cannot do without importance weights.
+    /// The row contains a value that the integer type cannot represent.
     #[error(
-        "encoding {0} needs importance weights; give it an importance matrix or choose another type"
+        "element {position} of the row is {value}; {ty} can represent only integers in its range"
+    )]
+    NotAnInteger {
+        /// Tensor type.
+        ty: TensorType,
+        /// Index of the first such element in the row.
+        position: usize,
+        /// A fraction, an out-of-range number, NaN or infinity.
+        value: f32,
+    },
+    /// The encoder of this type requires importance weights.
+    #[error(
+        "encoding {0} requires importance weights; pass an importance matrix or choose another type"
     )]
     ImportanceRequired(TensorType),
-    /// No block of the one type has the weights of every block of the other.
-    #[error("{from} cannot become {to} without loss")]
+    /// The target type cannot represent every block of the source type.
+    #[error("{from} cannot be converted to {to} without loss")]
     NotLossless {
-        /// The type that there is.
+        /// Source type.
         from: TensorType,
-        /// The type asked for.
+        /// Target type.
         to: TensorType,
     },
     /// An importance weight is NaN or infinite.
     #[error("the importance weight of column {position} is {value}")]
     ImportanceNotFinite {
-        /// The first such column.
+        /// Index of the first such column.
         position: usize,
-        /// NaN or an infinity.
+        /// NaN or infinity.
         value: f32,
     },
 }
 
-/// A NaN or an infinity in encoded data: a plain float, or a float that scales a block.
+/// NaN or infinity in encoded data: a float element, or a scale of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BadBlock {
-    /// The first element that it spoils, counted from the start of the data.
+    /// Index of the first affected element, from the start of the data.
     pub element: usize,
-    /// How many elements it spoils: those of the block.
+    /// Number of affected elements: the length of the block.
     pub len: usize,
-    /// Which float of the block, by its name in llama.cpp (`d`, `dmin`, `m`, ...), or `value`.
+    /// Name of the float within the block as in llama.cpp (`d`, `dmin`, `m`, ...), or `value`.
     pub field: &'static str,
-    /// What stands there: NaN or an infinity. F64 numbers beyond the range of f32 count as
-    /// infinite.
+    /// NaN or infinity. F64 numbers outside the range of f32 count as infinite.
     pub value: f32,
 }
 
 impl BadBlock {
-    /// A bad value among plain numbers.
+    /// A non-finite value in a type of plain floats.
     pub(crate) fn value(element: usize, value: f32) -> Self {
         Self { element, len: 1, field: "value", value }
     }
@@ -158,29 +163,30 @@ impl fmt::Display for BadBlock {
 }
 
 impl Codec {
-    /// The type that this codec is for.
+    /// Returns the tensor type of the codec.
     pub fn tensor_type(&self) -> TensorType {
         self.ty
     }
 
-    /// True if [`Codec::encode_row`] refuses a row without importance weights: the very small types,
-    /// as `ggml_quantize_requires_imatrix` says.
+    /// Whether [`Codec::encode_row`] requires importance weights, as
+    /// `ggml_quantize_requires_imatrix` reports for the smallest types.
     pub fn requires_importance(&self) -> bool {
         self.requires_importance
     }
 
-    /// Decodes `bytes`, exactly `out.len()` elements, which may also be several rows.
+    /// Decodes `bytes` into exactly `out.len()` elements, which may span several rows.
     ///
     /// # Errors
-    /// If the lengths do not fit each other or the block size.
+    /// Returns an error if the lengths do not match each other or the block size.
     pub fn decode_row(&self, bytes: &[u8], out: &mut [f32]) -> Result<(), CodecError> {
         self.decode_row_with(InstructionSet::widest(), bytes, out)
     }
 
-    /// [`Codec::decode_row`] by these instructions. The floats do not depend on them.
+    /// Decodes like [`Codec::decode_row`] with a given instruction set, which does not affect the
+    /// result.
     ///
     /// # Errors
-    /// As [`Codec::decode_row`].
+    /// See [`Codec::decode_row`].
     pub fn decode_row_with(
         &self,
         instructions: InstructionSet,
@@ -192,24 +198,24 @@ impl Codec {
         Ok(())
     }
 
-    /// Encodes one row into `out`, with the bytes that llama.cpp writes.
+    /// Encodes one row into `out`. The bytes are identical to llama.cpp's.
     ///
-    /// `importance` has a number for each column (from an importance matrix): how much its errors
-    /// count. Types whose encoder has no use for it ignore it, some
-    /// [require](Self::requires_importance) it. With it some types also look at the mean square of the whole row, so then it must be a
-    /// single row.
+    /// `importance` holds one weight per column, from an importance matrix: the weight of that
+    /// column's squared error. Types whose encoder does not use it ignore it; some
+    /// [require](Self::requires_importance) it. With importance weights some encoders also use the
+    /// mean square of the whole row, so `row` must then be a single row.
     ///
-    /// Integer types take integers only, and F64 any float; llama.cpp does not encode to
-    /// either. Q8_1 and Q8_K are made as llama.cpp's runtime makes them from activations.
+    /// Integer types accept only integers and F64 accepts any float; llama.cpp encodes neither.
+    /// Q8_1 and Q8_K are encoded as llama.cpp's runtime quantizes activations.
     ///
-    /// Finite input can still give an infinite scale, where half precision cannot hold it;
-    /// [`Codec::find_bad_block`] finds that, as llama.cpp does after encoding.
+    /// Finite input can still produce an infinite scale if FP16 overflows;
+    /// [`Codec::find_bad_block`] detects that, as llama.cpp does after encoding.
     ///
     /// # Errors
-    /// If the lengths do not fit each other or the block size, if an importance is not finite or
-    /// is required and missing, or if the type cannot hold an element: a block type none that
-    /// is not finite (plain floats keep NaN and infinities), an integer type only integers of its
-    /// range.
+    /// Returns an error if the lengths do not match each other or the block size, if an importance
+    /// weight is not finite or is required but missing, or if the type cannot represent an element:
+    /// block types reject NaN and infinity (plain floats keep them), integer types reject anything
+    /// but integers of their range.
     pub fn encode_row(
         &self,
         row: &[f32],
@@ -219,11 +225,11 @@ impl Codec {
         self.encode_row_with(InstructionSet::widest(), row, importance, out)
     }
 
-    /// Encodes rows of equal length, one after the other, all with the same `importance` of their
-    /// columns: several rows together fill vectors that one row may not.
+    /// Encodes consecutive rows of equal length that share the `importance` of their columns.
+    /// Several rows together fill vectors that one row may not fill.
     ///
     /// # Errors
-    /// As [`Codec::encode_row`], and if `rows` is not a whole number of rows.
+    /// See [`Codec::encode_row`]. Also returns an error if `rows` is not a whole number of rows.
     pub fn encode_rows(
         &self,
         rows: &[f32],
@@ -233,10 +239,11 @@ impl Codec {
         self.encode_rows_with(InstructionSet::widest(), rows, importance, out)
     }
 
-    /// [`Codec::encode_row`] by these instructions. The bytes do not depend on them.
+    /// Encodes like [`Codec::encode_row`] with a given instruction set, which does not affect the
+    /// bytes.
     ///
     /// # Errors
-    /// As [`Codec::encode_row`].
+    /// See [`Codec::encode_row`].
     pub fn encode_row_with(
         &self,
         instructions: InstructionSet,
@@ -254,10 +261,11 @@ impl Codec {
         }
     }
 
-    /// [`Codec::encode_rows`] by these instructions. The bytes do not depend on them.
+    /// Encodes like [`Codec::encode_rows`] with a given instruction set, which does not affect the
+    /// bytes.
     ///
     /// # Errors
-    /// As [`Codec::encode_rows`].
+    /// See [`Codec::encode_rows`].
     pub fn encode_rows_with(
         &self,
         instructions: InstructionSet,
@@ -285,12 +293,12 @@ impl Codec {
         Ok(())
     }
 
-    /// Finds the first NaN or infinity in encoded data (any whole number of blocks): the floats
-    /// themselves, or the scales of the blocks. It sees what `ggml_validate_row_data` sees, and the
-    /// scales of NVFP4 that the standard calls NaN.
+    /// Finds the first NaN or infinity in a whole number of encoded blocks: a float element, or a
+    /// scale of a block. Detects what `ggml_validate_row_data` detects, and the NVFP4 scales that
+    /// the standard defines as NaN.
     ///
     /// # Errors
-    /// If `bytes` is not a whole number of blocks.
+    /// Returns an error if `bytes` is not a whole number of blocks.
     pub fn find_bad_block(&self, bytes: &[u8]) -> Result<Option<BadBlock>, CodecError> {
         let ty = self.ty;
         let (_, block_bytes) = ty.block().ok_or(CodecError::NoCodec(ty))?;
@@ -312,7 +320,7 @@ impl Codec {
         Ok(())
     }
 
-    /// The codec of a type of plain floats, from functions over whole rows.
+    /// Builds the codec of a float type from functions over whole rows.
     pub(crate) const fn plain(
         ty: TensorType,
         decode: Decode,
@@ -322,8 +330,8 @@ impl Codec {
         Self { ty, requires_importance: false, check: |_, _| Ok(()), decode, encode, find_bad }
     }
 
-    /// The codec of a type of integers, from functions over whole rows; `check` says what rows it
-    /// can hold.
+    /// Builds the codec of an integer type from functions over whole rows; `check` rejects rows
+    /// that the type cannot represent.
     pub(crate) const fn integers(
         ty: TensorType,
         check: Check,
@@ -333,7 +341,7 @@ impl Codec {
         Self { ty, requires_importance: false, check, decode, encode, find_bad: |_| None }
     }
 
-    /// The codec of a block type.
+    /// Builds the codec of a block type.
     pub(crate) const fn blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>() -> Self
     {
         const {
@@ -370,7 +378,7 @@ fn decode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     instructions.run(DecodeRow::<B, LEN, BYTES> { blocks, out, block: PhantomData });
 }
 
-/// [`Block::decode_row`] for any instruction set.
+/// Runs [`Block::decode_row`] under any instruction set.
 struct DecodeRow<'a, B, const LEN: usize, const BYTES: usize> {
     blocks: &'a [[u8; BYTES]],
     out: &'a mut [[f32; LEN]],
@@ -397,34 +405,34 @@ fn encode_blocks<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     let out = out.as_chunks_mut().0;
     let Some(importance) = importance.filter(|importance| !importance.is_empty()) else {
         let row = Row { x: rows.as_chunks().0, columns: None, mean_squares: &[] };
-        return encode_at_once::<B, LEN, BYTES>(instructions, row, out);
+        return encode_batch::<B, LEN, BYTES>(instructions, row, out);
     };
     let row_blocks = importance.len() / LEN;
     let mean_squares: Vec<f32> = match B::USES_ROW_MEAN_SQUARE {
         true => {
-            let of_rows = mean_squares(instructions, rows, importance.len());
-            of_rows.into_iter().flat_map(|mean| std::iter::repeat_n(mean, row_blocks)).collect()
+            let means = mean_squares(instructions, rows, importance.len());
+            means.into_iter().flat_map(|mean| std::iter::repeat_n(mean, row_blocks)).collect()
         }
         false => Vec::new(),
     };
     let rows = rows.as_chunks().0;
-    let at_once = row_blocks * AT_ONCE.div_ceil(importance.len());
-    let repeated = match at_once.min(rows.len()) / row_blocks {
+    let batch = row_blocks * BATCH_ELEMENTS.div_ceil(importance.len());
+    let repeated = match batch.min(rows.len()) / row_blocks {
         1 => Cow::Borrowed(importance),
         times => Cow::Owned(importance.repeat(times)),
     };
-    for (i, (x, out)) in rows.chunks(at_once).zip(out.chunks_mut(at_once)).enumerate() {
+    for (i, (x, out)) in rows.chunks(batch).zip(out.chunks_mut(batch)).enumerate() {
         let columns = Some(&repeated.as_chunks().0[..x.len()]);
-        let mean_squares = mean_squares.get(i * at_once..).unwrap_or_default();
+        let mean_squares = mean_squares.get(i * batch..).unwrap_or_default();
         let row = Row { x, columns, mean_squares };
-        encode_at_once::<B, LEN, BYTES>(instructions, row, out);
+        encode_batch::<B, LEN, BYTES>(instructions, row, out);
     }
 }
 
-/// [`Block::encode_row`] by these instructions. Each place that ran it would compile the scalar
-/// encoder once more, so there is one, and it is never inlined.
+/// Runs [`Block::encode_row`] with a given instruction set. Never inlined: each call site would
+/// compile the scalar encoder again.
 #[inline(never)]
-fn encode_at_once<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
+fn encode_batch<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     instructions: InstructionSet,
     row: Row<LEN>,
     out: &mut [[u8; BYTES]],
@@ -432,16 +440,16 @@ fn encode_at_once<B: Block<LEN, BYTES>, const LEN: usize, const BYTES: usize>(
     instructions.run(EncodeRow::<B, LEN, BYTES> { row, out, block: PhantomData });
 }
 
-/// [`search::mean_squares`] by these instructions.
+/// Runs [`search::mean_squares`] with a given instruction set.
 fn mean_squares(instructions: InstructionSet, rows: &[f32], row_len: usize) -> Vec<f32> {
     instructions.run(MeanSquares { rows, row_len })
 }
 
-/// Elements to encode at once, if that is several rows: many times what vectors hold, so that there
-/// is little left over, and little enough to repeat the importance of the columns as often.
-const AT_ONCE: usize = 16 * 1024;
+/// Number of elements to encode per batch of rows: many times the vector width, so that few lanes
+/// stay idle, but small enough to repeat the importance weights for each row.
+const BATCH_ELEMENTS: usize = 16 * 1024;
 
-/// [`search::mean_squares`] for any instruction set.
+/// Runs [`search::mean_squares`] under any instruction set.
 struct MeanSquares<'a> {
     rows: &'a [f32],
     row_len: usize,
@@ -456,7 +464,7 @@ impl WithSimd for MeanSquares<'_> {
     }
 }
 
-/// [`Block::encode_row`] for any instruction set.
+/// Runs [`Block::encode_row`] under any instruction set.
 struct EncodeRow<'a, B, const LEN: usize, const BYTES: usize> {
     row: Row<'a, LEN>,
     out: &'a mut [[u8; BYTES]],

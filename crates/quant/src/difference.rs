@@ -1,31 +1,31 @@
-//! How far two encodings of the same weights are apart.
+//! Error metrics between two encodings of the same weights.
 
 use gguf::TensorType;
 
-use crate::by_type::decode_row;
 use crate::codec::CodecError;
+use crate::registry::decode_row;
 
-/// Error figures of one tensor or of several, against an original.
+/// Error metrics of one or more tensors against a reference.
 ///
-/// Figures of parts add up: see [`Difference::add`].
+/// [`Difference::add`] accumulates the metrics of several parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Difference {
-    /// Elements compared.
+    /// Number of elements.
     pub elements: u64,
     /// Sum of squared differences.
     pub squared_error: f64,
-    /// Sum of squares of the original.
+    /// Sum of squares of the reference.
     pub squared_original: f64,
-    /// Sum of squares of the other.
+    /// Sum of squares of the second encoding.
     pub squared_other: f64,
-    /// Sum of products of original and other.
+    /// Dot product of the two encodings.
     pub product: f64,
-    /// Largest absolute difference.
+    /// Max absolute difference.
     pub max: f64,
 }
 
 impl Difference {
-    /// Adds the figures of further elements.
+    /// Adds the metrics of further elements.
     pub fn add(&mut self, more: &Self) {
         self.elements += more.elements;
         self.squared_error += more.squared_error;
@@ -35,13 +35,13 @@ impl Difference {
         self.max = self.max.max(more.max);
     }
 
-    /// Root of the mean squared difference; 0 for no elements.
+    /// Root mean square error (RMSE); 0 without elements.
     pub fn rmse(&self) -> f64 {
         (self.squared_error / self.elements.max(1) as f64).sqrt()
     }
 
-    /// Root of the squared error per square of the original: 0 for equal ones, 1 where nothing is
-    /// left of it.
+    /// RMSE divided by the root mean square of the reference: 0 for equal encodings, 1 if the
+    /// second is all zeros.
     pub fn relative(&self) -> f64 {
         if self.squared_error == 0.0 {
             0.0
@@ -50,7 +50,7 @@ impl Difference {
         }
     }
 
-    /// Cosine of the angle between the two; 1 for equal ones.
+    /// Cosine similarity; 1 for equal encodings.
     pub fn cosine(&self) -> f64 {
         if self.squared_error == 0.0 {
             return 1.0;
@@ -59,13 +59,13 @@ impl Difference {
     }
 }
 
-/// Elements decoded at a time; a multiple of every block length.
+/// Number of elements decoded at a time; a multiple of every block length.
 const CHUNK: usize = 8192;
 
-/// Compares `elements` weights in two encodings, each whole blocks.
+/// Compares `elements` weights in two encodings, both whole blocks.
 ///
 /// # Errors
-/// As [`decode_row`], for either side.
+/// Returns the error of [`decode_row`] for either encoding.
 pub fn difference(
     elements: u64,
     original: (TensorType, &[u8]),
@@ -92,7 +92,7 @@ pub fn difference(
     Ok(sum)
 }
 
-/// Decodes the elements from `first` on; a length that does not fit is an error of the codec.
+/// Decodes elements starting at `first`; the codec reports a length that does not match.
 fn decode_part(
     (ty, bytes): (TensorType, &[u8]),
     first: u64,
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_of_a_known_pair() {
+    fn metrics_of_a_known_pair() {
         let bytes =
             |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
         let (a, b) = (bytes(&[3.0, 4.0]), bytes(&[3.0, 3.0]));

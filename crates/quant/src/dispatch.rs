@@ -1,24 +1,23 @@
-//! The same code for several instruction sets, chosen at run time.
+//! Run-time dispatch of the same code to several instruction sets.
 
 use std::fmt;
 
 use pulp::Arch;
 
-/// Vector instructions that this processor has.
+/// A vector instruction set of this processor.
 ///
-/// They decide the speed of encoders and decoders, never their results: no operation is reordered
-/// or contracted. So a program has no reason to choose other than the [widest](Self::widest); tests
-/// and benchmarks have.
+/// It affects the speed of encoders and decoders, never their results: no operation is reordered or
+/// contracted. Programs use the [widest](Self::widest) set; tests and benchmarks select others.
 #[derive(Clone, Copy, Debug)]
 pub struct InstructionSet(Arch);
 
 impl InstructionSet {
-    /// The widest vectors of this processor: AVX-512, AVX2 or NEON.
+    /// Returns the widest instruction set of this processor: AVX-512, AVX2 or NEON.
     pub fn widest() -> Self {
         Self(Arch::new())
     }
 
-    /// All of this processor, from plain scalar code up.
+    /// Returns all instruction sets of this processor, starting with scalar code.
     pub fn available() -> Vec<Self> {
         let mut sets = vec![Arch::Scalar];
         #[cfg(target_arch = "x86_64")]
@@ -31,13 +30,13 @@ impl InstructionSet {
         sets.into_iter().map(Self).collect()
     }
 
-    /// The token that lets code use them.
+    /// Token that proves that the processor has the instructions.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn arch(self) -> Arch {
         self.0
     }
 
-    /// Runs `work` compiled for these instructions, as far as it is inlined.
+    /// Runs `work`, compiled for this instruction set wherever it is inlined.
     #[inline(always)]
     pub(crate) fn run<Work: pulp::WithSimd>(self, work: Work) -> Work::Output {
         self.0.dispatch(work)

@@ -1,8 +1,8 @@
-//! Vectors whose lanes know nothing of each other: each lane works on a group of its own, with
-//! exactly the operations, in exactly the order, that scalar code would take.
+//! Vectors of independent lanes: each lane works on its own group, with exactly the operations, in
+//! exactly the order, of the scalar code.
 //!
-//! So encoders that must give the bytes of scalar code can use vectors of any width. What scalar
-//! code decides with `if`, lanes decide with [`Mask::select`].
+//! Encoders can therefore use vectors of any width and still produce the bytes of the scalar code.
+//! Where scalar code branches with `if`, lanes use [`Mask::select`].
 
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Not, Sub};
 
@@ -13,7 +13,7 @@ pub(crate) use steps::Steps;
 mod floats;
 mod steps;
 
-/// One float per lane, in `U` vectors: several hide the time that each operation takes.
+/// One float per lane, in `U` vectors; several vectors hide the latency of each operation.
 ///
 /// Aligned to cache lines, since the vectors of `pulp` are not.
 #[derive(Clone, Copy)]
@@ -23,34 +23,34 @@ pub(crate) struct Lanes<S: Simd, const U: usize> {
     vectors: [S::f32s; U],
 }
 
-/// One truth value per lane.
+/// One boolean per lane.
 #[derive(Clone, Copy)]
 pub(crate) struct Mask<S: Simd, const U: usize> {
     simd: S,
     vectors: [S::m32s; U],
 }
 
-/// Adding it to a float of magnitude below 2^22 rounds that to an integer, ties to even, which then
-/// stands in the low bits of the mantissa: 1.5 * 2^23.
+/// 1.5 * 2^23. Adding it to a float of magnitude below 2^22 rounds to an integer, ties to even,
+/// which is then in the low bits of the mantissa.
 const ROUND: f32 = 12_582_912.0;
 
 /// 2^23, whose bits are the exponent of [`ROUND`] alone.
 const EXPONENT: f32 = 8_388_608.0;
 
-/// The bits below the exponent.
+/// Mask of the mantissa bits.
 const MANTISSA: u32 = 0x7f_ffff;
 
 impl<S: Simd, const U: usize> Lanes<S, U> {
-    /// How many lanes there are.
+    /// Number of lanes.
     pub const COUNT: usize = U * S::F32_LANES;
 
-    /// The same float in all lanes.
+    /// Broadcasts a float to all lanes.
     #[inline(always)]
     pub fn splat(simd: S, value: f32) -> Self {
         Self { simd, vectors: [simd.splat_f32s(value); U] }
     }
 
-    /// A float for each lane.
+    /// Computes a float for each lane.
     #[inline(always)]
     pub fn from_fn(simd: S, value: impl Fn(usize) -> f32) -> Self {
         let mut lanes = Self::splat(simd, 0.0);
@@ -60,7 +60,8 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         lanes
     }
 
-    /// Element `i` of group `k` into lane `k` of vector `i`. Lanes without a group get the last one.
+    /// Transposes element `i` of group `k` to lane `k` of vector `i`. Excess lanes repeat the last
+    /// group.
     #[inline(always)]
     pub fn transpose<const N: usize>(simd: S, groups: &[[f32; N]]) -> [Self; N] {
         Self::transpose_from(
@@ -70,7 +71,8 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         )
     }
 
-    /// The same of groups wherever they are. Lanes without a group are 0.
+    /// Transposes like [`Self::transpose`] with a lookup function for the groups. Excess lanes are
+    /// 0.
     #[inline(always)]
     pub fn transpose_from<'a, const N: usize>(
         simd: S,
@@ -87,13 +89,13 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         lanes
     }
 
-    /// The floats, lane by lane.
+    /// Returns the floats in lane order.
     #[inline(always)]
     pub fn as_slice(&self) -> &[f32] {
         bytemuck::cast_slice(&self.vectors)
     }
 
-    /// The floats of the first lanes, as many as fit in `out`.
+    /// Stores the first lanes, as many as fit in `out`.
     #[inline(always)]
     pub fn store(&self, out: &mut [f32]) {
         for (out, &value) in out.iter_mut().zip(self.as_slice()) {
@@ -106,7 +108,7 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         bytemuck::cast_slice_mut(&mut self.vectors)
     }
 
-    /// This float in all lanes.
+    /// Broadcasts a float to all lanes.
     #[inline(always)]
     pub fn constant(self, value: f32) -> Self {
         Self::splat(self.simd, value)
@@ -149,7 +151,7 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         )
     }
 
-    /// Magnitude.
+    /// Absolute value.
     #[inline(always)]
     pub fn abs(self) -> Self {
         self.map(
@@ -158,16 +160,16 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         )
     }
 
-    /// The other sign, of zeros too.
+    /// Negation, including the sign of zero.
     #[inline(always)]
-    pub fn negative(self) -> Self {
+    pub fn neg(self) -> Self {
         self.map(
             #[inline(always)]
             |simd, v| simd.neg_f32s(v),
         )
     }
 
-    /// Where this is less. Never for NaN, as with all comparisons here.
+    /// Lanes where `self < other`. Comparisons with NaN are false.
     #[inline(always)]
     pub fn less(self, other: Self) -> Mask<S, U> {
         self.compare(
@@ -177,13 +179,13 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         )
     }
 
-    /// Where this is more.
+    /// Lanes where `self > other`.
     #[inline(always)]
-    pub fn more(self, other: Self) -> Mask<S, U> {
+    pub fn greater(self, other: Self) -> Mask<S, U> {
         other.less(self)
     }
 
-    /// Where both are equal.
+    /// Lanes where both are equal.
     #[inline(always)]
     pub fn equal(self, other: Self) -> Mask<S, U> {
         self.compare(
@@ -193,11 +195,11 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         )
     }
 
-    /// The nearest integers, as `search::nearest` finds them, in `low..=high`.
+    /// Rounds to the nearest integer like `search::nearest`, clamped to `low..=high`.
     #[inline(always)]
     pub fn nearest(self, low: f32, high: f32) -> Self {
-        // Between 2^23 and 2^24 there is no NaN and no zero, which minimum and maximum take
-        // differently on different processors.
+        // Between 2^23 and 2^24 there is no NaN and no zero, which min and max treat differently on
+        // different processors.
         let rounded = (self + self.constant(ROUND)).low_bits(MANTISSA);
         let (low, high) = (self.constant(ROUND + low), self.constant(ROUND + high));
         let limited = rounded.zip(
@@ -212,9 +214,9 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         ) - self.constant(ROUND)
     }
 
-    /// The nearest integers in `low..=high` of magnitudes below 2^22 only.
+    /// Rounds like [`Self::nearest`]; requires magnitudes below 2^22.
     #[inline(always)]
-    pub fn nearest_tame(self, low: f32, high: f32) -> Self {
+    pub fn nearest_in_range(self, low: f32, high: f32) -> Self {
         let round = self.constant(ROUND);
         let limited = (self + round).zip(
             self.constant(ROUND + low),
@@ -228,7 +230,7 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         ) - round
     }
 
-    /// The nearest integers, but no less than `low`, of magnitudes below 2^22 only.
+    /// Rounds to the nearest integer, at least `low`; requires magnitudes below 2^22.
     #[inline(always)]
     pub fn nearest_from(self, low: f32) -> Self {
         let (round, low) = (self.constant(ROUND), self.constant(ROUND + low));
@@ -240,33 +242,33 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         ) - round
     }
 
-    /// The nearest integers, halves away from zero; 0 for magnitudes from 2^22 on and for NaN.
+    /// Rounds to the nearest integer, ties away from zero; 0 for magnitudes of at least 2^22 and
+    /// for NaN.
     #[inline(always)]
     pub fn round_half_away(self) -> Self {
         let (zero, one, half) = (self.constant(0.0), self.constant(1.0), self.constant(0.5));
         let even = (self + self.constant(ROUND)) - self.constant(ROUND);
         let rest = self - even;
-        let up = rest.equal(half) & self.more(zero);
-        let down = rest.equal(half.negative()) & self.less(zero);
+        let up = rest.equal(half) & self.greater(zero);
+        let down = rest.equal(half.neg()) & self.less(zero);
         let away = up.select(even + one, down.select(even - one, even));
         self.abs().less(self.constant(4_194_304.0)).select(away, zero)
     }
 
-    /// [`Self::round_half_away`] of magnitudes below 2^22 only.
+    /// Rounds like [`Self::round_half_away`]; requires magnitudes below 2^22.
     #[inline(always)]
-    pub fn round_half_away_tame(self) -> Self {
-        // The largest float below one half: the sum with it reaches the next integer from just one
-        // half on.
+    pub fn round_half_away_in_range(self) -> Self {
+        // The largest float below 0.5: the sum reaches the next integer from exactly one half on.
         let magnitude = self.abs() + self.constant(0.5f32.next_down());
-        let floor = magnitude.floor_tame(4_194_304.0);
-        self.less(self.constant(0.0)).select(floor.negative(), floor)
+        let floor = magnitude.floor_in_range(4_194_304.0);
+        self.less(self.constant(0.0)).select(floor.neg(), floor)
     }
 
-    /// The integers below numbers from 0 to 2^22, but at most `high`.
+    /// Floor, at most `high`; requires numbers from 0 to 2^22.
     #[inline(always)]
-    pub fn floor_tame(self, high: f32) -> Self {
+    pub fn floor_in_range(self, high: f32) -> Self {
         let nearest = (self + self.constant(ROUND)) - self.constant(ROUND);
-        let floor = nearest.more(self).select(nearest - self.constant(1.0), nearest);
+        let floor = nearest.greater(self).select(nearest - self.constant(1.0), nearest);
         floor.zip(
             self.constant(high),
             #[inline(always)]
@@ -274,23 +276,23 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
         )
     }
 
-    /// The integers below, from 0 to `high`; 0 for infinities and NaN.
+    /// Floor clamped to `0..=high`; 0 for infinity and NaN.
     #[inline(always)]
     pub fn floor(self, high: f32) -> Self {
         let (zero, high) = (self.constant(0.0), self.constant(high));
         let nearest = self.nearest(0.0, 255.0);
-        let floor = nearest.more(self).select(nearest - self.constant(1.0), nearest);
+        let floor = nearest.greater(self).select(nearest - self.constant(1.0), nearest);
         let floor = floor.less(zero).select(zero, floor);
-        floor.more(high).select(high, floor)
+        floor.greater(high).select(high, floor)
     }
 
-    /// The nearest integers, as `search::nearest` finds them, modulo 256.
+    /// Rounds like `search::nearest`, modulo 256.
     #[inline(always)]
     pub fn nearest_byte(self) -> Self {
         (self + self.constant(ROUND)).low_bits(0xff) - self.constant(EXPONENT)
     }
 
-    /// These bits, and the exponent of 2^23.
+    /// Masks the bits and sets the exponent of 2^23.
     #[inline(always)]
     fn low_bits(self, mask: u32) -> Self {
         self.map(
@@ -305,7 +307,7 @@ impl<S: Simd, const U: usize> Lanes<S, U> {
 }
 
 impl<S: Simd, const U: usize> Mask<S, U> {
-    /// In each lane the first if this is true, else the second.
+    /// Selects `yes` in lanes where the mask is true and `no` elsewhere.
     #[inline(always)]
     pub fn select(self, yes: Lanes<S, U>, no: Lanes<S, U>) -> Lanes<S, U> {
         let Lanes { simd, mut vectors } = no;
@@ -315,7 +317,7 @@ impl<S: Simd, const U: usize> Mask<S, U> {
         Lanes { simd, vectors }
     }
 
-    /// True if any lane is.
+    /// Whether any lane is true.
     #[inline(always)]
     pub fn any(self) -> bool {
         let mut any = false;
@@ -372,7 +374,7 @@ impl<S: Simd, const U: usize> Not for Mask<S, U> {
     }
 }
 
-/// `f` of consecutive floats: a whole number of vectors.
+/// Applies `f` to consecutive floats, a whole number of vectors.
 #[inline(always)]
 pub(crate) fn transform<S: Simd, const N: usize>(
     simd: S,
@@ -386,7 +388,7 @@ pub(crate) fn transform<S: Simd, const N: usize>(
     }
 }
 
-/// Times `scale`: a whole number of vectors.
+/// Multiplies by `scale`; a whole number of vectors.
 #[inline(always)]
 pub(crate) fn scale<S: Simd, const N: usize>(
     simd: S,
@@ -404,7 +406,7 @@ pub(crate) fn scale<S: Simd, const N: usize>(
     );
 }
 
-/// Times `scale`, plus `offset`: a whole number of vectors.
+/// Multiplies by `scale` and adds `offset`; a whole number of vectors.
 #[inline(always)]
 pub(crate) fn affine<S: Simd, const N: usize>(
     simd: S,
@@ -422,7 +424,7 @@ pub(crate) fn affine<S: Simd, const N: usize>(
     );
 }
 
-/// The largest magnitude of finite numbers: a whole number of vectors.
+/// Max magnitude of finite numbers; a whole number of vectors.
 #[inline(always)]
 pub(crate) fn magnitude<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
     const { assert!(N.is_multiple_of(S::F32_LANES)) }
@@ -433,7 +435,7 @@ pub(crate) fn magnitude<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> f32 {
     simd.reduce_max_f32s(max)
 }
 
-/// The smallest and the largest of finite numbers: a whole number of vectors.
+/// Minimum and maximum of finite numbers; a whole number of vectors.
 #[inline(always)]
 pub(crate) fn range<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> (f32, f32) {
     const { assert!(N.is_multiple_of(S::F32_LANES)) }
@@ -445,7 +447,7 @@ pub(crate) fn range<S: Simd, const N: usize>(simd: S, x: &[f32; N]) -> (f32, f32
     (simd.reduce_min_f32s(min), simd.reduce_max_f32s(max))
 }
 
-/// The low 8 bits of integers below 2^22 in magnitude.
+/// Low 8 bits of integers below 2^22 in magnitude.
 #[inline(always)]
 pub(crate) fn bytes<const N: usize>(integers: &[f32; N]) -> [u8; N] {
     let mut bytes = [0; N];
@@ -455,7 +457,8 @@ pub(crate) fn bytes<const N: usize>(integers: &[f32; N]) -> [u8; N] {
     bytes
 }
 
-/// The same of many integers. A loop of a length that only shows at run time stays one, of vectors.
+/// Stores the low 8 bits of integers below 2^22 in magnitude. The length is known only at run time,
+/// so the compiler keeps a vectorized loop.
 #[inline(always)]
 pub(crate) fn store_bytes(integers: &[f32], bytes: &mut [u8]) {
     for (byte, v) in bytes.iter_mut().zip(integers) {
@@ -483,8 +486,8 @@ pub(crate) fn sum_squares<S: Simd, const U: usize>(x: &[Lanes<S, U>]) -> Lanes<S
     sum
 }
 
-/// `f` of each vector. Unlike those of the standard library, this is always inlined: a function
-/// that is not does not have the instructions of its caller.
+/// Applies `f` to each vector. Always inlined, unlike `array::map`: a function that is not inlined
+/// lacks the instruction set of its caller.
 #[inline(always)]
 pub(crate) fn map<S: Simd, const U: usize, const N: usize>(
     x: &[Lanes<S, U>; N],

@@ -1,8 +1,8 @@
 //! Codecs for every ggml block format.
 //!
-//! A tensor's data is rows of blocks: a fixed number of weights, packed with what is needed to get
-//! them back. [`encode_row`] turns a row of floats into blocks of any type, [`decode_row`] turns
-//! them back into floats:
+//! Tensor data consists of rows of blocks. A block stores a fixed number of weights as packed
+//! integers and scales. [`encode_row`] quantizes a row of floats to any type and [`decode_row`]
+//! dequantizes it:
 //!
 //! ```
 //! use gguf::TensorType;
@@ -20,31 +20,33 @@
 //! # Ok::<(), gguf_quant::CodecError>(())
 //! ```
 //!
-//! The bytes are those that llama.cpp's encoder writes, on every machine. [`Codec`] does the same
-//! for many rows at once. [`find_bad_block`] looks for data that cannot be decoded to numbers,
-//! [`difference()`] says how far two encodings are apart, [`layout()`] what the bits of a block mean, and [`lossless`] goes from one type to
-//! another where no weight changes.
+//! The bytes are identical to those of llama.cpp's encoder on every machine. [`Codec`] encodes and
+//! decodes many rows at once. [`find_bad_block`] detects NaN and infinity in encoded data,
+//! [`difference()`] computes error metrics between two encodings, [`block_layout()`] describes the
+//! bits of a block, [`quant_grid()`] lists the values that a block can represent, and [`lossless`]
+//! converts between types without changing any weight.
 
 mod bits;
 mod block;
 mod blocks;
-mod by_type;
 mod codec;
 mod difference;
 mod dispatch;
 mod finite;
-mod form;
+mod fp16;
 mod grids;
-mod halves;
 pub mod integers;
 mod lanes;
 mod layout;
 pub mod lossless;
+mod quant_grid;
+mod registry;
 mod search;
+mod value_tables;
 
-pub use by_type::{codec, decode_row, encode_row, find_bad_block};
 pub use codec::{BadBlock, Codec, CodecError};
 pub use difference::{Difference, difference};
 pub use dispatch::InstructionSet;
-pub use form::{Form, Numbers, Shift, Signs, form, has_form};
-pub use layout::{Field, Item, Kind, Layout, layout};
+pub use layout::{BlockLayout, Field, FieldItem, FieldKind};
+pub use quant_grid::{BlockParams, GridShift, QuantGrid, SignPattern, has_quant_grid, quant_grid};
+pub use registry::{block_layout, codec, decode_row, encode_row, find_bad_block};

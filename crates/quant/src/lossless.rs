@@ -1,11 +1,11 @@
-//! From one quantized type to another without loss: where the levels of the one are levels of the
-//! other too, under the same scale.
+//! Lossless conversion between quantized types: possible where the levels of the source type are
+//! also levels of the target type under the same scale.
 
 use gguf::TensorType;
 use half::f16;
 
-use crate::by_type::decode_row;
 use crate::codec::CodecError;
+use crate::registry::decode_row;
 
 /// A block of 32 weights `d * level + m`.
 struct Levels {
@@ -14,7 +14,7 @@ struct Levels {
     levels: [i8; 32],
 }
 
-/// Whether [`convert`] can go from one type to the other.
+/// Whether [`convert`] supports the pair of types.
 ///
 /// ```
 /// use gguf::TensorType;
@@ -24,7 +24,7 @@ struct Levels {
 pub fn is_possible(from: TensorType, to: TensorType) -> bool {
     use TensorType as T;
     match to {
-        // Decoded weights are floats of single precision.
+        // Decoded weights are single-precision floats.
         T::F32 => from.is_quantized() && crate::codec(from).is_some(),
         T::Q8_0 => matches!(from, T::Q4_0 | T::Q5_0 | T::IQ4_NL),
         T::Q5_0 | T::Q4_1 => from == T::Q4_0,
@@ -33,11 +33,11 @@ pub fn is_possible(from: TensorType, to: TensorType) -> bool {
     }
 }
 
-/// Stores the weights of `bytes`, of type `from`, as type `to` in `out`, all of the same value.
+/// Converts the weights of `bytes` from type `from` to type `to` without changing their values.
 ///
 /// # Errors
-/// If [`is_possible`] says no; if the lengths do not fit each other; and in the rare case of a scale
-/// so large that the minimum of the new block is beyond half precision.
+/// Returns an error if [`is_possible`] is false, if the lengths do not match, or in the rare case
+/// that the minimum of a new block overflows FP16.
 pub fn convert(
     from: TensorType,
     bytes: &[u8],
@@ -72,7 +72,7 @@ pub fn convert(
     Ok(())
 }
 
-/// The levels of a block, those of types without a minimum around 0.
+/// Unpacks the levels of a block; those of types without a minimum are centred on 0.
 fn read(from: TensorType, block: &[u8]) -> Option<Levels> {
     let half = |at: usize| Some(f16::from_le_bytes(*block.get(at..)?.first_chunk()?));
     let d = half(0)?;
@@ -82,7 +82,7 @@ fn read(from: TensorType, block: &[u8]) -> Option<Levels> {
         TensorType::Q4_0 => (None, nibbles(2)?.map(|q| q as i8 - 8)),
         TensorType::Q4_1 => (Some(half(2)?), nibbles(4)?.map(|q| q as i8)),
         TensorType::IQ4_NL => {
-            (None, nibbles(2)?.map(|q| crate::blocks::IQ4_VALUES[usize::from(q & 15)]))
+            (None, nibbles(2)?.map(|q| crate::value_tables::IQ4[usize::from(q & 15)]))
         }
         TensorType::Q5_0 => {
             let high = u32::from_le_bytes(*block.get(2..)?.first_chunk()?);
@@ -97,9 +97,9 @@ fn read(from: TensorType, block: &[u8]) -> Option<Levels> {
     Some(Levels { d, m, levels })
 }
 
-/// Writes a block; `None` if its minimum would not be finite.
+/// Packs a block; `None` if its minimum would not be finite.
 fn write(Levels { d, m, levels }: &Levels, to: TensorType, out: &mut [u8]) -> Option<()> {
-    // How far levels around 0 move up to begin at 0.
+    // Offset from levels centred on 0 to levels that start at 0.
     let middle: i8 = match to {
         TensorType::Q4_1 => 8,
         TensorType::Q5_0 | TensorType::Q5_1 => 16,
@@ -108,7 +108,7 @@ fn write(Levels { d, m, levels }: &Levels, to: TensorType, out: &mut [u8]) -> Op
     let up = if m.is_some() { 0 } else { middle };
     let low = match m {
         Some(m) => *m,
-        // Exact: a power of two times the scale.
+        // Exact: the scale times a power of two.
         None => f16::from_f32(d.to_f32() * -f32::from(middle)),
     };
     let levels = levels.map(|level| level.wrapping_add(up) as u8);
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_weight_keeps_its_value() {
+    fn conversion_preserves_weights() {
         let mut state = 1u64;
         let mut byte = || {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -147,7 +147,7 @@ mod tests {
                 let (len, block_bytes) = from.block().unwrap();
                 let elements = len as usize * 64;
                 let mut bytes: Vec<u8> = (0..block_bytes * 64).map(|_| byte()).collect();
-                // Scales of all sizes and signs that leave room for the minimum.
+                // Scales of all magnitudes and signs that leave room for the minimum.
                 for block in bytes.chunks_exact_mut(block_bytes as usize) {
                     block[1] &= 0xbf;
                 }
@@ -156,7 +156,7 @@ mod tests {
                 let (mut a, mut b) = (vec![0.0; elements], vec![0.0; elements]);
                 decode_row(from, &bytes, &mut a).unwrap();
                 decode_row(to, &out, &mut b).unwrap();
-                // Equal as numbers: zeros may differ in sign, and NaN stays NaN.
+                // Equal as numbers: zeros may differ in sign, and NaN matches NaN.
                 let same = |(a, b): (&f32, &f32)| a == b || a.is_nan() && b.is_nan();
                 assert!(a.iter().zip(&b).all(same), "{from} to {to}");
                 pairs += 1;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minimum_beyond_half_precision_is_refused() {
+    fn minimum_overflowing_fp16_is_rejected() {
         let mut block = [0x77; 18];
         block[..2].copy_from_slice(&f16::MAX.to_le_bytes());
         assert!(convert(TensorType::Q4_0, &block, TensorType::Q4_1, &mut [0; 20]).is_err());

@@ -1,39 +1,38 @@
-//! A type per tensor within a budget: the one that loses least.
+//! Choice of one type per tensor within a size budget, minimizing the expected loss.
 //!
-//! What a type loses in a tensor is measured: rows are encoded and decoded, and the squares of the
-//! differences are summed, each column counting by its importance weight. With weights that are mean
-//! squares of what enters the product, that sum is the expected squared error of what comes out, for
-//! one token, if errors are independent. Two kinds of tensors have no such weights. Of token
-//! embeddings a token uses one row, so the sum is divided by the number of rows. All others count
-//! by plain squares.
+//! The loss of a type is measured: rows are encoded and decoded, and the squared errors are summed
+//! with the importance weights of the columns. If these weights are the mean squares of the
+//! activations, the sum is the expected squared error of the output per token, assuming independent
+//! errors. Two kinds of tensors have no such weights: token embeddings, of which a token uses one
+//! row, so their sum is divided by the number of rows; all others use plain squared errors.
 //!
-//! Where a [`Sensitivity`] says how far each type of each tensor takes predictions from those of the
-//! original, that counts instead, and nothing is measured here.
+//! Where a [`Sensitivity`] provides the KL divergence of each type of each tensor, that replaces
+//! the measured loss.
 
 use gguf::units::bytes;
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Item, Job, parallel};
 use gguf_store::{Model, Progress};
 
-use crate::allocation::{Choice, allocate};
 use crate::decision::Decision;
-use crate::plan::{self, Options, Quantization};
+use crate::knapsack::{Choice, allocate};
+use crate::plan::{self, Quantization, QuantizeOptions};
 use crate::recipe::{Category, Target};
 use crate::sensitivity::Sensitivity;
 
-/// How large the output may be.
+/// Limit on the output size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
-    /// Bytes of the file, header and padding included.
+    /// File size in bytes, with header and padding.
     FileBytes(u64),
-    /// Bits of data per element, over all tensors.
+    /// Bits per weight, averaged over all tensors.
     BitsPerWeight(f64),
 }
 
-/// Elements of a tensor that are measured at most: rows spread evenly over it.
+/// Maximum number of elements to measure per tensor: rows spread evenly over it.
 const SAMPLE: u64 = 512 * 1024;
 
-/// What tensors without importance weights can become, and what those with weights can besides.
+/// Candidate types of tensors without importance weights, and the additional candidates with them.
 const LADDER: [TensorType; 14] = [
     TensorType::Q2_K,
     TensorType::Q3_K,
@@ -59,27 +58,28 @@ const WITH_WEIGHTS: [TensorType; 6] = [
     TensorType::IQ3_XXS,
 ];
 
-/// Plans the quantization of `model` within a budget. Types that the options ask for by name stay.
+/// Plans the quantization of `model` within a budget. Types that the options set explicitly are
+/// kept.
 ///
-/// Measures every candidate type on every tensor, which takes about as long as quantizing a model of
-/// half a million weights per tensor to all of them. `progress` is called from many threads with the
-/// number of source bytes measured; `Break` from it ends the work.
+/// Measures every candidate type on every tensor, which takes about as long as quantizing half a
+/// million weights per tensor to each type. `progress` is called from many threads with the number
+/// of source bytes measured; it cancels the job by returning `Break`.
 ///
 /// # Errors
-/// If the budget is too small, and as [`plan::plan`].
+/// Returns an error if the budget is too small, and the errors of [`plan::plan`].
 pub fn plan(
     model: &Model,
     budget: Budget,
-    options: &Options,
+    options: &QuantizeOptions,
     progress: &dyn Progress,
 ) -> Result<Quantization, Error> {
     if let Budget::BitsPerWeight(bits) = budget
         && !(bits.is_finite() && bits > 0.0)
     {
-        let what = format!("{bits} bits per weight cannot be had");
-        return Err(Error::request("budget-invalid", what, "give a number above 0"));
+        let what = format!("{bits} bits per weight is not a valid size");
+        return Err(Error::request("budget-invalid", what, "choose a number above 0"));
     }
-    // As a large type first, to know what can be chosen freely.
+    // Starts from a large type to find out which tensors are free.
     let (mut job, decisions, mut notes) =
         plan::prepare(model, Target::Type(TensorType::Q8_0), options)?;
     let candidates = all_candidates(&job.items, &decisions);
@@ -116,21 +116,21 @@ pub fn plan(
     let chosen = allocate(&choices, available).map_err(|fault| {
         let what = match budget {
             Budget::FileBytes(len) => {
-                let least = header_len + fault.least;
-                let (len, size) = (bytes(len), bytes(least));
-                // By the byte too, so that what is said can be asked for.
+                let minimum = header_len + fault.minimum;
+                let (len, size) = (bytes(len), bytes(minimum));
+                // To the exact byte, so that the reported minimum is a valid budget.
                 format!(
-                    "a file of {len} is too small: the smallest possible has {size} ({least} bytes)"
+                    "a file size of {len} is too small: the minimum is {size} ({minimum} bytes)"
                 )
             }
             Budget::BitsPerWeight(bits) => format!(
-                "{bits} bits per weight are too few: the smallest possible are {:.2}",
-                // Rounded up, so that what is said can be asked for.
-                (fault.least as f64 * 800.0 / elements.max(1) as f64).ceil() / 100.0
+                "{bits} bits per weight is too small: the minimum is {:.2}",
+                // Rounded up, so that the reported minimum is a valid budget.
+                (fault.minimum as f64 * 800.0 / elements.max(1) as f64).ceil() / 100.0
             ),
         };
         let help =
-            "give a larger budget, or an importance matrix, which makes smaller types possible";
+            "choose a larger size, or pass an importance matrix, which makes smaller types possible";
         Error::request("budget-too-small", what, help)
     })?;
     let mut loss = 0.0;
@@ -139,72 +139,77 @@ pub fn plan(
         loss += choices[i].get(chosen[i]).map_or(0.0, |choice| choice.cost);
     }
     notes.push(match &options.sensitivity {
-        Some(_) => format!("expected divergence {loss:.6}"),
+        Some(_) => format!("expected KL divergence {loss:.6}"),
         None => format!("expected squared error {loss:.6e}"),
     });
-    let file_type = Target::Type(commonest(&job.items));
+    let file_type = Target::Type(most_frequent_type(&job.items));
     notes.extend(plan::finish(&mut job, file_type, options)?);
     Ok(Quantization { job, notes })
 }
 
-/// Bytes of the header, with the keys that are set at the end.
-fn header_len(job: &Job, options: &Options) -> Result<u64, Error> {
+/// Size of the header, with the keys that are set at the end.
+fn header_len(job: &Job, options: &QuantizeOptions) -> Result<u64, Error> {
     let mut job = job.clone();
     plan::set_keys(&mut job.metadata, Target::Type(TensorType::Q8_0), options);
     Ok(gguf::write_header(&job.header()?)?.len() as u64)
 }
 
-/// A tensor whose type can be chosen.
-pub struct Free {
-    /// The tensor, with the weights that guide its encoder.
+/// A tensor whose type is free.
+pub struct FreeTensor {
+    /// The tensor with its importance weights.
     pub item: Item,
-    /// The types that it can be given, and what each loses, in the unit of [`plan`].
-    pub losses: Losses,
+    /// Candidate types with their losses, in the unit of [`plan`].
+    pub losses: TypeLosses,
 }
 
-/// Types of a tensor, and what each loses.
-pub type Losses = Vec<(TensorType, f64)>;
+/// Candidate types with their losses.
+pub type TypeLosses = Vec<(TensorType, f64)>;
 
-impl Free {
-    /// What a type loses; 0 if the tensor cannot have it.
+impl FreeTensor {
+    /// Returns the loss of a type; 0 if it is not a candidate.
     pub fn loss(&self, ty: TensorType) -> f64 {
         self.losses.iter().find(|(other, _)| *other == ty).map_or(0.0, |(_, loss)| *loss)
     }
 }
 
-/// The tensors whose types a budget may choose. Measures as [`plan`] does.
+/// Returns the tensors whose types a budget may choose, measured as in [`plan`].
 ///
 /// # Errors
-/// As [`plan`], of which no budget can be too small here.
-pub fn free(model: &Model, options: &Options, progress: &dyn Progress) -> Result<Vec<Free>, Error> {
+/// Returns the errors of [`plan`], except that of a small budget.
+pub fn free_tensors(
+    model: &Model,
+    options: &QuantizeOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<FreeTensor>, Error> {
     let (job, decisions, _) = plan::prepare(model, Target::Type(TensorType::Q8_0), options)?;
     let both = job.items.into_iter().zip(decisions);
     let items: Vec<Item> = both.filter(|(_, d)| d.free).map(|(item, _)| item).collect();
     let candidates: Vec<_> = items.iter().map(candidates).collect();
     let losses = measure(&items, candidates, progress)?;
-    let free = items.into_iter().zip(losses).map(|(item, losses)| Free { item, losses });
+    let free = items.into_iter().zip(losses).map(|(item, losses)| FreeTensor { item, losses });
     Ok(free.collect())
 }
 
-/// The types that each tensor can be given: one where nothing is to be chosen.
+/// Returns the candidate types of each tensor; a single one if its type is fixed.
 fn all_candidates(items: &[Item], decisions: &[Decision]) -> Vec<Vec<TensorType>> {
-    let of_item = |(item, decision): (&Item, &Decision)| match decision.free {
+    let item_candidates = |(item, decision): (&Item, &Decision)| match decision.free {
         true => candidates(item),
         false => vec![decision.target],
     };
-    items.iter().zip(decisions).map(of_item).collect()
+    items.iter().zip(decisions).map(item_candidates).collect()
 }
 
-/// Divergences that can be added up. A file may say anything.
-const SENSIBLE: std::ops::Range<f64> = 0.0..1e9;
+/// Valid divergences: the file may contain any number.
+const VALID_DIVERGENCE: std::ops::Range<f64> = 0.0..1e9;
 
-/// What each type does to predictions, as far as a file knows it; nothing where a tensor has one type only.
+/// Returns the divergences of the candidate types from a sensitivity file; nothing for tensors with
+/// a fixed type.
 fn by_sensitivity(
     items: &[Item],
     candidates: Vec<Vec<TensorType>>,
     sensitivity: &Sensitivity,
-) -> Result<Vec<Losses>, Error> {
-    let of_item = |(item, types): (&Item, Vec<TensorType>)| {
+) -> Result<Vec<TypeLosses>, Error> {
+    let divergences = |(item, types): (&Item, Vec<TensorType>)| {
         let tensor = &item.tensor;
         if let [only] = types[..] {
             return Ok(vec![(only, 0.0)]);
@@ -214,42 +219,41 @@ fn by_sensitivity(
             true => Some((ty, 0.0)),
             false => known
                 .get(&*ty.name())
-                .filter(|does| SENSIBLE.contains(*does))
+                .filter(|does| VALID_DIVERGENCE.contains(*does))
                 .map(|does| (ty, *does)),
         };
-        let all: Losses = types.into_iter().filter_map(does).collect();
+        let all: TypeLosses = types.into_iter().filter_map(does).collect();
         if all.is_empty() {
-            let what = format!("the sensitivities have no type for `{}`", tensor.name);
-            let help = "measure them anew, with more types";
+            let what = format!("the sensitivity file has no types for `{}`", tensor.name);
+            let help = "measure them again with more types";
             return Err(Error::request("sensitivity-lacks", what, help));
         }
         Ok(all)
     };
-    items.iter().zip(candidates).map(of_item).collect()
+    items.iter().zip(candidates).map(divergences).collect()
 }
 
-/// What a job loses by the types that its items are to have, in the unit of [`plan`]: for comparing
-/// plans of the same model.
+/// Returns the total loss of a job in the unit of [`plan`], for comparing plans of the same model.
 ///
 /// # Errors
-/// If a tensor cannot be read, or cannot have its type.
+/// Returns an error if a tensor cannot be read or encoded.
 pub fn expected_error(job: &Job) -> Result<f64, Error> {
     let types: Vec<_> = job.items.iter().map(|item| vec![item.target]).collect();
     let losses = measure(&job.items, types, &())?;
     Ok(losses.into_iter().flatten().map(|(_, loss)| loss).sum())
 }
 
-/// The type of most weights.
-fn commonest(items: &[Item]) -> TensorType {
+/// Returns the type with the most weights.
+fn most_frequent_type(items: &[Item]) -> TensorType {
     let elements_of = |ty| {
-        let of_type = items.iter().filter(|item| item.target == ty);
-        of_type.map(|item| item.tensor.shape.elements().unwrap_or(0)).sum::<u64>()
+        let items_of_type = items.iter().filter(|item| item.target == ty);
+        items_of_type.map(|item| item.tensor.shape.elements().unwrap_or(0)).sum::<u64>()
     };
     let types = LADDER.into_iter().chain(WITH_WEIGHTS);
     types.max_by_key(|ty| elements_of(*ty)).unwrap_or(TensorType::F16)
 }
 
-/// The types that a tensor can be given: its rows are whole blocks of them.
+/// Returns the candidate types whose block length divides the rows of a tensor.
 fn candidates(item: &Item) -> Vec<TensorType> {
     let with_weights = WITH_WEIGHTS.into_iter().filter(|_| item.importance.is_some());
     let columns = item.tensor.shape.row_len();
@@ -257,12 +261,12 @@ fn candidates(item: &Item) -> Vec<TensorType> {
     with_weights.chain(LADDER).filter(fits).collect()
 }
 
-/// What each candidate loses in each tensor.
+/// Measures the loss of each candidate in each tensor.
 fn measure(
     items: &[Item],
     candidates: Vec<Vec<TensorType>>,
     progress: &dyn Progress,
-) -> Result<Vec<Losses>, Error> {
+) -> Result<Vec<TypeLosses>, Error> {
     parallel::map(items.len(), |i| {
         let (item, types) = (&items[i], &candidates[i]);
         let measured = losses(item, types)?;
@@ -272,7 +276,7 @@ fn measure(
     })
 }
 
-/// What each type loses in this tensor.
+/// Measures the loss of each type in one tensor.
 fn losses(item: &Item, types: &[TensorType]) -> Result<Vec<f64>, Error> {
     let tensor = &item.tensor;
     let (row_len, rows) = (tensor.shape.row_len(), tensor.rows());
@@ -280,15 +284,15 @@ fn losses(item: &Item, types: &[TensorType]) -> Result<Vec<f64>, Error> {
     if nothing_lost || row_len == 0 || rows == 0 {
         return Ok(vec![0.0; types.len()]);
     }
-    let wanted = (SAMPLE / row_len).clamp(1, rows);
+    let sampled_rows = (SAMPLE / row_len).clamp(1, rows);
     let mut sums = vec![0.0; types.len()];
     let mut stored = Vec::new();
     let mut x = vec![0.0; row_len as usize];
     let mut decoded = x.clone();
     let mut encoded = Vec::new();
     let failed = |fault: gguf_quant::CodecError| Error::weights(&tensor.name, fault.to_string());
-    for i in 0..wanted {
-        let row = (u128::from(i) * u128::from(rows) / u128::from(wanted)) as u64;
+    for i in 0..sampled_rows {
+        let row = (u128::from(i) * u128::from(rows) / u128::from(sampled_rows)) as u64;
         tensor.read_rows(row, 1, &mut stored)?;
         gguf_quant::decode_row(tensor.stored_type, &stored, &mut x).map_err(failed)?;
         let weights = item.importance_of_row(row).0;
@@ -306,7 +310,7 @@ fn losses(item: &Item, types: &[TensorType]) -> Result<Vec<f64>, Error> {
         Category::TokenEmbedding => 1.0,
         _ => rows as f64,
     };
-    sums.iter_mut().for_each(|sum| *sum *= used_rows / wanted as f64);
+    sums.iter_mut().for_each(|sum| *sum *= used_rows / sampled_rows as f64);
     Ok(sums)
 }
 
@@ -325,8 +329,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_can_be_chosen_or_is_known_not_to() {
-        // For models that were trained to have such weights.
+    fn every_type_is_a_candidate_or_excluded() {
+        // Types for models trained with such weights.
         let trained = [
             TensorType::TQ1_0,
             TensorType::TQ2_0,

@@ -1,4 +1,4 @@
-//! How long jobs would take: by encoding a little of each type here and now.
+//! Time estimates of jobs, from encoding a sample of each type on this machine.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -6,11 +6,11 @@ use std::time::Instant;
 use gguf::TensorType;
 use gguf_pipeline::{Item, Job};
 
-/// Elements to encode at least, to know the speed of a type.
+/// Minimum number of elements to encode for a throughput measurement.
 const SAMPLE: usize = 64 * 1024;
 
-/// Seconds of encoding on all threads of the current rayon pool, to within a half or so: reading and writing are not
-/// counted, nor what else the machine has to do.
+/// Estimates the encoding time on all threads of the current rayon pool in seconds, to within about
+/// 50%. Excludes reading, writing and other load of the machine.
 pub fn seconds<'j>(jobs: impl Iterator<Item = &'j Job>) -> f64 {
     let mut speeds = HashMap::new();
     let mut total = 0.0;
@@ -25,7 +25,7 @@ pub fn seconds<'j>(jobs: impl Iterator<Item = &'j Job>) -> f64 {
     total / rayon::current_num_threads() as f64
 }
 
-/// Of made weights, about as bell-shaped as those of models are.
+/// Measures with random weights that are approximately normal.
 fn seconds_per_element(item: &Item, ty: TensorType) -> f64 {
     let Some((block, _)) = ty.block() else { return 0.0 };
     let row_len = (block as usize).max(4096 / block as usize * block as usize);
@@ -38,7 +38,7 @@ fn seconds_per_element(item: &Item, ty: TensorType) -> f64 {
     let weights = item.importance.is_some().then(|| vec![1.0; row_len]);
     let mut out = vec![0; ty.byte_len(&[row_len as u64]).unwrap_or(0) as usize];
     let mut encode = || gguf_quant::encode_row(ty, &row, weights.as_deref(), &mut out);
-    // Some types make tables at first use.
+    // Warm-up: some types build tables at first use.
     if encode().is_err() {
         return 0.0;
     }

@@ -1,10 +1,11 @@
-//! Which type a tensor has in a file of plain floats, before any quantization.
+//! Types of tensors in unquantized files.
 //!
-//! As `prepare_tensors` in `base.py` of llama.cpp's converter: programs expect these in F32.
+//! Follows `prepare_tensors` in `base.py` of llama.cpp's converter: programs expect these tensors
+//! in F32.
 
 use gguf::{Shape, TensorType};
 
-/// Parts of names of matrices that are always F32.
+/// Name parts of matrices that are always F32.
 const F32_NAMES: &[&str] = &[
     "ffn_gate_inp.weight",
     "ffn_gate_inp_shexp.weight",
@@ -29,10 +30,10 @@ const F32_NAMES: &[&str] = &[
     "time_mix_lerp_fused.weight",
 ];
 
-/// How names of matrices end: of adapters built into a model, too.
+/// Name suffixes of matrices, including those of built-in adapters.
 const MATRICES: [&str; 3] = [".weight", ".lora_a", ".lora_b"];
 
-/// The type of a tensor where matrices have type `matrices`.
+/// Returns the type of a tensor if matrices have type `matrices`.
 pub fn float_type(name: &str, shape: &Shape, matrices: TensorType) -> TensorType {
     let is_f32 = shape.len() <= 1
         || name.ends_with("_norm.weight")

@@ -1,4 +1,4 @@
-//! Importance weights for the tensors of a job.
+//! Importance weights of the tensors of a job.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,31 +12,31 @@ use crate::recipe::MissingImatrix;
 /// Importance weights by tensor.
 #[derive(Clone, Debug, Default)]
 pub struct Importance {
-    /// By the name of the tensor in the source: one finite weight per column, for tensors of experts
-    /// (the third dimension) one per column of each.
+    /// By the name of the source tensor: one finite weight per column, for expert tensors (three
+    /// dimensions) one per column of each expert.
     pub weights: HashMap<String, Arc<[f32]>>,
-    /// Whether tensors that it says nothing of need no mention.
+    /// Whether missing tensors are expected and need no note.
     pub is_partial: bool,
 }
 
-/// What to do about tensors that would be garbage without importance weights and have none.
+/// Policy for tensors that are unusable without importance weights and have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Missing {
-    /// Refuse, and list them.
+pub enum MissingImportance {
+    /// Return an error that lists them.
     #[default]
     Error,
-    /// Give them a somewhat larger type that can do without: Q2_K, or Q3_K instead of Q2_K.
+    /// Use a larger type that needs no weights: Q2_K, or Q3_K instead of Q2_K.
     Fallback,
-    /// Let all their columns count alike.
+    /// Weight all their columns equally.
     Uniform,
 }
 
 impl Importance {
-    /// Gives the items of a job their weights.
+    /// Assigns importance weights to the items of a job.
     ///
     /// # Errors
-    /// If there are not as many weights as the tensor has columns. For token embeddings that is
-    /// usual (their columns are not those that were measured), and they get none.
+    /// Returns an error if the number of weights differs from the number of columns. For token
+    /// embeddings this is common (their columns were not measured), so they get no weights instead.
     pub(crate) fn assign(&self, job: &mut Job) -> Result<(), Error> {
         for item in &mut job.items {
             let Some(weights) = self.weights.get(&item.tensor.name) else { continue };
@@ -53,7 +53,7 @@ impl Importance {
                     weights.len(),
                     item.tensor.name
                 );
-                let help = "it belongs to another model; make one for this model";
+                let help = "it belongs to another model; compute one for this model";
                 return Err(Error::request("imatrix-other-model", what, help));
             }
         }
@@ -61,43 +61,43 @@ impl Importance {
     }
 }
 
-/// Makes sure that no tensor comes out as garbage for want of weights, in the way that `missing`
-/// says, and returns what the user should know.
+/// Applies the policy `missing` to tensors that are unusable without importance weights, and
+/// returns notes for the user.
 ///
 /// # Errors
-/// The list of these tensors, if it is to be an error.
+/// Returns the list of these tensors if the policy is an error.
 pub(crate) fn cover(
     items: &mut [Item],
     decisions: &[Decision],
-    missing: Missing,
+    missing: MissingImportance,
 ) -> Result<Vec<String>, Error> {
     let mut refused = Vec::new();
-    // What is said, and of which tensors: one note for all that have the same.
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
-    let mut tell = |name: &str, what: String| match told.iter_mut().find(|(told, _)| *told == what)
-    {
-        Some((_, names)) => names.push(name.to_owned()),
-        None => told.push((what, vec![name.to_owned()])),
-    };
+    // Notes with their tensors: one note for all tensors with the same text.
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    let mut note =
+        |name: &str, what: String| match notes.iter_mut().find(|(notes, _)| *notes == what) {
+            Some((_, names)) => names.push(name.to_owned()),
+            None => notes.push((what, vec![name.to_owned()])),
+        };
     for (item, decision) in items.iter_mut().zip(decisions) {
         item.target = decision.target;
         let must = item.target != item.tensor.stored_type
             && gguf_quant::codec(item.target).is_some_and(|codec| codec.requires_importance());
-        if item.importance.is_some() || !(must || decision.needs_weights) {
+        if item.importance.is_some() || !(must || decision.needs_importance) {
             continue;
         }
-        let (name, wanted) = (&item.tensor.name, item.target);
+        let (name, intended) = (&item.tensor.name, item.target);
         match missing {
-            Missing::Error => refused.push((name.clone(), wanted)),
-            Missing::Fallback => {
-                item.target = without_weights(wanted);
+            MissingImportance::Error => refused.push((name.clone(), intended)),
+            MissingImportance::Fallback => {
+                item.target = fallback_without_weights(intended);
                 let target = item.target;
-                tell(name, format!("{target} instead of {wanted}, without weights"));
+                note(name, format!("{target} instead of {intended}, without weights"));
             }
-            Missing::Uniform => {
+            MissingImportance::Uniform => {
                 let shape = &item.tensor.shape;
                 item.importance = Some(vec![1.0; shape.row_len() as usize].into());
-                tell(name, format!("{wanted}, uniform weights"));
+                note(name, format!("{intended}, uniform weights"));
             }
         }
     }
@@ -106,24 +106,24 @@ pub(crate) fn cover(
             [name] => format!("`{name}`: {what}"),
             names => format!("{} tensors: {what}", names.len()),
         };
-        return Ok(told.into_iter().map(note).collect());
+        return Ok(notes.into_iter().map(note).collect());
     }
     let all: String = refused.iter().map(|(name, ty)| format!("\n  {name} as {ty}")).collect();
     let what = MissingImatrix { tensors: refused }.to_string();
-    let help = format!("or say --imatrix-missing fallback or uniform; these are{all}");
+    let help = format!("or pass --imatrix-missing fallback or uniform; the tensors are{all}");
     Err(Error::request("imatrix-needed", what, help))
 }
 
-/// The smallest type above one of the smallest that does well enough without weights.
-fn without_weights(ty: TensorType) -> TensorType {
+/// Returns the smallest larger type that is usable without importance weights.
+fn fallback_without_weights(ty: TensorType) -> TensorType {
     match ty {
         TensorType::Q2_K | TensorType::IQ3_XXS => TensorType::Q3_K,
         _ => TensorType::Q2_K,
     }
 }
 
-/// Names the tensors for which an importance matrix has nothing, for people.
-pub(crate) fn uncovered(items: &[Item]) -> Option<String> {
+/// Describes the tensors without an entry in the importance matrix.
+pub(crate) fn missing_entries(items: &[Item]) -> Option<String> {
     let bare: Vec<_> = items
         .iter()
         .filter(|item| item.target.is_quantized() && item.target != item.tensor.stored_type)
@@ -132,8 +132,8 @@ pub(crate) fn uncovered(items: &[Item]) -> Option<String> {
         .collect();
     let first = bare.first()?;
     Some(match bare.len() {
-        1 => format!("the importance matrix has nothing for {first}"),
-        2..=4 => format!("the importance matrix has nothing for {}", bare.join(", ")),
-        n => format!("the importance matrix has nothing for {n} tensors, the first being {first}"),
+        1 => format!("the importance matrix has no entry for {first}"),
+        2..=4 => format!("the importance matrix has no entry for {}", bare.join(", ")),
+        n => format!("the importance matrix has no entry for {n} tensors, the first being {first}"),
     })
 }

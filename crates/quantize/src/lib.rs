@@ -1,16 +1,17 @@
-//! Which tensor of a model gets which type, and what guides its encoder.
+//! Selection of the type of each tensor, and importance weights for its encoder.
 //!
-//! - A [`recipe`] chooses types by the named mixes, a [`budget`] by a size; [`plan()`] makes a job
-//!   for the [pipeline](gguf_pipeline) of it, and [`estimate`] says how long that takes.
-//! - An [`imatrix`] says how much each column matters, [`importance`] brings that to the tensors of
-//!   a job.
-//! - A [`sensitivity`] says what each type of each tensor does to predictions, for a budget to go by.
+//! - A [`recipe`] assigns types by a preset of llama.cpp's quantizer and a [`budget`] by a size
+//! limit; [`plan()`] turns either into a job for the [pipeline](gguf_pipeline), and [`estimate`]
+//! predicts how long the job takes.
+//! - An [`imatrix`] holds the importance of columns; [`importance`] assigns it to the tensors of a
+//! job.
+//! - A [`sensitivity`] holds the KL divergence of each type of each tensor, for use by a budget.
 //! - [`verify`] derives the tensors of a file again and compares.
 //!
 //! ```
 //! use gguf::TensorType;
-//! use gguf_quantize::recipe::{Mix, Target};
-//! use gguf_quantize::{Options, plan};
+//! use gguf_quantize::recipe::{Preset, Target};
+//! use gguf_quantize::{QuantizeOptions, plan};
 //! use gguf_store::{Existing, Model, Overwrite};
 //! # use gguf::{ByteOrder, Metadata, Shape};
 //! # use gguf_pipeline::{Content, Item, Job, Tensor};
@@ -30,7 +31,7 @@
 //! # let job = Job { metadata, items, check_finite: true, order: ByteOrder::Little };
 //! # job.write(input, &Overwrite::new(Existing::Refuse), &())?;
 //! let model = Model::open(input)?;
-//! let quantization = plan(&model, Target::Mix(Mix::Q4_K_M), &Options::default())?;
+//! let quantization = plan(&model, Target::Preset(Preset::Q4_K_M), &QuantizeOptions::default())?;
 //! quantization.job.write(output, &Overwrite::new(Existing::Refuse), &())?;
 //!
 //! let quantized = Model::open(output)?;
@@ -39,13 +40,13 @@
 //! # }
 //! ```
 
-mod allocation;
 pub mod budget;
 mod decision;
 pub mod estimate;
 mod float_type;
 pub mod imatrix;
 pub mod importance;
+mod knapsack;
 mod plan;
 mod prune;
 pub mod recipe;
@@ -54,4 +55,4 @@ pub mod verify;
 
 pub use decision::{Decision, decide, describe};
 pub use float_type::float_type;
-pub use plan::{Options, Quantization, give_types, plan, set_overrides};
+pub use plan::{Quantization, QuantizeOptions, assign_types, plan, set_overrides};

@@ -1,15 +1,15 @@
-//! Leaving out blocks of a model: the blocks that stay are numbered anew.
+//! Removal of layers; the remaining layers are renumbered.
 
 use std::collections::BTreeSet;
 
 use gguf::{Error, Metadata, Value};
 use gguf_pipeline::Job;
 
-/// Takes the blocks `layers` out of a job: their tensors, their elements in arrays with one element
-/// per block, and `block_count`.
+/// Removes the blocks `layers` from a job: their tensors, their elements in per-block arrays, and
+/// their count in `block_count`.
 ///
 /// # Errors
-/// If there is no such block, or none would stay.
+/// Returns an error if a block does not exist, or none would remain.
 pub fn prune(job: &mut Job, layers: &BTreeSet<u64>) -> Result<(), Error> {
     if layers.is_empty() {
         return Ok(());
@@ -23,8 +23,8 @@ pub fn prune(job: &mut Job, layers: &BTreeSet<u64>) -> Result<(), Error> {
     }
     let left = count - layers.len() as u64;
     if left == 0 {
-        let help = "name fewer blocks to prune";
-        return Err(Error::request("prune-blocks", "no block would be left", help));
+        let help = "prune fewer blocks";
+        return Err(Error::request("prune-blocks", "no block would remain", help));
     }
     job.items.retain(|item| block_of(&item.tensor.name).is_none_or(|(n, _)| !layers.contains(&n)));
     for item in &mut job.items {
@@ -40,13 +40,13 @@ pub fn prune(job: &mut Job, layers: &BTreeSet<u64>) -> Result<(), Error> {
     Ok(())
 }
 
-/// `N` and what follows, of a name that begins with `blk.N.`.
+/// Splits a name that begins with `blk.N.` into `N` and the rest.
 fn block_of(name: &str) -> Option<(u64, &str)> {
     let (number, rest) = name.strip_prefix("blk.")?.split_once('.')?;
     Some((number.parse().ok()?, rest))
 }
 
-/// llama.cpp's tool leaves these arrays as they are, and the result cannot be loaded.
+/// llama.cpp's tool leaves these arrays unchanged, and the result cannot be loaded.
 fn prune_arrays(metadata: &mut Metadata, prefix: &str, count: u64, layers: &BTreeSet<u64>) {
     let pruned: Vec<_> = metadata
         .iter()

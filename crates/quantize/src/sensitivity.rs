@@ -1,5 +1,5 @@
-//! What each type of each tensor does to the predictions of a model: the file that `gguf sensitivity`
-//! writes, and a budget goes by.
+//! Quantization sensitivity: the KL divergence that each type of each tensor causes. `gguf
+//! sensitivity` writes the file, and a budget uses it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,53 +7,54 @@ use std::path::Path;
 use gguf::{Error, Finding};
 use serde::{Deserialize, Serialize};
 
-/// The form of the file.
+/// Version of the file format.
 pub const VERSION: u32 = 1;
 
-/// How far types of single tensors take predictions from those of the original.
+/// KL divergence of models with single quantized tensors from the reference model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sensitivity {
-    /// The form of the file: [`VERSION`].
+    /// Version of the file format: [`VERSION`].
     pub version: u32,
-    /// The program that measured.
+    /// Program that wrote the file.
     pub program: String,
-    /// The original, as the user named it.
+    /// Reference model, as the user named it.
     pub model: String,
-    /// The file with the text.
+    /// Name of the text file.
     pub text: String,
-    /// Tokens of a window.
+    /// Number of tokens per chunk.
     pub window_tokens: usize,
-    /// Windows that were read.
+    /// Number of chunks.
     pub windows: usize,
-    /// Tokens that were predicted.
+    /// Number of evaluated tokens.
     pub predictions: usize,
-    /// The importance matrix that guided the encoders.
+    /// Importance matrix of the encoders, if any.
     pub imatrix: Option<String>,
-    /// What was measured: tensors that were encoded together, and nothing else.
+    /// Measurements: each quantizes one group of tensors and nothing else.
     pub groups: Vec<Group>,
-    /// By the name of the tensor: what each type does.
+    /// Results by tensor name.
     pub tensors: BTreeMap<String, Tensor>,
 }
 
-/// Tensors that were encoded together.
+/// Tensors that are quantized together in one measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// What they have in common: the name of a tensor, a role, a block.
+    /// Common property of the tensors: a tensor name, a role, or a block.
     pub name: String,
-    /// Their names.
+    /// Names of the tensors.
     pub tensors: Vec<String>,
-    /// By the name of the type: the mean divergence that was measured, in nats.
+    /// Measured mean KL divergence in nats, by type name.
     pub measured: BTreeMap<String, f64>,
 }
 
-/// What types of a tensor do.
+/// Sensitivity of one tensor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tensor {
-    /// Elements per dimension, fastest first.
+    /// Shape, fastest dimension first.
     pub shape: Vec<u64>,
-    /// By the name of the type: the mean divergence that it causes alone, in nats, measured or estimated.
+    /// Mean KL divergence in nats by type name, measured or estimated, with only this tensor
+    /// quantized.
     pub divergence: BTreeMap<String, f64>,
-    /// By the name of the type: what it loses in the weights, in the unit of a [budget](crate::budget).
+    /// Weight error by type name, in the unit of a [budget](crate::budget).
     pub error: BTreeMap<String, f64>,
 }
 
@@ -61,7 +62,8 @@ impl Sensitivity {
     /// Reads a file.
     ///
     /// # Errors
-    /// `sensitivity-invalid` if it is none of this form; if it cannot be read.
+    /// Returns `sensitivity-invalid` if the file has another format, or an error if it cannot be
+    /// read.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let bytes = std::fs::read(path).map_err(|fault| Error::environment("read", path, fault))?;
         let invalid = |what: String| {
@@ -69,32 +71,32 @@ impl Sensitivity {
             Error::from(Finding::error("sensitivity-invalid", what).help(help)).in_file(path)
         };
         let read: Self = serde_json::from_slice(&bytes)
-            .map_err(|fault| invalid(format!("holds no sensitivities: {fault}")))?;
+            .map_err(|fault| invalid(format!("is not a sensitivity file: {fault}")))?;
         match read.version {
             VERSION => Ok(read),
-            other => Err(invalid(format!("has form {other}, this program reads {VERSION}"))),
+            other => Err(invalid(format!("has version {other}; expected version {VERSION}"))),
         }
     }
 
-    /// The file.
+    /// Serializes to JSON.
     pub fn to_json(&self) -> String {
-        // Figures and names are always JSON.
+        // Numbers and names always serialize.
         serde_json::to_string_pretty(self).map(|text| text + "\n").unwrap_or_default()
     }
 
-    /// What types of a tensor do, by name.
+    /// Returns the KL divergence of each type of a tensor, by type name.
     ///
     /// # Errors
-    /// `sensitivity-other-model` if there is no such tensor, or one of another shape.
+    /// Returns `sensitivity-other-model` if there is no such tensor, or its shape differs.
     pub fn of(&self, name: &str, shape: &[u64]) -> Result<&BTreeMap<String, f64>, Error> {
         let other = |what: String| {
-            let help = "they belong to another model; measure those of this one";
+            let help = "they belong to another model; measure this model";
             Error::request("sensitivity-other-model", what, help)
         };
         match self.tensors.get(name) {
-            None => Err(other(format!("the sensitivities have no tensor `{name}`"))),
+            None => Err(other(format!("the sensitivity file has no tensor `{name}`"))),
             Some(tensor) if tensor.shape != shape => Err(other(format!(
-                "the sensitivities are of a `{name}` with shape {:?}, not {shape:?}",
+                "the sensitivity file has `{name}` with shape {:?}; expected {shape:?}",
                 tensor.shape
             ))),
             Some(tensor) => Ok(&tensor.divergence),

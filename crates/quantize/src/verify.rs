@@ -1,7 +1,7 @@
-//! A file held against what it was made from: its tensors are derived again and compared.
+//! Verification of a file against its source: its tensors are derived again and compared.
 //!
-//! Nothing is written. A tensor may have come from the source in one step, or by way of a file of
-//! 16-bit floats, as users of two tools do it; each way is tried until none is left.
+//! Nothing is written. A tensor may have been converted directly or through a file of 16-bit
+//! floats, as with a separate converter and quantizer; each path is tried until none is left.
 
 use gguf::{Error, TensorType};
 use gguf_pipeline::{Item, Job, Tensor, parallel};
@@ -9,60 +9,60 @@ use gguf_store::{Model, ModelTensor, Progress};
 
 use crate::importance::Importance;
 
-/// How a tensor came from its source.
+/// Conversion path of a tensor from its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// In one step.
+pub enum ConversionPath {
+    /// Direct conversion.
     Direct,
-    /// By way of a file of this 16-bit type.
-    Through(TensorType),
+    /// Conversion through a file of this 16-bit type.
+    Via(TensorType),
 }
 
-/// What came of deriving a tensor again.
+/// Result of deriving a tensor again.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It has the bytes that its source gives.
-    Same(Way),
-    /// It has others, from this row on (by the way that agrees longest).
+    /// The bytes are identical.
+    Identical(ConversionPath),
+    /// The bytes differ (along the path that agrees longest).
     Differs {
-        /// First row with other bytes, counted over all dimensions but the first.
+        /// First row with different bytes, counted over all dimensions except the first.
         row: u64,
     },
-    /// It cannot be derived; why, as a sentence.
-    Underivable(String),
+    /// The tensor cannot be derived, with the reason as a sentence.
+    NotDerivable(String),
     /// The source has no such tensor.
     NotInSource,
 }
 
-/// A tensor of the file, and what came of deriving it again.
+/// A tensor and the result of its verification.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verified {
-    /// Its name.
+pub struct VerifiedTensor {
+    /// Name of the tensor.
     pub name: String,
-    /// What came of it.
+    /// Result.
     pub outcome: Outcome,
 }
 
-/// Elements that are derived at a time.
+/// Number of elements that are derived at a time.
 const CHUNK: u64 = 128 * 1024;
 
-/// Derives those tensors of `model` again that `chosen` names, from a job that makes the same model
-/// of its source, and compares them. Types are those of `model`, whatever the job says;
-/// `importance` are the weights that it was quantized with.
+/// Derives the tensors of `model` that `chosen` selects again, from a job that produces the same
+/// model from its source, and compares them. Types are those of `model`, not those of the job;
+/// `importance` holds the importance weights used for the quantization.
 ///
-/// `progress` is called from many threads with the number of bytes just compared; `Break` from it
-/// ends the work.
+/// `progress` is called from many threads with the number of bytes just compared; it cancels the
+/// job by returning `Break`.
 ///
 /// # Errors
-/// If a source or the file cannot be read, the importance weights are of another model, or
-/// `progress` ended the work.
+/// Returns an error if a source or the file cannot be read, if the importance weights belong to
+/// another model, or if `progress` cancels the job.
 pub fn verify(
     model: &Model,
     mut source: Job,
     importance: Option<&Importance>,
     chosen: &(dyn Fn(&str) -> bool + Sync),
     progress: &dyn Progress,
-) -> Result<Vec<Verified>, Error> {
+) -> Result<Vec<VerifiedTensor>, Error> {
     if let Some(importance) = importance {
         importance.assign(&mut source)?;
     }
@@ -76,11 +76,11 @@ pub fn verify(
             None => Outcome::NotInSource,
             Some(item) => compare(tensor, item, progress)?,
         };
-        Ok(Verified { name: tensor.info.name.to_string(), outcome })
+        Ok(VerifiedTensor { name: tensor.info.name.to_string(), outcome })
     })
 }
 
-/// The names of tensors that the source gives and `model` has not.
+/// Returns the names of source tensors that `model` lacks.
 pub fn missing(model: &Model, source: &Job) -> Vec<String> {
     let index = model.index();
     let names = source.items.iter().map(|item| &item.tensor.name);
@@ -90,32 +90,32 @@ pub fn missing(model: &Model, source: &Job) -> Vec<String> {
 fn compare(tensor: &ModelTensor, item: &Item, progress: &dyn Progress) -> Result<Outcome, Error> {
     let (source, target) = (&item.tensor, tensor.info.tensor_type);
     if source.shape != tensor.info.shape {
-        return Ok(Outcome::Underivable(format!(
-            "it is {} in the file, {} from its source",
+        return Ok(Outcome::NotDerivable(format!(
+            "its shape is {} in the file and {} in the source",
             tensor.info.shape, source.shape
         )));
     }
     let file = Tensor::of_model(tensor);
     let row_len = source.shape.row_len();
     let rows_at_once = CHUNK.checked_div(row_len).unwrap_or(1).max(1);
-    let mut ways = vec![Way::Direct];
+    let mut ways = vec![ConversionPath::Direct];
     if target.is_quantized() && !source.stored_type.is_quantized() {
-        ways.extend([TensorType::F16, TensorType::BF16].map(Way::Through));
+        ways.extend([TensorType::F16, TensorType::BF16].map(ConversionPath::Via));
     }
-    let (mut wanted, mut stored, mut derived) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut intended, mut stored, mut derived) = (Vec::new(), Vec::new(), Vec::new());
     let rows = if row_len == 0 { 0 } else { source.rows() };
     for first in (0..rows).step_by(rows_at_once as usize) {
         let n = rows_at_once.min(rows - first);
-        file.read_rows(first, n, &mut wanted)?;
+        file.read_rows(first, n, &mut intended)?;
         source.read_rows(first, n, &mut stored)?;
-        let row_bytes = wanted.len() / n as usize;
+        let row_bytes = intended.len() / n as usize;
         let (mut agreeing, mut longest) = (Vec::new(), 0);
         for &way in &ways {
             let derivable = derive(item, target, way, first, &stored, &mut derived);
             if let Err(why) = derivable {
-                return Ok(Outcome::Underivable(why));
+                return Ok(Outcome::NotDerivable(why));
             }
-            match wanted.iter().zip(&derived).position(|(a, b)| a != b) {
+            match intended.iter().zip(&derived).position(|(a, b)| a != b) {
                 None => agreeing.push(way),
                 Some(byte) => longest = longest.max(byte / row_bytes),
             }
@@ -124,16 +124,16 @@ fn compare(tensor: &ModelTensor, item: &Item, progress: &dyn Progress) -> Result
             return Ok(Outcome::Differs { row: first + longest as u64 });
         }
         ways = agreeing;
-        progress.step(wanted.len() as u64)?;
+        progress.step(intended.len() as u64)?;
     }
-    Ok(Outcome::Same(ways[0]))
+    Ok(Outcome::Identical(ways[0]))
 }
 
-/// Rows of the source from `first` on, in the type of the file.
+/// Derives rows of the source starting at `first`, in the type of the file.
 fn derive(
     item: &Item,
     target: TensorType,
-    way: Way,
+    way: ConversionPath,
     first: u64,
     stored: &[u8],
     out: &mut Vec<u8>,
@@ -158,7 +158,7 @@ fn derive(
     let mut values = vec![0.0; elements as usize];
     let failed = |fault: gguf_quant::CodecError| fault.to_string();
     gguf_quant::decode_row(from, stored, &mut values).map_err(failed)?;
-    if let Way::Through(half) = way {
+    if let ConversionPath::Via(half) = way {
         let mut between = vec![0; bytes_of(half, values.len())?];
         gguf_quant::encode_row(half, &values, None, &mut between).map_err(failed)?;
         gguf_quant::decode_row(half, &between, &mut values).map_err(failed)?;

@@ -30,7 +30,7 @@ pub enum Persistence<'k> {
         /// Path of the output.
         output: &'k Path,
         /// Called if tensors of other work are discarded.
-        on_discard: &'k dyn Fn(),
+        on_restart: &'k dyn Fn(),
     },
 }
 
@@ -74,14 +74,14 @@ impl EncodedTensors {
         let same_work = this.read(&head).map_err(|fault| this.failed(fault))?;
         if !same_work {
             let len = this.file.metadata().map_err(|fault| this.failed(fault))?.len();
-            if let (Persistence::Beside { on_discard, .. }, 1..) = (persistence, len) {
+            if let (Persistence::Beside { on_restart, .. }, 1..) = (persistence, len) {
                 let mut magic = [0; MAGIC.len()];
                 let read = this.file.rewind().and_then(|()| this.file.read_exact(&mut magic));
                 if read.is_err() || magic != *MAGIC {
                     let what = format!("{} is not a file of an earlier run", this.path.display());
                     return Err(Error::request("output-refused", what, "name another output"));
                 }
-                on_discard();
+                on_restart();
             }
             this.begin(&head).map_err(|fault| this.failed(fault))?;
         }

@@ -57,7 +57,7 @@ pub fn save_hessians(
         let mut counts = Vec::new();
         for hessian in hessians {
             counts.push(hessian.tokens as f32);
-            for (i, row) in hessian.squares.chunks_exact(n.max(1)).enumerate() {
+            for (i, row) in hessian.matrix.chunks_exact(n.max(1)).enumerate() {
                 sums.extend(row[..=i].iter().flat_map(|x| x.to_le_bytes()));
             }
         }
@@ -243,15 +243,15 @@ impl HessianFile {
             let mut hessian = Hessian::new(n, false);
             hessian.tokens = *count as u64;
             let mut sums = sums.iter();
-            for (i, row) in hessian.squares.chunks_exact_mut(n).enumerate() {
+            for (i, row) in hessian.matrix.chunks_exact_mut(n).enumerate() {
                 row.iter_mut().take(i + 1).zip(&mut sums).for_each(|(to, from)| *to = *from);
             }
-            hessian.complete();
+            hessian.symmetrize();
             hessian
         };
         let hessians: Vec<Hessian> =
             sums.chunks_exact((len as usize).max(1)).zip(&counts).map(hessian).collect();
-        let is_faulty = |hessian: &Hessian| hessian.fault().is_some();
+        let is_faulty = |hessian: &Hessian| hessian.first_non_finite().is_some();
         if hessians.len() != counts.len() || hessians.iter().any(is_faulty) {
             return Err(other_model());
         }

@@ -174,7 +174,7 @@ impl Calibrator {
 
     /// Adds to the options of a plan: placeholder importance for all calibrated tensors, so that types that need
     /// importance are accepted, and the metadata keys.
-    pub fn prepare(&self, options: &mut gguf_quantize::Options) {
+    pub fn prepare(&self, options: &mut gguf_quantize::QuantizeOptions) {
         if !self.matrices.is_empty() {
             let empty = || Importance { is_partial: true, ..Importance::default() };
             let importance = options.importance.get_or_insert_with(empty);
@@ -194,7 +194,7 @@ impl Calibrator {
     pub fn measure_sensitivity(
         &self,
         model: &Model,
-        options: &mut gguf_quantize::Options,
+        options: &mut gguf_quantize::QuantizeOptions,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         if let (Statistics::Text(text), None) = (&self.statistics, &options.sensitivity) {
@@ -217,7 +217,7 @@ impl Calibrator {
     pub fn calibrates(&self, item: &Item) -> bool {
         item.tensor.shape.len() >= 2
             && item.target != item.tensor.stored_type
-            && gguf_quant::has_form(item.target)
+            && gguf_quant::has_quant_grid(item.target)
             && match self.statistics {
                 Statistics::Weights => !WORSE_BY_WEIGHTS.contains(&item.target),
                 _ => self.matrices.contains_key(&item.tensor.name),
@@ -225,7 +225,7 @@ impl Calibrator {
     }
 
     /// Encodes the items of several outputs, each given by its files, as [`Calibrator::encode`] does. With `resume`,
-    /// encoded tensors persist beside each output; `on_discard` is called if those of other work are discarded.
+    /// encoded tensors persist beside each output; `on_restart` is called if those of other work are discarded.
     ///
     /// # Errors
     /// As [`Calibrator::encode`].
@@ -233,7 +233,7 @@ impl Calibrator {
         &self,
         outputs: impl Iterator<Item = &'f mut [(Job, PathBuf)]>,
         resume: bool,
-        on_discard: &(dyn Fn() + Sync),
+        on_restart: &(dyn Fn() + Sync),
         progress: &dyn Progress,
     ) -> Result<(Vec<EncodedTensors>, Vec<String>), Error> {
         let (mut all, mut notes) = (Vec::new(), Vec::new());
@@ -241,7 +241,7 @@ impl Calibrator {
             let output = files.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
             let mut jobs: Vec<_> = files.iter_mut().map(|(job, _)| job).collect();
             let persistence = match resume {
-                true => Persistence::Beside { output: &output, on_discard },
+                true => Persistence::Beside { output: &output, on_restart },
                 false => Persistence::Temporary,
             };
             let (file, notes_of_output) = self.encode(&mut jobs, persistence, progress)?;
@@ -331,7 +331,7 @@ impl Calibrator {
                 let mut encoders = Encoders::default();
                 for item in items.iter().filter(|item| self.calibrates(item)) {
                     if find_encoded(&item.tensor.name)?.is_none() {
-                        on_tensor(encoders.encode_alone(item, progress)?)?;
+                        on_tensor(encoders.encode_blockwise(item, progress)?)?;
                     }
                 }
                 Ok(None)
@@ -353,7 +353,7 @@ const MAX_NAMES: usize = 5;
 
 impl Notes {
     fn add(&mut self, tensor: &CalibratedTensor) {
-        self.dead_columns += usize::from(tensor.dead > 0);
+        self.dead_columns += usize::from(tensor.dead_columns > 0);
         let recommended = (MIN_TOKENS_PER_COLUMN * tensor.columns) as u64;
         self.few_tokens += usize::from(tensor.tokens < recommended);
         if tensor.unreached > 0 {

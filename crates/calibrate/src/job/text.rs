@@ -159,7 +159,7 @@ impl TextCalibration {
     pub fn sensitivity(
         &self,
         model: &Model,
-        quantization: &gguf_quantize::Options,
+        quantization: &gguf_quantize::QuantizeOptions,
         progress: &dyn Progress,
     ) -> Result<Sensitivity, Error> {
         let chunks = self.chunks.clone().only(0..SENSITIVITY_CHUNKS.min(self.ids.len()));

@@ -13,7 +13,7 @@ use gguf_kit::generate::{GenerateOptions, generate};
 use gguf_kit::run::{ExecutorOptions, load};
 use gguf_kit::{Error, scratch};
 use gguf_quant::{Difference, difference};
-use gguf_quantize::recipe::{Category, Mix, Target};
+use gguf_quantize::recipe::{Category, Preset, Target};
 use gguf_runtime::{Arithmetic, Context, ContextOptions, Sampling};
 use gguf_store::LocalFile;
 use gguf_tokenizer::{EncodeOptions, Tokenizer};
@@ -44,7 +44,7 @@ pub struct Args {
 }
 
 /// The first is what the others are compared with: the weights as the checkpoint has them.
-const OUTPUTS: [Option<Mix>; 3] = [None, Some(Mix::Q8_0), Some(Mix::Q4_K_M)];
+const OUTPUTS: [Option<Preset>; 3] = [None, Some(Preset::Q8_0), Some(Preset::Q4_K_M)];
 
 /// What the smallest of the files goes on with.
 const PROMPT: &str = "In the beginning";
@@ -231,10 +231,15 @@ struct Written {
     time: Duration,
 }
 
-fn convert(source: &Path, dir: &Path, mix: Option<Mix>, force: &Force) -> Result<Written, Failure> {
+fn convert(
+    source: &Path,
+    dir: &Path,
+    mix: Option<Preset>,
+    force: &Force,
+) -> Result<Written, Failure> {
     let started = Instant::now();
     let checkpoint = Checkpoint::open(source)?;
-    let options = hf::Options { outtype: mix.map(Target::Mix), ..hf::Options::default() };
+    let options = hf::Options { outtype: mix.map(Target::Preset), ..hf::Options::default() };
     let conversion = hf::plan(source, &checkpoint, &options)?;
     let path = dir.join(&conversion.file_name);
     let overwrite = force.protecting([source]);

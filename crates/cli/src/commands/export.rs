@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let dtype = match args.dtype.target() {
         None => None,
         Some(Target::Type(ty)) if !ty.is_quantized() => Some(ty),
-        Some(Target::Mix(mix)) if !mix.default_type().is_quantized() => Some(mix.default_type()),
+        Some(Target::Preset(mix)) if !mix.default_type().is_quantized() => Some(mix.default_type()),
         Some(other) => {
             return Err(Failure::Usage(format!(
                 "{other} is no type of floats: f32, f16, bf16 are"

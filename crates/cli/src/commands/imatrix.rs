@@ -135,7 +135,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let chunk_size = args.ctx_size.map(Into::into).or(known).unwrap_or(512);
     let mut whole = (!read.is_empty()).then(|| read.remove(0));
     if let Some(whole) = whole.as_mut().filter(|_| args.ctx_size.is_some()) {
-        *whole = whole.in_tokens(chunk_size);
+        *whole = whole.to_token_sums(chunk_size);
     }
     for (other, path) in read.iter().zip(args.in_file.iter().skip(1)) {
         merge(&mut whole, other, chunk_size)

@@ -161,8 +161,10 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         .map(|(opened, scale)| Ok((Adapter::of_model(opened.model())?, *scale)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let merge = merge::Merge::new(base, &adapters)?;
-    let options =
-        gguf_quantize::Options { allow_requantize: args.allow_requantize, ..Default::default() };
+    let options = gguf_quantize::QuantizeOptions {
+        allow_requantize: args.allow_requantize,
+        ..Default::default()
+    };
     let planned = merge.plan(args.outtype, &options)?;
     commands::print_notes(&planned.notes);
     let adapters = opened.iter().flat_map(|(adapter, _)| adapter.files());
@@ -173,7 +175,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
 fn extract(args: &ExtractArgs) -> Result<(), Failure> {
     let matrices = match args.outtype.target() {
         Some(Target::Type(ty)) if !ty.is_quantized() => ty,
-        Some(Target::Mix(mix)) if !mix.default_type().is_quantized() => mix.default_type(),
+        Some(Target::Preset(mix)) if !mix.default_type().is_quantized() => mix.default_type(),
         _ => return Err(Failure::Usage("an adapter is extracted as f32, f16 or bf16".into())),
     };
     let (base, tuned) = (open(&args.base)?, open(&args.tuned)?);

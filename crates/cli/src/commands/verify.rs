@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use gguf_kit::open;
 use gguf_kit::quantize::{Calibration, CalibrationText};
 use gguf_kit::verify::against;
-use gguf_quantize::verify::{Outcome, Verified, Way};
+use gguf_quantize::verify::{ConversionPath, Outcome, VerifiedTensor};
 use regex::Regex;
 use serde_json::json;
 
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if verified.is_empty() {
         return Err(Failure::Usage("no tensor has a name that --tensor finds".into()));
     }
-    let same = verified.iter().filter(|one| matches!(one.outcome, Outcome::Same(_))).count();
+    let same = verified.iter().filter(|one| matches!(one.outcome, Outcome::Identical(_))).count();
     let mut out = std::io::stdout().lock();
     if args.json {
         let tensors: Vec<_> = verified.iter().map(as_json).collect();
@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         writeln!(out, "{same} of {} tensors are what the source gives", verified.len())?;
         if let Some(half) = verified.iter().find_map(|one| match one.outcome {
-            Outcome::Same(Way::Through(half)) => Some(half),
+            Outcome::Identical(ConversionPath::Via(half)) => Some(half),
             _ => None,
         }) {
             writeln!(out, "(some by way of {half})")?;
@@ -93,21 +93,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// What is wrong with a tensor, for people.
-fn fault(one: &Verified) -> Option<String> {
+fn fault(one: &VerifiedTensor) -> Option<String> {
     match &one.outcome {
-        Outcome::Same(_) => None,
+        Outcome::Identical(_) => None,
         Outcome::Differs { row } => Some(format!("differs from row {row} on")),
-        Outcome::Underivable(why) => Some(format!("cannot be derived: {why}")),
+        Outcome::NotDerivable(why) => Some(format!("cannot be derived: {why}")),
         Outcome::NotInSource => Some("is not in the source".into()),
     }
 }
 
-fn as_json(one: &Verified) -> serde_json::Value {
+fn as_json(one: &VerifiedTensor) -> serde_json::Value {
     let (outcome, way) = match &one.outcome {
-        Outcome::Same(Way::Direct) => ("same", None),
-        Outcome::Same(Way::Through(half)) => ("same", Some(half.name())),
+        Outcome::Identical(ConversionPath::Direct) => ("same", None),
+        Outcome::Identical(ConversionPath::Via(half)) => ("same", Some(half.name())),
         Outcome::Differs { .. } => ("differs", None),
-        Outcome::Underivable(_) => ("underivable", None),
+        Outcome::NotDerivable(_) => ("underivable", None),
         Outcome::NotInSource => ("not in source", None),
     };
     json!({ "name": one.name, "outcome": outcome, "by_way_of": way, "message": fault(one) })

@@ -87,7 +87,7 @@ fn export(base: &str, adapters: &[(String, f32)], output: &Path) -> Result<(), F
         .map(|(opened, scale)| Ok((Adapter::of_model(opened.model())?, *scale)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let merge = Merge::new(base.model(), &adapters)?;
-    let options = gguf_quantize::Options { allow_requantize: true, ..Default::default() };
+    let options = gguf_quantize::QuantizeOptions { allow_requantize: true, ..Default::default() };
     let mut planned = merge.plan(Target::Copy, &options)?;
     for item in &mut planned.job.items {
         let adapted = |(adapter, _): &(Adapter, f32)| adapter.pairs.contains_key(&item.tensor.name);

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use gguf::TensorType;
 use gguf_kit::quantize::Plan;
-use gguf_quantize::recipe::{Mix, Target};
+use gguf_quantize::recipe::{Preset, Target};
 
 use super::flag::{Flag, help, ours, read, version};
 use super::given::{Given, args_of};
@@ -97,7 +97,7 @@ fn with_output(words: &[String]) -> Vec<String> {
 /// The name of a type as the original prints it: that which was typed, or the first one of a number.
 fn name_of(ty: &str) -> String {
     let Ok(number) = ty.parse::<u32>() else { return ty.to_ascii_uppercase() };
-    let mix = Mix::ALL.iter().find(|mix| mix.number() == number);
+    let mix = Preset::ALL.iter().find(|mix| mix.number() == number);
     let name = mix.map_or(ty, |mix| mix.name());
     SHORT.iter().find(|(long, _)| *long == name).map_or(name, |(_, short)| short).to_owned()
 }

@@ -81,7 +81,7 @@ fn types_within_a_size_go_by_the_text() {
     let size = fs::metadata(&plain).unwrap().len();
     let calibrate = ["quantize", "--calibrate", &text, &model];
     let told = notes(&[&calibrate[..], &[&out, "--target-size", &size.to_string()], &HOW].concat());
-    assert!(told.contains("expected divergence"), "{told}");
+    assert!(told.contains("expected KL divergence"), "{told}");
     // It is smaller than the model, not than what was made on the way.
     let from = |told: &str| Some(told.split_once(" -> ")?.0.rsplit_once(": ")?.1.to_owned());
     assert_eq!((from(&told), from(&of_plain).is_some()), (from(&of_plain), true), "{told}");
@@ -103,7 +103,7 @@ fn types_within_a_size_go_by_the_text() {
     fs::write(&file, changed.to_string()).unwrap();
     let given = ["--target-size", &size.to_string(), "--sensitivity", &file, "--dry-run"];
     let told = notes(&[&calibrate[..], &[&out, "--force"], &given, &HOW].concat());
-    assert!(told.contains("expected divergence 0.000000"), "{told}");
+    assert!(told.contains("expected KL divergence 0.000000"), "{told}");
 }
 
 /// The model with another number in a tensor of F32.

@@ -180,12 +180,12 @@ fn sizes_and_counts_that_make_no_sense_are_refused() {
         let bits = format!("--target-bpw={bits}");
         fails(&["quantize", &f16, &out, &bits], 2, &["--target-bpw", "is no number above 0"]);
     }
-    fails(&["quantize", &f16, &out, "--target-bpw=0.01"], 2, &["the smallest possible are 2.6"]);
+    fails(&["quantize", &f16, &out, "--target-bpw=0.01"], 2, &["the minimum is 2.6"]);
     fails(&["quantize", &f16, &out, "--target-size=0"], 2, &["--target-size"]);
     fails(
         &["quantize", &f16, &out, "--target-size=1"],
         2,
-        &["a file of 1 B is too small: the smallest possible has 1.43 MB (14"],
+        &["a file size of 1 B is too small: the minimum is 1.43 MB (14"],
     );
     fails(&[&quantize[..], &["0"]].concat(), 2, &["`0` is no number of threads"]);
     for (option, value) in

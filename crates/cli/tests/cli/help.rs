@@ -168,7 +168,7 @@ fn quiet_leaves_out_all_but_errors() {
     };
     let words = ["quantize", &f16, &out, "q8_0", "--tensor-type", "q_proj=q4_0"];
     let (_, said) = run(&words);
-    assert!(said.contains("wrote ") && said.contains("is found in no tensor name"), "{said}");
+    assert!(said.contains("wrote ") && said.contains("matches no tensor name"), "{said}");
     assert_eq!(run(&[&words[..], &["--force", "--quiet"]].concat()), (Some(0), String::new()));
     let (code, said) = run(&[&["-q"], &words[..]].concat());
     assert!(code == Some(2) && said.contains("exists already"), "{said}");

@@ -178,7 +178,7 @@ fn types_that_cannot_be_had() {
     let with = |types: &'static str| [&words[..], &[types]].concat();
     fails(&with("iq2_xxs"), 2, &["importance weights"]);
     fails(&with("q4_0,copy"), 2, &["a copy loses nothing"]);
-    fails(&with("q9_k"), 2, &["`q9_k` names no mix"]);
+    fails(&with("q9_k"), 2, &["`q9_k` is not a known type"]);
     let page = ["-o", "report.txt"];
     fails(&[&with("q4_0")[..], &page].concat(), 2, &["name a page, such as report.html"]);
     fails(&[&with("q4_0")[..], &["--resume"]].concat(), 2, &["--output"]);

@@ -97,7 +97,7 @@ fn a_size_target_goes_by_it() {
     fs::write(&file, changed.to_string()).unwrap();
     fails(&words, 1, &["s.json", "has form 2, this program reads 1"]);
     fs::write(&file, "{}").unwrap();
-    fails(&words, 1, &["s.json", "holds no sensitivities"]);
+    fails(&words, 1, &["s.json", "is not a sensitivity file"]);
 }
 
 /// Of each tensor one type is measured, and the others follow: near enough to what is measured of each.

@@ -10,7 +10,7 @@ fn the_nearest_word_is_asked_for() {
     let (f16, out) = (dir.f16(), dir.path("out.gguf"));
     fails(&["quantise"], 2, &["'quantize'"]);
     fails(&["inspct", &f16], 2, &["'inspect'"]);
-    fails(&["quantize", &f16, "q4km"], 2, &["`q4km` names no mix", "did you mean Q4_K_M?"]);
+    fails(&["quantize", &f16, "q4km"], 2, &["`q4km` is not a known type", "did you mean Q4_K_M?"]);
     fails(&["quantize", &f16, &out, "iq2xss"], 2, &["did you mean IQ2_XXS"]);
     fails(&["convert", "x", "--outtype", "q4_k_l"], 2, &["Q4_K_S or Q4_K_M?"]);
     fails(
@@ -46,8 +46,7 @@ fn patterns_without_a_tensor_are_warned_of() {
         String::from_utf8(output.stderr).unwrap()
     };
     let types = ["--tensor-type", "fnn_down=q6_k", "--tensor-type", "attn_q=q8_0"];
-    let warning =
-        "warning: the pattern `fnn_down` is found in no tensor name; did you mean ffn_down?";
+    let warning = "warning: the pattern `fnn_down` matches no tensor name; did you mean ffn_down?";
     for words in [
         [&["quantize"], &types[..], &[&f16, &out, "q4_0"]].concat(),
         [&["convert", crate::support::MODEL, "-o", &direct, "--outtype", "q4_0"], &types[..]]
@@ -58,7 +57,7 @@ fn patterns_without_a_tensor_are_warned_of() {
     }
     let foreign =
         said(&["quantize", "--tensor-type", "q_proj=q8_0", &f16, &out, "q4_0", "--force"]);
-    assert!(foreign.contains("parts of names are attn_k, attn_norm, attn_output"), "{foreign}");
+    assert!(foreign.contains("names contain attn_k, attn_norm, attn_output"), "{foreign}");
     assert!(
         !said(&["quantize", "--tensor-type", "attn_q=q8_0", &f16, &out, "q4_0", "--force"])
             .contains("warning")

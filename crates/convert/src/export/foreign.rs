@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gguf::{Error, Shape, TensorType};
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Misfit, RowSlice, Step, Tensor};
+use gguf_pipeline::{RowSlice, Step, Tensor, TensorMismatch};
 use gguf_store::{Model, ModelTensor};
 
 use gguf_models::convert::{Converter, ExpertSlot, Exported, MappedTensor, Mapping};
@@ -173,9 +173,9 @@ fn undone(
     converter: &'static dyn Converter,
     made: &[MappedTensor],
     whole: &impl Fn(&MappedTensor) -> Option<Tensor>,
-) -> Result<Tensor, Misfit> {
+) -> Result<Tensor, TensorMismatch> {
     let tensors = || {
-        let tensor = |made| whole(made).ok_or_else(|| Misfit::from("is not there"));
+        let tensor = |made| whole(made).ok_or_else(|| TensorMismatch::from("is not there"));
         made.iter().map(tensor).collect::<Result<Vec<_>, _>>()
     };
     let is_float = |tensor: &Tensor| tensor.stored_type == TensorType::F32;
@@ -194,7 +194,7 @@ fn undo(
     converter: &'static dyn Converter,
     made: &[MappedTensor],
     tensors: Vec<Tensor>,
-) -> Result<Tensor, Misfit> {
+) -> Result<Tensor, TensorMismatch> {
     let is_pick = |step: &Step| matches!(step, Step::Pick { .. });
     let mut pieces = made.iter().zip(tensors).map(|(made, whole)| {
         let tensor = match made.slot {
@@ -204,7 +204,7 @@ fn undo(
             }
             Some(part) => part_of(whole, part)?,
         };
-        Ok::<_, Misfit>((tensor, &made.steps[..]))
+        Ok::<_, TensorMismatch>((tensor, &made.steps[..]))
     });
     let Some((tensor, steps)) = pieces.next().transpose()? else {
         return Err("is made of nothing".into());
@@ -239,7 +239,7 @@ fn undo(
     undo_steps(interleaved, before)
 }
 
-fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, Misfit> {
+fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, TensorMismatch> {
     for step in steps.iter().rev() {
         let inverse = step.inverse().ok_or_else(|| format!("was changed by {step:?}"))?;
         tensor = tensor.changed(inverse)?;
@@ -248,7 +248,7 @@ fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, Misfit> {
 }
 
 /// A tensor whose parts follow one another as rows, with a dimension of the parts.
-fn with_parts(whole: Tensor, count: u32) -> Result<Tensor, Misfit> {
+fn with_parts(whole: Tensor, count: u32) -> Result<Tensor, TensorMismatch> {
     let (from, count) = (whole.shape, u64::from(count.max(1)));
     let dims = match from.split_last() {
         Some((last, dims)) if last % count == 0 => [dims, &[last / count, count]].concat(),
@@ -259,7 +259,10 @@ fn with_parts(whole: Tensor, count: u32) -> Result<Tensor, Misfit> {
 }
 
 /// One of the tensors that were joined along the slowest dimension.
-fn part_of(whole: Tensor, ExpertSlot { index, count }: ExpertSlot) -> Result<Tensor, Misfit> {
+fn part_of(
+    whole: Tensor,
+    ExpertSlot { index, count }: ExpertSlot,
+) -> Result<Tensor, TensorMismatch> {
     let Some((&last, dims)) = whole.shape.split_last() else {
         return Err("has no dimensions".into());
     };

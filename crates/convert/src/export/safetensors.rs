@@ -124,7 +124,7 @@ pub(super) fn complete(
         .enumerate()
         .flat_map(|(i, (tensor, _))| {
             let at_once = CHUNK.checked_div(tensor.shape.row_len()).unwrap_or(1).max(1);
-            let at_once = at_once.next_multiple_of(tensor.rows_of_a_block());
+            let at_once = at_once.next_multiple_of(tensor.rows_per_block());
             let rows = if tensor.shape.row_len() == 0 { 0 } else { tensor.rows() };
             (0..rows)
                 .step_by(at_once as usize)

@@ -8,7 +8,7 @@ use gguf::{
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Item, Job, Tensor};
-use gguf_quantize::recipe::{Mix, Target as Recipe};
+use gguf_quantize::recipe::{Preset, Target as Recipe};
 
 use super::{Conversion, Options, text};
 use crate::general::General;
@@ -42,7 +42,7 @@ pub(super) fn plan(
         None => matrices,
         Some(target) => plain(target)?,
     };
-    let file_type = Recipe::Type(matrices).file_type().unwrap_or(Mix::F16);
+    let file_type = Recipe::Type(matrices).file_type().unwrap_or(Preset::F16);
     let general = General::load(
         dir,
         Some(parts.text.json()),
@@ -101,7 +101,7 @@ fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error
 /// The type of matrices that is asked for.
 fn plain(target: Recipe) -> Result<TensorType, Error> {
     let ty = match target {
-        Recipe::Mix(mix) => Some(mix.default_type()),
+        Recipe::Preset(mix) => Some(mix.default_type()),
         Recipe::Type(ty) => Some(ty),
         Recipe::Copy => None,
     };

@@ -25,7 +25,7 @@ pub struct Options {
     /// JSON file with metadata that overrides the model card.
     pub metadata: Option<PathBuf>,
     /// Types of single tensors, importance matrix, and keys to set.
-    pub quantization: gguf_quantize::Options,
+    pub quantization: gguf_quantize::QuantizeOptions,
     /// Class or architecture to convert the model as, whatever config.json says.
     pub like: Option<String>,
     /// Write only metadata and vocabulary, no tensors.

@@ -11,7 +11,7 @@ use gguf_checkpoint::{Checkpoint, Entry, json};
 use gguf_models::schema::Need;
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
-use gguf_quantize::recipe::{Mix, Target as Recipe};
+use gguf_quantize::recipe::{Preset, Target as Recipe};
 
 use super::{Conversion, Options};
 use crate::general::General;
@@ -60,7 +60,7 @@ pub(super) fn plan(
     let matrices = matrix_type(&tensors);
     let target = match options.outtype {
         Some(target) => target,
-        None if converter.keeps_types() => Recipe::Mix(Mix::MXFP4_MOE),
+        None if converter.keeps_types() => Recipe::Preset(Preset::MXFP4_MOE),
         None => Recipe::Type(kept_type(&tensors).unwrap_or(matrices)),
     };
     let file_type = target.file_type().ok_or_else(|| {
@@ -453,9 +453,9 @@ fn as_stored(tensors: Vec<Tensor>, float: impl Fn(&Tensor) -> TensorType) -> Vec
 /// The type of matrices in a file of plain floats; `None` for other targets.
 fn plain(target: Recipe) -> Option<TensorType> {
     match target {
-        Recipe::Mix(Mix::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
-        Recipe::Mix(Mix::F16) | Recipe::Type(TensorType::F16) => Some(TensorType::F16),
-        Recipe::Mix(Mix::BF16) | Recipe::Type(TensorType::BF16) => Some(TensorType::BF16),
+        Recipe::Preset(Preset::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
+        Recipe::Preset(Preset::F16) | Recipe::Type(TensorType::F16) => Some(TensorType::F16),
+        Recipe::Preset(Preset::BF16) | Recipe::Type(TensorType::BF16) => Some(TensorType::BF16),
         _ => None,
     }
 }
@@ -467,7 +467,7 @@ fn choose_types(
     tensors: Vec<Tensor>,
     target: Recipe,
     float: impl Fn(&Tensor) -> TensorType,
-    options: &gguf_quantize::Options,
+    options: &gguf_quantize::QuantizeOptions,
 ) -> Result<Vec<String>, Error> {
     let types: Vec<_> = tensors.iter().map(float).collect();
     job.items =
@@ -475,5 +475,5 @@ fn choose_types(
     if plain(target).is_some() {
         return Ok(Vec::new());
     }
-    gguf_quantize::give_types(job, target, options)
+    gguf_quantize::assign_types(job, target, options)
 }

@@ -73,7 +73,7 @@ impl<'a> Merge<'a> {
     pub fn plan(
         &self,
         target: Target,
-        options: &gguf_quantize::Options,
+        options: &gguf_quantize::QuantizeOptions,
     ) -> Result<Quantization, Error> {
         let mut planned = gguf_quantize::plan(self.base, target, options)?;
         for item in &mut planned.job.items {

@@ -10,8 +10,8 @@ use gguf::{
 };
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
-use gguf_pipeline::{Function, Item, Job, Misfit, Step, Tensor};
-use gguf_quantize::recipe::{Mix, Target as Recipe};
+use gguf_pipeline::{Function, Item, Job, Step, Tensor, TensorMismatch};
+use gguf_quantize::recipe::{Preset, Target as Recipe};
 use serde_json::Value;
 
 use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
@@ -283,7 +283,7 @@ fn tensors(
             let what = format!("the pair for `{module}` {what}");
             Error::input("adapter-other-base", &checkpoint.path_of(a), what, OTHER_BASE)
         };
-        let unfit = |misfit: Misfit| fault(misfit.to_string());
+        let unfit = |misfit: TensorMismatch| fault(misfit.to_string());
         let rank = a.shape.first().copied().unwrap_or(0);
         if a.shape.len() != 2 || b.shape.len() != 2 || b.shape[1] != rank || rank == 0 {
             return Err(fault(format!("has the shapes {:?} and {:?}", a.shape, b.shape)));
@@ -366,12 +366,12 @@ fn named(name: &str, pair: [Tensor; 2]) -> [Tensor; 2] {
 }
 
 /// The pair whose product is the transposed product: `(B A)' = A' B'`.
-fn transposed([a, b]: [Tensor; 2]) -> Result<[Tensor; 2], Misfit> {
+fn transposed([a, b]: [Tensor; 2]) -> Result<[Tensor; 2], TensorMismatch> {
     Ok([b.changed(Step::Transpose)?, a.changed(Step::Transpose)?])
 }
 
 /// The pair whose product is the product after `step`.
-fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], Misfit> {
+fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], TensorMismatch> {
     match step {
         Step::Transpose => transposed(pair),
         // The rows of the product are those of the second matrix.
@@ -435,7 +435,9 @@ fn float_type(outtype: Option<Recipe>, tensors: &[Tensor]) -> Result<TensorType,
             .find(|tensor| tensor.shape.len() > 1)
             .map_or(TensorType::F32, |tensor| tensor.stored_type)),
         Some(Recipe::Type(ty)) if !ty.is_quantized() => Ok(ty),
-        Some(Recipe::Mix(mix)) if matches!(mix, Mix::F32 | Mix::F16 | Mix::BF16 | Mix::Q8_0) => {
+        Some(Recipe::Preset(mix))
+            if matches!(mix, Preset::F32 | Preset::F16 | Preset::BF16 | Preset::Q8_0) =>
+        {
             Ok(mix.default_type())
         }
         Some(other) => {

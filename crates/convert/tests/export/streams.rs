@@ -453,7 +453,7 @@ mod deepseek {
         let (_, _, numbers, bits) = &mut wide.lists[0];
         (numbers[3], *bits) = (1 << 31, 64);
         let fault = refused(&wide);
-        assert!(fault.contains("2147483648, beyond 32 bits"), "{fault}");
+        assert!(fault.contains("2147483648, which overflows 32 bits"), "{fault}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn a_lone_file_keeps_names_shapes_and_types() {
         architecture: "sdxl".into(),
         name: "unet".into(),
         outtype: None,
-        quantization: gguf_quantize::Options::default(),
+        quantization: gguf_quantize::QuantizeOptions::default(),
     };
     let conversion = single_file::plan(&checkpoint, &options).unwrap();
     assert_eq!(conversion.file_name, "unet-F16.gguf");

@@ -10,7 +10,7 @@ mod variants;
 use std::collections::BTreeMap;
 
 use gguf::{Error, TensorType};
-use gguf_quantize::budget::{Free, free};
+use gguf_quantize::budget::{FreeTensor, free_tensors};
 use gguf_quantize::sensitivity::{Group, Sensitivity, Tensor, VERSION};
 use gguf_store::{Model, Progress};
 
@@ -63,14 +63,14 @@ struct Probe {
 /// `sensitivity-lacks` if no tensor can have any of the types; as [`free`] and [`divergence_of_variants`].
 pub fn measure_sensitivity(
     model: &Model,
-    quantization: &gguf_quantize::Options,
+    quantization: &gguf_quantize::QuantizeOptions,
     subject: &Subject,
     windows: &Windows,
     options: &SensitivityOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Sensitivity, Error> {
     progress.begin("measuring weights", model.byte_len());
-    let mut tensors = free(model, quantization, progress)?;
+    let mut tensors = free_tensors(model, quantization, progress)?;
     for tensor in &mut tensors {
         let stored = tensor.item.tensor.stored_type;
         let is_selected = |ty: TensorType| options.types.is_empty() || options.types.contains(&ty);
@@ -78,8 +78,9 @@ pub fn measure_sensitivity(
     }
     tensors.retain(|tensor| !tensor.losses.is_empty());
     let used = &subject.executor.graph().raw().weights;
-    let is_used = |tensor: &Free| used.iter().any(|w| w.name == tensor.item.tensor.name);
-    let (tensors, unused): (Vec<Free>, Vec<Free>) = tensors.into_iter().partition(is_used);
+    let is_used = |tensor: &FreeTensor| used.iter().any(|w| w.name == tensor.item.tensor.name);
+    let (tensors, unused): (Vec<FreeTensor>, Vec<FreeTensor>) =
+        tensors.into_iter().partition(is_used);
     if tensors.is_empty() {
         let what = format!("no tensor of {} can have any of the types", subject.name);
         return Err(Error::request("sensitivity-lacks", what, "name other types"));
@@ -138,8 +139,8 @@ pub fn measure_sensitivity(
 }
 
 /// Returns name and entry of a tensor in the result.
-fn entry(free: &Free, divergence: &dyn Fn(TensorType) -> f64) -> (String, Tensor) {
-    let Free { item, losses } = free;
+fn entry(free: &FreeTensor, divergence: &dyn Fn(TensorType) -> f64) -> (String, Tensor) {
+    let FreeTensor { item, losses } = free;
     let by_type = |value: &dyn Fn(TensorType, f64) -> f64| {
         losses.iter().map(|(ty, loss)| (ty.name().into_owned(), value(*ty, *loss))).collect()
     };
@@ -152,7 +153,7 @@ fn entry(free: &Free, divergence: &dyn Fn(TensorType) -> f64) -> (String, Tensor
 }
 
 /// Groups tensors, in the order of the file.
-fn groups(tensors: &[Free], grouping: Grouping) -> Vec<(String, Vec<usize>)> {
+fn groups(tensors: &[FreeTensor], grouping: Grouping) -> Vec<(String, Vec<usize>)> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (number, tensor) in tensors.iter().enumerate() {
         let name = tensor.item.tensor.name.as_str();
@@ -171,7 +172,7 @@ fn groups(tensors: &[Free], grouping: Grouping) -> Vec<(String, Vec<usize>)> {
 }
 
 /// Returns the measurements of a group.
-fn probes(tensors: &[Free], members: &[usize], exact: bool) -> Vec<Probe> {
+fn probes(tensors: &[FreeTensor], members: &[usize], exact: bool) -> Vec<Probe> {
     let types = |member: &usize| tensors[*member].losses.iter().map(|(ty, _)| *ty);
     let probe = |type_of: &dyn Fn(&usize) -> Option<TensorType>| {
         let members = members.iter().filter_map(|member| Some((*member, type_of(member)?)));
@@ -207,7 +208,7 @@ impl Probe {
 
 /// Returns the KL divergence of a tensor in a type: the measured divergence of its group in that type, or else in
 /// another type, scaled by the ratio of the weight errors.
-fn divergence(tensors: &[Free], probes: &[Probe], member: usize, ty: TensorType) -> f64 {
+fn divergence(tensors: &[FreeTensor], probes: &[Probe], member: usize, ty: TensorType) -> f64 {
     let measured = probes.iter().find(|probe| probe.members.contains(&(member, ty)));
     let Some(probe) = measured.or(probes.first()) else { return 0.0 };
     let error = tensors[member].loss(ty);

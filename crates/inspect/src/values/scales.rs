@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gguf::Finding;
-use gguf_quant::{Field, Layout, layout};
+use gguf_quant::{BlockLayout, Field, block_layout};
 
 use super::numbers::{Matrix, Numbers};
 use gguf::Error;
@@ -11,7 +11,7 @@ use gguf::Error;
 /// A field of all blocks of a tensor: a row has as many numbers as it has blocks, times those of the field in each.
 pub struct Scales<'t> {
     matrix: Matrix<'t>,
-    layout: &'static Layout,
+    layout: &'static BlockLayout,
     field: usize,
 }
 
@@ -23,7 +23,7 @@ impl<'t> Scales<'t> {
     pub fn of(matrix: Matrix<'t>, name: &str) -> Result<Self, Error> {
         let info = &matrix.tensor().info;
         let is_it = |field: &Field| field.name == name && is_scale(field);
-        let found = layout(info.tensor_type)
+        let found = block_layout(info.tensor_type)
             .and_then(|layout| Some((layout, layout.fields.iter().position(is_it)?)));
         let Some((layout, field)) = found else {
             let what = format!("blocks of {} have no scale `{name}`", info.tensor_type);
@@ -33,7 +33,7 @@ impl<'t> Scales<'t> {
     }
 
     /// The names that a layout has.
-    pub fn names(layout: &Layout) -> impl Iterator<Item = &'static str> {
+    pub fn names(layout: &BlockLayout) -> impl Iterator<Item = &'static str> {
         layout.fields.iter().filter(|field| is_scale(field)).map(|field| field.name)
     }
 

@@ -206,8 +206,8 @@ impl Plan {
         let jobs: Vec<_> =
             outputs.iter().flatten().map(|(job, path)| (job, path.as_path())).collect();
         let interruption = match &self.identity {
-            Some(input) => Interruption::Journal { input, resume: self.resume, anew },
-            None => Interruption::StartAnew,
+            Some(input) => Interruption::Journal { input, resume: self.resume, on_restart: anew },
+            None => Interruption::Restart,
         };
         write_all(&jobs, interruption, overwrite, progress)?;
         made.into_iter().try_for_each(EncodedTensors::remove)
@@ -241,9 +241,9 @@ fn read(
         outputs: Vec::new(),
         calibration: None,
         imatrix: None,
-        quantization: gguf_quantize::Options {
+        quantization: gguf_quantize::QuantizeOptions {
             overrides: options.quantization.overrides.clone(),
-            ..gguf_quantize::Options::default()
+            ..gguf_quantize::QuantizeOptions::default()
         },
         provenance: false,
         resume: false,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use gguf::{ByteOrder, Value};
 use gguf_calibrate::Calibration;
 use gguf_legacy::Overrides;
-use gguf_quantize::importance::Missing;
+use gguf_quantize::importance::MissingImportance;
 use gguf_quantize::recipe::Target;
 use gguf_store::SplitOptions;
 
@@ -41,7 +41,7 @@ pub struct Options {
     /// Go on where an earlier run was interrupted, and keep what is done if this one is.
     pub resume: bool,
     /// Which tensor gets which type, and keys to set.
-    pub quantization: gguf_quantize::Options,
+    pub quantization: gguf_quantize::QuantizeOptions,
     /// The importance matrix, which is read into `quantization`.
     pub imatrix: Option<Choice>,
     /// Of a lone file the architecture that it is for; of an old one the program that it is of.
@@ -72,7 +72,7 @@ pub struct Options {
 
 impl Options {
     /// What decides types and keys, with the importance matrix read.
-    pub(super) fn quantization(&self) -> Result<gguf_quantize::Options, Error> {
+    pub(super) fn quantization(&self) -> Result<gguf_quantize::QuantizeOptions, Error> {
         let mut options = self.quantization.clone();
         if let Some(imatrix) = &self.imatrix {
             imatrix.add_to(&mut options)?;
@@ -88,9 +88,9 @@ impl Options {
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
         let imatrix = self.imatrix.as_ref();
         let missing = match self.quantization.missing {
-            Missing::Error => None,
-            Missing::Fallback => Some("fallback".to_owned()),
-            Missing::Uniform => Some("uniform".to_owned()),
+            MissingImportance::Error => None,
+            MissingImportance::Fallback => Some("fallback".to_owned()),
+            MissingImportance::Uniform => Some("uniform".to_owned()),
         };
         let mut words = vec!["--outtype".to_owned(), outtype];
         for (flag, is_given) in [

@@ -3,7 +3,7 @@
 use gguf_calibrate::Calibrator;
 use gguf_eval::quality::SkippedType;
 use gguf_pipeline::Job;
-use gguf_quantize::recipe::{Mix, Target};
+use gguf_quantize::recipe::{Preset, Target};
 
 use super::QualityOptions;
 use crate::Error;
@@ -22,22 +22,22 @@ pub enum Types {
 }
 
 /// Presets that are commonly published, including those that need an importance matrix.
-const COMMON: [Mix; 15] = [
-    Mix::Q8_0,
-    Mix::Q6_K,
-    Mix::Q5_K_M,
-    Mix::Q5_K_S,
-    Mix::Q4_K_M,
-    Mix::Q4_K_S,
-    Mix::IQ4_XS,
-    Mix::Q4_0,
-    Mix::Q3_K_L,
-    Mix::Q3_K_M,
-    Mix::Q3_K_S,
-    Mix::IQ3_XXS,
-    Mix::Q2_K,
-    Mix::IQ2_M,
-    Mix::IQ2_XS,
+const COMMON: [Preset; 15] = [
+    Preset::Q8_0,
+    Preset::Q6_K,
+    Preset::Q5_K_M,
+    Preset::Q5_K_S,
+    Preset::Q4_K_M,
+    Preset::Q4_K_S,
+    Preset::IQ4_XS,
+    Preset::Q4_0,
+    Preset::Q3_K_L,
+    Preset::Q3_K_M,
+    Preset::Q3_K_S,
+    Preset::IQ3_XXS,
+    Preset::Q2_K,
+    Preset::IQ2_M,
+    Preset::IQ2_XS,
 ];
 
 /// A planned type.
@@ -57,14 +57,14 @@ pub(super) fn plans(
     calibrator: Option<&Calibrator>,
 ) -> Result<(Vec<PlannedType>, Vec<SkippedType>), Error> {
     let targets: Vec<Target> = match &options.types {
-        Types::Common => COMMON.map(Target::Mix).to_vec(),
-        Types::All => Mix::ALL.iter().copied().map(Target::Mix).collect(),
+        Types::Common => COMMON.map(Target::Preset).to_vec(),
+        Types::All => Preset::ALL.iter().copied().map(Target::Preset).collect(),
         Types::Listed(targets) => targets.clone(),
     };
     let is_listed = matches!(options.types, Types::Listed(_));
-    let mut quantization = gguf_quantize::Options {
+    let mut quantization = gguf_quantize::QuantizeOptions {
         allow_requantize: options.allow_requantize,
-        ..gguf_quantize::Options::default()
+        ..gguf_quantize::QuantizeOptions::default()
     };
     if let Some(imatrix) = &options.imatrix {
         imatrix.add_to(&mut quantization)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gguf::Error;
-use gguf_calibrate::{Calibrated as CalibratedTensor, Calibrator};
+use gguf_calibrate::{CalibratedTensor, Calibrator};
 use gguf_eval::quality::TensorError;
 use gguf_pipeline::{Item, Job};
 use gguf_runtime::Executor;

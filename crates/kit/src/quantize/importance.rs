@@ -26,7 +26,7 @@ impl Choice {
     ///
     /// # Errors
     /// As [`Choice::read`].
-    pub fn add_to(&self, options: &mut gguf_quantize::Options) -> Result<(), Error> {
+    pub fn add_to(&self, options: &mut gguf_quantize::QuantizeOptions) -> Result<(), Error> {
         let (importance, keys) = self.read()?;
         options.importance = Some(importance);
         options.overrides.extend(keys);

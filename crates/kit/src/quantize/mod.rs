@@ -28,7 +28,7 @@ pub struct Options {
     /// What to make, and the name of each file.
     pub outputs: Vec<Named>,
     /// Which tensor gets which type.
-    pub quantization: gguf_quantize::Options,
+    pub quantization: gguf_quantize::QuantizeOptions,
     /// How the tensors are divided among files.
     pub split: Split,
     /// Bytes of room for later edits of the header.
@@ -229,8 +229,8 @@ impl Plan {
         }
         let recipe = self.recipe_file(overwrite)?;
         let interruption = match &self.input {
-            Some(input) => Interruption::Journal { input, resume: self.resume, anew },
-            None => Interruption::StartAnew,
+            Some(input) => Interruption::Journal { input, resume: self.resume, on_restart: anew },
+            None => Interruption::Restart,
         };
         let jobs: Vec<_> = self.files().collect();
         write_all(&jobs, interruption, overwrite, progress)?;

@@ -1,44 +1,44 @@
-//! Functions of one element, and what undoes them.
+//! Functions of one element, and their inverses.
 
 /// A function of one element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Function {
-    /// `x + 1`: norms that are stored as the difference from 1 (Gemma).
+    /// `x + 1`: norm weights stored as the difference from 1 (Gemma).
     PlusOne,
-    /// `-exp(x)`: the logarithm of a decay (Mamba, RWKV).
+    /// `-exp(x)`: decay stored as its logarithm (Mamba, RWKV).
     MinusExp,
-    /// `x + c`: norms that are stored as the difference from `c` (PLaMo 2).
+    /// `x + c`: norm weights stored as the difference from `c` (PLaMo 2).
     Plus(f32),
-    /// `exp(x)`: the same of a decay that programs take as it is (Ling).
+    /// `exp(x)`: decay stored as its logarithm, without the sign (Ling).
     Exp,
     /// `x * c`.
     Times(f32),
-    /// The nearest of `-c`, 0 and `c`, computed as `x / c` rounded, and that over `1 / c`: matrices that hold
-    /// three values (BitNet).
+    /// Rounds to `-c`, 0 or `c`, computed as `round(x / c)` divided by `1 / c`: ternary weights
+    /// (BitNet).
     Ternary(f32),
-    /// `ln(1 + exp(x))`: what makes a scale of any number (Gemma 4).
+    /// `ln(1 + exp(x))`: softplus of a scale (Gemma 4).
     Softplus,
-    /// `x - 1`, which undoes [`Function::PlusOne`].
+    /// `x - 1`, the inverse of [`Function::PlusOne`].
     MinusOne,
-    /// `ln(-x)`, which undoes [`Function::MinusExp`].
+    /// `ln(-x)`, the inverse of [`Function::MinusExp`].
     LnOfMinus,
-    /// `x - c`, which undoes [`Function::Plus`].
+    /// `x - c`, the inverse of [`Function::Plus`].
     Minus(f32),
-    /// `ln(x)`, which undoes [`Function::Exp`].
+    /// `ln(x)`, the inverse of [`Function::Exp`].
     Ln,
-    /// `x / c`, which undoes [`Function::Times`].
+    /// `x / c`, the inverse of [`Function::Times`].
     Over(f32),
 }
 
 impl Function {
-    /// The function at `x`.
+    /// Applies the function to `x`.
     ///
-    /// Where this undoes another function, that one leads from the result to `x` again, bit for
-    /// bit, if `x` is among its values.
+    /// For an inverse, applying the original function to the result restores `x` bit for bit,
+    /// provided that `x` is one of its values.
     pub(super) fn of(self, x: f32) -> f32 {
         match self {
             Self::PlusOne => x + 1.0,
-            // In double precision, as that of single precision differs from machine to machine.
+            // In double precision, since single-precision results differ between machines.
             Self::MinusExp => -(f64::from(x).exp() as f32),
             Self::Plus(c) => x + c,
             Self::Exp => f64::from(x).exp() as f32,
@@ -47,10 +47,11 @@ impl Function {
                 let inverse = 1.0 / c;
                 (x * inverse).round_ties_even().clamp(-1.0, 1.0) / inverse
             }
-            // In double precision for the same reason; beyond 20 the sum is `exp(x)` in single precision.
+            // In double precision for the same reason; beyond 20 the sum equals `exp(x)` in single
+            // precision.
             Self::Softplus if x > 20.0 => x,
             Self::Softplus => f64::from(x).exp().ln_1p() as f32,
-            // Exact wherever `x` was made by adding 1 to a number.
+            // Exact if `x` is the result of adding 1.
             Self::MinusOne => x - 1.0,
             Self::LnOfMinus => before(Self::MinusExp, x, (-f64::from(x)).ln() as f32),
             Self::Minus(c) => before(Self::Plus(c), x, x - c),
@@ -59,7 +60,7 @@ impl Function {
         }
     }
 
-    /// The function that undoes this one; `None` where it loses something.
+    /// Returns the inverse of the function; `None` if the function loses information.
     pub(super) fn inverse(self) -> Option<Self> {
         Some(match self {
             Self::PlusOne => Self::MinusOne,
@@ -72,19 +73,20 @@ impl Function {
             Self::Ln => Self::Exp,
             Self::Times(c) if c.is_normal() => Self::Over(c),
             Self::Over(c) if c.is_normal() => Self::Times(c),
-            // What has three values keeps them.
+            // Ternary values stay unchanged.
             Self::Ternary(c) => Self::Ternary(c),
             Self::Times(_) | Self::Over(_) | Self::Softplus => return None,
         })
     }
 }
 
-/// The number that `function` makes `y` of: `near`, which is off by rounding, or a neighbour.
+/// Returns the number that `function` maps to `y`: `near`, which may be off by rounding, or a
+/// neighbour.
 ///
-/// There is one within two neighbours if `function` made `y` of a number `x` at all: rounding `y`
-/// moves the exact inverse by no more than an ulp of `x` (where it would be more, more than one
-/// number leads to `y`), rounding that inverse by a half, and below a power of two ulps are half as
-/// large. Otherwise `near` is as good as any.
+/// If `function` maps any number to `y`, one within two neighbours of `near` does. Rounding `y`
+/// moves the exact inverse by at most an ulp of `x` (otherwise several numbers map to `y`),
+/// rounding that inverse by half an ulp, and below a power of two ulps are half as large. If no
+/// number maps to `y`, returns `near`.
 fn before(function: Function, y: f32, near: f32) -> f32 {
     let leads_back = |x: &f32| function.of(*x).to_bits() == y.to_bits();
     let (up, down) = (near.next_up(), near.next_down());
@@ -98,7 +100,7 @@ mod tests {
 
     /// Numbers of all magnitudes up to `2^most`, of both signs.
     fn numbers(most: i32) -> impl Iterator<Item = f32> {
-        // The multiplier of Knuth's MMIX generator: mantissas without a pattern.
+        // Multiplier of Knuth's MMIX generator: mantissas without a pattern.
         let mut state = 1u64;
         (-30..most).flat_map(|power| (0..2000).map(move |i| (power, i))).map(move |(power, i)| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn softplus_is_a_sum_of_logarithms() {
+    fn softplus_matches_its_definition() {
         assert_eq!(Function::Softplus.of(0.0), std::f32::consts::LN_2);
         assert_eq!(Function::Softplus.of(30.0), 30.0);
         assert_eq!(Function::Softplus.of(-200.0), 0.0);
@@ -117,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn three_values_are_left() {
+    fn ternary_rounds_to_three_values() {
         let round = |x| Function::Ternary(0.5).of(x);
         assert_eq!(
             [-3.0, -0.5, -0.2, 0.0, 0.25, 0.3, 7.0].map(round),
             [-0.5, -0.5, 0.0, 0.0, 0.0, 0.5, 0.5]
         );
-        // Where the factor has no exact inverse, too, a second time changes nothing.
+        // Rounding is idempotent even if the factor has no exact inverse.
         let function = Function::Ternary(0.3);
         let once = [-1.0, 0.1, 0.2].map(|x| function.of(x));
         assert_eq!(once.map(|x| function.of(x)), once);
@@ -131,10 +133,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_undone_leads_to_the_same_bits() {
+    fn inverses_are_bit_exact() {
         let cases = [
             (Function::PlusOne, 20),
-            // Beyond 88 the exponential is infinite.
+            // The exponential overflows beyond 88.
             (Function::MinusExp, 6),
             (Function::Plus(0.2), 20),
             (Function::Exp, 6),

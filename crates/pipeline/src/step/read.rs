@@ -1,11 +1,11 @@
-//! Reading the elements of a changed tensor, no more of them than are asked for.
+//! Partial reads of transformed tensors.
 
-use super::{Step, whole};
+use super::{Step, integers};
 use crate::tensor::Tensor;
 
 impl Step {
-    /// The row before this step that becomes row `row`, for steps that move whole rows.
-    fn row_before(self, row: u64, rows_before: u64) -> u64 {
+    /// Maps a row after this step to its row before, for steps that move whole rows.
+    fn source_row(self, row: u64, rows_before: u64) -> u64 {
         match self {
             Self::InterleaveHalves { heads } => {
                 let per_head = rows_before / heads;
@@ -68,7 +68,8 @@ impl Step {
         }
     }
 
-    /// Fills `buffer` with the bytes from `offset` on of `to`, which is `from` after this step.
+    /// Fills `buffer` with the bytes of `to` starting at `offset`, where `to` is `from` after this
+    /// step.
     pub(crate) fn read_at(
         self,
         from: &Tensor,
@@ -88,16 +89,16 @@ impl Step {
                 read_mapped(of, from, buffer, offset)
             }
             Self::Decode => read_mapped(|_, x| x, from, buffer, offset),
-            Self::Whole => whole::read(from, buffer, offset),
+            Self::Whole => integers::read(from, buffer, offset),
             Self::ZeroFirst => {
-                let part = first_part(to);
+                let part = first_slice(to);
                 let zeros = part.saturating_sub(offset).min(buffer.len() as u64);
                 let (zeros, stored) = buffer.split_at_mut(zeros as usize);
                 zeros.fill(0);
                 let behind = offset.saturating_sub(part);
                 if stored.is_empty() { Ok(()) } else { from.read_at(stored, behind) }
             }
-            Self::WithoutFirst => from.read_at(buffer, first_part(from) + offset),
+            Self::WithoutFirst => from.read_at(buffer, first_slice(from) + offset),
             Self::Pad { .. } => {
                 let end = from.bytes_of(from.shape.iter().product());
                 let stored = end.saturating_sub(offset).min(buffer.len() as u64);
@@ -109,7 +110,7 @@ impl Step {
         }
     }
 
-    /// Reads rows, or blocks of columns, that stand elsewhere before the step, in runs as long as they make.
+    /// Reads moved rows or column blocks in runs as long as possible.
     fn read_moved(
         self,
         from: &Tensor,
@@ -123,10 +124,10 @@ impl Step {
         let unit_bytes = from.bytes_of(unit_len);
         while !buffer.is_empty() {
             let (unit, within) = (offset / unit_bytes, offset % unit_bytes);
-            let start = self.row_before(unit, rows_before);
+            let start = self.source_row(unit, rows_before);
             let mut units = 1;
             while units * unit_bytes < within + buffer.len() as u64
-                && self.row_before(unit + units, rows_before) == start + units
+                && self.source_row(unit + units, rows_before) == start + units
             {
                 units += 1;
             }
@@ -140,12 +141,12 @@ impl Step {
     }
 }
 
-/// Bytes of the first part of a tensor along its slowest dimension.
-fn first_part(tensor: &Tensor) -> u64 {
+/// Number of bytes of the first slice along the slowest dimension.
+fn first_slice(tensor: &Tensor) -> u64 {
     tensor.bytes_of(tensor.shape.iter().rev().skip(1).product())
 }
 
-/// Rows of a transposed tensor are columns of `from`: a strip of them is read, then turned.
+/// Reads rows of a transposed tensor: reads a strip of columns of `from`, then transposes it.
 fn read_transposed(
     from: &Tensor,
     to: &Tensor,
@@ -175,7 +176,7 @@ fn read_transposed(
     Ok(())
 }
 
-/// Decodes elements, changes each, by its number in the tensor too, and leaves them as F32.
+/// Decodes elements and maps each to F32; `change` also gets the index of the element.
 fn read_mapped(
     function: impl Fn(u64, f32) -> f32,
     from: &Tensor,
@@ -184,7 +185,7 @@ fn read_mapped(
 ) -> Result<(), gguf::Error> {
     let first = offset / size_of::<f32>() as u64;
     let end = first + (buffer.len() / size_of::<f32>()) as u64;
-    // Blocks are decoded whole. The shape of a tensor is a whole number of them.
+    // Blocks are decoded whole; the shape is a multiple of the block length.
     let block = from.stored_type.block().map_or(1, |(elements, _)| elements);
     let start = first - first % block;
     let elements = end.next_multiple_of(block) - start;

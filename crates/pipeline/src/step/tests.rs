@@ -1,4 +1,4 @@
-//! Every step on a few elements.
+//! Tests of every step on small tensors.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn tensor(shape: &[u64], file: &[u8]) -> Tensor {
     Tensor::stored("t", Shape::new(shape).unwrap(), TensorType::I8, at)
 }
 
-/// The elements, which must be the same however the reading is cut up.
+/// Reads all elements and checks that the result does not depend on how the reads are split.
 fn read(tensor: &Tensor) -> Vec<u8> {
     let mut whole = vec![0; tensor.shape.iter().product::<u64>() as usize];
     tensor.read_at(&mut whole, 0).unwrap();
@@ -24,14 +24,14 @@ fn read(tensor: &Tensor) -> Vec<u8> {
     whole
 }
 
-fn changed(shape: &[u64], step: Step) -> Result<(Vec<u64>, Vec<u8>), Misfit> {
+fn changed(shape: &[u64], step: Step) -> Result<(Vec<u64>, Vec<u8>), TensorMismatch> {
     let file: Vec<u8> = (0..shape.iter().product::<u64>() as u8).collect();
     let tensor = tensor(shape, &file).changed(step)?;
     Ok((tensor.shape.to_vec(), read(&tensor)))
 }
 
 #[test]
-fn halves_of_each_head_interleave() {
+fn interleaves_halves_of_each_head() {
     let step = Step::InterleaveHalves { heads: 2 };
     let rows = vec![0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15];
     assert_eq!(changed(&[2, 8], step), Ok((vec![2, 8], rows)));
@@ -41,8 +41,8 @@ fn halves_of_each_head_interleave() {
 }
 
 #[test]
-fn kinds_of_rows_are_sorted() {
-    // Two groups of two queries, a key and a value.
+fn regroups_rows_by_kind() {
+    // Two groups of two queries, one key and one value.
     let step = Step::Regroup { groups: 2, kinds: [2, 1, 1] };
     assert_eq!(changed(&[8], step), Ok((vec![8], vec![0, 1, 4, 5, 2, 6, 3, 7])));
     let rows = vec![0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15];
@@ -51,11 +51,11 @@ fn kinds_of_rows_are_sorted() {
 }
 
 #[test]
-fn blocks_of_rows_change_places() {
-    // Behind two rows, three blocks of one for each of two.
+fn transposes_row_blocks() {
+    // After two rows, three blocks of one row for each of two.
     let step = Step::Exchange { groups: 1, start: 2, outer: 2, inner: 3, len: 1 };
     assert_eq!(changed(&[8], step), Ok((vec![8], vec![0, 1, 2, 5, 3, 6, 4, 7])));
-    // In each of two groups, pairs come apart and the last row stays.
+    // In each of two groups, pairs are separated and the last row stays.
     let step = Step::Exchange { groups: 2, start: 0, outer: 2, inner: 2, len: 1 };
     assert_eq!(changed(&[10], step), Ok((vec![10], vec![0, 2, 1, 3, 4, 5, 7, 6, 8, 9])));
     let beyond = Step::Exchange { groups: 2, start: 2, outer: 2, inner: 2, len: 1 };
@@ -63,7 +63,7 @@ fn blocks_of_rows_change_places() {
 }
 
 #[test]
-fn blocks_of_columns_change_places() {
+fn transposes_column_blocks() {
     let step = Step::ExchangeColumns { outer: 2, inner: 3, len: 1 };
     let (shape, moved) = changed(&[6, 2], step).unwrap();
     assert_eq!(shape, [6, 2]);
@@ -74,7 +74,7 @@ fn blocks_of_columns_change_places() {
 }
 
 #[test]
-fn one_kind_of_rows_is_picked() {
+fn picks_rows_of_each_group() {
     let step = Step::Pick { groups: 2, start: 2, len: 1 };
     assert_eq!(changed(&[8], step), Ok((vec![2], vec![2, 6])));
     assert_eq!(changed(&[2, 8], step), Ok((vec![2, 2], vec![4, 5, 12, 13])));
@@ -84,7 +84,7 @@ fn one_kind_of_rows_is_picked() {
 }
 
 #[test]
-fn steps_are_undone() {
+fn inverse_steps_restore_the_tensor() {
     let file: Vec<u8> = (0..48).collect();
     for step in [
         Step::InterleaveHalves { heads: 2 },
@@ -105,14 +105,14 @@ fn steps_are_undone() {
 }
 
 #[test]
-fn each_matrix_is_transposed() {
+fn transposes_each_matrix() {
     let turned = vec![0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11];
     assert_eq!(changed(&[3, 2, 2], Step::Transpose), Ok((vec![2, 3, 2], turned)));
     assert!(changed(&[3], Step::Transpose).is_err());
 }
 
 #[test]
-fn zeros_come_first() {
+fn prepends_zeros() {
     let rows = vec![0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7];
     assert_eq!(changed(&[2, 2, 2], Step::ZeroFirst), Ok((vec![2, 2, 3], rows)));
     let (shape, rest) = changed(&[2, 2, 2], Step::WithoutFirst).unwrap();
@@ -120,7 +120,7 @@ fn zeros_come_first() {
 }
 
 #[test]
-fn steps_follow_one_another() {
+fn steps_compose() {
     let file: Vec<u8> = (0..12).collect();
     let [before, shape] = [&[4, 3][..], &[2, 3, 2]].map(|dims| Shape::new(dims).unwrap());
     let twice = tensor(&[3, 4], &file)
@@ -133,7 +133,7 @@ fn steps_follow_one_another() {
 }
 
 #[test]
-fn blocks_are_decoded_wherever_reading_begins() {
+fn partial_reads_decode_whole_blocks() {
     // Two rows of two blocks: a scale of 2, then 32 numbers.
     let block = |first: u8| [vec![0x00, 0x40], (first..first + 32).collect()].concat();
     let file = [0, 32, 64, 90].map(block).concat();
@@ -153,11 +153,11 @@ fn blocks_are_decoded_wherever_reading_begins() {
     assert_eq!(floats(&decoded, 64, 1), [128.0]);
     let turned = decoded.changed(Step::Transpose).unwrap();
     assert_eq!(floats(&turned, 63, 4), [190.0, 64.0, 180.0, 66.0]);
-    assert_eq!(turned.rows_of_a_block(), 32);
+    assert_eq!(turned.rows_per_block(), 32);
 }
 
 #[test]
-fn functions_are_computed_in_f32() {
+fn functions_compute_in_f32() {
     let file: Vec<u8> = [0.5f32, -1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
     let at = Stored { source: Arc::new(file), offset: 0 };
     let tensor = Tensor::stored("t", Shape::new(&[2]).unwrap(), TensorType::F32, at);
@@ -170,7 +170,7 @@ fn functions_are_computed_in_f32() {
 }
 
 #[test]
-fn some_rows_are_changed() {
+fn maps_some_rows() {
     let file: Vec<u8> = (0..6u8).flat_map(|x| f32::from(x).to_le_bytes()).collect();
     let at = Stored { source: Arc::new(file), offset: 0 };
     let tensor = Tensor::stored("t", Shape::new(&[2, 3]).unwrap(), TensorType::F32, at);
@@ -186,12 +186,12 @@ fn some_rows_are_changed() {
 }
 
 #[test]
-fn rows_are_added() {
+fn pads_rows() {
     assert_eq!(changed_floats(3), [1.0, 2.0, 3.0, 4.0, 0.0, 0.0]);
     assert_eq!(changed_floats(1), [1.0, 2.0, 3.0, 4.0]);
 }
 
-/// Two rows of two, padded to so many; read in two pieces.
+/// Pads two rows of two to `rows` and reads them in two pieces.
 fn changed_floats(rows: u64) -> Vec<f32> {
     let file: Vec<u8> = (1..5u8).flat_map(|x| f32::from(x).to_le_bytes()).collect();
     let at = Stored { source: Arc::new(file), offset: 0 };

@@ -1,5 +1,5 @@
 //! BF16: the upper half of an IEEE 754 single, `x[i]` at byte 2*i; rounded to nearest, ties to
-//! even, a NaN made quiet.
+//! even; NaN becomes quiet.
 
 use gguf::TensorType;
 use half::bf16;
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_to_even_and_keeps_what_is_not_finite() {
+    fn rounds_to_even_and_keeps_nan_and_infinity() {
         let cases: [(u32, u16); 7] = [
             (0x3f80_0000, 0x3f80),
             (0x3f80_8000, 0x3f80),

@@ -1,4 +1,4 @@
-//! What MXFP4 and NVFP4 share: the 4-bit float E2M1.
+//! The 4-bit float E2M1, which MXFP4 and NVFP4 share.
 //!
 //! ```text
 //! | sign | exponent | mantissa |       0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
@@ -8,18 +8,16 @@
 use pulp::Simd;
 
 use crate::lanes;
+use crate::value_tables::E2M1_DOUBLED;
 
-/// Twice the value of each code, so that all are integers; scales are halved in exchange.
-pub(crate) const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
-
-/// The weight of a code: `half_scale` is half the scale of the block.
+/// Decodes a code; `half_scale` is half the scale of the block.
 #[inline(always)]
 pub(super) fn decode(code: u8, half_scale: f32) -> f32 {
-    f32::from(DOUBLED[usize::from(code & 15)]) * half_scale
+    f32::from(E2M1_DOUBLED[usize::from(code & 15)]) * half_scale
 }
 
-/// The code with the smallest error for each weight; of equals the first, so the one nearest to 0,
-/// and never -0.
+/// Finds the code with the smallest error for each weight. The first of equals wins, so the result
+/// is the code closest to 0 and never -0.
 #[inline(always)]
 pub(super) fn encode<S: Simd, const N: usize>(simd: S, x: &[f32; N], half_scale: f32) -> [u8; N] {
     let mut codes = [0.0; N];
@@ -29,16 +27,16 @@ pub(super) fn encode<S: Simd, const N: usize>(simd: S, x: &[f32; N], half_scale:
         &mut codes,
         #[inline(always)]
         |x| {
-            // Of the other sign no value is nearer than 0.
+            // For the opposite sign, 0 is the nearest value.
             let magnitude = x.abs();
             let (mut best, mut error) = (x.constant(0.0), magnitude);
-            for (code, value) in DOUBLED.into_iter().enumerate().take(8).skip(1) {
+            for (code, value) in E2M1_DOUBLED.into_iter().enumerate().take(8).skip(1) {
                 let new = (x.constant(f32::from(value) * half_scale) - magnitude).abs();
                 let better = new.less(error);
                 best = better.select(x.constant(code as f32), best);
                 error = better.select(new, error);
             }
-            let negative = x.less(x.constant(0.0)) & best.more(x.constant(0.0));
+            let negative = x.less(x.constant(0.0)) & best.greater(x.constant(0.0));
             negative.select(best + x.constant(8.0), best)
         },
     );

@@ -7,11 +7,11 @@ use pulp::{Simd, WithSimd};
 
 use crate::codec::{BadBlock, Codec};
 use crate::dispatch::InstructionSet;
-use crate::{finite, halves};
+use crate::{finite, fp16};
 
 pub(super) const CODEC: Codec = Codec::plain(TensorType::F16, decode, encode, find_bad);
 
-/// Numbers converted at once: `half` looks up the processor's abilities once per call.
+/// Number of elements per conversion: `half` detects processor features once per call.
 const CHUNK: usize = 256;
 
 fn decode(instructions: InstructionSet, bytes: &[u8], out: &mut [f32]) {
@@ -34,12 +34,12 @@ impl WithSimd for Decode<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         for (half, x) in self.halves.iter().zip(self.out) {
-            *x = halves::to_f32(u16::from_le_bytes(*half));
+            *x = fp16::to_f32(u16::from_le_bytes(*half));
         }
     }
 }
 
-/// Models come in this type: where one instruction decodes 16 numbers, it is used.
+/// AVX-512 decoder: many models are F16, and one instruction decodes 16 numbers.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use pulp::bytemuck::cast;
@@ -57,9 +57,9 @@ mod avx512 {
         #[inline(always)]
         fn call(self) {
             let Self { simd, all: super::Decode { halves, out } } = self;
-            let (sixteens, halves) = halves.as_chunks::<16>();
+            let (chunks, halves) = halves.as_chunks::<16>();
             let (out_sixteens, out) = out.as_chunks_mut::<16>();
-            for (halves, out) in sixteens.iter().zip(out_sixteens) {
+            for (halves, out) in chunks.iter().zip(out_sixteens) {
                 *out = cast(simd.avx512f._mm512_cvtph_ps(cast(*halves)));
             }
             super::Decode { halves, out }.with_simd(simd);
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_to_even_and_keeps_what_is_not_finite() {
+    fn rounds_to_even_and_keeps_nan_and_infinity() {
         let cases: [(f32, u16); 9] = [
             (1.0, 0x3c00),
             (1.0 + 1.0 / 2048.0, 0x3c00),

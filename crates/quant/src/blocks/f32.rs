@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_kept() {
+    fn bits_are_preserved() {
         let mut bytes = [0; 8];
         encode(InstructionSet::widest(), &[-0.0, f32::from_bits(0x7fa0_1234)], None, &mut bytes);
         assert_eq!(bytes, [0, 0, 0, 0x80, 0x34, 0x12, 0xa0, 0x7f]);

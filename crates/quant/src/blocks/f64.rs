@@ -12,7 +12,7 @@ fn decode(instructions: InstructionSet, bytes: &[u8], out: &mut [f32]) {
     instructions.run(Decode { bytes, out });
 }
 
-/// The decoder for any instruction set.
+/// Decoder for any instruction set.
 struct Decode<'a> {
     bytes: &'a [u8],
     out: &'a mut [f32],
@@ -35,8 +35,8 @@ fn encode(_: InstructionSet, row: &[f32], _: Option<&[f32]>, out: &mut [u8]) {
     }
 }
 
-/// As llama.cpp's check, this looks at the numbers after rounding to f32: those beyond its range
-/// are infinite.
+/// Like llama.cpp's check, this examines the numbers after rounding to f32: numbers outside its
+/// range are infinite.
 fn find_bad(bytes: &[u8]) -> Option<BadBlock> {
     let mut values = bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b) as f32).enumerate();
     values.find(|(_, x)| !x.is_finite()).map(|(i, x)| BadBlock::value(i, x))

@@ -1,7 +1,7 @@
 //! I8, I16, I32, I64: signed integers in two's complement, `x[i]` at byte N*i for N bytes each.
 //!
-//! Decoding gives the nearest float, ties to even: exact up to 2^24 in magnitude. Encoding takes
-//! integers of the type's range and refuses all else, since rounding would hide a mistake.
+//! Decoding rounds to the nearest float, ties to even: exact up to 2^24 in magnitude. Encoding
+//! accepts only integers in the range of the type, since rounding would hide a mistake.
 
 use gguf::TensorType;
 
@@ -12,7 +12,7 @@ macro_rules! integers {
     ($codec:ident, $int:ty) => {
         pub(super) const $codec: Codec = {
             fn check(_: InstructionSet, row: &[f32]) -> Result<(), CodecError> {
-                // The first float beyond the range; conversion would stop at the integer before.
+                // The first float above the range; the conversion would saturate.
                 let beyond = -(<$int>::MIN as f32);
                 let holds = |x: f32| (x as $int) as f32 == x && x < beyond;
                 match row.iter().position(|&x| !holds(x)) {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_end_where_the_type_does() {
+    fn integer_ranges_match_the_type() {
         let cases: [(&Codec, f32, f32); 4] = [
             (&I8, -128.0, 127.0),
             (&I16, -32768.0, 32767.0),
@@ -63,7 +63,7 @@ mod tests {
             codec.decode_row(&bytes, &mut out).unwrap();
             assert_eq!(out, [low, high, 0.0]);
             for value in [low.next_down(), high.next_up().ceil(), 0.5, f32::INFINITY] {
-                // At these magnitudes the neighbours of a float are integers, but not in I8, I16.
+                // At these magnitudes the neighbours of a float are integers, except in I8 and I16.
                 let refused = CodecError::NotAnInteger { ty, position: 1, value };
                 assert_eq!(codec.encode_row(&[1.0, value, 0.5], None, &mut bytes), Err(refused));
             }

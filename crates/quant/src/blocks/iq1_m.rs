@@ -1,5 +1,5 @@
-//! IQ1_M: octets of a ternary codebook of 2048, super-blocks of 256 in 16 groups of 16, 1.75 bits
-//! per weight.
+//! IQ1_M: octets from a ternary codebook of 2048 entries, super-blocks of 256 in 16 groups of 16,
+//! 1.75 bits per weight.
 //!
 //! ```text
 //! qs[32]  qh[16]  scales[8]
@@ -17,18 +17,18 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::ternary::{self, Best, LANES, Shift, Sums, Trials};
-use super::{Block, Importance, first_bad, importance, part, put};
+use super::iq1::{self, Best, LANES, Shift, Sums, Trials};
+use super::{Block, Importance, error_weights, first_bad, part, put};
 use crate::layout::Place::{Every, Of, Run};
-use crate::layout::{Field, Kind, Layout};
-use crate::{bits, halves, search};
+use crate::layout::{BlockLayout, Field, FieldKind};
+use crate::{bits, fp16, search};
 
 pub(super) struct IQ1M;
 
-/// Groups whose largest magnitude is below this are stored as zeros (`GROUP_MAX_EPS_IQ1_M`).
+/// Groups with a maximum magnitude below this are stored as zeros (`GROUP_MAX_EPS_IQ1_M`).
 const ZERO_GROUP: f32 = 1e-7;
 
-/// The shifts of the two octets of a group, in the order of trial.
+/// Shifts of the two octets of a group, in trial order.
 const SHIFTS: [[Shift; 2]; 4] = [
     [Shift::Up, Shift::Up],
     [Shift::Up, Shift::Down],
@@ -36,13 +36,13 @@ const SHIFTS: [[Shift; 2]; 4] = [
     [Shift::Down, Shift::Down],
 ];
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (2 * s + 1) * (value + 1/8, or - 1/8 if down)",
     fields: &[
         Field {
             name: "point",
-            about: "point of the codebook for 8 weights",
-            kind: Kind::Point,
+            about: "codebook index of 8 weights",
+            kind: FieldKind::Point,
             count: 32,
             bits: &[Every { first: 0, len: 8, step: 8 }, Every { first: 256, len: 3, step: 4 }],
             of: Some(|w| w / 8),
@@ -50,7 +50,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "down",
             about: "shift of the values: 0 up by 1/8, 1 down",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 32,
             bits: &[Every { first: 259, len: 1, step: 4 }],
             of: Some(|w| w / 8),
@@ -58,16 +58,14 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "s",
             about: "scale of 16 weights",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 16,
             bits: &[Run(|g| (8 * 48 + g / 4 * 16 + 3 * (g % 4), 3))],
             of: Some(|w| w / 16),
         },
         Field::scale(&[Of(|_| &[(396, 4), (412, 4), (428, 4), (444, 4)])]),
     ],
-    weight: |of| {
-        ternary::weight(of.value(3) * (2.0 * of.value(2) + 1.0), of.raw(0), of.raw(1), of.w)
-    },
+    weight: |of| iq1::weight(of.value(3) * (2.0 * of.value(2) + 1.0), of.raw(0), of.raw(1), of.w),
 };
 
 impl Block<256, 56> for IQ1M {
@@ -83,7 +81,7 @@ impl Block<256, 56> for IQ1M {
             let d = d * f32::from(2 * s + 1);
             for (out, (&low, high)) in out.as_chunks_mut().0.iter_mut().zip(low.iter().zip(high)) {
                 let shift = if high >> 3 == 1 { Shift::Down } else { Shift::Up };
-                *out = ternary::decode(d, u16::from(low) | u16::from(high & 7) << 8, shift);
+                *out = iq1::decode(d, u16::from(low) | u16::from(high & 7) << 8, shift);
             }
         }
     }
@@ -92,8 +90,8 @@ impl Block<256, 56> for IQ1M {
     fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 56] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match importance {
-            None => importance::squares(x),
-            Some(w) => importance::emphasize(w.columns, x, energy),
+            None => error_weights::squares(x),
+            Some(w) => error_weights::emphasize(w.columns, x, energy),
         };
         let mut groups = [Group::ZERO; 16];
         let pairs = x.as_chunks().0.iter().zip(weights.as_chunks().0);
@@ -103,7 +101,7 @@ impl Block<256, 56> for IQ1M {
         let max = groups.iter().fold(0.0, |max, g| if max > g.scale { max } else { g.scale });
         let mut d = max / 15.0;
         let mut s = [0; 16];
-        // If all scales are 0, llama.cpp's encoder leaves scales and shifts out.
+        // If all scales are 0, llama.cpp's encoder omits scales and shifts.
         if max != 0.0 {
             let inverse = 1.0 / d;
             s = groups.map(|g| search::nearest(0.5 * (inverse * g.scale - 1.0)).clamp(0, 7) as u8);
@@ -128,7 +126,7 @@ impl Block<256, 56> for IQ1M {
             low[o] = *point as u8;
             high[o] = (point >> 8) as u8 | ((*shift == Shift::Down) as u8) << 3;
         }
-        // The factor was found by experiment by the authors of ggml.
+        // Empirical factor of ggml.
         let d = f16::from_f32(d * 1.1125);
         let mut block = [0; 56];
         put::<0, 32, _>(&mut block, low);
@@ -162,10 +160,10 @@ fn unpack(bytes: &[u8; 8]) -> (f32, [u8; 16]) {
         d |= bits >> 12 << (4 * j);
         *s = std::array::from_fn(|i| (bits >> (3 * i)) as u8 & 7);
     }
-    (halves::to_f32(d), scales)
+    (fp16::to_f32(d), scales)
 }
 
-/// A group of 16 before it is packed.
+/// A group of 16 before packing.
 #[derive(Clone, Copy)]
 struct Group {
     scale: f32,
@@ -177,42 +175,42 @@ impl Group {
     const ZERO: Self = Self { scale: 0.0, shifts: [Shift::Up; 2], points: [0; 2] };
 }
 
-/// Finds borders, shifts and scale with the smallest error, then the points of the codebook
+/// Finds thresholds, shifts and scale with the smallest error, then the codebook entries
 /// (`quantize_row_iq1_m_impl`); `None` if the group counts as zero.
 #[inline(always)]
 fn fit<S: Simd>(simd: S, x: &[f32; 16], weights: &[f32; 16]) -> Option<Group> {
     if search::magnitude(x) < ZERO_GROUP {
         return None;
     }
-    let ranks = ternary::ranks(x);
+    let ranks = iq1::ranks(x);
     let (scale, shifts, borders) = best_borders(&ranks, x, weights)?;
     let (mut scale, mut shifts) = (scale, SHIFTS[shifts]);
-    let mut levels = ternary::levels_of_runs(&ranks, borders);
+    let mut levels = iq1::levels_of_runs(&ranks, borders);
     if scale < 0.0 {
         levels.iter_mut().for_each(|l| *l = 2 - *l);
         (scale, shifts) = (-scale, shifts.map(Shift::reversed));
     }
     let (x, weights, levels) = (x.as_chunks().0, weights.as_chunks().0, levels.as_chunks().0);
-    let (points, scale) = ternary::snap(simd, x, weights, levels, shifts, scale);
-    // llama.cpp's encoder stops at a scale that is no number: sums overflowed.
+    let (points, scale) = iq1::snap(simd, x, weights, levels, shifts, scale);
+    // llama.cpp's encoder aborts if the scale is NaN (the sums overflowed).
     (scale >= 0.0).then_some(Group { scale, shifts, points })
 }
 
-/// Tries all pairs of borders with all shifts. Gives scale, shifts and borders.
+/// Tries all pairs of thresholds with all shifts. Returns scale, shifts and thresholds.
 #[inline(always)]
 fn best_borders(
     ranks: &[u32; 16],
     x: &[f32; 16],
     weights: &[f32; 16],
 ) -> Option<(f32, usize, (usize, usize))> {
-    // Of w*x and w in ascending order, apart for the two octets: 0 where a weight is in the other.
+    // w*x and w in ascending order of x, separately for the two octets: 0 where a weight belongs to
+    // the other octet.
     let (mut sorted_x, mut sorted_w) = ([[0.0; 16]; 2], [[0.0; 16]; 2]);
     for (i, &rank) in ranks.iter().enumerate() {
         let rank = rank as usize % 16;
         (sorted_x[i / 8][rank], sorted_w[i / 8][rank]) = (weights[i] * x[i], weights[i]);
     }
-    // Sums over the first weights in this order. Weights behind the last border keep trials from
-    // being any better.
+    // Prefix sums in this order. The padding behind the last threshold never wins a trial.
     let (mut sum_x, mut sum_w) = ([[0.0; LEN]; 2], [[f32::INFINITY; LEN]; 2]);
     for h in 0..2 {
         sum_w[h][0] = 0.0;
@@ -221,7 +219,7 @@ fn best_borders(
             sum_w[h][rank + 1] = sum_w[h][rank] + sorted_w[h][rank];
         }
     }
-    // Of weights in the shape of a bell the middle run has about half.
+    // Initial guess: for normally distributed weights the middle run holds about half.
     let mut best = Best::worse_than(&trials(&sum_x, &sum_w, 4, 4), x, weights);
     for first in 0..=16 {
         for second in (first..=16).step_by(LANES) {
@@ -231,11 +229,11 @@ fn best_borders(
     best.found
 }
 
-/// Borders 0 to 16 and room for the lanes after the last.
+/// Thresholds 0 to 16, padded for the lanes after the last.
 const LEN: usize = 16 + LANES;
 
-/// The trials of this first border and of second borders from `second` on, from sums of w*x and w
-/// over the first weights of each octet.
+/// Trials of this first threshold with the second thresholds starting at `second`, from the prefix
+/// sums of w*x and w of each octet.
 #[inline(always)]
 fn trials(
     sum_x: &[[f32; LEN]; 2],
@@ -243,8 +241,8 @@ fn trials(
     first: usize,
     second: usize,
 ) -> Trials<4> {
-    // Of each octet under both shifts. Neighbouring values differ by 1, so that three sums become
-    // one.
+    // Sums of each octet under both shifts. Neighbouring values differ by 1, which merges three
+    // sums into one.
     let (mut half_xl, mut half_ll) = ([[[0.0; LANES]; 2]; 2], [[[0.0; LANES]; 2]; 2]);
     for h in 0..2 {
         for (s, shift) in [Shift::Up, Shift::Down].into_iter().enumerate() {
@@ -276,7 +274,7 @@ mod tests {
     use crate::grids;
 
     #[test]
-    fn scales_stand_where_the_drawing_says() {
+    fn scales_match_the_drawing() {
         let mut s = [0; 16];
         (s[0], s[3], s[13]) = (1, 7, 2);
         let bytes = pack(f16::from_bits(0x4abc), &s);
@@ -285,9 +283,9 @@ mod tests {
     }
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 56];
-        // d = 8; group 1 has s = 1 (scale 3); its octet 1 is point 0x501, shifted down.
+        // d = 8; group 1 has s = 1 (scale 3); its octet 1 is grid point 0x501, shifted down.
         let mut s = [0; 16];
         s[1] = 1;
         block[48..].copy_from_slice(&pack(f16::from_f32(8.0), &s));

@@ -1,5 +1,5 @@
-//! IQ1_S: octets of a ternary codebook of 2048, super-blocks of 256 in 8 groups of 32, 1.5625 bits
-//! per weight.
+//! IQ1_S: octets from a ternary codebook of 2048 entries, super-blocks of 256 in 8 groups of 32,
+//! 1.5625 bits per weight.
 //!
 //! ```text
 //! d[2]  qs[32]  qh[16]
@@ -15,25 +15,25 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::ternary::{self, Best, LANES, Shift, Trials};
-use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use super::iq1::{self, Best, LANES, Shift, Trials};
+use super::{Block, Importance, error_weights, f16_at, first_bad, part, put};
 use crate::layout::Place::{Every, Run};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::search;
 
 pub(super) struct IQ1S;
 
-/// Groups whose largest magnitude is below this are stored as zeros (`GROUP_MAX_EPS_IQ1_S`).
+/// Groups with a maximum magnitude below this are stored as zeros (`GROUP_MAX_EPS_IQ1_S`).
 const ZERO_GROUP: f32 = 1e-12;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (2 * s + 1) * (value + 1/8, or - 1/8 if down)",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field {
             name: "point",
-            about: "point of the codebook for 8 weights",
-            kind: Kind::Point,
+            about: "codebook index of 8 weights",
+            kind: FieldKind::Point,
             count: 32,
             bits: &[
                 Every { first: 16, len: 8, step: 8 },
@@ -44,7 +44,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "s",
             about: "scale of 32 weights",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 8,
             bits: &[Every { first: 284, len: 3, step: 16 }],
             of: Some(|w| w / 32),
@@ -52,15 +52,13 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "down",
             about: "shift of the values: 0 up by 1/8, 1 down",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 8,
             bits: &[Every { first: 287, len: 1, step: 16 }],
             of: Some(|w| w / 32),
         },
     ],
-    weight: |of| {
-        ternary::weight(of.value(0) * (2.0 * of.value(2) + 1.0), of.raw(1), of.raw(3), of.w)
-    },
+    weight: |of| iq1::weight(of.value(0) * (2.0 * of.value(2) + 1.0), of.raw(1), of.raw(3), of.w),
 };
 
 impl Block<256, 50> for IQ1S {
@@ -69,7 +67,7 @@ impl Block<256, 50> for IQ1S {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 50], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block);
+        let d = f16_at::<0, _>(block);
         let groups = part::<2, 32, _>(block).as_chunks::<4>().0.iter();
         let groups = groups.zip(part::<34, 16, _>(block).as_chunks().0);
         for (out, (low, high)) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups) {
@@ -78,16 +76,16 @@ impl Block<256, 50> for IQ1S {
             let shift = if high >> 15 == 1 { Shift::Down } else { Shift::Up };
             for (i, (out, &low)) in out.as_chunks_mut().0.iter_mut().zip(low).enumerate() {
                 let point = u16::from(low) | (high >> (3 * i) & 7) << 8;
-                *out = ternary::decode(d, point, shift);
+                *out = iq1::decode(d, point, shift);
             }
         }
     }
 
     #[inline(always)]
     fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 50] {
-        let importance = importance.expect("the codec refuses rows without it").columns;
+        let importance = importance.expect("the codec rejects rows without importance").columns;
         let energy = 2.0 * search::sum_squares(x) / 256.0;
-        let weights = importance::emphasize(importance, x, energy);
+        let weights = error_weights::emphasize(importance, x, energy);
         let mut groups = [Group::ZERO; 8];
         let pairs = x.as_chunks().0.iter().zip(weights.as_chunks().0);
         for (group, (x, weights)) in groups.iter_mut().zip(pairs) {
@@ -105,14 +103,14 @@ impl Block<256, 50> for IQ1S {
             for (i, point) in group.points.iter().enumerate() {
                 bits |= (point >> 8) << (3 * i);
             }
-            // If all scales are 0, llama.cpp's encoder leaves scales and shifts out.
+            // If all scales are 0, llama.cpp's encoder omits scales and shifts.
             if max != 0.0 {
                 let s = search::nearest(0.5 * (inverse * group.scale - 1.0)).clamp(0, 7);
                 bits |= (s as u16) << 12 | ((group.shift == Shift::Down) as u16) << 15;
             }
             *high = bits.to_le_bytes();
         }
-        // The factor was found by experiment by the authors of ggml.
+        // Empirical factor of ggml.
         put::<0, 2, _>(&mut block, f16::from_f32(d * 1.125).to_le_bytes());
         put::<2, 32, _>(&mut block, low);
         put::<34, 16, _>(&mut block, high);
@@ -120,11 +118,11 @@ impl Block<256, 50> for IQ1S {
     }
 
     fn bad_scale(block: &[u8; 50]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
-/// A group of 32 before it is packed.
+/// A group of 32 before packing.
 #[derive(Clone, Copy)]
 struct Group {
     scale: f32,
@@ -136,31 +134,31 @@ impl Group {
     const ZERO: Self = Self { scale: 0.0, shift: Shift::Up, points: [0; 4] };
 }
 
-/// Finds borders, shift and scale with the smallest error, then the points of the codebook
+/// Finds thresholds, shift and scale with the smallest error, then the codebook entries
 /// (`quantize_row_iq1_s_impl`); `None` if the group counts as zero.
 #[inline(always)]
 fn fit<S: Simd>(simd: S, x: &[f32; 32], weights: &[f32; 32]) -> Option<Group> {
     if search::magnitude(x) < ZERO_GROUP {
         return None;
     }
-    let ranks = ternary::ranks(x);
+    let ranks = iq1::ranks(x);
     let (scale, shift, borders) = best_borders(&ranks, x, weights)?;
     let (mut scale, mut shift) = (scale, SHIFTS[shift]);
-    let mut levels = ternary::levels_of_runs(&ranks, borders);
+    let mut levels = iq1::levels_of_runs(&ranks, borders);
     if scale < 0.0 {
         levels.iter_mut().for_each(|l| *l = 2 - *l);
         (scale, shift) = (-scale, shift.reversed());
     }
     let (x, weights, levels) = (x.as_chunks().0, weights.as_chunks().0, levels.as_chunks().0);
-    let (points, scale) = ternary::snap(simd, x, weights, levels, [shift; 4], scale);
-    // llama.cpp's encoder stops at a scale that is no number: sums overflowed.
+    let (points, scale) = iq1::snap(simd, x, weights, levels, [shift; 4], scale);
+    // llama.cpp's encoder aborts if the scale is NaN (the sums overflowed).
     (scale >= 0.0).then_some(Group { scale, shift, points })
 }
 
-/// The shifts of a group, in the order of trial.
+/// Shifts of a group, in trial order.
 const SHIFTS: [Shift; 2] = [Shift::Up, Shift::Down];
 
-/// Tries all pairs of borders with both shifts. Gives scale, shift and borders.
+/// Tries all pairs of thresholds with both shifts. Returns scale, shift and thresholds.
 #[inline(always)]
 fn best_borders(
     ranks: &[u32; 32],
@@ -172,15 +170,15 @@ fn best_borders(
         let rank = rank as usize % 32;
         (sorted_x[rank], sorted_w[rank]) = (weights[i] * x[i], weights[i]);
     }
-    // Sums of w*x and w over the first weights in this order.
+    // Prefix sums of w*x and w in this order.
     let (mut sum_x, mut sum_w) = ([0.0; LEN], [0.0; LEN]);
     for rank in 0..32 {
         sum_x[rank + 1] = sum_x[rank] + sorted_x[rank];
         sum_w[rank + 1] = sum_w[rank] + sorted_w[rank];
     }
-    // Under both shifts the middle value is an eighth, but for its sign, so that what the middle
-    // run adds is the same but for its sign. What the last run adds depends on the second border
-    // only; behind the last border it keeps trials from being any better.
+    // The middle value is 1/8 or -1/8, so the contribution of the middle run differs only in its
+    // sign between the shifts. The contribution of the last run depends on the second threshold
+    // only; the padding behind the last threshold never wins a trial.
     let [up, down] = SHIFTS.map(Shift::values);
     let (mut last_x, mut last_w) = ([[0.0; LEN]; 2], [[f32::NEG_INFINITY; LEN]; 2]);
     for second in 0..=32 {
@@ -189,7 +187,7 @@ fn best_borders(
         (last_x[1][second], last_w[1][second]) = (x * down[2], w * down[2] * down[2]);
     }
     let trials = Sums { x: sum_x, w: sum_w, last_x, last_w };
-    // Of weights in the shape of a bell the middle run has about half.
+    // Initial guess: for normally distributed weights the middle run holds about half.
     let mut best = Best::worse_than(&trials.at(9, 16), x, weights);
     for first in 0..=32 {
         for second in (first..=32).step_by(LANES) {
@@ -199,21 +197,21 @@ fn best_borders(
     best.found
 }
 
-/// Borders 0 to 32 and room for the lanes after the last.
+/// Thresholds 0 to 32, padded for the lanes after the last.
 const LEN: usize = 32 + LANES;
 
-/// What all trials of a group are made of.
+/// Sums from which all trials of a group are computed.
 struct Sums {
-    /// Of w*x and w over the first weights.
+    /// Prefix sums of w*x and w.
     x: [f32; LEN],
     w: [f32; LEN],
-    /// Of w*x*l and w*l*l over the last run, by second border, for each shift.
+    /// Sums of w*x*l and w*l*l over the last run, by second threshold, for each shift.
     last_x: [[f32; LEN]; 2],
     last_w: [[f32; LEN]; 2],
 }
 
 impl Sums {
-    /// The trials of this first border and of second borders from `second` on.
+    /// Trials of this first threshold with the second thresholds starting at `second`.
     #[inline(always)]
     fn at(&self, first: usize, second: usize) -> Trials<2> {
         let [up, down] = SHIFTS.map(Shift::values);
@@ -242,9 +240,9 @@ mod tests {
     use crate::grids;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 50];
-        // d = 8; group 1 has s = 1 (scale 3) and is shifted down; its octet 2 is point 0x501.
+        // d = 8; group 1 has s = 1 (scale 3) and is shifted down; its octet 2 is grid point 0x501.
         block[..2].copy_from_slice(&[0x00, 0x48]);
         block[2 + 4 + 2] = 0x01;
         block[34 + 2..][..2].copy_from_slice(&(1u16 << 15 | 1 << 12 | 5 << 6).to_le_bytes());

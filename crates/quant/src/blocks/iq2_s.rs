@@ -1,5 +1,5 @@
-//! IQ2_S: octets of a codebook of 1024, super-blocks of 256 in 16 groups of 16, 2.5625 bits per
-//! weight.
+//! IQ2_S: octets from a codebook of 1024 entries, super-blocks of 256 in 16 groups of 16, 2.5625
+//! bits per weight.
 //!
 //! ```text
 //! d[2]  qs[32]  signs[32]  qh[8]  scales[8]
@@ -17,10 +17,10 @@
 use gguf::TensorType;
 use pulp::Simd;
 
-use super::magnitudes::{self, Format, Refit, SuperBlock};
-use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use super::iq2_iq3::{self, Format, Refit, SuperBlock};
+use super::{Block, Importance, error_weights, f16_at, first_bad, part, put};
 use crate::layout::Place::Every;
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::{bits, grids, search};
 
 pub(super) struct IQ2S;
@@ -35,14 +35,14 @@ const FORMAT: Format<8, 3, 1024> = Format {
     correction: 0.9875,
 };
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (0.5 + s) / 4 * value * sign",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field {
             name: "point",
-            about: "point of the codebook for 8 weights",
-            kind: Kind::Point,
+            about: "codebook index of 8 weights",
+            kind: FieldKind::Point,
             count: 32,
             bits: &[Every { first: 16, len: 8, step: 8 }, Every { first: 528, len: 2, step: 2 }],
             of: Some(|w| w / 8),
@@ -50,7 +50,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "signs",
             about: "signs of 8 weights",
-            kind: Kind::Signs,
+            kind: FieldKind::Signs,
             count: 32,
             bits: &[Every { first: 272, len: 8, step: 8 }],
             of: Some(|w| w / 8),
@@ -58,7 +58,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "s",
             about: "scale of 16 weights",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 16,
             bits: &[Every { first: 592, len: 4, step: 4 }],
             of: Some(|w| w / 16),
@@ -66,7 +66,7 @@ pub(super) const LAYOUT: Layout = Layout {
     ],
     weight: |of| {
         let d = of.value(0) * (0.5 + of.value(3)) * 0.25;
-        magnitudes::weight(d, &grids::IQ2_S.values[of.raw(1)], of.raw(2) as u8, of.w)
+        iq2_iq3::weight(d, &grids::IQ2_S.values[of.raw(1)], of.raw(2) as u8, of.w)
     },
 };
 
@@ -75,7 +75,7 @@ impl Block<256, 82> for IQ2S {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 82], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block);
+        let d = f16_at::<0, _>(block);
         let high = bits::unpack::<2, 1, _, 32>(part::<66, 8, _>(block));
         let scales = bits::unpack::<4, 1, _, 16>(part::<74, 8, _>(block));
         let octets = part::<2, 32, _>(block).iter().zip(part::<34, 32, _>(block));
@@ -83,7 +83,7 @@ impl Block<256, 82> for IQ2S {
         for (o, (out, (&low, &signs))) in octets.enumerate() {
             let d = d * (0.5 + f32::from(scales[o / 2])) * 0.25;
             let point = usize::from(low) | usize::from(high[o] & 3) << 8;
-            *out = magnitudes::decode(d, &grids::IQ2_S.values[point], signs);
+            *out = iq2_iq3::decode(d, &grids::IQ2_S.values[point], signs);
         }
     }
 
@@ -92,7 +92,7 @@ impl Block<256, 82> for IQ2S {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match importance {
             None => x.map(|x| 0.25 * energy + x * x),
-            Some(w) => importance::emphasize(w.columns, x, energy),
+            Some(w) => error_weights::emphasize(w.columns, x, energy),
         };
         let found: SuperBlock<32, 16> = FORMAT.encode::<_, 16, 19, 32, _, _>(simd, x, &weights);
         let high = found.points.map(|point| (point >> 8) as u8);
@@ -106,7 +106,7 @@ impl Block<256, 82> for IQ2S {
     }
 
     fn bad_scale(block: &[u8; 82]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
@@ -115,12 +115,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 82];
         // d = 8, so a group with s = 0 has scale 1; s[3] = 1, scale 3.
         block[..2].copy_from_slice(&[0x00, 0x48]);
         block[74 + 1] = 0x10;
-        // Octet 7: point 0x301, signs of weights 1 and 7.
+        // Octet 7: grid point 0x301, weights 1 and 7 negative.
         (block[2 + 7], block[34 + 7], block[66 + 1]) = (0x01, 0x82, 3 << 6);
         let mut out = [0.0; 256];
         IQ2S::decode(pulp::Scalar, &block, &mut out);

@@ -1,10 +1,10 @@
-//! IQ2_XXS: octets of a codebook of 256, super-blocks of 256 in 8 groups of 32, 2.0625 bits per
-//! weight.
+//! IQ2_XXS: octets from a codebook of 256 entries, super-blocks of 256 in 8 groups of 32, 2.0625
+//! bits per weight.
 //!
 //! ```text
 //! d[2]  8 groups of: points[4]  v[4]       one point for each octet
 //!
-//! v: | s | signs of x[24..32] | x[16..24] | x[8..16] | x[0..8] |      signs: as in `magnitudes.rs`
+//! v: | s | signs of x[24..32] | x[16..24] | x[8..16] | x[0..8] |      signs: as in `iq2_iq3.rs`
 //!   31 28 27                21 20       14 13       7 6        0
 //!
 //! x = d * (0.5 + s) / 4 * value * sign      d: f16; value: of the point, 8, 25 or 43
@@ -13,10 +13,10 @@
 use gguf::TensorType;
 use pulp::Simd;
 
-use super::magnitudes::{self, Format, Refit, SuperBlock};
-use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use super::iq2_iq3::{self, Format, Refit, SuperBlock};
+use super::{Block, Importance, error_weights, f16_at, first_bad, part, put};
 use crate::layout::Place::{Every, Run};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::{grids, search};
 
 pub(super) struct IQ2XXS;
@@ -31,22 +31,22 @@ const FORMAT: Format<8, 3, 256> = Format {
     correction: 1.0,
 };
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (0.5 + s) / 4 * value * sign",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field {
             name: "point",
-            about: "point of the codebook for 8 weights",
-            kind: Kind::Point,
+            about: "codebook index of 8 weights",
+            kind: FieldKind::Point,
             count: 32,
             bits: &[Run(|o| (8 * (2 + o / 4 * 8 + o % 4), 8))],
             of: Some(|w| w / 8),
         },
         Field {
             name: "signs",
-            about: "signs of 8 weights; the eighth follows from the others",
-            kind: Kind::Signs,
+            about: "signs of 8 weights; the eighth makes the number of negative signs even",
+            kind: FieldKind::Signs,
             count: 32,
             bits: &[Run(|o| (8 * (6 + o / 4 * 8) + 7 * (o % 4), 7))],
             of: Some(|w| w / 8),
@@ -54,7 +54,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "s",
             about: "scale of 32 weights",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 8,
             bits: &[Every { first: 76, len: 4, step: 64 }],
             of: Some(|w| w / 32),
@@ -62,10 +62,10 @@ pub(super) const LAYOUT: Layout = Layout {
     ],
     weight: |of| {
         let d = of.value(0) * (0.5 + of.value(3)) * 0.25;
-        magnitudes::weight(
+        iq2_iq3::weight(
             d,
             &grids::IQ2_XXS.values[of.raw(1)],
-            magnitudes::even_signs(of.raw(2) as u8),
+            iq2_iq3::even_signs(of.raw(2) as u8),
             of.w,
         )
     },
@@ -77,24 +77,24 @@ impl Block<256, 66> for IQ2XXS {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 66], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block);
+        let d = f16_at::<0, _>(block);
         let groups = part::<2, 64, _>(block).as_chunks::<8>().0;
         for (out, &[a, b, c, e, v @ ..]) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups) {
             let v = u32::from_le_bytes(v);
             let d = d * (0.5 + (v >> 28) as f32) * 0.25;
             for (i, (out, point)) in out.as_chunks_mut().0.iter_mut().zip([a, b, c, e]).enumerate()
             {
-                let signs = magnitudes::even_signs((v >> (7 * i)) as u8 & 127);
-                *out = magnitudes::decode(d, &grids::IQ2_XXS.values[usize::from(point)], signs);
+                let signs = iq2_iq3::even_signs((v >> (7 * i)) as u8 & 127);
+                *out = iq2_iq3::decode(d, &grids::IQ2_XXS.values[usize::from(point)], signs);
             }
         }
     }
 
     #[inline(always)]
     fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 66] {
-        let importance = importance.expect("the codec refuses rows without it").columns;
+        let importance = importance.expect("the codec rejects rows without importance").columns;
         let energy = search::sum_squares(x) / 256.0;
-        let weights = importance::emphasize(importance, x, energy);
+        let weights = error_weights::emphasize(importance, x, energy);
         let found: SuperBlock<32, 8> = FORMAT.encode::<_, 32, 13, 16, _, _>(simd, x, &weights);
         let mut groups = [0; 64];
         for (g, bytes) in groups.as_chunks_mut::<8>().0.iter_mut().enumerate() {
@@ -112,7 +112,7 @@ impl Block<256, 66> for IQ2XXS {
     }
 
     fn bad_scale(block: &[u8; 66]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
@@ -121,11 +121,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 66];
         // d = 8, so a group with s = 0 has scale 1; s = 1 in group 1, scale 3.
         block[..2].copy_from_slice(&[0x00, 0x48]);
-        // Point 1 has level 2 at weight 0; in group 1, weight 9 is negative, and so weight 15 too.
+        // Grid point 1 has level 2 at weight 0; in group 1, weight 9 is negative, and so weight 15
+        // too.
         block[2 + 8 + 1] = 1;
         block[2 + 8 + 4..][..4].copy_from_slice(&(1u32 << 28 | 0b10 << 7).to_le_bytes());
         let mut out = [0.0; 256];

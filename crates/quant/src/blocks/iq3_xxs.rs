@@ -1,5 +1,5 @@
-//! IQ3_XXS: quartets of a codebook of 256, super-blocks of 256 in 8 groups of 32, 3.0625 bits per
-//! weight.
+//! IQ3_XXS: quartets from a codebook of 256 entries, super-blocks of 256 in 8 groups of 32, 3.0625
+//! bits per weight.
 //!
 //! ```text
 //! d[2]  qs[64]  v[32]
@@ -8,16 +8,16 @@
 //! v[4*g .. 4*g + 4]:  | s | signs of x[24..32] | x[16..24] | x[8..16] | x[0..8] | of group g in 0..8
 //!                    31 28 27                21 20       14 13       7 6        0
 //!
-//! x = d * (0.5 + s) / 2 * value * sign      d: f16; signs as in `magnitudes.rs`
+//! x = d * (0.5 + s) / 2 * value * sign      d: f16; signs as in `iq2_iq3.rs`
 //! ```
 
 use gguf::TensorType;
 use pulp::Simd;
 
-use super::magnitudes::{self, Format, Refit, SuperBlock};
-use super::{Block, Importance, first_bad, half_at, importance, part, put};
+use super::iq2_iq3::{self, Format, Refit, SuperBlock};
+use super::{Block, Importance, error_weights, f16_at, first_bad, part, put};
 use crate::layout::Place::{Every, Run};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::{grids, search};
 
 pub(super) struct IQ3XXS;
@@ -32,22 +32,22 @@ const FORMAT: Format<4, 8, 256> = Format {
     correction: 1.0125,
 };
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (0.5 + s) / 2 * value * sign",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field {
             name: "point",
-            about: "point of the codebook for 4 weights",
-            kind: Kind::Point,
+            about: "codebook index of 4 weights",
+            kind: FieldKind::Point,
             count: 64,
             bits: &[Every { first: 16, len: 8, step: 8 }],
             of: Some(|w| w / 4),
         },
         Field {
             name: "signs",
-            about: "signs of 8 weights; the eighth follows from the others",
-            kind: Kind::Signs,
+            about: "signs of 8 weights; the eighth makes the number of negative signs even",
+            kind: FieldKind::Signs,
             count: 32,
             bits: &[Run(|o| (8 * (66 + o / 4 * 4) + 7 * (o % 4), 7))],
             of: Some(|w| w / 8),
@@ -55,7 +55,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "s",
             about: "scale of 32 weights",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 8,
             bits: &[Every { first: 556, len: 4, step: 32 }],
             of: Some(|w| w / 32),
@@ -63,10 +63,10 @@ pub(super) const LAYOUT: Layout = Layout {
     ],
     weight: |of| {
         let d = of.value(0) * (0.5 + of.value(3)) * 0.5;
-        magnitudes::weight(
+        iq2_iq3::weight(
             d,
             &grids::IQ3_XXS.values[of.raw(1)],
-            magnitudes::even_signs(of.raw(2) as u8),
+            iq2_iq3::even_signs(of.raw(2) as u8),
             of.w,
         )
     },
@@ -77,16 +77,16 @@ impl Block<256, 98> for IQ3XXS {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 98], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block);
+        let d = f16_at::<0, _>(block);
         let groups = part::<2, 64, _>(block).as_chunks::<8>().0.iter();
         let groups = groups.zip(part::<66, 32, _>(block).as_chunks().0);
         for (out, (points, v)) in out.as_chunks_mut::<32>().0.iter_mut().zip(groups) {
             let v = u32::from_le_bytes(*v);
             let d = d * (0.5 + (v >> 28) as f32) * 0.5;
             for (k, (out, &point)) in out.as_chunks_mut().0.iter_mut().zip(points).enumerate() {
-                let signs = magnitudes::even_signs((v >> (7 * (k / 2))) as u8 & 127);
+                let signs = iq2_iq3::even_signs((v >> (7 * (k / 2))) as u8 & 127);
                 let values = &grids::IQ3_XXS.values[usize::from(point)];
-                *out = magnitudes::decode(d, values, signs >> (4 * (k % 2)));
+                *out = iq2_iq3::decode(d, values, signs >> (4 * (k % 2)));
             }
         }
     }
@@ -95,8 +95,8 @@ impl Block<256, 98> for IQ3XXS {
     fn encode<S: Simd>(simd: S, x: &[f32; 256], importance: Option<Importance<256>>) -> [u8; 98] {
         let energy = 2.0 * search::sum_squares(x) / 256.0;
         let weights = match importance {
-            None => importance::squares(x),
-            Some(w) => importance::emphasize(w.columns, x, energy),
+            None => error_weights::squares(x),
+            Some(w) => error_weights::emphasize(w.columns, x, energy),
         };
         let found: SuperBlock<64, 8> = FORMAT.encode::<_, 32, 31, 32, _, _>(simd, x, &weights);
         let mut groups = [0; 32];
@@ -116,7 +116,7 @@ impl Block<256, 98> for IQ3XXS {
     }
 
     fn bad_scale(block: &[u8; 98]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
@@ -125,11 +125,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 98];
         // d = 4, so a group with s = 0 has scale 1; s = 1 in group 1, scale 3.
         block[..2].copy_from_slice(&[0x00, 0x44]);
-        // Point 1 has level 2 at weight 0; in group 1, weight 9 is negative, and so weight 15 too.
+        // Grid point 1 has level 2 at weight 0; in group 1, weight 9 is negative, and so weight 15
+        // too.
         block[2 + 8 + 3] = 1;
         block[66 + 4..][..4].copy_from_slice(&(1u32 << 28 | 0b10 << 7).to_le_bytes());
         let mut out = [0.0; 256];

@@ -1,37 +1,35 @@
-//! What IQ4_NL and IQ4_XS share: 4-bit levels into a table of 16 values, close together around 0.
+//! The value table and scale search that IQ4_NL and IQ4_XS share: 4-bit levels index a non-linear
+//! table of 16 values.
 
 use pulp::Simd;
 
 use crate::lanes::{self, Lanes, Steps};
 use crate::search;
+use crate::value_tables::IQ4;
 
-/// The value of each level (`kvalues_iq4nl`).
-pub(crate) const VALUES: [i8; 16] =
-    [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
-
-/// The borders between levels, where the upper one wins.
-const BORDERS: [f32; 15] = {
-    let mut borders = [0.0; 15];
+/// Thresholds between levels; a threshold belongs to the level above it.
+const THRESHOLDS: [f32; 15] = {
+    let mut thresholds = [0.0; 15];
     let mut n = 0;
     while n < 15 {
-        borders[n] = (VALUES[n] as i32 + VALUES[n + 1] as i32) as f32 / 2.0;
+        thresholds[n] = (IQ4[n] as i32 + IQ4[n + 1] as i32) as f32 / 2.0;
         n += 1;
     }
-    borders
+    thresholds
 };
 
-/// The value nearest to a number.
+/// Rounds a number to the nearest value.
 const NEAREST_VALUE: Steps = {
     let mut below = [0.0; 15];
     let mut n = 0;
     while n < 15 {
-        below[n] = VALUES[n] as f32;
+        below[n] = IQ4[n] as f32;
         n += 1;
     }
-    Steps::new(&BORDERS, &below, VALUES[15] as f32)
+    Steps::new(&THRESHOLDS, &below, IQ4[15] as f32)
 };
 
-/// The level of that value.
+/// Returns the level of the nearest value.
 const NEAREST_LEVEL: Steps = {
     let mut below = [0.0; 15];
     let mut n = 0;
@@ -39,10 +37,10 @@ const NEAREST_LEVEL: Steps = {
         below[n] = n as f32;
         n += 1;
     }
-    Steps::new(&BORDERS, &below, 15.0)
+    Steps::new(&THRESHOLDS, &below, 15.0)
 };
 
-/// The level for each weight under a scale; 0 for its reciprocal if it is 0.
+/// Computes the level of each weight under a scale; an inverse of 0 stands for the scale 0.
 #[inline(always)]
 pub(super) fn levels<S: Simd>(simd: S, x: &[f32; 32], scale: f32) -> [u8; 32] {
     let inverse = Lanes::splat(simd, search::inverse(scale));
@@ -57,19 +55,20 @@ pub(super) fn levels<S: Simd>(simd: S, x: &[f32; 32], scale: f32) -> [u8; 32] {
     lanes::bytes(&levels)
 }
 
-/// The level whose value is nearest to `v`, whatever that is.
+/// Returns the level whose value is nearest to any `v`.
 #[inline(always)]
 fn level<S: Simd>(v: Lanes<S, 1>) -> Lanes<S, 1> {
-    let [first, .., last] = VALUES.map(|value| v.constant(f32::from(value)));
-    // In this order NaN, which a scale without reciprocal makes of 0, becomes the largest value, as
-    // in llama.cpp's binary search.
+    let [first, .., last] = IQ4.map(|value| v.constant(f32::from(value)));
+    // In this order NaN, which comes from a scale without a reciprocal, becomes the largest value,
+    // as in llama.cpp's binary search.
     let v = v.less(last).select(v, last);
-    NEAREST_LEVEL.at(v.more(first).select(v, first))
+    NEAREST_LEVEL.at(v.greater(first).select(v, first))
 }
 
-/// Searches the scale of `x ~ scale * value` for each group of 32: tries 16 scales around those that
-/// put the extreme at one end of the table or the other, each followed by the least-squares scale
-/// (`quantize_row_iq4_nl_impl`). `weigh` makes the weights, given the number of the first group.
+/// Searches the scale of `x ~ scale * value` for each group of 32: tries 16 scales around those
+/// that map the value of largest magnitude to either end of the table, and computes the
+/// least-squares scale of each (`quantize_row_iq4_nl_impl`). `weigh` computes the weights, given
+/// the index of the first group.
 #[inline(always)]
 pub(super) fn fit<S: Simd>(
     simd: S,
@@ -91,24 +90,24 @@ fn fit_lanes<S: Simd>(x: &[Lanes<S, 1>; 32], weights: &[Lanes<S, 1>; 32]) -> Lan
     for &x in x {
         extreme = extreme.abs().less(x.abs()).select(x, extreme);
     }
-    let end = zero.constant(f32::from(VALUES[0]));
-    // The first trial puts the extreme at the far end, the others around the near one.
-    let first = zero.constant(1.0) / (extreme.negative() / end);
+    let end = zero.constant(f32::from(IQ4[0]));
+    // The first trial maps the extreme to the far end, the others around the near end.
+    let first = zero.constant(1.0) / (extreme.neg() / end);
     let (xl, ll) = sums(x, weights, first);
-    let mut scale = ll.more(zero).select(xl / ll, zero);
+    let mut scale = ll.greater(zero).select(xl / ll, zero);
     let mut best = scale * xl;
     for step in -7..=7 {
         let inverse = (zero.constant(step as f32) + end) / extreme;
         let (xl, ll) = sums(x, weights, inverse);
-        let won = ll.more(zero) & (xl * xl).more(best * ll);
+        let won = ll.greater(zero) & (xl * xl).greater(best * ll);
         scale = won.select(xl / ll, scale);
         best = won.select(scale * xl, best);
     }
     extreme.abs().less(zero.constant(search::ZERO_GROUP)).select(zero, scale)
 }
 
-/// Sums of w*value*x and w*value*value, whose quotient is the least-squares scale. No `inverse * x`
-/// is beyond the end of the table by more than 7 and some rounding, but in groups of zeros.
+/// Sums of w*value*x and w*value*value; their quotient is the least-squares scale. No `inverse * x`
+/// exceeds the end of the table by more than about 7, except in all-zero groups.
 #[inline(always)]
 fn sums<S: Simd>(
     x: &[Lanes<S, 1>; 32],
@@ -133,18 +132,18 @@ mod tests {
         let v = Lanes::splat(pulp::Scalar::new(), v);
         let found = level(v).as_slice()[0] as usize;
         if v.as_slice()[0].abs() < 150.0 {
-            assert_eq!(NEAREST_VALUE.at(v).as_slice(), [f32::from(VALUES[found])]);
+            assert_eq!(NEAREST_VALUE.at(v).as_slice(), [f32::from(IQ4[found])]);
         }
         found
     }
 
     #[test]
-    fn nearest_value_wins_and_the_upper_of_two() {
-        for (level, &value) in VALUES.iter().enumerate() {
+    fn nearest_value_wins_and_ties_go_up() {
+        for (level, &value) in IQ4.iter().enumerate() {
             let v = f32::from(value);
             assert_eq!(nearest(v), level);
             if level > 0 {
-                let border = (v + f32::from(VALUES[level - 1])) / 2.0;
+                let border = (v + f32::from(IQ4[level - 1])) / 2.0;
                 assert_eq!(nearest(border), level);
                 assert_eq!(nearest(border.next_down()), level - 1);
             }

@@ -1,4 +1,5 @@
-//! IQ4_NL: 4 bits each into a table (`iq4.rs`) and one scale for 32 weights, 4.5 bits per weight.
+//! IQ4_NL: 4-bit indices into a value table (`iq4.rs`) and one scale for 32 weights, 4.5 bits per
+//! weight.
 //!
 //! ```text
 //! d[2]  qs[16]        qs[j]: | x[j+16] | x[j] |
@@ -11,24 +12,25 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Row, first_bad, half_at, iq4, part, put};
+use super::{Block, Row, f16_at, first_bad, iq4, part, put};
 use crate::lanes::{self, Lanes};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
+use crate::value_tables::IQ4;
 use crate::{bits, search};
 
 pub(super) struct IQ4NL;
 
-/// Blocks to work on at once: no less than the lanes of the widest vectors.
+/// Number of blocks per batch: at least the lanes of the widest vectors.
 const CHUNK: usize = 16;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * table[q]",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field {
-            kind: Kind::Iq4,
-            about: "number in the table of IQ4",
+            kind: FieldKind::Iq4,
+            about: "index into the IQ4 value table",
             ..Field::levels(32, &[Packed { at: 2, len: 4, stride: 16 }])
         },
     ],
@@ -40,10 +42,10 @@ impl Block<32, 18> for IQ4NL {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 18], out: &mut [f32; 32]) {
-        let d = half_at::<0, _>(block);
+        let d = f16_at::<0, _>(block);
         let q = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
         for (x, q) in out.iter_mut().zip(q) {
-            *x = d * f32::from(iq4::VALUES[usize::from(q & 15)]);
+            *x = d * f32::from(IQ4[usize::from(q & 15)]);
         }
     }
 
@@ -78,7 +80,7 @@ impl Block<32, 18> for IQ4NL {
     }
 
     fn bad_scale(block: &[u8; 18]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [1.0; 32];
         (x[0], x[1], x[17]) = (-127.0, 113.0, 25.0);
         let mut expected = [0x88; 18];

@@ -1,5 +1,5 @@
-//! IQ4_XS: 4 bits each into a table (`iq4.rs`), super-blocks of 256 in 8 groups of 32, 4.25 bits per
-//! weight.
+//! IQ4_XS: 4-bit indices into a value table (`iq4.rs`), super-blocks of 256 in 8 groups of 32, 4.25
+//! bits per weight.
 //!
 //! ```text
 //! d[2]  scales_h[2]  scales_l[4]  qs[128]
@@ -17,31 +17,32 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Row, first_bad, half_at, iq4, part, put};
+use super::{Block, Row, f16_at, first_bad, iq4, part, put};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
+use crate::value_tables::IQ4;
 use crate::{bits, lanes, search};
 
 pub(super) struct IQ4XS;
 
-/// Super-blocks to work on at once: no less than the lanes of the widest vectors.
+/// Number of super-blocks per batch: at least the lanes of the widest vectors.
 const CHUNK: usize = 16;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (s - 32) * table[q]",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field {
             name: "s",
             about: "scale of 32 weights",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 8,
             bits: &[Every { first: 32, len: 4, step: 4 }, Every { first: 16, len: 2, step: 2 }],
             of: Some(|w| w / 32),
         },
         Field {
-            kind: Kind::Iq4,
-            about: "number in the table of IQ4",
+            kind: FieldKind::Iq4,
+            about: "index into the IQ4 value table",
             ..Field::levels(256, &[Packed { at: 8, len: 4, stride: 16 }])
         },
     ],
@@ -53,7 +54,7 @@ impl Block<256, 136> for IQ4XS {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 136], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block);
+        let d = f16_at::<0, _>(block);
         let high = bits::unpack::<2, 1, _, 8>(part::<2, 2, _>(block));
         let low = bits::unpack::<4, 1, _, 8>(part::<4, 4, _>(block));
         let q = bits::unpack::<4, 16, _, 256>(part::<8, 128, _>(block));
@@ -61,7 +62,7 @@ impl Block<256, 136> for IQ4XS {
         for ((out, q), (low, high)) in groups.zip(low.into_iter().zip(high)) {
             let d = d * (i32::from(low | high << 4) - 32) as f32;
             for (x, &q) in out.iter_mut().zip(q) {
-                *x = d * f32::from(iq4::VALUES[usize::from(q & 15)]);
+                *x = d * f32::from(IQ4[usize::from(q & 15)]);
             }
         }
     }
@@ -98,14 +99,14 @@ impl Block<256, 136> for IQ4XS {
     }
 
     fn bad_scale(block: &[u8; 136]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
-/// The block for the best scale of each group.
+/// Packs a block, given the best scale of each group.
 #[inline(always)]
 fn pack<S: Simd>(simd: S, x: &[f32; 256], scales: &[f32; 8]) -> [u8; 136] {
-    // The scale of largest magnitude becomes s = 0. An all-zero block has d = -0.
+    // The scale of largest magnitude becomes s = 0. An all-zero block gets d = -0.
     let d = -search::extreme(scales) / 32.0;
     let inverse = search::inverse(d);
     let (mut s, mut q) = ([0; 8], [0; 256]);
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 136];
         // d = 1; s[0] = 33 (times 1), s[5] = 0x1e (times -2), all others 0 (times -32).
         block[..2].copy_from_slice(&[0x00, 0x3c]);

@@ -1,5 +1,5 @@
-//! What Q4_K and Q5_K share: super-blocks of 256 weights in 8 groups of 32, each with a 6-bit scale
-//! `s[g]` and a 6-bit minimum `m[g]`.
+//! The parts that Q4_K and Q5_K share: super-blocks of 256 weights in 8 groups of 32, each with a
+//! 6-bit scale `s[g]` and a 6-bit minimum `m[g]`.
 //!
 //! ```text
 //! the 12 bytes of scales, for j in 0..4:
@@ -19,14 +19,14 @@ use pulp::Simd;
 use super::Row;
 use crate::lanes::{self, Lanes};
 use crate::layout::Place::Of;
-use crate::layout::{Field, Kind, Parts};
+use crate::layout::{Field, FieldKind, WeightFields};
 use crate::search::{self, Fits, Trials};
 
-/// The scales of the groups.
+/// Group scales.
 pub(super) const SCALES: Field = Field {
     name: "s",
     about: "scale of 32 weights",
-    kind: Kind::Unsigned,
+    kind: FieldKind::Unsigned,
     count: 8,
     bits: &[Of(|g| {
         const RUNS: [&[(usize, usize)]; 8] = [
@@ -44,8 +44,8 @@ pub(super) const SCALES: Field = Field {
     of: Some(|w| w / 32),
 };
 
-/// The minima of the groups.
-pub(super) const MINIMA: Field = Field {
+/// Group minimums.
+pub(super) const MINIMUMS: Field = Field {
     name: "m",
     about: "minimum of 32 weights",
     bits: &[Of(|g| {
@@ -64,8 +64,8 @@ pub(super) const MINIMA: Field = Field {
     ..SCALES
 };
 
-/// A weight of fields d, dmin, scales, minima, levels.
-pub(super) fn weight(of: Parts) -> f32 {
+/// Computes a weight from the fields d, dmin, scales, minimums and levels.
+pub(super) fn weight(of: WeightFields) -> f32 {
     of.value(0) * of.value(2) * of.value(4) - of.value(1) * of.value(3)
 }
 
@@ -77,24 +77,24 @@ pub(super) struct SuperBlock {
     pub levels: [u8; 256],
 }
 
-/// Where the two formats differ.
+/// Differences between the two formats.
 pub(super) struct Format {
-    /// The largest level.
+    /// Max level.
     pub top: i32,
-    /// The scales to try without importance weights.
+    /// Trial scales without importance weights.
     pub trials: Trials,
-    /// The largest scale or minimum with importance weights. The search can wrap a negative one to
-    /// more than the 6 bits hold; only llama.cpp's encoder of Q5_K then limits it to 63.
+    /// Max scale or minimum with importance weights. The search can wrap a negative one to more
+    /// than 6 bits; only llama.cpp's encoder of Q5_K then clamps it to 63.
     pub limit: u8,
 }
 
-/// Super-blocks to work on at once: no less than the lanes of the widest vectors.
+/// Number of super-blocks per batch: at least the lanes of the widest vectors.
 const CHUNK: usize = 16;
 
-/// Scales of super-blocks, and those of their groups.
+/// Scales of super-blocks and of their groups.
 type Scales = ([f32; CHUNK], [[u8; 8]; CHUNK]);
 
-/// Encodes a row; `pack` makes the bytes of a block.
+/// Encodes a row; `pack` packs the bytes of a block.
 #[inline(always)]
 pub(super) fn encode<S: Simd, const BYTES: usize>(
     simd: S,
@@ -106,7 +106,7 @@ pub(super) fn encode<S: Simd, const BYTES: usize>(
     for (row, out) in row.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
         let groups = row.x.as_flattened().as_chunks::<32>().0;
         let mut fits = Fits::new();
-        // Groups are fitted by themselves, with a group per lane, then their scales and minima.
+        // Fits the groups independently, one per lane, then their scales and minimums.
         let ((d, s), (dmin, m)) = match row.columns {
             None => fit(simd, format, groups, &mut fits),
             Some(columns) => fit_weighted(simd, format, row.x, columns, &mut fits),
@@ -114,7 +114,7 @@ pub(super) fn encode<S: Simd, const BYTES: usize>(
         for (b, out) in out.iter_mut().enumerate() {
             let mut levels = [0.0; 256];
             let (d, dmin) = (f16::from_f32(d[b]), f16::from_f32(dmin[b]));
-            // The groups were fitted with exact scales; the levels must suit the rounded ones.
+            // The fit used exact scales; the levels must match the rounded ones.
             let (exact_d, exact_dmin) = (d.to_f32(), dmin.to_f32());
             let scales = pack(&s[b], &m[b]);
             for (i, levels) in levels.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -128,7 +128,7 @@ pub(super) fn encode<S: Simd, const BYTES: usize>(
     }
 }
 
-/// Fits each group by itself, then rounds scales and minima.
+/// Fits each group independently, then rounds scales and minimums.
 #[inline(always)]
 fn fit<S: Simd>(
     simd: S,
@@ -153,7 +153,7 @@ fn fit<S: Simd>(
     (round(&fits.scale), round(&fits.m))
 }
 
-/// 63rds of the largest of each super-block.
+/// Rounds to multiples of 1/63 of the maximum of each super-block.
 #[inline(always)]
 fn round(all: &[f32]) -> Scales {
     let (mut d, mut levels) = ([0.0; CHUNK], [[0; 8]; CHUNK]);
@@ -162,15 +162,15 @@ fn round(all: &[f32]) -> Scales {
         let inverse = if max > 0.0 { 63.0 / max } else { 0.0 };
         *d = max / 63.0;
         for (level, v) in levels.iter_mut().zip(v) {
-            // Through u8: a negative scale wraps and then counts as too large, as in C.
+            // Through u8: a negative scale wraps and is then clamped, as in C.
             *level = (search::nearest(inverse * v) as u8).min(63);
         }
     }
     (d, levels)
 }
 
-/// Searches the scale of the scales (and of the minima) too, with a super-block per lane, each
-/// group counting by the sum of its weights.
+/// Fits each group, then searches the super-block scales of the scales and of the minimums, one
+/// super-block per lane, weighting each group by the sum of its weights.
 #[inline(always)]
 fn fit_weighted<S: Simd>(
     simd: S,
@@ -193,16 +193,16 @@ fn fit_weighted<S: Simd>(
         },
     );
     let (blocks, sums) = (x.len(), fits.weight.as_chunks::<8>().0);
-    let (scales, minima) = (fits.scale.as_chunks::<8>().0, fits.m.as_chunks::<8>().0);
+    let (scales, minimums) = (fits.scale.as_chunks::<8>().0, fits.m.as_chunks::<8>().0);
     let (d, mut s) = search::unsigned_groups(simd, 63, &scales[..blocks], sums);
-    let (dmin, mut m) = search::unsigned_groups(simd, 63, &minima[..blocks], sums);
+    let (dmin, mut m) = search::unsigned_groups(simd, 63, &minimums[..blocks], sums);
     for level in s.as_flattened_mut().iter_mut().chain(m.as_flattened_mut()) {
         *level = format.limit.min(*level);
     }
     ((d, s), (dmin, m))
 }
 
-/// The 12 bytes of the drawing.
+/// Packs the 12 bytes of the drawing.
 #[inline(always)]
 fn pack(s: &[u8; 8], m: &[u8; 8]) -> [u8; 12] {
     let mut bytes = [0; 12];
@@ -214,7 +214,7 @@ fn pack(s: &[u8; 8], m: &[u8; 8]) -> [u8; 12] {
     bytes
 }
 
-/// Scale and minimum of group `g`.
+/// Returns the scale and the minimum of group `g`.
 #[inline(always)]
 pub(super) fn unpack(bytes: &[u8; 12], g: usize) -> (u8, u8) {
     if g < 4 {
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scales_stand_where_the_drawing_says() {
+    fn scales_match_the_drawing() {
         let (s, m) = ([1, 2, 3, 4, 0x15, 0x26, 0x37, 0x08], [63, 5, 6, 7, 0x3a, 0x0b, 0x1c, 0x2d]);
         let bytes = pack(&s, &m);
         assert_eq!(bytes, [0x41, 0x82, 0xc3, 4, 0xff, 5, 0x46, 0x87, 0xa5, 0xb6, 0xc7, 0xd8]);

@@ -3,25 +3,24 @@
 //! Drawings show bytes from left to right, `d[2]` being two bytes named d; floats and integers
 //! are little-endian. `x[i]` is weight i of the block, `q` its integer level.
 
-pub(crate) use iq4::VALUES as IQ4_VALUES;
-
 use gguf::TensorType;
 
 use crate::block::{Block, Importance, Row};
 use crate::codec::Codec;
-use crate::halves;
-use crate::layout::Layout;
+use crate::fp16;
+use crate::layout::BlockLayout;
 
 mod bf16;
 mod e2m1;
+mod error_weights;
 mod f16;
 mod f32;
 mod f64;
-mod free_scale;
-mod importance;
 mod integers;
+mod iq1;
 mod iq1_m;
 mod iq1_s;
+mod iq2_iq3;
 mod iq2_s;
 mod iq2_xs;
 mod iq2_xxs;
@@ -31,10 +30,9 @@ mod iq4;
 mod iq4_nl;
 mod iq4_xs;
 mod k_affine;
-mod magnitudes;
+mod legacy_quants;
 mod mxfp4;
 mod nvfp4;
-mod plain;
 mod q1_0;
 mod q2_0;
 mod q2_k;
@@ -49,12 +47,12 @@ mod q6_k;
 mod q8_0;
 mod q8_1;
 mod q8_k;
-pub(crate) mod tables;
-mod ternary;
+mod scalar;
 mod tq1_0;
 mod tq2_0;
+mod unconstrained_scale;
 
-/// Every codec there is.
+/// All codecs.
 pub(crate) static CODECS: &[Codec] = &[
     f32::CODEC,
     f16::CODEC,
@@ -93,11 +91,11 @@ pub(crate) static CODECS: &[Codec] = &[
     integers::I64,
 ];
 
-/// What the bits of blocks mean, of every type that has a codec.
-pub(crate) static LAYOUTS: &[(TensorType, &Layout)] = &[
-    (TensorType::F32, &plain::F32),
-    (TensorType::F16, &plain::F16),
-    (TensorType::BF16, &plain::BF16),
+/// Bit layouts of all types that have a codec.
+pub(crate) static LAYOUTS: &[(TensorType, &BlockLayout)] = &[
+    (TensorType::F32, &scalar::F32),
+    (TensorType::F16, &scalar::F16),
+    (TensorType::BF16, &scalar::BF16),
     (TensorType::Q4_0, &q4_0::LAYOUT),
     (TensorType::Q4_1, &q4_1::LAYOUT),
     (TensorType::Q5_0, &q5_0::LAYOUT),
@@ -125,21 +123,21 @@ pub(crate) static LAYOUTS: &[(TensorType, &Layout)] = &[
     (TensorType::Q2_0, &q2_0::LAYOUT),
     (TensorType::Q8_1, &q8_1::LAYOUT),
     (TensorType::Q8_K, &q8_k::LAYOUT),
-    (TensorType::F64, &plain::F64),
-    (TensorType::I8, &plain::I8),
-    (TensorType::I16, &plain::I16),
-    (TensorType::I32, &plain::I32),
-    (TensorType::I64, &plain::I64),
+    (TensorType::F64, &scalar::F64),
+    (TensorType::I8, &scalar::I8),
+    (TensorType::I16, &scalar::I16),
+    (TensorType::I32, &scalar::I32),
+    (TensorType::I64, &scalar::I64),
 ];
 
-/// The `N` bytes at `AT`. A field that reaches beyond its block does not compile.
+/// Returns the `N` bytes at offset `AT`. A field that exceeds its block does not compile.
 #[inline(always)]
 fn part<const AT: usize, const N: usize, const BYTES: usize>(block: &[u8; BYTES]) -> &[u8; N] {
     const { assert!(AT + N <= BYTES) }
-    block[AT..].first_chunk().expect("the field was checked to fit when this was compiled")
+    block[AT..].first_chunk().expect("the field fits, as the compile-time check showed")
 }
 
-/// Writes the `N` bytes at `AT`.
+/// Writes `N` bytes at offset `AT`.
 #[inline(always)]
 fn put<const AT: usize, const N: usize, const BYTES: usize>(
     block: &mut [u8; BYTES],
@@ -149,14 +147,14 @@ fn put<const AT: usize, const N: usize, const BYTES: usize>(
     block[AT..AT + N].copy_from_slice(&part);
 }
 
-/// The half-precision float at `AT`. `half` would ask for the processor's abilities each time, and
-/// call the function that uses them.
+/// Reads an FP16 number at offset `AT`. The `half` crate would detect processor features on each
+/// call and call the function that uses them.
 #[inline(always)]
-fn half_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> f32 {
-    halves::to_f32(u16::from_le_bytes(*part::<AT, 2, _>(block)))
+fn f16_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> f32 {
+    fp16::to_f32(u16::from_le_bytes(*part::<AT, 2, _>(block)))
 }
 
-/// The first of these scales that is NaN or infinite.
+/// Returns the first of the scales that is NaN or infinite.
 fn first_bad<const N: usize>(scales: [(&'static str, f32); N]) -> Option<(&'static str, f32)> {
     scales.into_iter().find(|(_, d)| !d.is_finite())
 }

@@ -13,22 +13,28 @@ use pulp::Simd;
 
 use super::{Block, Importance, e2m1, part, put};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
+use crate::value_tables::e8m0_half;
 use crate::{bits, search};
 
 pub(super) struct MXFP4;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = 2^(e - 127) * q",
     fields: &[
-        Field::one("e", "scale of the block", Kind::E8M0, &[Every { first: 0, len: 8, step: 0 }]),
+        Field::one(
+            "e",
+            "scale of the block",
+            FieldKind::E8M0,
+            &[Every { first: 0, len: 8, step: 0 }],
+        ),
         Field {
-            kind: Kind::E2M1,
+            kind: FieldKind::E2M1,
             about: "weight before scaling",
             ..Field::levels(32, &[Packed { at: 1, len: 4, stride: 16 }])
         },
     ],
-    weight: |of| half_scale(of.raw(0) as u8) * (2.0 * of.value(1)),
+    weight: |of| e8m0_half(of.raw(0) as u8) * (2.0 * of.value(1)),
 };
 
 impl Block<32, 17> for MXFP4 {
@@ -36,50 +42,39 @@ impl Block<32, 17> for MXFP4 {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 17], out: &mut [f32; 32]) {
-        let half_scale = half_scale(block[0]);
+        let half_scale = e8m0_half(block[0]);
         let q = bits::unpack::<4, 16, _, 32>(part::<1, 16, _>(block));
         for (x, q) in out.iter_mut().zip(q) {
             *x = e2m1::decode(q, half_scale);
         }
     }
 
-    /// llama.cpp's encoder makes no use of importance weights.
+    /// Like llama.cpp's encoder, ignores importance weights.
     #[inline(always)]
     fn encode<S: Simd>(simd: S, x: &[f32; 32], _: Option<Importance<32>>) -> [u8; 17] {
         let magnitude = search::magnitude(x);
-        // The largest magnitude is 4 to 8 times the scale, of which codes reach 6. Tiny numbers wrap
-        // to a huge scale, as the conversion of x86-64 does, under which all weights become 0.
+        // The largest magnitude is 4 to 8 times the scale, and codes reach 6. Tiny numbers wrap to
+        // a huge scale, as in the x86-64 conversion, under which all weights become 0.
         let e = if magnitude > 0.0 { (floor_log2(magnitude) - 2 + 127) as u8 } else { 0 };
         let mut block = [0; 17];
         block[0] = e;
-        let q = e2m1::encode(simd, x, half_scale(e));
+        let q = e2m1::encode(simd, x, e8m0_half(e));
         put::<1, 16, _>(&mut block, bits::pack::<4, 16, _, _>(&q, 0));
         block
     }
 
-    /// Only the exponent that the standard calls NaN. Under the largest others, the largest codes
-    /// decode to infinity; llama.cpp's check does not look for that.
+    /// Only the exponent that the standard defines as NaN. Under the largest other exponents, the
+    /// largest codes decode to infinity, which llama.cpp's check does not detect.
     fn bad_scale(block: &[u8; 17]) -> Option<(&'static str, f32)> {
         (block[0] == 0xff).then_some(("e", f32::NAN))
     }
 }
 
-/// Half the scale, 2^(e - 128).
-#[inline(always)]
-pub(crate) fn half_scale(e: u8) -> f32 {
-    let bits = match e {
-        // Below the range of normal floats.
-        0 | 1 => 0x20_0000 << e,
-        _ => (u32::from(e) - 1) << 23,
-    };
-    f32::from_bits(bits)
-}
-
-/// `floor(log2(x))` as C's `floorf(log2f(x))` has it, for positive x: 1 more than the exponent of x
-/// where the logarithm lies so little below an integer k that it rounds to it.
+/// `floor(log2(x))` as C's `floorf(log2f(x))` computes it, for positive x: 1 more than the exponent
+/// of x if the logarithm is so close below an integer k that it rounds to k.
 ///
-/// With x = 2^k * (1 - n * 2^-24) the logarithm is k - n * 2^-24 / ln 2, and it rounds to k if that
-/// is at most half the distance to the float before k, 2^(m - 23) for 2^m <= |k - tiny| < 2^(m + 1).
+/// For x = 2^k * (1 - n * 2^-24) the logarithm is k - n * 2^-24 / ln 2. It rounds to k if that is
+/// at most half the distance to the float before k, 2^(m - 23) for 2^m <= |k - tiny| < 2^(m + 1).
 fn floor_log2(x: f32) -> i32 {
     let bits = x.to_bits();
     let (exponent, mantissa) = if bits >> 23 == 0 {
@@ -101,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [0.0; 32];
         (x[0], x[1], x[17]) = (6.0, -0.5, 3.0);
         let mut expected = [0; 17];

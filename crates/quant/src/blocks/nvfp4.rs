@@ -1,4 +1,4 @@
-//! NVFP4: E2M1 floats (`e2m1.rs`) and an 8-bit float scale for each 16 of 64 weights, 4.5 bits per
+//! NVFP4: E2M1 floats (`e2m1.rs`) with an 8-bit float scale for each 16 of 64 weights, 4.5 bits per
 //! weight.
 //!
 //! ```text
@@ -15,29 +15,30 @@ use pulp::Simd;
 
 use super::{Block, Importance, e2m1, part, put};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
+use crate::value_tables::ue4m3_half;
 use crate::{bits, search};
 
 pub(super) struct NVFP4;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * q",
     fields: &[
         Field {
             name: "d",
             about: "scale of 16 weights",
-            kind: Kind::E4M3,
+            kind: FieldKind::E4M3,
             count: 4,
             bits: &[Every { first: 0, len: 8, step: 8 }],
             of: Some(|w| w / 16),
         },
         Field {
-            kind: Kind::E2M1,
+            kind: FieldKind::E2M1,
             about: "weight before scaling",
             ..Field::levels(64, &[Packed { at: 4, len: 4, stride: 8 }])
         },
     ],
-    weight: |of| half_scale(of.raw(0) as u8) * (2.0 * of.value(1)),
+    weight: |of| ue4m3_half(of.raw(0) as u8) * (2.0 * of.value(1)),
 };
 
 impl Block<64, 36> for NVFP4 {
@@ -48,21 +49,21 @@ impl Block<64, 36> for NVFP4 {
         let q = bits::unpack::<4, 8, _, 64>(part::<4, 32, _>(block));
         let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(q.as_chunks::<16>().0);
         for ((out, q), &d) in groups.zip(part::<0, 4, _>(block)) {
-            let half_scale = half_scale(d);
+            let ue4m3_half = ue4m3_half(d);
             for (x, &q) in out.iter_mut().zip(q) {
-                *x = e2m1::decode(q, half_scale);
+                *x = e2m1::decode(q, ue4m3_half);
             }
         }
     }
 
-    /// llama.cpp's encoder makes no use of importance weights.
+    /// Like llama.cpp's encoder, ignores importance weights.
     #[inline(always)]
     fn encode<S: Simd>(simd: S, x: &[f32; 64], _: Option<Importance<64>>) -> [u8; 36] {
         let (mut d, mut q) = ([0; 4], [0; 64]);
         let groups = x.as_chunks::<16>().0.iter().zip(q.as_chunks_mut().0);
         for ((x, q), d) in groups.zip(&mut d) {
             *d = nearest_scale(search::magnitude(x) / 6.0);
-            *q = e2m1::encode(simd, x, half_scale(*d));
+            *q = e2m1::encode(simd, x, ue4m3_half(*d));
         }
         let mut block = [0; 36];
         put::<0, 4, _>(&mut block, d);
@@ -70,29 +71,15 @@ impl Block<64, 36> for NVFP4 {
         block
     }
 
-    /// What the standard calls NaN. llama.cpp's decoder makes 0 of the one and 480 of the other
-    /// sign, and its check is silent; no encoder writes either.
+    /// The two codes that the standard defines as NaN. llama.cpp decodes one sign to 0 and the
+    /// other to 480, and its check accepts both; no encoder writes either.
     fn bad_scale(block: &[u8; 36]) -> Option<(&'static str, f32)> {
         let nan = part::<0, 4, _>(block).iter().any(|d| d & 0x7f == 0x7f);
         nan.then_some(("d", f32::NAN))
     }
 }
 
-/// Half the scale of its byte.
-#[inline]
-pub(crate) fn half_scale(d: u8) -> f32 {
-    if d == 0x7f {
-        return 0.0;
-    }
-    let (exponent, mantissa) = (u32::from(d >> 3 & 15), u32::from(d & 7));
-    match exponent {
-        0 => mantissa as f32 / 1024.0,
-        // Bias 7 becomes 127, and one less for the half.
-        _ => f32::from_bits((exponent + 119) << 23 | mantissa << 20),
-    }
-}
-
-/// The byte of a scale (`ggml_fp32_to_ue4m3`): rounded to nearest, halves up, but all that reaches
+/// Encodes a scale (`ggml_fp32_to_ue4m3`): rounds to nearest, ties up, but everything that reaches
 /// the last exponent (256 and more) becomes the largest scale, 448.
 #[inline]
 fn nearest_scale(v: f32) -> u8 {
@@ -102,7 +89,7 @@ fn nearest_scale(v: f32) -> u8 {
         // Multiples of 2^-9; the largest do not round up to the first exponent.
         ..=0 => ((v * 512.0 + 0.5) as u8).min(7),
         1..15 => {
-            // Mantissa and exponent in one number, so that a carry goes where it should.
+            // Mantissa and exponent in one number, so that a carry propagates to the exponent.
             let rounded = ((exponent as u32) << 3 | bits >> 20 & 7) + (bits >> 19 & 1);
             if rounded < 15 << 3 { rounded as u8 } else { LARGEST }
         }
@@ -110,7 +97,7 @@ fn nearest_scale(v: f32) -> u8 {
     }
 }
 
-/// The largest scale: 448.
+/// Code of the largest scale, 448.
 const LARGEST: u8 = 0x7e;
 
 #[cfg(test)]
@@ -118,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [0.0; 64];
         (x[0], x[1], x[16 + 8 + 2]) = (6.0, -0.5, 0.75);
         let mut expected = [0; 36];
@@ -148,7 +135,7 @@ mod tests {
             assert_eq!(nearest_scale(v), byte, "{v}");
         }
         assert_eq!(
-            [1, 8, 0x38, 0x7e, 0x7f].map(half_scale),
+            [1, 8, 0x38, 0x7e, 0x7f].map(ue4m3_half),
             [1.0 / 1024.0, 1.0 / 128.0, 0.5, 224.0, 0.0]
         );
     }

@@ -11,14 +11,14 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Importance, first_bad, half_at, part, put};
+use super::{Block, Importance, f16_at, first_bad, part, put};
 use crate::bits;
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Layout};
+use crate::layout::{BlockLayout, Field};
 
 pub(super) struct Q1_0;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d if q is 1, else -d",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
@@ -32,14 +32,14 @@ impl Block<128, 18> for Q1_0 {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 18], out: &mut [f32; 128]) {
-        let d = half_at::<0, _>(block);
+        let d = f16_at::<0, _>(block);
         let q = bits::unpack::<1, 1, _, 128>(part::<2, 16, _>(block));
         for (x, q) in out.iter_mut().zip(q) {
             *x = if q == 1 { d } else { -d };
         }
     }
 
-    /// llama.cpp's encoder makes no use of importance weights.
+    /// Like llama.cpp's encoder, ignores importance weights.
     #[inline(always)]
     fn encode<S: Simd>(_: S, x: &[f32; 128], _: Option<Importance<128>>) -> [u8; 18] {
         let d = x.iter().fold(0.0, |sum, x| sum + x.abs()) / 128.0;
@@ -50,7 +50,7 @@ impl Block<128, 18> for Q1_0 {
     }
 
     fn bad_scale(block: &[u8; 18]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [-2.0; 128];
         (x[1], x[127]) = (2.0, 2.0);
         let mut expected = [0; 18];

@@ -11,14 +11,14 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Importance, first_bad, half_at, part, put};
+use super::{Block, Importance, f16_at, first_bad, part, put};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Layout};
+use crate::layout::{BlockLayout, Field};
 use crate::{bits, lanes, search};
 
 pub(super) struct Q2_0;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (q - 1)",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
@@ -32,18 +32,18 @@ impl Block<64, 18> for Q2_0 {
 
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; 18], out: &mut [f32; 64]) {
-        let d = half_at::<0, _>(block);
+        let d = f16_at::<0, _>(block);
         let q = bits::unpack::<2, 1, _, 64>(part::<2, 16, _>(block));
         lanes::scale_levels(simd, &q, 1.0, d, out);
     }
 
-    /// llama.cpp's encoder makes no use of importance weights.
+    /// Like llama.cpp's encoder, ignores importance weights.
     #[inline(always)]
     fn encode<S: Simd>(_: S, x: &[f32; 64], _: Option<Importance<64>>) -> [u8; 18] {
         let d = search::magnitude(x);
         let inverse = search::inverse(d);
-        // A scale too small for its reciprocal gives infinities and NaN: level 0, as the
-        // conversion to int of x86-64 makes of them after clamping.
+        // A scale too small for its reciprocal yields infinity and NaN: level 0, as the x86-64
+        // conversion to int does after clamping.
         let level = |x: f32| {
             let q = x * inverse;
             if q.is_finite() { (search::round_half_away(q) + 1) as u8 } else { 0 }
@@ -55,7 +55,7 @@ impl Block<64, 18> for Q2_0 {
     }
 
     fn bad_scale(block: &[u8; 18]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [0.0; 64];
         (x[0], x[1], x[63]) = (-1.0, 0.5, 0.25);
         let mut expected = [0b01_01_01_01; 18];

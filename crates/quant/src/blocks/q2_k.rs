@@ -15,30 +15,30 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Row, first_bad, half_at, part, put};
+use super::{Block, Row, f16_at, first_bad, part, put};
 use crate::lanes::{self, Lanes};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::search::{Fits, Trials};
 use crate::{bits, search};
 
 pub(super) struct Q2K;
 
-/// Super-blocks to work on at once: no less than the lanes of the widest vectors.
+/// Number of super-blocks per batch: at least the lanes of the widest vectors.
 const CHUNK: usize = 16;
 
-/// Scales of super-blocks, and those of their groups.
+/// Scales of super-blocks and of their groups.
 type Scales = ([f32; CHUNK], [[u8; 16]; CHUNK]);
 
 const TRIALS: Trials = Trials { first: -0.5, step: 0.1, count: 15, absolute: true };
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * s * q - dmin * m",
     fields: &[
         Field {
             name: "s",
             about: "scale of 16 weights",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 16,
             bits: &[Every { first: 0, len: 4, step: 8 }],
             of: Some(|w| w / 16),
@@ -46,7 +46,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "m",
             about: "minimum of 16 weights",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 16,
             bits: &[Every { first: 4, len: 4, step: 8 }],
             of: Some(|w| w / 16),
@@ -55,8 +55,8 @@ pub(super) const LAYOUT: Layout = Layout {
         Field::scale(&[Every { first: 640, len: 16, step: 0 }]),
         Field::one(
             "dmin",
-            "scale of the minima",
-            Kind::F16,
+            "scale of the minimums",
+            FieldKind::F16,
             &[Every { first: 656, len: 16, step: 0 }],
         ),
     ],
@@ -68,8 +68,8 @@ impl Block<256, 84> for Q2K {
 
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; 84], out: &mut [f32; 256]) {
-        let d = half_at::<80, _>(block);
-        let dmin = half_at::<82, _>(block);
+        let d = f16_at::<80, _>(block);
+        let dmin = f16_at::<82, _>(block);
         let q = bits::unpack::<2, 32, _, 256>(part::<16, 64, _>(block));
         let levels = bits::floats(&q, 0);
         let groups = levels.as_chunks::<16>().0.iter().zip(part::<0, 16, _>(block));
@@ -100,7 +100,7 @@ impl Block<256, 84> for Q2K {
                 let (d, dmin) = (f16::from_f32(d[b]), f16::from_f32(dmin[b]));
                 let (exact_d, exact_dmin) = (d.to_f32(), dmin.to_f32());
                 let scales = pack(s[b], m[b]);
-                // The groups were fitted with exact scales; the levels must suit the rounded ones.
+                // The fit used exact scales; the levels must match the rounded ones.
                 for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
                     let g = 16 * b + i;
                     let (s, m) = (f32::from(scales[i] & 15), f32::from(scales[i] >> 4));
@@ -116,11 +116,12 @@ impl Block<256, 84> for Q2K {
     }
 
     fn bad_scale(block: &[u8; 84]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<80, _>(block)), ("dmin", half_at::<82, _>(block))])
+        first_bad([("d", f16_at::<80, _>(block)), ("dmin", f16_at::<82, _>(block))])
     }
 }
 
-/// Fits each group by itself, then rounds scales and minima to 15ths of the largest.
+/// Fits each group independently, then rounds scales and minimums to multiples of 1/15 of the
+/// maximum.
 #[inline(always)]
 fn fit<S: Simd>(simd: S, groups: &[[f32; 16]], fits: &mut Fits) -> (Scales, Scales) {
     fits.affine(
@@ -139,7 +140,7 @@ fn fit<S: Simd>(simd: S, groups: &[[f32; 16]], fits: &mut Fits) -> (Scales, Scal
     (round(&fits.scale), round(&fits.m))
 }
 
-/// 15ths of the largest of each super-block.
+/// Rounds to multiples of 1/15 of the maximum of each super-block.
 #[inline(always)]
 fn round(all: &[f32]) -> Scales {
     let (mut d, mut levels) = ([0.0; CHUNK], [[0; 16]; CHUNK]);
@@ -155,8 +156,8 @@ fn round(all: &[f32]) -> Scales {
     (d, levels)
 }
 
-/// Fits each group with importance weights, then searches the scale of the scales (and of the
-/// minima) too, each group counting by the sum of its weights.
+/// Fits each group with importance weights, then searches the super-block scales of the scales and
+/// of the minimums, weighting each group by the sum of its weights.
 #[inline(always)]
 fn fit_weighted<S: Simd>(
     simd: S,
@@ -178,10 +179,10 @@ fn fit_weighted<S: Simd>(
         },
     );
     let (blocks, sums) = (x.len(), fits.weight.as_chunks().0);
-    let (scales, minima) = (fits.scale.as_chunks().0, fits.m.as_chunks().0);
+    let (scales, minimums) = (fits.scale.as_chunks().0, fits.m.as_chunks().0);
     (
         search::unsigned_groups(simd, 15, &scales[..blocks], sums),
-        search::unsigned_groups(simd, 15, &minima[..blocks], sums),
+        search::unsigned_groups(simd, 15, &minimums[..blocks], sums),
     )
 }
 
@@ -195,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 84];
         // d = 1, dmin = 2; group 0: scale 5, minimum 1; group 15: scale 2, minimum 0.
         (block[0], block[15]) = (0x15, 0x02);

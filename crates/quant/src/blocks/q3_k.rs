@@ -18,22 +18,22 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Row, first_bad, half_at, part, put};
+use super::{Block, Row, f16_at, first_bad, part, put};
 use crate::lanes::{self, Lanes};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::search::Fits;
 use crate::{bits, search};
 
-/// Super-blocks to work on at once.
-const CHUNK: usize = search::MOST / 16;
+/// Number of super-blocks per batch.
+const CHUNK: usize = search::MAX_GROUPS / 16;
 
-/// Scales of super-blocks, and those of their groups.
+/// Scales of super-blocks and of their groups.
 type Scales = ([f32; CHUNK], [[u8; 16]; CHUNK]);
 
 pub(super) struct Q3K;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (s - 32) * (q - 4)",
     fields: &[
         Field::levels(
@@ -43,7 +43,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "s",
             about: "scale of 16 weights",
-            kind: Kind::Unsigned,
+            kind: FieldKind::Unsigned,
             count: 16,
             bits: &[Packed { at: 96, len: 4, stride: 8 }, Packed { at: 104, len: 2, stride: 4 }],
             of: Some(|w| w / 16),
@@ -58,10 +58,10 @@ impl Block<256, 110> for Q3K {
 
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; 110], out: &mut [f32; 256]) {
-        let d = half_at::<108, _>(block);
+        let d = f16_at::<108, _>(block);
         let high = bits::unpack::<1, 32, _, 256>(part::<0, 32, _>(block));
         let mut q = bits::unpack::<2, 32, _, 256>(part::<32, 64, _>(block));
-        bits::join::<2, _>(&mut q, &high);
+        bits::add_high_bits::<2, _>(&mut q, &high);
         let levels = bits::floats(&q, 4);
         let groups = levels.as_chunks::<16>().0.iter().zip(unpack(part::<96, 12, _>(block)));
         for (out, (levels, s)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
@@ -76,7 +76,7 @@ impl Block<256, 110> for Q3K {
             let mut fits = Fits::new();
             let (scales, found) = match row.columns {
                 None => {
-                    let found = fits.symmetric_by_moves(simd, 4, groups);
+                    let found = fits.symmetric_descent(simd, 4, groups);
                     (round(&fits.scale), Some(found))
                 }
                 Some(columns) => (fit_weighted(simd, row.x, columns, &mut fits), None),
@@ -84,7 +84,7 @@ impl Block<256, 110> for Q3K {
             for (b, block) in out.iter_mut().enumerate() {
                 let (d, s) = (f16::from_f32(scales.0[b]), scales.1[b]);
                 let (exact_d, mut q) = (d.to_f32(), [0.0; 256]);
-                // The groups were fitted with exact scales; the levels must suit the rounded ones.
+                // The fit used exact scales; the levels must match the rounded ones.
                 for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
                     let (g, d) = (16 * b + i, exact_d * (i32::from(s[i]) - 32) as f32);
                     match &found {
@@ -102,12 +102,11 @@ impl Block<256, 110> for Q3K {
     }
 
     fn bad_scale(block: &[u8; 110]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<108, _>(block))])
+        first_bad([("d", f16_at::<108, _>(block))])
     }
 }
 
-/// Rounds the scales of groups that were fitted by themselves; that of largest magnitude becomes
-/// s = 0.
+/// Rounds the scales of independently fitted groups; the scale of largest magnitude becomes s = 0.
 #[inline(always)]
 fn round(scales: &[f32]) -> Scales {
     let (mut d, mut s) = ([0.0; CHUNK], [[0; 16]; CHUNK]);
@@ -116,7 +115,7 @@ fn round(scales: &[f32]) -> Scales {
         if extreme != 0.0 {
             let inverse = -32.0 / extreme;
             *d = 1.0 / inverse;
-            // Through i8, as in C: shows when `inverse` overflowed.
+            // Through i8, as in C: matters if `inverse` overflowed.
             for (s, v) in s.iter_mut().zip(v) {
                 *s = ((search::nearest(inverse * v) as i8).clamp(-32, 31) + 32) as u8;
             }
@@ -125,8 +124,8 @@ fn round(scales: &[f32]) -> Scales {
     (d, s)
 }
 
-/// Fits each group with importance weights, then searches the scale of the scales too, each group
-/// counting by the sum of its weights.
+/// Fits each group with importance weights, then searches the super-block scale, weighting each
+/// group by the sum of its weights.
 #[inline(always)]
 fn fit_weighted<S: Simd>(
     simd: S,
@@ -149,13 +148,13 @@ fn fit_weighted<S: Simd>(
     );
     let scales = &fits.scale.as_chunks::<16>().0[..x.len()];
     let weights = fits.weight.as_chunks::<16>().0;
-    let mut of_scales = Fits::new();
-    of_scales.symmetric(simd, 32, scales, |at, _| Lanes::transpose(simd, &weights[at..]));
+    let mut scale_fits = Fits::new();
+    scale_fits.symmetric(simd, 32, scales, |at, _| Lanes::transpose(simd, &weights[at..]));
     let (mut d, mut s) = ([0.0; CHUNK], [[0; 16]; CHUNK]);
     for (b, scales) in scales.iter().enumerate() {
         let mut levels = [0.0; 16];
-        of_scales.symmetric_levels(simd, (32, b), scales, &mut levels);
-        (d[b], s[b]) = (of_scales.scale[b], lanes::bytes(&levels));
+        scale_fits.symmetric_levels(simd, (32, b), scales, &mut levels);
+        (d[b], s[b]) = (scale_fits.scale[b], lanes::bytes(&levels));
     }
     (d, s)
 }
@@ -181,9 +180,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 110];
-        // d = 1; all scales 32 (times 0) but s[0] = 0x21 (times 1) and s[13] = 0x1e (times -2).
+        // d = 1; all scales 32 (times 0) except s[0] = 0x21 (times 1) and s[13] = 0x1e (times -2).
         let mut s = [32; 16];
         (s[0], s[13]) = (0x21, 0x1e);
         block[96..108].copy_from_slice(&[1, 0, 0, 0, 0, 0xe0, 0, 0, 0xaa, 0x6a, 0xaa, 0xaa]);

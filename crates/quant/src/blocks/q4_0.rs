@@ -8,18 +8,16 @@
 //! ```
 
 use gguf::TensorType;
-use half::f16;
 use pulp::Simd;
 
-use super::{Block, Row, first_bad, half_at, part, put};
+use super::{Block, Row, f16_at, first_bad, legacy_quants, part, put};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Layout};
-use crate::search::{self, Fits};
+use crate::layout::{BlockLayout, Field};
 use crate::{bits, lanes};
 
 pub(super) struct Q4_0;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (q - 8)",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
@@ -34,42 +32,18 @@ impl Block<32, 18> for Q4_0 {
 
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; 18], out: &mut [f32; 32]) {
-        let d = half_at::<0, _>(block);
+        let d = f16_at::<0, _>(block);
         let q = bits::unpack::<4, 16, _, 32>(part::<2, 16, _>(block));
         lanes::scale_levels(simd, &q, 8.0, d, out);
     }
 
     #[inline(always)]
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 18]]) {
-        if row.columns.is_none() {
-            for (x, out) in row.x.chunks(search::BATCH).zip(out.chunks_mut(search::BATCH)) {
-                let found = search::offset_levels(simd, 8, x);
-                for ((out, d), q) in out.iter_mut().zip(found.scale).zip(&found.levels) {
-                    *out = pack(d, q);
-                }
-            }
-            return;
-        }
-        for (row, out) in row.chunks(search::MOST).zip(out.chunks_mut(search::MOST)) {
-            let mut fits = Fits::new();
-            fits.symmetric(
-                simd,
-                8,
-                row.x,
-                #[inline(always)]
-                |at, x| search::emphasize_by_rows(simd, row, at, x),
-            );
-            for (g, (x, out)) in row.x.iter().zip(out).enumerate() {
-                let mut q = [0.0; 32];
-                fits.symmetric_levels(simd, (8, g), x, &mut q);
-                let q = lanes::bytes(&q);
-                *out = pack(f16::from_f32(fits.scale[g]).to_le_bytes(), &q);
-            }
-        }
+        legacy_quants::encode_symmetric(simd, 8, row, out, pack);
     }
 
     fn bad_scale(block: &[u8; 18]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
@@ -86,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [0.0; 32];
         (x[0], x[1], x[17]) = (-8.0, 7.0, 3.0);
         let mut expected = [0x88; 18];

@@ -8,25 +8,23 @@
 //! ```
 
 use gguf::TensorType;
-use half::f16;
 use pulp::Simd;
 
-use super::{Block, Row, first_bad, half_at, part, put};
+use super::{Block, Row, f16_at, first_bad, legacy_quants, part, put};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
-use crate::search::{self, Fits};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::{bits, lanes};
 
 pub(super) struct Q4_1;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * q + m",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field::one(
             "m",
             "minimum of the block",
-            Kind::F16,
+            FieldKind::F16,
             &[Every { first: 16, len: 16, step: 0 }],
         ),
         Field::levels(32, &[Packed { at: 4, len: 4, stride: 16 }]),
@@ -40,43 +38,18 @@ impl Block<32, 20> for Q4_1 {
 
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; 20], out: &mut [f32; 32]) {
-        let (d, m) = (half_at::<0, _>(block), half_at::<2, _>(block));
+        let (d, m) = (f16_at::<0, _>(block), f16_at::<2, _>(block));
         let q = bits::unpack::<4, 16, _, 32>(part::<4, 16, _>(block));
         lanes::affine(simd, &lanes::floats(simd, &q), (d, m), out);
     }
 
     #[inline(always)]
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 20]]) {
-        if row.columns.is_none() {
-            for (x, out) in row.x.chunks(search::BATCH).zip(out.chunks_mut(search::BATCH)) {
-                let found = search::spread_levels(simd, 15, x);
-                for (b, out) in out.iter_mut().enumerate() {
-                    *out = pack(found.scale[b], found.min[b], &found.levels[b]);
-                }
-            }
-            return;
-        }
-        for (row, out) in row.chunks(search::MOST).zip(out.chunks_mut(search::MOST)) {
-            let mut fits = Fits::new();
-            fits.affine(
-                simd,
-                (15, &search::WEIGHTED),
-                row.x,
-                #[inline(always)]
-                |at, x| search::emphasize_by_rows(simd, row, at, x),
-            );
-            for (g, (x, out)) in row.x.iter().zip(out).enumerate() {
-                let mut q = [0.0; 32];
-                fits.affine_levels(simd, (15, g), x, &mut q);
-                let q = lanes::bytes(&q);
-                let (d, m) = (f16::from_f32(fits.scale[g]), f16::from_f32(-fits.m[g]));
-                *out = pack(d.to_le_bytes(), m.to_le_bytes(), &q);
-            }
-        }
+        legacy_quants::encode_affine(simd, 15, row, out, pack);
     }
 
     fn bad_scale(block: &[u8; 20]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block)), ("m", half_at::<2, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block)), ("m", f16_at::<2, _>(block))])
     }
 }
 
@@ -94,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [2.0; 32];
         (x[0], x[1], x[17]) = (2.0, 17.0, 5.0);
         let mut expected = [0; 20];

@@ -5,7 +5,7 @@
 //!
 //! qs[32*c + l]: | x[64*c + 32 + l] | x[64*c + l] |      c in 0..4, l in 0..32
 //!                7                4 3           0
-//! scales: eight 6-bit scales s and minima m, packed as drawn in `k_affine.rs`
+//! scales: eight 6-bit scales s and minimums m, packed as drawn in `k_affine.rs`
 //!
 //! x = d * s[g] * q - dmin * m[g]      g: group of x, its index / 32
 //! ```
@@ -14,10 +14,10 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::k_affine::{self, Format};
-use super::{Block, Row, first_bad, half_at, part, put};
+use super::{Block, Row, f16_at, first_bad, part, put};
 use crate::bits;
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::search::Trials;
 
 pub(super) struct Q4K;
@@ -28,18 +28,18 @@ const FORMAT: Format = Format {
     limit: u8::MAX,
 };
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * s * q - dmin * m",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field::one(
             "dmin",
-            "scale of the minima",
-            Kind::F16,
+            "scale of the minimums",
+            FieldKind::F16,
             &[Every { first: 16, len: 16, step: 0 }],
         ),
         k_affine::SCALES,
-        k_affine::MINIMA,
+        k_affine::MINIMUMS,
         Field::levels(256, &[Packed { at: 16, len: 4, stride: 32 }]),
     ],
     weight: k_affine::weight,
@@ -50,8 +50,8 @@ impl Block<256, 144> for Q4K {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 144], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block);
-        let dmin = half_at::<2, _>(block);
+        let d = f16_at::<0, _>(block);
+        let dmin = f16_at::<2, _>(block);
         let q = bits::unpack::<4, 32, _, 256>(part::<16, 128, _>(block));
         *out = bits::floats(&q, 0);
         for (g, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -74,7 +74,7 @@ impl Block<256, 144> for Q4K {
     }
 
     fn bad_scale(block: &[u8; 144]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block)), ("dmin", half_at::<2, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block)), ("dmin", f16_at::<2, _>(block))])
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 144];
         // d = 1, dmin = 2, scale 1 and minimum 1 in group 0, scale 3 and minimum 0 in group 3.
         block[..9].copy_from_slice(&[0x00, 0x3c, 0x00, 0x40, 1, 0, 0, 3, 1]);

@@ -6,7 +6,7 @@
 //! qs[32*c + l]: | x[64*c + 32 + l] low 4 | x[64*c + l] low 4 |      c in 0..4, l in 0..32
 //!                7                      4 3                 0
 //! qh[l]: bit g is the high bit of x[32*g + l]
-//! scales: eight 6-bit scales s and minima m, packed as drawn in `k_affine.rs`
+//! scales: eight 6-bit scales s and minimums m, packed as drawn in `k_affine.rs`
 //!
 //! x = d * s[g] * q - dmin * m[g]      g: group of x, its index / 32
 //! ```
@@ -15,10 +15,10 @@ use gguf::TensorType;
 use pulp::Simd;
 
 use super::k_affine::{self, Format};
-use super::{Block, Row, first_bad, half_at, part, put};
+use super::{Block, Row, f16_at, first_bad, part, put};
 use crate::bits;
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::search::Trials;
 
 pub(super) struct Q5K;
@@ -29,18 +29,18 @@ const FORMAT: Format = Format {
     limit: 63,
 };
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * s * q - dmin * m",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field::one(
             "dmin",
-            "scale of the minima",
-            Kind::F16,
+            "scale of the minimums",
+            FieldKind::F16,
             &[Every { first: 16, len: 16, step: 0 }],
         ),
         k_affine::SCALES,
-        k_affine::MINIMA,
+        k_affine::MINIMUMS,
         Field::levels(
             256,
             &[Packed { at: 48, len: 4, stride: 32 }, Packed { at: 16, len: 1, stride: 32 }],
@@ -54,11 +54,11 @@ impl Block<256, 176> for Q5K {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 176], out: &mut [f32; 256]) {
-        let d = half_at::<0, _>(block);
-        let dmin = half_at::<2, _>(block);
+        let d = f16_at::<0, _>(block);
+        let dmin = f16_at::<2, _>(block);
         let high = bits::unpack::<1, 32, _, 256>(part::<16, 32, _>(block));
         let mut q = bits::unpack::<4, 32, _, 256>(part::<48, 128, _>(block));
-        bits::join::<4, _>(&mut q, &high);
+        bits::add_high_bits::<4, _>(&mut q, &high);
         *out = bits::floats(&q, 0);
         for (g, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
             let (s, m) = k_affine::unpack(part::<4, 12, _>(block), g);
@@ -81,7 +81,7 @@ impl Block<256, 176> for Q5K {
     }
 
     fn bad_scale(block: &[u8; 176]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block)), ("dmin", half_at::<2, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block)), ("dmin", f16_at::<2, _>(block))])
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 176];
         // d = 1, dmin = 2, scale 1 and minimum 1 in group 0, scale 3 and minimum 0 in group 3.
         block[..9].copy_from_slice(&[0x00, 0x3c, 0x00, 0x40, 1, 0, 0, 3, 1]);

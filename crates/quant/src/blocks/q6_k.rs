@@ -16,19 +16,19 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Row, first_bad, half_at, part, put};
+use super::{Block, Row, f16_at, first_bad, part, put};
 use crate::lanes::{self, Lanes};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::search::Fits;
 use crate::{bits, search};
 
-/// Super-blocks to work on at once.
-const CHUNK: usize = search::MOST / 16;
+/// Number of super-blocks per batch.
+const CHUNK: usize = search::MAX_GROUPS / 16;
 
 pub(super) struct Q6K;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * s * (q - 32)",
     fields: &[
         Field::levels(
@@ -38,7 +38,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "s",
             about: "scale of 16 weights",
-            kind: Kind::Signed,
+            kind: FieldKind::Signed,
             count: 16,
             bits: &[Every { first: 1536, len: 8, step: 8 }],
             of: Some(|w| w / 16),
@@ -53,10 +53,10 @@ impl Block<256, 210> for Q6K {
 
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; 210], out: &mut [f32; 256]) {
-        let d = half_at::<208, _>(block);
+        let d = f16_at::<208, _>(block);
         let mut q = bits::unpack::<4, 64, _, 256>(part::<0, 128, _>(block));
         let high = bits::unpack::<2, 32, _, 256>(part::<128, 64, _>(block));
-        bits::join::<4, _>(&mut q, &high);
+        bits::add_high_bits::<4, _>(&mut q, &high);
         let levels = bits::floats(&q, 32);
         let groups = levels.as_chunks::<16>().0.iter().zip(part::<192, 16, _>(block));
         for (out, (levels, &s)) in out.as_chunks_mut::<16>().0.iter_mut().zip(groups) {
@@ -83,7 +83,7 @@ impl Block<256, 210> for Q6K {
                         )
                     },
                 ),
-                // Used as they are: with 64 levels no value needs emphasis.
+                // Importance weights without emphasis: with 64 levels the magnitudes need none.
                 Some(columns) => fits.symmetric(
                     simd,
                     32,
@@ -105,7 +105,7 @@ impl Block<256, 210> for Q6K {
                     *s = search::nearest(inverse * v).min(127) as i8;
                 }
                 let (exact_d, mut q) = (d.to_f32(), [0.0; 256]);
-                // The groups were fitted with exact scales; the levels must suit the rounded ones.
+                // The fit used exact scales; the levels must match the rounded ones.
                 for (i, q) in q.as_chunks_mut::<16>().0.iter_mut().enumerate() {
                     let (g, d) = (16 * b + i, exact_d * f32::from(s[i]));
                     fits.round_symmetric(simd, (32, g), &groups[g], d, q);
@@ -120,7 +120,7 @@ impl Block<256, 210> for Q6K {
     }
 
     fn bad_scale(block: &[u8; 210]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<208, _>(block))])
+        first_bad([("d", f16_at::<208, _>(block))])
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut block = [0; 210];
         // d = 1; s[0] = 1, s[15] = -2.
         (block[192], block[207], block[209]) = (1, 0xfe, 0x3c);

@@ -9,21 +9,21 @@
 use gguf::TensorType;
 use pulp::Simd;
 
-use super::{Block, Row, first_bad, half_at, part, put};
+use super::{Block, Row, f16_at, first_bad, part, put};
 use crate::layout::Place::Every;
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::{lanes, search};
 
 pub(super) struct Q8_0;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * q",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
         Field {
             name: "q",
-            about: "level of a weight",
-            kind: Kind::Signed,
+            about: "quantized value of a weight",
+            kind: FieldKind::Signed,
             count: 32,
             bits: &[Every { first: 16, len: 8, step: 8 }],
             of: Some(|w| w),
@@ -38,10 +38,10 @@ impl Block<32, 34> for Q8_0 {
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; 34], out: &mut [f32; 32]) {
         let q = lanes::floats(simd, part::<2, 32, _>(block));
-        lanes::scale(simd, &q, half_at::<0, _>(block), out);
+        lanes::scale(simd, &q, f16_at::<0, _>(block), out);
     }
 
-    /// llama.cpp's encoder makes no use of importance weights.
+    /// Like llama.cpp's encoder, ignores importance weights.
     #[inline(always)]
     fn encode_row<S: Simd>(simd: S, row: Row<32>, out: &mut [[u8; 34]]) {
         for (x, out) in row.x.chunks(search::BATCH).zip(out.chunks_mut(search::BATCH)) {
@@ -54,7 +54,7 @@ impl Block<32, 34> for Q8_0 {
     }
 
     fn bad_scale(block: &[u8; 34]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block))])
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [0.0; 32];
         (x[0], x[1], x[31]) = (-127.0, 1.0, 126.5);
         let mut expected = [0; 34];

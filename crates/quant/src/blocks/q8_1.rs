@@ -1,5 +1,5 @@
-//! Q8_1: 8 bits each and one scale for 32 weights, and their scaled sum, 9 bits per weight. The
-//! llama.cpp runtime keeps activations so; it is no type for files.
+//! Q8_1: 8 bits each and one scale for 32 weights, and their scaled sum, 9 bits per weight.
+//! llama.cpp's runtime quantizes activations to it; files do not contain it.
 //!
 //! ```text
 //! d[2]  s[2]  qs[32]      qs[j]: x[j], signed
@@ -12,14 +12,14 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Importance, first_bad, half_at, part, put};
+use super::{Block, Importance, f16_at, first_bad, part, put};
 use crate::layout::Place::Every;
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::{lanes, search};
 
 pub(super) struct Q8_1;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * q",
     fields: &[
         Field::scale(&[Every { first: 0, len: 16, step: 0 }]),
@@ -28,14 +28,14 @@ pub(super) const LAYOUT: Layout = Layout {
             ..Field::one(
                 "s",
                 "d times the sum of q, not needed to decode",
-                Kind::F16,
+                FieldKind::F16,
                 &[Every { first: 16, len: 16, step: 0 }],
             )
         },
         Field {
             name: "q",
-            about: "level of a weight",
-            kind: Kind::Signed,
+            about: "quantized value of a weight",
+            kind: FieldKind::Signed,
             count: 32,
             bits: &[Every { first: 32, len: 8, step: 8 }],
             of: Some(|w| w),
@@ -50,7 +50,7 @@ impl Block<32, 36> for Q8_1 {
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; 36], out: &mut [f32; 32]) {
         let q = lanes::floats(simd, part::<4, 32, _>(block));
-        lanes::scale(simd, &q, half_at::<0, _>(block), out);
+        lanes::scale(simd, &q, f16_at::<0, _>(block), out);
     }
 
     #[inline(always)]
@@ -67,7 +67,7 @@ impl Block<32, 36> for Q8_1 {
     }
 
     fn bad_scale(block: &[u8; 36]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<0, _>(block)), ("s", half_at::<2, _>(block))])
+        first_bad([("d", f16_at::<0, _>(block)), ("s", f16_at::<2, _>(block))])
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [0.0; 32];
         (x[0], x[1], x[31]) = (-127.0, 1.0, 126.5);
         let mut expected = [0; 36];

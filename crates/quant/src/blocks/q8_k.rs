@@ -1,5 +1,5 @@
 //! Q8_K: 8 bits each and one f32 scale for 256 weights, and the sums of each 16, 9.125 bits per
-//! weight. llama.cpp's runtime keeps activations so; it is no type for files.
+//! weight. llama.cpp's runtime quantizes activations to it; files do not contain it.
 //!
 //! ```text
 //! d[4]  qs[256]  bsums[32]      qs[j]: x[j], signed
@@ -14,19 +14,24 @@ use pulp::Simd;
 
 use super::{Block, Importance, part, put};
 use crate::layout::Place::Every;
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::search;
 
 pub(super) struct Q8K;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * q",
     fields: &[
-        Field::one("d", "scale of the block", Kind::F32, &[Every { first: 0, len: 32, step: 0 }]),
+        Field::one(
+            "d",
+            "scale of the block",
+            FieldKind::F32,
+            &[Every { first: 0, len: 32, step: 0 }],
+        ),
         Field {
             name: "q",
-            about: "level of a weight",
-            kind: Kind::Signed,
+            about: "quantized value of a weight",
+            kind: FieldKind::Signed,
             count: 256,
             bits: &[Every { first: 32, len: 8, step: 8 }],
             of: Some(|w| w),
@@ -34,7 +39,7 @@ pub(super) const LAYOUT: Layout = Layout {
         Field {
             name: "bsums",
             about: "sum of q of 16 weights, not needed to decode",
-            kind: Kind::Signed,
+            kind: FieldKind::Signed,
             count: 16,
             bits: &[Every { first: 2080, len: 16, step: 16 }],
             of: None,
@@ -54,7 +59,7 @@ impl Block<256, 292> for Q8K {
         }
     }
 
-    /// An all-zero block gets zero sums; llama.cpp's encoder leaves them as they were in memory.
+    /// An all-zero block gets zero sums; llama.cpp's encoder leaves them uninitialized.
     #[inline(always)]
     fn encode<S: Simd>(_: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 292] {
         let mut block = [0; 292];
@@ -63,7 +68,7 @@ impl Block<256, 292> for Q8K {
             return block;
         }
         let inverse = -127.0 / extreme;
-        // Through i8, as in C: shows when `inverse` overflowed.
+        // Through i8, as in C: matters if `inverse` overflowed.
         let mut q = [0i8; 256];
         for (q, x) in q.iter_mut().zip(x) {
             *q = search::nearest(inverse * x).min(127) as i8;
@@ -89,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [0.0; 256];
         (x[1], x[17], x[18]) = (-127.0, 3.0, -5.0);
         let mut expected = [0; 292];

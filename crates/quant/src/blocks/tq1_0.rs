@@ -17,20 +17,20 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Importance, first_bad, half_at, part, put};
+use super::{Block, Importance, f16_at, first_bad, part, put};
 use crate::layout::Place::Every;
-use crate::layout::{Field, Kind, Layout};
+use crate::layout::{BlockLayout, Field, FieldKind};
 use crate::search;
 
 pub(super) struct TQ1_0;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (digit of q - 1)",
     fields: &[
         Field {
             name: "q",
             about: "digits of five weights, of four in the last bytes",
-            kind: Kind::Digits,
+            kind: FieldKind::Digits,
             count: 52,
             bits: &[Every { first: 0, len: 8, step: 8 }],
             of: Some(|w| place(w).0),
@@ -40,7 +40,7 @@ pub(super) const LAYOUT: Layout = Layout {
     weight: |of| (digit(of.raw(0), place(of.w).1) - 1.0) * of.value(1),
 };
 
-/// Which byte has the digit of a weight, and which one it is there.
+/// Returns the byte that contains the digit of weight `w`, and the digit's position there.
 const fn place(w: usize) -> (usize, u32) {
     let (before, first, bytes) = match w {
         0..160 => (0, 0, 32),
@@ -50,7 +50,7 @@ const fn place(w: usize) -> (usize, u32) {
     (first + (w - before) % bytes, ((w - before) / bytes) as u32)
 }
 
-/// A digit of a byte, the first being 0.
+/// Extracts digit `n` of a byte, counted from the first.
 fn digit(byte: usize, n: u32) -> f32 {
     let fraction = byte * 3usize.pow(n) % 256;
     (fraction * 3 / 256) as f32
@@ -61,7 +61,7 @@ impl Block<256, 54> for TQ1_0 {
 
     #[inline(always)]
     fn decode<S: Simd>(_: S, block: &[u8; 54], out: &mut [f32; 256]) {
-        let d = half_at::<52, _>(block);
+        let d = f16_at::<52, _>(block);
         let (first, rest) = out.split_at_mut(160);
         let (second, last) = rest.split_at_mut(80);
         unpack::<32>(part::<0, 32, _>(block), d, first);
@@ -69,7 +69,7 @@ impl Block<256, 54> for TQ1_0 {
         unpack::<4>(part::<48, 4, _>(block), d, last);
     }
 
-    /// llama.cpp's encoder makes no use of importance weights.
+    /// Like llama.cpp's encoder, ignores importance weights.
     #[inline(always)]
     fn encode<S: Simd>(simd: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 54] {
         let d = search::magnitude(x);
@@ -83,11 +83,12 @@ impl Block<256, 54> for TQ1_0 {
     }
 
     fn bad_scale(block: &[u8; 54]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<52, _>(block))])
+        first_bad([("d", f16_at::<52, _>(block))])
     }
 }
 
-/// Five digits to each of `M` bytes, taken `M` weights apart; those beyond the end are 0.
+/// Packs five digits into each of `M` bytes, from weights that are `M` apart; digits beyond the end
+/// are 0.
 #[inline(always)]
 fn pack<const M: usize>(q: &[u8]) -> [u8; M] {
     let digits = q.as_chunks::<M>().0;
@@ -100,7 +101,7 @@ fn pack<const M: usize>(q: &[u8]) -> [u8; M] {
     }
     let mut bytes = [0; M];
     for (byte, number) in bytes.iter_mut().zip(numbers) {
-        // 243 = 3^5; rounded up, or the digits would come out too small.
+        // 243 = 3^5; rounded up so that the digits do not come out too small.
         *byte = (number * 256).div_ceil(243) as u8;
     }
     bytes
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [0.0; 256];
         // Digits 2 0 1 1 1 in byte 3, 1 1 1 1 2 in byte 32 + 15, 0 1 1 1 (0) in byte 48 + 1.
         (x[3], x[32 + 3], x[160 + 64 + 15], x[240 + 1]) = (2.0, -2.0, 2.0, -2.0);

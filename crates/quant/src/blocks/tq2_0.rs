@@ -13,14 +13,14 @@ use gguf::TensorType;
 use half::f16;
 use pulp::Simd;
 
-use super::{Block, Importance, first_bad, half_at, part, put};
+use super::{Block, Importance, f16_at, first_bad, part, put};
 use crate::layout::Place::{Every, Packed};
-use crate::layout::{Field, Layout};
+use crate::layout::{BlockLayout, Field};
 use crate::{bits, lanes, search};
 
 pub(super) struct TQ2_0;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: BlockLayout = BlockLayout {
     formula: "x = d * (q - 1)",
     fields: &[
         Field::levels(256, &[Packed { at: 0, len: 2, stride: 32 }]),
@@ -34,12 +34,12 @@ impl Block<256, 66> for TQ2_0 {
 
     #[inline(always)]
     fn decode<S: Simd>(simd: S, block: &[u8; 66], out: &mut [f32; 256]) {
-        let d = half_at::<64, _>(block);
+        let d = f16_at::<64, _>(block);
         let q = bits::unpack::<2, 32, _, 256>(part::<0, 64, _>(block));
         lanes::scale_levels(simd, &q, 1.0, d, out);
     }
 
-    /// llama.cpp's encoder makes no use of importance weights.
+    /// Like llama.cpp's encoder, ignores importance weights.
     #[inline(always)]
     fn encode<S: Simd>(simd: S, x: &[f32; 256], _: Option<Importance<256>>) -> [u8; 66] {
         let d = search::magnitude(x);
@@ -51,7 +51,7 @@ impl Block<256, 66> for TQ2_0 {
     }
 
     fn bad_scale(block: &[u8; 66]) -> Option<(&'static str, f32)> {
-        first_bad([("d", half_at::<64, _>(block))])
+        first_bad([("d", f16_at::<64, _>(block))])
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_stand_where_the_drawing_says() {
+    fn bytes_match_the_drawing() {
         let mut x = [0.0; 256];
         (x[1], x[128 + 64 + 5]) = (-1.0, 0.75);
         let mut expected = [0b01_01_01_01; 66];

@@ -1,6 +1,6 @@
 //! The 2048 octets of IQ1_S and IQ1_M, chosen among all 3^8 (see `mod.rs`).
 //!
-//! Each: two bits per level, the first level lowest. In ggml: `iq1s_grid`.
+//! Each entry holds two bits per level, the first level lowest. In ggml: `iq1s_grid`.
 
 #[rustfmt::skip]
 pub(super) const CODES: [u16; 2048] = [

@@ -1,6 +1,6 @@
 //! The 512 octets of IQ2_XS: points of the lattice E8 (see `mod.rs`).
 //!
-//! Each: two bits per level, the first level lowest. In ggml: `iq2xs_grid`.
+//! Each entry holds two bits per level, the first level lowest. In ggml: `iq2xs_grid`.
 
 #[rustfmt::skip]
 pub(super) const CODES: [u16; 512] = [

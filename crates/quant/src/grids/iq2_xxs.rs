@@ -1,6 +1,6 @@
 //! The 256 octets of IQ2_XXS: points of the lattice E8 (see `mod.rs`).
 //!
-//! Each: two bits per level, the first level lowest. In ggml: `iq2xxs_grid`.
+//! Each entry holds two bits per level, the first level lowest. In ggml: `iq2xxs_grid`.
 
 #[rustfmt::skip]
 pub(super) const CODES: [u16; 256] = [

@@ -1,6 +1,6 @@
 //! The 512 quartets of IQ3_S, chosen among all 8^4 (see `mod.rs`).
 //!
-//! Each: three bits per level, the first level lowest. In ggml: `iq3s_grid`.
+//! Each entry holds three bits per level, the first level lowest. In ggml: `iq3s_grid`.
 
 #[rustfmt::skip]
 pub(super) const CODES: [u16; 512] = [

@@ -1,6 +1,6 @@
 //! The 256 quartets of IQ3_XXS: points of the lattice D4 (see `mod.rs`).
 //!
-//! Each: three bits per level, the first level lowest. In ggml: `iq3xxs_grid`.
+//! Each entry holds three bits per level, the first level lowest. In ggml: `iq3xxs_grid`.
 
 #[rustfmt::skip]
 pub(super) const CODES: [u16; 256] = [

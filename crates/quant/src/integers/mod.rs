@@ -1,64 +1,64 @@
-//! Blocks as integers, for products that multiply integers and scale their sums.
+//! Blocks unpacked to integers, for integer dot products whose sums are then scaled.
 //!
 //! ```text
 //! x = d * s[g] * (q - ZERO) - dmin * m[g]       g: index of x / GROUP
 //! ```
 //!
-//! A type of which all integers fit is an [`Integers`]; [`visit`] finds it by tensor type.
+//! Types that fit this formula implement [`IntegerBlock`]; [`visit`] dispatches on the tensor type.
 
 use gguf::TensorType;
 
+mod block32;
+mod byte_simd;
 mod codebooks;
-mod k;
-mod lookup;
-mod single;
+mod k_quants;
 mod ternary;
 
-pub use lookup::Lookup;
+pub use byte_simd::ByteSimd;
 
-/// A block without what packs it. Only the first `LEN` levels mean something, and as many scales and
-/// minima as there are groups among them.
+/// An unpacked block. Only the first `LEN` levels are valid, and one scale and one minimum per
+/// group.
 #[repr(align(32))]
-pub struct Unpacked {
-    /// The integers `q`: 0 to `TOP`, or bytes with a sign.
+pub struct UnpackedBlock {
+    /// Quantized values `q`: 0 to `MAX_LEVEL`, or signed bytes.
     pub levels: [u8; 256],
-    /// The scales `s` of the groups, -128 to 127; 1 where a type has none.
+    /// Group scales `s`, -128 to 127; 1 if the type has none.
     pub scales: [i16; 16],
-    /// The minima `m` of the groups, 0 to 255; 1 where a type has only `dmin`.
+    /// Group minimums `m`, 0 to 255; 1 if the type has only `dmin`.
     pub minimums: [i16; 16],
-    /// `d` and `dmin` as halves, of types with [`Integers::HALVES`].
-    pub halves: [u16; 2],
-    /// The scale of the block.
+    /// `d` and `dmin` in FP16, for types with [`IntegerBlock::F16_OFFSET`].
+    pub f16_scales: [u16; 2],
+    /// Block scale.
     pub d: f32,
-    /// The scale of its minima.
+    /// Block scale of the minimums.
     pub dmin: f32,
 }
 
-impl Unpacked {
-    /// All levels 0.
+impl UnpackedBlock {
+    /// A block whose levels are all 0.
     pub const EMPTY: Self = Self {
         levels: [0; 256],
         scales: [1; 16],
         minimums: [1; 16],
-        halves: [0; 2],
+        f16_scales: [0; 2],
         d: 0.0,
         dmin: 0.0,
     };
 
-    /// `d` and `dmin`, as they are stored and as floats.
+    /// Stores `d` and `dmin` in FP16 and as floats.
     #[inline(always)]
-    fn put_halves(&mut self, halves: [u16; 2]) {
-        self.halves = halves;
-        (self.d, self.dmin) = (half(halves[0]), half(halves[1]));
+    fn set_f16_scales(&mut self, f16_scales: [u16; 2]) {
+        self.f16_scales = f16_scales;
+        (self.d, self.dmin) = (f16_to_f32(f16_scales[0]), f16_to_f32(f16_scales[1]));
     }
 }
 
 /// The bytes of a block.
 pub trait Block: Copy + 'static {
-    /// The blocks that bytes are, without what is left over.
+    /// Splits bytes into blocks and ignores the remainder.
     fn all(bytes: &[u8]) -> &[Self];
 
-    /// The bytes of a block.
+    /// Returns the bytes of a block.
     fn bytes(&self) -> &[u8];
 }
 
@@ -75,54 +75,55 @@ impl<const N: usize> Block for [u8; N] {
 }
 
 /// A block format whose weights are integers times scales.
-pub trait Integers: 'static {
-    /// The bytes of a block.
+pub trait IntegerBlock: 'static {
+    /// Bytes of one block.
     type Block: Block;
-    /// The tensor type that consists of these blocks.
+    /// Tensor type of the format.
     const TYPE: TensorType;
-    /// Weights of a block: 32 or 256.
+    /// Number of weights per block: 32 or 256.
     const LEN: usize;
-    /// Bytes of a block.
+    /// Number of bytes per block.
     const BYTES: usize = size_of::<Self::Block>();
-    /// Weights that share an integer scale: 16 or 32.
+    /// Number of weights that share an integer scale: 16 or 32.
     const GROUP: usize;
-    /// The greatest level; `None` if levels are bytes with a sign.
-    const TOP: Option<u8>;
-    /// Whether a byte with a sign may be -128, which has no magnitude in a byte.
-    const FULL: bool = false;
-    /// The level of weight 0, where there are no minima.
+    /// Max level; `None` if levels are signed bytes.
+    const MAX_LEVEL: Option<u8>;
+    /// Whether a level can be -128, whose magnitude does not fit in a signed byte.
+    const HAS_MIN_I8: bool = false;
+    /// Level of weight 0, for types without minimums.
     const ZERO: u8;
-    /// Whether there are minima.
+    /// Whether the type has minimums.
     const MINIMUMS: bool;
-    /// The byte of a block where `d` stands as a half, and `dmin` after it if there are minima; then
-    /// [`Unpacked::halves`] are given. Halves of several blocks are decoded together faster than one
-    /// by one.
-    const HALVES: Option<usize> = None;
-    /// Whether the half of the minima is `-dmin`, because the type adds them.
-    const ADDED: bool = false;
+    /// Byte offset of the FP16 `d`, followed by `dmin` if the type has minimums; `unpack` then sets
+    /// [`UnpackedBlock::f16_scales`]. Converting the scales of several blocks together is faster
+    /// than one at a time.
+    const F16_OFFSET: Option<usize> = None;
+    /// Whether the stored FP16 minimum is `-dmin`, because the type adds its minimum.
+    const NEGATED_MIN: bool = false;
 
-    /// Whether [`Integers::unpack_paired`] takes less work than [`Integers::unpack`].
-    const PAIRED: bool = false;
+    /// Whether [`IntegerBlock::unpack_paired`] is faster than [`IntegerBlock::unpack`].
+    const HAS_PAIRED: bool = false;
 
-    /// Unpacks a block. `out` is [`Unpacked::EMPTY`] or what the same type left there.
-    fn unpack<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked);
+    /// Unpacks a block. `out` is [`UnpackedBlock::EMPTY`] or the result of an earlier call for the
+    /// same type.
+    fn unpack<L: ByteSimd>(simd: L, block: &Self::Block, out: &mut UnpackedBlock);
 
-    /// Unpacks a block of eight groups of 32 whose levels come as those of [`Integers::unpack_two`]: of the
-    /// first group and the fifth, the second and the sixth, and so on.
+    /// Unpacks a block of eight groups of 32 in the order of [`IntegerBlock::unpack_two`]: groups 0
+    /// and 4, then 1 and 5, and so on.
     #[inline(always)]
-    fn unpack_paired<L: Lookup>(lookup: L, block: &Self::Block, out: &mut Unpacked) {
-        Self::unpack(lookup, block, out);
+    fn unpack_paired<L: ByteSimd>(simd: L, block: &Self::Block, out: &mut UnpackedBlock) {
+        Self::unpack(simd, block, out);
     }
 
-    /// The levels of two blocks of 32: the first 16 of both, and the last 16 of both. So vectors with
-    /// something of each block come out where one block would have to be turned first.
+    /// Unpacks the levels of two blocks of 32: the first 16 of both, then the last 16 of both. This
+    /// yields vectors that hold part of each block without a permutation.
     #[inline(always)]
-    fn unpack_two<L: Lookup>(lookup: L, two: [&Self::Block; 2]) -> [[u8; 32]; 2] {
+    fn unpack_two<L: ByteSimd>(simd: L, two: [&Self::Block; 2]) -> [[u8; 32]; 2] {
         let [a, b] = two.map(
             #[inline(always)]
             |block| {
-                let mut out = Unpacked::EMPTY;
-                Self::unpack(lookup, block, &mut out);
+                let mut out = UnpackedBlock::EMPTY;
+                Self::unpack(simd, block, &mut out);
                 out.levels
             },
         );
@@ -130,37 +131,37 @@ pub trait Integers: 'static {
             #[inline(always)]
             |at| {
                 let half = |levels: &[u8; 256]| std::array::from_fn(|i| levels[at + i]);
-                side_by_side(&half(&a), &half(&b))
+                concat(&half(&a), &half(&b))
             },
         )
     }
 }
 
-/// What is done with a format.
+/// Generic operation over block formats.
 pub trait Visitor {
-    /// What comes out.
+    /// Result of the operation.
     type Output;
 
-    /// Does it.
-    fn visit<F: Integers>(self) -> Self::Output;
+    /// Runs the operation for format `F`.
+    fn visit<F: IntegerBlock>(self) -> Self::Output;
 }
 
-/// Does something with the format of a type; `None` if its weights are no integers with scales.
+/// Runs `visitor` for the format of a type; `None` if the type has no [`IntegerBlock`].
 pub fn visit<V: Visitor>(ty: TensorType, visitor: V) -> Option<V::Output> {
     Some(match ty {
-        TensorType::Q4_0 => visitor.visit::<single::Q4_0>(),
-        TensorType::Q4_1 => visitor.visit::<single::Q4_1>(),
-        TensorType::Q5_0 => visitor.visit::<single::Q5_0>(),
-        TensorType::Q5_1 => visitor.visit::<single::Q5_1>(),
-        TensorType::Q8_0 => visitor.visit::<single::Q8_0>(),
-        TensorType::IQ4_NL => visitor.visit::<single::IQ4NL>(),
-        TensorType::MXFP4 => visitor.visit::<single::MXFP4>(),
-        TensorType::Q2_K => visitor.visit::<k::Q2K>(),
-        TensorType::Q3_K => visitor.visit::<k::Q3K>(),
-        TensorType::Q4_K => visitor.visit::<k::Q4K>(),
-        TensorType::Q5_K => visitor.visit::<k::Q5K>(),
-        TensorType::Q6_K => visitor.visit::<k::Q6K>(),
-        TensorType::IQ4_XS => visitor.visit::<k::IQ4XS>(),
+        TensorType::Q4_0 => visitor.visit::<block32::Q4_0>(),
+        TensorType::Q4_1 => visitor.visit::<block32::Q4_1>(),
+        TensorType::Q5_0 => visitor.visit::<block32::Q5_0>(),
+        TensorType::Q5_1 => visitor.visit::<block32::Q5_1>(),
+        TensorType::Q8_0 => visitor.visit::<block32::Q8_0>(),
+        TensorType::IQ4_NL => visitor.visit::<block32::IQ4NL>(),
+        TensorType::MXFP4 => visitor.visit::<block32::MXFP4>(),
+        TensorType::Q2_K => visitor.visit::<k_quants::Q2K>(),
+        TensorType::Q3_K => visitor.visit::<k_quants::Q3K>(),
+        TensorType::Q4_K => visitor.visit::<k_quants::Q4K>(),
+        TensorType::Q5_K => visitor.visit::<k_quants::Q5K>(),
+        TensorType::Q6_K => visitor.visit::<k_quants::Q6K>(),
+        TensorType::IQ4_XS => visitor.visit::<k_quants::IQ4XS>(),
         TensorType::TQ1_0 => visitor.visit::<ternary::TQ1_0>(),
         TensorType::TQ2_0 => visitor.visit::<ternary::TQ2_0>(),
         TensorType::IQ1_S => visitor.visit::<codebooks::IQ1S>(),
@@ -174,35 +175,35 @@ pub fn visit<V: Visitor>(ty: TensorType, visitor: V) -> Option<V::Output> {
     })
 }
 
-/// The `N` bytes at `AT`.
+/// Returns the `N` bytes at offset `AT`.
 #[inline(always)]
 fn part<const AT: usize, const N: usize, const BYTES: usize>(block: &[u8; BYTES]) -> &[u8; N] {
     const { assert!(AT + N <= BYTES) }
-    block[AT..].first_chunk().expect("the field was checked to fit when this was compiled")
+    block[AT..].first_chunk().expect("the field fits, as the compile-time check showed")
 }
 
-/// Two halves of a vector.
+/// Concatenates two halves of a vector.
 #[inline(always)]
-fn side_by_side(a: &[u8; 16], b: &[u8; 16]) -> [u8; 32] {
+fn concat(a: &[u8; 16], b: &[u8; 16]) -> [u8; 32] {
     pulp::cast([*a, *b])
 }
 
-/// The 16 bits at `AT`.
+/// Reads 16 bits at offset `AT`.
 #[inline(always)]
 fn bits_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> u16 {
     u16::from_le_bytes(*part::<AT, 2, _>(block))
 }
 
-/// The half-precision float at `AT`.
+/// Reads an FP16 number at offset `AT`.
 #[inline(always)]
-fn half_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> f32 {
-    half(bits_at::<AT, _>(block))
+fn f16_at<const AT: usize, const BYTES: usize>(block: &[u8; BYTES]) -> f32 {
+    f16_to_f32(bits_at::<AT, _>(block))
 }
 
-/// A half-precision float, without a branch or a call, so that loops of it become vectors; and
-/// without numbers below the normal ones of single precision, which processors are slow with.
+/// Converts FP16 to F32 without a branch or a call, so that loops vectorize, and without F32
+/// denormals, which are slow on many processors.
 #[inline(always)]
-pub fn half(bits: u16) -> f32 {
+pub fn f16_to_f32(bits: u16) -> f32 {
     let (magnitude, sign) = (u32::from(bits & 0x7fff), u32::from(bits & 0x8000) << 16);
     let small = (magnitude as i32 as f32 * (1.0 / (1 << 24) as f32)).to_bits();
     let normal = (magnitude << 13) + (112 << 23);
@@ -215,31 +216,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_are_those_of_the_standard() {
+    fn f16_conversion_matches_half() {
         for bits in 0..=u16::MAX {
             let wanted = half::f16::from_bits(bits).to_f32();
-            let found = half(bits);
+            let found = f16_to_f32(bits);
             assert!(found == wanted || found.is_nan() && wanted.is_nan(), "{bits:x}");
             assert_eq!(found.is_sign_negative(), wanted.is_sign_negative(), "{bits:x}");
         }
     }
 
-    /// Unpacks a block by other instructions.
+    /// Unpacks a block with other instructions and compares.
     #[cfg(target_arch = "x86_64")]
-    fn same<F: Integers, L: Lookup>(lookup: L, block: &F::Block, found: &Unpacked) {
-        let mut other = Unpacked::EMPTY;
-        F::unpack(lookup, block, &mut other);
+    fn same<F: IntegerBlock, L: ByteSimd>(simd: L, block: &F::Block, found: &UnpackedBlock) {
+        let mut other = UnpackedBlock::EMPTY;
+        F::unpack(simd, block, &mut other);
         assert_eq!(found.levels[..F::LEN], other.levels[..F::LEN]);
         assert_eq!((found.scales, found.minimums), (other.scales, other.minimums));
     }
 
-    /// Unpacks the same levels in the order of pairs.
-    fn same_paired<F: Integers>(block: &F::Block, levels: &[u8; 256]) {
-        let mut found = Unpacked::EMPTY;
+    /// Unpacks a block in paired order and compares.
+    fn compare_unpack_paired<F: IntegerBlock>(block: &F::Block, levels: &[u8; 256]) {
+        let mut found = UnpackedBlock::EMPTY;
         F::unpack_paired(pulp::Scalar, block, &mut found);
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {
-            let mut other = Unpacked::EMPTY;
+            let mut other = UnpackedBlock::EMPTY;
             F::unpack_paired(simd, block, &mut other);
             assert_eq!((found.levels, found.scales), (other.levels, other.scales));
         }
@@ -250,8 +251,8 @@ mod tests {
         }
     }
 
-    /// Unpacks a block beside itself with its bytes turned round.
-    fn same_two<F: Integers>(block: &F::Block) {
+    /// Unpacks a block together with its byte-reversed copy and compares.
+    fn compare_unpack_two<F: IntegerBlock>(block: &F::Block) {
         let mut other = F::Block::bytes(block).to_vec();
         other.reverse();
         let two = [block, &F::Block::all(&other)[0]];
@@ -261,7 +262,7 @@ mod tests {
             assert_eq!(F::unpack_two(simd, two), found);
         }
         for (at, block) in two.into_iter().enumerate() {
-            let mut alone = Unpacked::EMPTY;
+            let mut alone = UnpackedBlock::EMPTY;
             F::unpack(pulp::Scalar, block, &mut alone);
             for (half, found) in found.iter().enumerate() {
                 assert_eq!(found[16 * at..][..16], alone.levels[16 * half..][..16], "{}", F::TYPE);
@@ -269,13 +270,13 @@ mod tests {
         }
     }
 
-    /// Every weight of random blocks, beside that of the decoder.
+    /// Compares every weight of random blocks with the decoder.
     struct Compare;
 
     impl Visitor for Compare {
         type Output = ();
 
-        fn visit<F: Integers>(self) {
+        fn visit<F: IntegerBlock>(self) {
             let mut state = 1u64;
             for number in 0..200 {
                 let mut block: Vec<u8> = (0..F::BYTES)
@@ -294,7 +295,7 @@ mod tests {
                 if weights.iter().any(|x| !x.is_finite()) {
                     continue;
                 }
-                let mut found = Unpacked::EMPTY;
+                let mut found = UnpackedBlock::EMPTY;
                 let block = &F::Block::all(&block)[0];
                 F::unpack(pulp::Scalar, block, &mut found);
                 #[cfg(target_arch = "x86_64")]
@@ -309,18 +310,18 @@ mod tests {
                 if let Some(simd) = pulp::aarch64::Neon::try_new() {
                     same::<F, _>(simd, block, &found);
                 }
-                if F::HALVES.is_some() {
-                    assert_eq!(found.halves.map(half), [found.d, found.dmin]);
+                if F::F16_OFFSET.is_some() {
+                    assert_eq!(found.f16_scales.map(f16_to_f32), [found.d, found.dmin]);
                 }
                 if F::LEN == 32 {
-                    same_two::<F>(block);
+                    compare_unpack_two::<F>(block);
                 }
-                if F::PAIRED {
-                    same_paired::<F>(block, &found.levels);
+                if F::HAS_PAIRED {
+                    compare_unpack_paired::<F>(block, &found.levels);
                 }
                 for (i, x) in weights.iter().enumerate() {
                     let (level, g) = (found.levels[i], i / F::GROUP);
-                    let level = match F::TOP {
+                    let level = match F::MAX_LEVEL {
                         Some(top) => {
                             assert!(level <= top, "{}", F::TYPE);
                             i32::from(level) - i32::from(F::ZERO)
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_and_scales_are_those_of_the_weights() {
+    fn unpacked_blocks_match_the_decoder() {
         let types = TensorType::all().filter(|ty| visit(*ty, Compare).is_some());
         assert_eq!(types.count(), 22);
     }

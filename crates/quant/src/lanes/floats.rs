@@ -1,5 +1,5 @@
-//! Bytes to floats, by the instructions for it: whether the compiler finds them depends on the code
-//! around.
+//! Conversion of bytes to floats with explicit instructions, since auto-vectorization depends on
+//! the surrounding code.
 
 #[cfg(target_arch = "x86_64")]
 use std::any::Any;
@@ -12,14 +12,14 @@ use pulp::x86::{V3, V4};
 
 use super::{Lanes, transform};
 
-/// Signed bytes as floats.
+/// Converts signed bytes to floats.
 #[inline(always)]
 pub(crate) fn floats<S: Simd, const N: usize>(simd: S, bytes: &[u8; N]) -> [f32; N] {
     let mut floats = [0.0; N];
     #[cfg(target_arch = "x86_64")]
     {
         const { assert!(N.is_multiple_of(8)) }
-        // The compiler knows which of these S is.
+        // The compiler resolves this downcast.
         let instructions: &dyn Any = &simd;
         let instructions = match instructions.downcast_ref::<V4>() {
             Some(simd) => Some(**simd),
@@ -42,7 +42,7 @@ pub(crate) fn floats<S: Simd, const N: usize>(simd: S, bytes: &[u8; N]) -> [f32;
     floats
 }
 
-/// Levels below 128, less `zero`, times `scale`: a whole number of vectors.
+/// Subtracts `zero` from levels below 128 and multiplies by `scale`; a whole number of vectors.
 #[inline(always)]
 pub(crate) fn scale_levels<S: Simd, const N: usize>(
     simd: S,

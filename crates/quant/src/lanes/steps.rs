@@ -1,5 +1,5 @@
-//! A function that rises in steps, as quick to evaluate as two looks at a table: the nearest of the
-//! values of a codebook, for example.
+//! Step functions, evaluated with two table lookups: for example rounding to the nearest codebook
+//! value.
 
 #[cfg(target_arch = "x86_64")]
 use std::any::Any;
@@ -10,32 +10,32 @@ use pulp::{Simd, bytemuck};
 
 use super::{Lanes, ROUND};
 
-/// The width of the cells that the numbers are divided into, so that no cell has two borders.
+/// Width of the cells that partition the input, chosen so that no cell has two thresholds.
 const WIDTH: f32 = 10.0;
 
-/// Cells: their middles are the multiples of the width from `-CELLS / 2` times on.
+/// Number of cells; their centres are multiples of the width, starting at `-CELLS / 2`.
 const CELLS: usize = 32;
 
-/// A function that is constant between borders, and belongs to the upper side on a border.
+/// A piecewise constant function; a threshold belongs to the step above it.
 pub(crate) struct Steps {
-    /// The border in each cell; infinite if it has none.
+    /// Threshold in each cell; infinity if it has none.
     borders: [f32; CELLS],
-    /// The value where each cell begins.
+    /// Function value at the start of each cell.
     values: [f32; CELLS],
 }
 
 impl Steps {
-    /// The function with these ascending borders, and these values below each of them and above the
-    /// last.
+    /// Builds the function from ascending thresholds, the values below each of them, and the value
+    /// above the last.
     pub const fn new<const N: usize>(borders: &[f32; N], below: &[f32; N], above: f32) -> Self {
         let mut steps = Self { borders: [f32::INFINITY; CELLS], values: [above; CELLS] };
-        // A constant function has no `for`.
+        // `for` is not available in constant functions.
         let (mut cell, mut n) = (0, 0);
         while cell < CELLS {
             let start = (cell as f32 - (CELLS / 2) as f32 - 0.5) * WIDTH;
             if n < N {
                 steps.values[cell] = below[n];
-                // Rounding must not take a number to the cell beside it where that matters.
+                // Rounding near a threshold must not select the neighbouring cell.
                 assert!(borders[n] > start + 0.1);
                 if borders[n] < start + WIDTH {
                     assert!(borders[n] < start + WIDTH - 0.1);
@@ -48,31 +48,32 @@ impl Steps {
         steps
     }
 
-    /// The values at `v`, of magnitudes up to 150. At others, and at NaN, they are any.
+    /// Evaluates the function at `v` for magnitudes up to 150; the result is unspecified elsewhere
+    /// and for NaN.
     #[inline(always)]
     pub fn at<S: Simd, const U: usize>(&self, v: Lanes<S, U>) -> Lanes<S, U> {
         v.map(
             #[inline(always)]
             |simd, v| {
-                // The number of the cell, in the low bits of the mantissa.
+                // Index of the cell, in the low bits of the mantissa.
                 let middle = simd.splat_f32s(ROUND + (CELLS / 2) as f32);
                 let cell = simd.add_f32s(simd.mul_f32s(v, simd.splat_f32s(1.0 / WIDTH)), middle);
                 let cell = simd.transmute_u32s_f32s(cell);
-                let below = simd.less_than_f32s(v, look_up(simd, &self.borders, cell));
-                // Above its border a cell has the value where the next one begins.
+                let below = simd.less_than_f32s(v, lookup(simd, &self.borders, cell));
+                // Above its threshold, a cell has the start value of the next cell.
                 let next = simd.add_u32s(cell, simd.splat_u32s(1));
-                look_up(simd, &self.values, simd.select_u32s(below, cell, next))
+                lookup(simd, &self.values, simd.select_u32s(below, cell, next))
             },
         )
     }
 }
 
-/// The entries of a table that the low bits of `index` number.
+/// Looks up the low bits of `index` in a table.
 #[inline(always)]
-fn look_up<S: Simd>(simd: S, table: &[f32; CELLS], index: S::u32s) -> S::f32s {
+fn lookup<S: Simd>(simd: S, table: &[f32; CELLS], index: S::u32s) -> S::f32s {
     #[cfg(target_arch = "x86_64")]
     {
-        // The compiler knows which of these S is.
+        // The compiler resolves this downcast.
         let instructions: &dyn Any = &simd;
         if let Some(simd) = instructions.downcast_ref::<V4>() {
             let [low, high]: [pulp::f32x16; 2] = pulp::cast(*table);
@@ -89,7 +90,7 @@ fn look_up<S: Simd>(simd: S, table: &[f32; CELLS], index: S::u32s) -> S::f32s {
             let b = simd.avx2._mm256_permutevar8x32_ps(pulp::cast(b), index);
             let c = simd.avx2._mm256_permutevar8x32_ps(pulp::cast(c), index);
             let d = simd.avx2._mm256_permutevar8x32_ps(pulp::cast(d), index);
-            // Signs decide which to take: there the bits 3 and 4 of the index are shifted.
+            // Blending goes by sign bits, so bits 3 and 4 of the index are shifted there.
             let upper = pulp::cast(simd.avx2._mm256_slli_epi32::<28>(index));
             let low = simd.avx._mm256_blendv_ps(a, b, upper);
             let high = simd.avx._mm256_blendv_ps(c, d, upper);

@@ -1,44 +1,45 @@
-//! The searches for consecutive groups of floats: to lanes and back.
+//! Scale searches over consecutive groups of floats, with transposition to lanes and back.
 
 use pulp::{Simd, WithSimd};
 
-use super::{Affine, Trials, affine, symmetric, symmetric_by_moves, unsigned_lanes};
+use super::{Affine, Trials, affine, symmetric, symmetric_descent, unsigned_lanes};
 use crate::block::Row;
 use crate::lanes::{self, Lanes};
 
-/// Vectors to work on side by side: enough to hide the time of an addition.
+/// Number of vectors to process side by side: enough to hide the latency of an addition.
 const WIDTH: usize = 2;
 
-/// The same for a search that waits for one division after the other: more vectors than fit in
-/// registers cost more than they hide.
-const WIDTH_OF_MOVES: usize = 2;
+/// Number of vectors for the coordinate descent, which waits for one division after the other:
+/// vectors that exceed the registers cost more than they hide.
+const DESCENT_WIDTH: usize = 2;
 
-/// The most groups to fit at once.
-pub(crate) const MOST: usize = 256;
+/// Maximum number of groups per call.
+pub(crate) const MAX_GROUPS: usize = 256;
 
-/// What a search finds, one number for each group.
+/// Results of a search, one number per group.
 pub(crate) struct Fits {
     /// Scale.
-    pub scale: [f32; MOST],
-    /// The minimum of the group is `-m`.
-    pub m: [f32; MOST],
-    /// The trial that won: what the levels are made from.
-    pub inverse: [f32; MOST],
-    /// See `inverse`.
-    pub min: [f32; MOST],
+    pub scale: [f32; MAX_GROUPS],
+    /// Negated minimum.
+    pub m: [f32; MAX_GROUPS],
+    /// Inverse scale of the best trial, from which levels are computed.
+    pub inverse: [f32; MAX_GROUPS],
+    /// Minimum of the best trial.
+    pub min: [f32; MAX_GROUPS],
     /// Sum of the weights.
-    pub weight: [f32; MOST],
+    pub weight: [f32; MAX_GROUPS],
 }
 
 impl Fits {
-    /// Nothing yet.
+    /// All zeros.
     #[inline(always)]
     pub fn new() -> Self {
-        let zeros = [0.0; MOST];
+        let zeros = [0.0; MAX_GROUPS];
         Self { scale: zeros, m: zeros, inverse: zeros, min: zeros, weight: zeros }
     }
 
-    /// [`affine`] for each group; `weigh` makes the weights, given the number of the first group.
+    /// Runs [`affine`] for each group; `weigh` computes the weights, given the index of the first
+    /// group.
     #[inline(always)]
     pub fn affine<S: Simd, const N: usize>(
         &mut self,
@@ -50,7 +51,7 @@ impl Fits {
         for at in (0..groups.len()).step_by(Lanes::<S, WIDTH>::COUNT) {
             let x = Lanes::transpose(simd, &groups[at..]);
             let weights = weigh(at, &x);
-            let found = apart(simd, AffineSearch { top, x: &x, weights: &weights, trials });
+            let found = outlined(simd, AffineSearch { top, x: &x, weights: &weights, trials });
             found.scale.store(&mut self.scale[at..]);
             found.m.store(&mut self.m[at..]);
             found.inverse.store(&mut self.inverse[at..]);
@@ -59,8 +60,8 @@ impl Fits {
         }
     }
 
-    /// Levels of group `g`, fitted by [`Fits::affine`], for the scale and minimum that are stored
-    /// for it; those that were found if that scale is 0.
+    /// Rounds group `g` to levels for the stored scale and minimum; if that scale is 0, returns the
+    /// levels that [`Fits::affine`] found.
     #[inline(always)]
     pub fn round_affine<S: Simd, const N: usize>(
         &self,
@@ -83,7 +84,7 @@ impl Fits {
         );
     }
 
-    /// The levels of group `g` that [`Fits::affine`] found.
+    /// Computes the levels of group `g` that [`Fits::affine`] found.
     #[inline(always)]
     pub fn affine_levels<S: Simd, const N: usize>(
         &self,
@@ -103,8 +104,8 @@ impl Fits {
         );
     }
 
-    /// Levels of group `g`, fitted by [`Fits::symmetric`], for the scale that is stored for it;
-    /// those that were found if that scale is 0.
+    /// Rounds group `g` to levels for the stored scale; if that scale is 0, returns the levels that
+    /// [`Fits::symmetric`] found.
     #[inline(always)]
     pub fn round_symmetric<S: Simd, const N: usize>(
         &self,
@@ -127,7 +128,7 @@ impl Fits {
         );
     }
 
-    /// The levels of group `g` that [`Fits::symmetric`] found.
+    /// Computes the levels of group `g` that [`Fits::symmetric`] found.
     #[inline(always)]
     pub fn symmetric_levels<S: Simd, const N: usize>(
         &self,
@@ -139,7 +140,7 @@ impl Fits {
         let half = half as f32;
         let inverse = self.inverse[g];
         if inverse.is_nan() {
-            // The levels of a group of zeros are 0, not `half`: its scale is 0.
+            // The levels of an all-zero group are 0, not `half`: its scale is 0.
             return levels.fill(0.0);
         }
         let inverse = Lanes::splat(simd, inverse);
@@ -152,7 +153,8 @@ impl Fits {
         );
     }
 
-    /// [`symmetric`] for each group; `weigh` makes the weights, given the number of the first group.
+    /// Runs [`symmetric`] for each group; `weigh` computes the weights, given the index of the
+    /// first group.
     #[inline(always)]
     pub fn symmetric<S: Simd, const N: usize>(
         &mut self,
@@ -164,25 +166,26 @@ impl Fits {
         for at in (0..groups.len()).step_by(Lanes::<S, WIDTH>::COUNT) {
             let x = Lanes::transpose(simd, &groups[at..]);
             let weights = weigh(at, &x);
-            let (scale, inverse) = apart(simd, SymmetricSearch { half, x: &x, weights: &weights });
+            let (scale, inverse) =
+                outlined(simd, SymmetricSearch { half, x: &x, weights: &weights });
             scale.store(&mut self.scale[at..]);
             inverse.store(&mut self.inverse[at..]);
             lanes::sum(&weights).store(&mut self.weight[at..]);
         }
     }
 
-    /// [`symmetric_by_moves`] for each group; returns its levels.
+    /// Runs [`symmetric_descent`] for each group and returns the levels.
     #[inline(always)]
-    pub fn symmetric_by_moves<S: Simd, const N: usize>(
+    pub fn symmetric_descent<S: Simd, const N: usize>(
         &mut self,
         simd: S,
         half: i32,
         groups: &[[f32; N]],
-    ) -> [[f32; N]; MOST] {
-        let mut levels = [[0.0; N]; MOST];
-        for at in (0..groups.len()).step_by(Lanes::<S, WIDTH_OF_MOVES>::COUNT) {
-            let x = Lanes::<S, WIDTH_OF_MOVES>::transpose(simd, &groups[at..]);
-            let (scale, found) = symmetric_by_moves(half, &x);
+    ) -> [[f32; N]; MAX_GROUPS] {
+        let mut levels = [[0.0; N]; MAX_GROUPS];
+        for at in (0..groups.len()).step_by(Lanes::<S, DESCENT_WIDTH>::COUNT) {
+            let x = Lanes::<S, DESCENT_WIDTH>::transpose(simd, &groups[at..]);
+            let (scale, found) = symmetric_descent(half, &x);
             scale.store(&mut self.scale[at..]);
             store_levels(&found, half as f32, &mut levels[at..]);
         }
@@ -190,14 +193,14 @@ impl Fits {
     }
 }
 
-/// Does `work` in a function of its own, compiled once for all formats that share it. The long
-/// searches are worth the call; inlined into every encoder they were most of the program.
+/// Runs `work` in a separate function, compiled once for all formats that share it. The long
+/// searches are worth the call; inlining them into every encoder made up most of the program size.
 #[inline(never)]
-fn apart<S: Simd, Work: WithSimd>(simd: S, work: Work) -> Work::Output {
+fn outlined<S: Simd, Work: WithSimd>(simd: S, work: Work) -> Work::Output {
     simd.vectorize(work)
 }
 
-/// [`affine`] with its arguments.
+/// Arguments of [`affine`].
 struct AffineSearch<'a, S: Simd, const N: usize> {
     top: i32,
     x: &'a [Lanes<S, WIDTH>; N],
@@ -208,14 +211,14 @@ struct AffineSearch<'a, S: Simd, const N: usize> {
 impl<S: Simd, const N: usize> WithSimd for AffineSearch<'_, S, N> {
     type Output = Affine<S, WIDTH>;
 
-    // The lanes bring their instruction set.
+    // The lanes carry their instruction set.
     #[inline(always)]
     fn with_simd<Same: Simd>(self, _: Same) -> Self::Output {
         affine(self.top, self.x, self.weights, self.trials)
     }
 }
 
-/// [`symmetric`] with its arguments.
+/// Arguments of [`symmetric`].
 struct SymmetricSearch<'a, S: Simd, const N: usize> {
     half: i32,
     x: &'a [Lanes<S, WIDTH>; N],
@@ -231,7 +234,7 @@ impl<S: Simd, const N: usize> WithSimd for SymmetricSearch<'_, S, N> {
     }
 }
 
-/// Levels of lanes into groups, plus `offset`.
+/// Stores the levels of lanes plus `offset` into groups.
 #[inline(always)]
 fn store_levels<S: Simd, const U: usize, const N: usize>(
     found: &[Lanes<S, U>; N],
@@ -245,7 +248,7 @@ fn store_levels<S: Simd, const U: usize, const N: usize>(
     }
 }
 
-/// `unsigned` of `scalar.rs` for each group: scales and levels.
+/// Runs `unsigned` of `reference.rs` for each group and returns scales and levels.
 #[inline(always)]
 pub(crate) fn unsigned_groups<S: Simd, const N: usize, const GROUPS: usize>(
     simd: S,
@@ -253,10 +256,10 @@ pub(crate) fn unsigned_groups<S: Simd, const N: usize, const GROUPS: usize>(
     groups: &[[f32; N]],
     weights: &[[f32; N]],
 ) -> ([f32; GROUPS], [[u8; N]; GROUPS]) {
-    apart(simd, UnsignedGroups { top, groups, weights })
+    outlined(simd, UnsignedGroups { top, groups, weights })
 }
 
-/// [`unsigned_groups`] with its arguments.
+/// Arguments of [`unsigned_groups`].
 struct UnsignedGroups<'a, const N: usize, const GROUPS: usize> {
     top: i32,
     groups: &'a [[f32; N]],
@@ -294,9 +297,8 @@ fn fit_unsigned<S: Simd, const N: usize, const GROUPS: usize>(
     (scales, bytes)
 }
 
-/// Importance weights of the groups from `at` on, emphasized: large values count more than small
-/// ones, but not by their square, since `energy` of the group (about the mean square around it) is
-/// added first.
+/// Importance weights of the groups starting at `at`, emphasized by magnitude: each is multiplied
+/// by `sqrt(energy + x^2)`, where `energy` is about the mean square around the group.
 #[inline(always)]
 pub(crate) fn emphasize_lanes<S: Simd, const U: usize, const N: usize>(
     simd: S,
@@ -312,7 +314,8 @@ pub(crate) fn emphasize_lanes<S: Simd, const U: usize, const N: usize>(
     weights
 }
 
-/// The same by the mean squares of whole rows. Without importance weights: all 0.
+/// Emphasizes like [`emphasize_lanes`] with the mean squares of whole rows as energy. Without
+/// importance weights the result is 0.
 #[inline(always)]
 pub(crate) fn emphasize_by_rows<S: Simd, const U: usize, const N: usize>(
     simd: S,
@@ -331,21 +334,22 @@ pub(crate) fn emphasize_by_rows<S: Simd, const U: usize, const N: usize>(
     )
 }
 
-/// Mean squares of rows of whole sixteens, each summed from left to right: a row per lane.
+/// Mean squares of rows whose length is a multiple of sixteen, each summed from left to right, one
+/// row per lane.
 #[inline(always)]
 pub(crate) fn mean_squares<S: Simd>(simd: S, rows: &[f32], row_len: usize) -> Vec<f32> {
     let mut means = Vec::with_capacity(rows.len() / row_len);
     for rows in rows.chunks(row_len * Lanes::<S, 1>::COUNT) {
         let mut sum = Lanes::<S, 1>::splat(simd, 0.0);
-        let mut of_lanes: [&[[f32; 16]]; 16] = [&[]; 16];
-        for (of_lane, row) in of_lanes.iter_mut().zip(rows.chunks(row_len)) {
-            *of_lane = row.as_chunks().0;
+        let mut lane_rows: [&[[f32; 16]]; 16] = [&[]; 16];
+        for (lane_row, row) in lane_rows.iter_mut().zip(rows.chunks(row_len)) {
+            *lane_row = row.as_chunks().0;
         }
         for sixteen in 0..row_len / 16 {
             let x = Lanes::transpose_from(
                 simd,
                 #[inline(always)]
-                |k| of_lanes[k].get(sixteen),
+                |k| lane_rows[k].get(sixteen),
             );
             for x in x {
                 sum = sum + x * x;
@@ -362,12 +366,12 @@ pub(crate) fn mean_squares<S: Simd>(simd: S, rows: &[f32], row_len: usize) -> Ve
 pub(crate) fn sums_of_squares<const N: usize, const BLOCKS: usize>(
     blocks: &[[f32; N]],
 ) -> [f32; BLOCKS] {
-    // All side by side: an addition takes longer than it keeps the processor from starting others.
+    // All sums advance together, which hides the latency of each addition.
     let mut sums = [0.0; BLOCKS];
     for (sums, blocks) in sums.chunks_mut(8).zip(blocks.chunks(8)) {
         let mut eight = [&blocks[0]; 8];
-        for (of_eight, block) in eight.iter_mut().zip(blocks) {
-            *of_eight = block;
+        for (slot, block) in eight.iter_mut().zip(blocks) {
+            *slot = block;
         }
         let mut found = [0.0; 8];
         for i in 0..N {

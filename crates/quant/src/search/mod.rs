@@ -1,13 +1,13 @@
-//! The scale searches that encoders share.
+//! Scale searches that the encoders share.
 //!
-//! Each takes a group of floats with one weight per float (how much its error counts), and finds
-//! the scale (and minimum) and the integer levels with a small weighted error. They follow the
-//! searches of ggml (`ggml-quants.c`, named at each function) operation by operation: the order
-//! of every sum, every tie and every early exit shows in the bytes.
+//! Each search takes a group of floats and one weight per float (the weight of its squared error)
+//! and finds the scale (and minimum) and the integer levels with a small weighted error. The
+//! searches follow ggml (`ggml-quants.c`, named at each function) operation by operation: the order
+//! of every sum, every tie and every early exit affects the bytes.
 //!
-//! The long searches run on one group per vector lane. They return what their levels are made
-//! from, rather than levels: making them again from contiguous floats is quicker than putting
-//! lanes back in order.
+//! The long searches run one group per vector lane. They return the parameters of the levels
+//! instead of the levels: recomputing these from contiguous floats is faster than transposing lanes
+//! back.
 
 use pulp::Simd;
 
@@ -15,35 +15,37 @@ use crate::lanes::{self, Lanes};
 
 mod affine;
 mod groups;
-mod plain;
 #[cfg(test)]
-mod scalar;
+mod reference;
+mod round_to_nearest;
 mod symmetric;
 mod unsigned;
 
 pub(crate) use affine::{Affine, Trials, WEIGHTED, affine};
 pub(crate) use groups::{
-    Fits, MOST, emphasize_by_rows, emphasize_lanes, mean_squares, sums_of_squares, unsigned_groups,
+    Fits, MAX_GROUPS, emphasize_by_rows, emphasize_lanes, mean_squares, sums_of_squares,
+    unsigned_groups,
 };
-pub(crate) use plain::{BATCH, offset_levels, signed_levels, spread_levels};
-pub(crate) use symmetric::{symmetric, symmetric_by_moves};
+pub(crate) use round_to_nearest::{BATCH, offset_levels, signed_levels, spread_levels};
+pub(crate) use symmetric::{symmetric, symmetric_descent};
 pub(crate) use unsigned::unsigned_lanes;
 
-/// Groups whose largest magnitude is below this are stored as zeros (`GROUP_MAX_EPS`).
+/// Groups with a maximum magnitude below this are stored as zeros (`GROUP_MAX_EPS`).
 pub(crate) const ZERO_GROUP: f32 = 1e-15;
 
-/// The nearest integer, ties to even, for |v| < 2^22: adding 1.5 * 2^23 leaves it in the mantissa.
+/// Rounds to the nearest integer, ties to even, for |v| < 2^22: adding 1.5 * 2^23 leaves the
+/// integer in the mantissa.
 ///
-/// Outside that range the result is that of the same bit trick in C: -2^22 for infinities, 0 for
-/// NaN. Huge inputs get there (a scale overflows), so it is part of the specification.
+/// Outside that range the result is that of the same bit trick in C: -2^22 for infinity, 0 for NaN.
+/// Huge inputs reach it (a scale overflows), so it is part of the specification.
 #[inline(always)]
 pub(crate) fn nearest(v: f32) -> i32 {
     ((v + 12_582_912.0).to_bits() & 0x7f_ffff) as i32 - 0x40_0000
 }
 
-/// C's `roundf`, spelled so that it needs no library call on processors without such an
-/// instruction. A scale too small for its reciprocal gives infinities and NaN here: 0, as the
-/// conversion instruction of x86-64 does.
+/// C's `roundf`, written so that it needs no library call on processors without such an
+/// instruction. If a scale is so small that its reciprocal overflows, the input is infinite or NaN:
+/// returns 0, as the x86-64 conversion instruction does.
 #[inline(always)]
 pub(crate) fn round_half_away(v: f32) -> i8 {
     if v.abs() < 128.0 {
@@ -55,8 +57,8 @@ pub(crate) fn round_half_away(v: f32) -> i8 {
     }
 }
 
-/// The levels 0, 1 and 2 that stand for the signs -1, 0 and 1, to which `x * inverse` is rounded; 1 if
-/// that is no number.
+/// Rounds `x * inverse` to the ternary levels 0, 1 and 2, which represent -1, 0 and 1; NaN becomes
+/// 1.
 #[inline(always)]
 pub(crate) fn ternary_levels<S: Simd, const N: usize>(
     simd: S,
@@ -75,27 +77,26 @@ pub(crate) fn ternary_levels<S: Simd, const N: usize>(
     lanes::bytes(&levels)
 }
 
-/// The largest magnitude of finite numbers.
+/// Max magnitude of finite numbers.
 #[inline(always)]
 pub(crate) fn magnitude(x: &[f32]) -> f32 {
-    // Magnitudes compare as their bits do, and integers have a vector maximum.
+    // Magnitudes compare like their bits, and integers have a vector maximum.
     f32::from_bits(x.iter().fold(0, |max, x| x.abs().to_bits().max(max)))
 }
 
-/// The value of largest magnitude, with its sign; the first of equals, 0 if all are 0. NaN counts
-/// for nothing.
+/// Value of largest magnitude with its sign; the first of equals, 0 if all are 0. NaN is ignored.
 #[inline(always)]
 pub(crate) fn extreme(x: &[f32]) -> f32 {
     x.iter().fold(0.0, |best: f32, &v| if best.abs() < v.abs() { v } else { best })
 }
 
-/// The largest of these and 0.
+/// Maximum of the values and 0.
 #[inline(always)]
 pub(crate) fn largest(x: &[f32]) -> f32 {
     x.iter().fold(0.0, |max, &v| if v > max { v } else { max })
 }
 
-/// The smallest and the largest value.
+/// Minimum and maximum.
 #[inline(always)]
 pub(crate) fn range<const N: usize>(x: &[f32; N]) -> (f32, f32) {
     x.iter().fold((x[0], x[0]), |(min, max), &v| {
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_as_roundf() {
+    fn matches_roundf() {
         for i in -5080..=5080 {
             for v in [i as f32 / 40.0, (i as f32 / 40.0).next_up(), (i as f32 / 40.0).next_down()] {
                 assert_eq!(round_half_away(v), v.round() as i8, "{v}");

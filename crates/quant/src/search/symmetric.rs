@@ -1,11 +1,11 @@
-//! The searches of a scale for one group of floats per lane, with levels on both sides of zero.
+//! Search of a symmetric scale, one group of floats per lane.
 
 use pulp::Simd;
 
 use super::ZERO_GROUP;
 use crate::lanes::{self, Lanes};
 
-/// The value of largest magnitude, with its sign; the first of equals, 0 if all are 0.
+/// Value of largest magnitude with its sign; the first of equals, 0 if all are 0.
 #[inline(always)]
 fn extreme<S: Simd, const U: usize, const N: usize>(x: &[Lanes<S, U>; N]) -> Lanes<S, U> {
     let (mut best, mut magnitude) = (x[0].constant(0.0), x[0].constant(0.0));
@@ -18,11 +18,11 @@ fn extreme<S: Simd, const U: usize, const N: usize>(x: &[Lanes<S, U>; N]) -> Lan
 }
 
 /// Searches `scale` and levels `0..2 * half` for `x ~ scale * (level - half)`: tries 19 scales
-/// around the one that puts the extreme at level 0, each followed by the least-squares scale
-/// (`make_qx_quants` with `rmse_type` 1).
+/// around the one that maps the value of largest magnitude to level 0, and computes the
+/// least-squares scale of each (`make_qx_quants` with `rmse_type` 1).
 ///
-/// Returns the scale and the inverse of the trial that won, from which its levels can be made again.
-/// For a group of zeros these are 0 and NaN.
+/// Returns the scale and the inverse scale of the best trial, from which its levels can be
+/// recomputed. For an all-zero group these are 0 and NaN.
 #[inline(always)]
 pub(crate) fn symmetric<S: Simd, const U: usize, const N: usize>(
     half: i32,
@@ -37,37 +37,38 @@ pub(crate) fn symmetric<S: Simd, const U: usize, const N: usize>(
     for (product, &x) in products.iter_mut().zip(x) {
         *product = *product * x;
     }
-    // Then no trial's levels are beyond -half-1..=half+1 by much, but in groups of zeros, where all
-    // trials are in vain.
-    let tame = extreme.abs().less(zero.constant(f32::INFINITY));
-    let (scale, chosen) = match (!tame).any() {
+    // With finite extremes the levels of all trials stay close to -half-1..=half+1, except in
+    // all-zero groups, where no trial succeeds.
+    let in_range = extreme.abs().less(zero.constant(f32::INFINITY));
+    let (scale, chosen) = match (!in_range).any() {
         false => try_all::<_, _, _, true>(half, x, weights, &products, extreme),
         true => try_all::<_, _, _, false>(half, x, weights, &products, extreme),
     };
     (none.select(zero, scale), none.select(zero.constant(f32::NAN), chosen))
 }
 
-/// The scale, and the inverse of the trial that won. `TAME`: all numbers are finite.
+/// Returns the scale and the inverse scale of the best trial. `IN_RANGE`: all numbers are finite.
 #[inline(always)]
-fn try_all<S: Simd, const U: usize, const N: usize, const TAME: bool>(
+fn try_all<S: Simd, const U: usize, const N: usize, const IN_RANGE: bool>(
     half: f32,
     x: &[Lanes<S, U>; N],
     weights: &[Lanes<S, U>; N],
     products: &[Lanes<S, U>; N],
     extreme: Lanes<S, U>,
 ) -> (Lanes<S, U>, Lanes<S, U>) {
-    /// Number of trials, and the one that counts first: that of the extreme at level 0.
+    /// Number of trials, and the index of the initial trial, which maps the value of largest
+    /// magnitude to level 0.
     const TRIALS: i32 = 19;
     const FIRST: i32 = 9;
     let zero = extreme.constant(0.0);
     let mut chosen = zero.constant(-half) / extreme;
-    let (xl, ll) = sums::<_, _, _, TAME>(half, x, weights, products, chosen);
+    let (xl, ll) = sums::<_, _, _, IN_RANGE>(half, x, weights, products, chosen);
     let mut scale = ll.equal(zero).select(zero, xl / ll);
     let mut best = scale * xl;
     for k in (0..TRIALS).filter(|&k| k != FIRST) {
         let inverse = zero.constant(-(half + 0.1 * (k as f32 - FIRST as f32))) / extreme;
-        let (xl, ll) = sums::<_, _, _, TAME>(half, x, weights, products, inverse);
-        let won = ll.more(zero) & (xl * xl).more(best * ll);
+        let (xl, ll) = sums::<_, _, _, IN_RANGE>(half, x, weights, products, inverse);
+        let won = ll.greater(zero) & (xl * xl).greater(best * ll);
         let quotient = xl / ll;
         chosen = won.select(inverse, chosen);
         scale = won.select(quotient, scale);
@@ -76,10 +77,10 @@ fn try_all<S: Simd, const U: usize, const N: usize, const TAME: bool>(
     (scale, chosen)
 }
 
-/// Sums of w*x*l and w*l*l for a trial's levels, given w*x; their quotient is the least-squares
-/// scale.
+/// Sums of w*x*l and w*l*l for the levels of a trial, given w*x; their quotient is the
+/// least-squares scale.
 #[inline(always)]
-fn sums<S: Simd, const U: usize, const N: usize, const TAME: bool>(
+fn sums<S: Simd, const U: usize, const N: usize, const IN_RANGE: bool>(
     half: f32,
     x: &[Lanes<S, U>; N],
     weights: &[Lanes<S, U>; N],
@@ -90,19 +91,19 @@ fn sums<S: Simd, const U: usize, const N: usize, const TAME: bool>(
     for ((&x, &w), &product) in x.iter().zip(weights).zip(products) {
         let v = inverse * x;
         let (low, high) = (-half, half - 1.0);
-        let l = if TAME { v.nearest_tame(low, high) } else { v.nearest(low, high) };
+        let l = if IN_RANGE { v.nearest_in_range(low, high) } else { v.nearest(low, high) };
         sum_xl = sum_xl + product * l;
         sum_ll = sum_ll + w * l * l;
     }
     (sum_xl, sum_ll)
 }
 
-/// As [`symmetric`] with weights x*x, but starting from one scale and then moving single levels
-/// while that lowers the error, at most five times round (`make_q3_quants`).
+/// Searches like [`symmetric`] with weights x*x: starts from one scale, then improves single levels
+/// by coordinate descent, at most five passes (`make_q3_quants`).
 ///
-/// Returns the scale and the levels, less `half`; those of a group of zeros are `-half`.
+/// Returns the scale and the levels minus `half`; those of an all-zero group are `-half`.
 #[inline(always)]
-pub(crate) fn symmetric_by_moves<S: Simd, const U: usize, const N: usize>(
+pub(crate) fn symmetric_descent<S: Simd, const U: usize, const N: usize>(
     half: i32,
     x: &[Lanes<S, U>; N],
 ) -> (Lanes<S, U>, [Lanes<S, U>; N]) {
@@ -131,19 +132,19 @@ pub(crate) fn symmetric_by_moves<S: Simd, const U: usize, const N: usize>(
             let new = (x * ll / xl).nearest(-half, half - 1.0);
             let new_xl = xl + w * x * new;
             let new_ll = ll + w * new * new;
-            let better = (new_xl * new_xl * sum_ll).more(sum_xl * sum_xl * new_ll);
-            let won = xl.more(zero) & !new.equal(*level) & new_ll.more(zero) & better;
+            let better = (new_xl * new_xl * sum_ll).greater(sum_xl * sum_xl * new_ll);
+            let won = xl.greater(zero) & !new.equal(*level) & new_ll.greater(zero) & better;
             *level = won.select(new, *level);
             sum_xl = won.select(new_xl, sum_xl);
             sum_ll = won.select(new_ll, sum_ll);
             moved = moved | won;
         }
-        // A lane that did not move in one round will not in the next.
+        // A lane without a change in one pass has none in the next.
         if !moved.any() {
             break;
         }
     }
-    let scale = sum_ll.more(zero).select(sum_xl / sum_ll, zero);
+    let scale = sum_ll.greater(zero).select(sum_xl / sum_ll, zero);
     (
         none.select(zero, scale),
         lanes::map(

@@ -1,24 +1,24 @@
-//! The search of a scale for one group of non-negative floats per lane.
+//! Search of a scale for non-negative floats, one group per lane.
 
 use pulp::Simd;
 
 use super::ZERO_GROUP;
 use crate::lanes::{self, Lanes};
 
-/// `unsigned` of `scalar.rs` of one group per lane: scales and levels.
+/// Runs `unsigned` of `reference.rs` with one group per lane and returns scales and levels.
 #[inline(always)]
 pub(crate) fn unsigned_lanes<S: Simd, const U: usize, const N: usize>(
     top: i32,
     x: &[Lanes<S, U>; N],
     weights: &[Lanes<S, U>; N],
 ) -> (Lanes<S, U>, [Lanes<S, U>; N]) {
-    /// No lower limit: below what rounding finds.
+    /// No lower bound: below any result of rounding.
     const ANY: f32 = -4_194_304.0;
     let top = top as f32;
     let zero = x[0].constant(0.0);
     let mut max = zero;
     for &x in x {
-        max = max.more(x).select(max, x);
+        max = max.greater(x).select(max, x);
     }
     let none = max.less(zero.constant(ZERO_GROUP));
     let mut inverse = zero.constant(top) / max;
@@ -64,19 +64,19 @@ pub(crate) fn unsigned_lanes<S: Simd, const U: usize, const N: usize>(
             let new = (x * ll / xl).nearest(ANY, top);
             let new_xl = xl + w * x * new;
             let new_ll = ll + w * new * new;
-            let better = (new_xl * new_xl * sum_ll).more(sum_xl * sum_xl * new_ll);
-            let won = xl.more(zero) & ll.more(zero) & !new.equal(*level) & better;
+            let better = (new_xl * new_xl * sum_ll).greater(sum_xl * sum_xl * new_ll);
+            let won = xl.greater(zero) & ll.greater(zero) & !new.equal(*level) & better;
             *level = won.select(new.nearest_byte(), *level);
             sum_xl = won.select(new_xl, sum_xl);
             sum_ll = won.select(new_ll, sum_ll);
             moved = moved | won;
         }
-        // A lane that did not move in one round will not in the next.
+        // A lane without a change in one pass has none in the next.
         if !moved.any() {
             break;
         }
     }
-    let scale = sum_ll.more(zero).select(sum_xl / sum_ll, zero);
+    let scale = sum_ll.greater(zero).select(sum_xl / sum_ll, zero);
     (
         none.select(zero, scale),
         lanes::map(
@@ -87,7 +87,7 @@ pub(crate) fn unsigned_lanes<S: Simd, const U: usize, const N: usize>(
     )
 }
 
-/// The weighted error of a trial.
+/// Weighted error of a trial.
 #[inline(always)]
 fn error<S: Simd, const U: usize, const N: usize>(
     x: &[Lanes<S, U>; N],

@@ -1,16 +1,16 @@
-//! Importance matrices: how much each column of a weight matrix matters to what comes out.
+//! Importance matrices: the weight of each column's quantization error.
 //!
-//! While a model reads text, the squares of what enters each matrix product are summed per column.
-//! Their mean is the weight of the column's error when the matrix is quantized. llama.cpp's tool
-//! stores the sums in two forms, which [`Imatrix::open`] tells apart (`common/imatrix-loader.cpp`
-//! of llama.cpp):
+//! While a model reads text, the squares of the inputs of each matrix are summed per column. The
+//! mean is the weight of the column's squared error when the matrix is quantized. llama.cpp's tool
+//! stores the sums in two formats, which [`Imatrix::open`] detects (`common/imatrix-loader.cpp` of
+//! llama.cpp):
 //!
-//! - a GGUF with two tensors per matrix, `NAME.in_sum2` with the sums and `NAME.counts` with how
-//!   many rows were summed, per expert if the matrix has experts;
-//! - the legacy `.dat`, sums per chunk of text, which the file does not tell the length of.
+//! - a GGUF with two tensors per matrix: `NAME.in_sum2` with the sums, and `NAME.counts` with the
+//! number of summed rows, per expert if the matrix has experts;
+//! - the legacy `.dat` with sums per chunk of text, without the chunk size.
 
-mod gguf_form;
-mod legacy;
+mod gguf_format;
+mod legacy_format;
 mod statistics;
 
 use std::collections::BTreeMap;
@@ -20,18 +20,18 @@ use gguf::{Bytes, Error};
 use gguf_store::{AtomicFile, Overwrite};
 pub use statistics::{Statistics, statistics};
 
-/// The sums of one matrix.
+/// Statistics of one matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Sums of squares, one per column, expert after expert.
+    /// Sums of squares, one per column, expert by expert.
     pub sums: Vec<f32>,
-    /// How many rows were summed (in the legacy form: chunks of rows), one number per expert, or
-    /// one for all. Their number divides that of the sums.
+    /// Number of summed rows (in the legacy format: chunks), one number per expert or one for all.
+    /// The number of counts divides the number of sums.
     pub counts: Vec<u64>,
 }
 
 impl Entry {
-    /// Columns: sums per count.
+    /// Number of columns: sums per count.
     pub(crate) fn columns(&self) -> usize {
         self.sums.len() / self.counts.len().max(1)
     }
@@ -40,31 +40,35 @@ impl Entry {
 /// An importance matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Imatrix {
-    /// The texts that it was computed on, as they were called.
+    /// Names of the calibration texts.
     pub datasets: Vec<String>,
-    /// Chunks of text that it was computed on.
+    /// Number of chunks of calibration text.
     pub chunk_count: u32,
-    /// Tokens of a chunk; `None` in the legacy form, which does not say.
+    /// Number of tokens per chunk; `None` in the legacy format, which does not store it.
     pub chunk_size: Option<u32>,
-    /// By name of the weight matrix, such as `blk.0.attn_q.weight`.
+    /// Entries by the name of the weight matrix, such as `blk.0.attn_q.weight`.
     pub entries: BTreeMap<String, Entry>,
 }
 
 impl Imatrix {
-    /// Reads a file in either form.
+    /// Reads a file in either format.
     ///
     /// # Errors
-    /// If it cannot be read, is neither, or has sums that are negative or no numbers.
+    /// Returns an error if the file cannot be read, has neither format, or contains sums that are
+    /// negative or not finite.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let bytes = std::fs::read(path).map_err(|source| Error::read(path, source))?;
         let help = "compute the importance matrix again";
         Self::parse(&bytes.into()).map_err(|what| Error::input("imatrix-damaged", path, what, help))
     }
 
-    /// As [`Imatrix::open`], from the bytes of a file.
+    /// Parses the bytes of a file in either format.
     fn parse(bytes: &Bytes) -> Result<Self, String> {
-        let read =
-            if bytes.starts_with(b"GGUF") { gguf_form::read(bytes) } else { legacy::read(bytes) }?;
+        let read = if bytes.starts_with(b"GGUF") {
+            gguf_format::read(bytes)
+        } else {
+            legacy_format::read(bytes)
+        }?;
         for (name, entry) in &read.entries {
             if let Some(i) = entry.sums.iter().position(|sum| !(*sum >= 0.0 && sum.is_finite())) {
                 return Err(format!("`{name}`: the sum of column {i} is {}", entry.sums[i]));
@@ -73,10 +77,10 @@ impl Imatrix {
         Ok(read)
     }
 
-    /// The importance of a matrix's columns for the encoder, expert after expert; `None` if it has no entry.
+    /// Returns the importance weights of a matrix, expert by expert; `None` without an entry.
     ///
-    /// They are means of squares. An expert that was never used has weights of 1, in the legacy
-    /// form the sums as they are; all that is as in llama.cpp's quantizer.
+    /// The weights are means of squares. As in llama.cpp's quantizer, an expert without tokens gets
+    /// weights of 1, and in the legacy format the sums themselves.
     pub fn importance(&self, name: &str) -> Option<Vec<f32>> {
         let entry = self.entries.get(name)?;
         let mut weights = entry.sums.clone();
@@ -92,16 +96,16 @@ impl Imatrix {
     }
 
     /// Adds the sums of another importance matrix of the same model, as llama.cpp's tool combines
-    /// its `--in-file`s. Sums in the legacy form count as of chunks of `chunk_size` tokens, which
-    /// is also the chunk size of the result.
+    /// its `--in-file`s. Legacy sums count as chunks of `chunk_size` tokens, which is also the
+    /// chunk size of the result.
     ///
     /// # Errors
-    /// If a matrix has not as many columns or experts in both.
+    /// Returns an error if the number of columns or experts of a matrix differs.
     pub fn merge(&mut self, other: &Self, chunk_size: u32) -> Result<(), Error> {
-        // The legacy form has one count for all experts.
+        // The legacy format has one count for all experts.
         let is_legacy = other.chunk_size.is_none();
-        let other = other.in_tokens(chunk_size);
-        *self = self.in_tokens(chunk_size);
+        let other = other.to_token_sums(chunk_size);
+        *self = self.to_token_sums(chunk_size);
         for (name, mut theirs) in other.entries {
             let Some(ours) = self.entries.get_mut(&name) else {
                 self.entries.insert(name, theirs);
@@ -129,13 +133,13 @@ impl Imatrix {
             ours.counts.iter_mut().zip(theirs.counts).for_each(|(a, b)| *a = a.saturating_add(b));
         }
         self.datasets.extend(other.datasets);
-        *self = self.in_tokens(chunk_size);
+        *self = self.to_token_sums(chunk_size);
         Ok(())
     }
 
-    /// The same sums, per token instead of per chunk if they are in the legacy form, and their
-    /// chunks counted anew: those of the matrix that was used most.
-    pub fn in_tokens(&self, chunk_size: u32) -> Self {
+    /// Converts legacy sums per chunk to sums per token, and recomputes the number of chunks from
+    /// the most-used matrix.
+    pub fn to_token_sums(&self, chunk_size: u32) -> Self {
         let mut all = self.clone();
         if self.chunk_size.is_none() {
             for entry in all.entries.values_mut() {
@@ -145,8 +149,8 @@ impl Imatrix {
                 }
             }
         }
-        let most = all.entries.values().flat_map(|entry| &entry.counts).max().unwrap_or(&0);
-        let chunks = most / u64::from(chunk_size.max(1));
+        let max = all.entries.values().flat_map(|entry| &entry.counts).max().unwrap_or(&0);
+        let chunks = max / u64::from(chunk_size.max(1));
         Self {
             chunk_size: Some(chunk_size),
             chunk_count: chunks.try_into().unwrap_or(u32::MAX),
@@ -154,29 +158,29 @@ impl Imatrix {
         }
     }
 
-    /// Writes the GGUF form. Sums in the legacy form count as of chunks of 512 tokens, the usual
-    /// size; [`Imatrix::in_tokens`] chooses another. The file replaces what `overwrite` lets it.
+    /// Writes the GGUF format. Legacy sums count as chunks of 512 tokens, the usual size;
+    /// [`Imatrix::to_token_sums`] selects another. Replaces an existing file if `overwrite` permits.
     ///
     /// # Errors
-    /// As [`Overwrite::check`], and if the file cannot be written; what was under the path is then
-    /// as it was.
+    /// Returns the errors of [`Overwrite::check`], or an error if the file cannot be written; an
+    /// existing file is then unchanged.
     pub fn write_gguf(&self, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
         let bytes = match self.chunk_size {
-            Some(_) => gguf_form::encode(self)?,
-            None => gguf_form::encode(&self.in_tokens(512))?,
+            Some(_) => gguf_format::encode(self)?,
+            None => gguf_format::encode(&self.to_token_sums(512))?,
         };
         write(path, &bytes, overwrite)
     }
 
-    /// Writes the legacy form. Of an expert that was never used it keeps weights of 1, as the
-    /// llama.cpp's tool does, and matrices that were never used are left out. The file replaces what
-    /// `overwrite` lets it.
+    /// Writes the legacy format. As in llama.cpp's tool, an expert without tokens gets weights of
+    /// 1, and matrices without tokens are skipped. Replaces an existing file if `overwrite`
+    /// permits.
     ///
     /// # Errors
-    /// As [`Overwrite::check`], if no matrix was ever used, or if the file cannot be written; what was
-    /// under the path is then as it was.
+    /// Returns the errors of [`Overwrite::check`], or an error if no matrix was used or the file
+    /// cannot be written; an existing file is then unchanged.
     pub fn write_legacy(&self, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
-        write(path, &legacy::encode(self)?, overwrite)
+        write(path, &legacy_format::encode(self)?, overwrite)
     }
 }
 

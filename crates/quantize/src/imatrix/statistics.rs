@@ -1,43 +1,43 @@
-//! What an importance matrix says about each weight matrix (`tools/imatrix` of llama.cpp).
+//! Per-matrix statistics of an importance matrix (`tools/imatrix` of llama.cpp).
 
 use super::Imatrix;
 
-/// Figures of one weight matrix, over the mean squares of its columns (of all experts that were
+/// Statistics of one weight matrix, over the mean squares of its columns (of all experts that were
 /// used).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// The weight matrix.
+    /// Name of the weight matrix.
     pub name: String,
     /// Sum of the mean squares.
     pub sum: f32,
-    /// The smallest.
+    /// Minimum.
     pub min: f32,
-    /// The largest.
+    /// Maximum.
     pub max: f32,
-    /// Their mean.
+    /// Mean.
     pub mean: f32,
-    /// Their standard deviation.
+    /// Standard deviation.
     pub deviation: f32,
-    /// The share of columns above 1e-5, from 0 to 1.
+    /// Fraction of columns above 1e-5, from 0 to 1.
     pub active: f32,
-    /// How many columns there are.
+    /// Number of columns.
     pub columns: usize,
-    /// Entropy of their shares in the sum, in bits, from 0 to the logarithm of the columns.
+    /// Entropy of the normalized columns in bits, from 0 to the logarithm of the number of columns.
     pub entropy: f32,
-    /// The share of columns more than a standard deviation above the mean ("ZD", after
+    /// Fraction of columns more than one standard deviation above the mean ("ZD", after
     /// arXiv:2406.17415), from 0 to 1.
     pub outstanding: f32,
-    /// Cosine with the sums of the same matrix one block earlier; `None` if there is none or it was
-    /// never used.
+    /// Cosine similarity with the same matrix of the previous block; `None` if there is none or it
+    /// was never used.
     pub similarity: Option<f32>,
 }
 
-/// The figures of all weight matrices that were used, in order of name.
+/// Computes the statistics of all used weight matrices, in order of name.
 pub fn statistics(imatrix: &Imatrix) -> Vec<Statistics> {
-    imatrix.entries.keys().filter_map(|name| of_entry(imatrix, name)).collect()
+    imatrix.entries.keys().filter_map(|name| entry_statistics(imatrix, name)).collect()
 }
 
-fn of_entry(imatrix: &Imatrix, name: &str) -> Option<Statistics> {
+fn entry_statistics(imatrix: &Imatrix, name: &str) -> Option<Statistics> {
     let entry = imatrix.entries.get(name)?;
     let used = entry.sums.chunks(entry.columns().max(1)).zip(&entry.counts);
     let x: Vec<f32> = used
@@ -79,7 +79,7 @@ fn similarity(imatrix: &Imatrix, name: &str) -> Option<f32> {
     Some(if length > 0.0 { dot(a, b) / length } else { 0.0 })
 }
 
-/// The name with one less in the first `blk.N.` that is in it.
+/// Decrements the block number of the first `blk.N.` in the name.
 fn one_block_earlier(name: &str) -> Option<String> {
     name.match_indices("blk.").find_map(|(at, marker)| {
         let (before, number_on) = name.split_at(at + marker.len());

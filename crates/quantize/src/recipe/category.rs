@@ -1,17 +1,17 @@
-//! What a tensor is for, told from its name, and whether it may be quantized at all.
+//! Role of a tensor by its name, and whether it may be quantized.
 
 use super::{Model, TensorDesc};
 
-/// The role of a tensor, as far as the mixes tell roles apart.
+/// Role of a tensor, as far as the presets distinguish roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Category {
-    /// The output matrix.
+    /// Output projection (LM head).
     Output,
-    /// Token embeddings, per-layer ones included.
+    /// Token embeddings, including per-layer embeddings.
     TokenEmbedding,
-    /// Query, key and value projections in one matrix.
+    /// Fused query, key and value projection.
     AttentionQkv,
-    /// Projection from the compressed cache to keys and values.
+    /// Projection from the latent KV cache to keys and values (MLA).
     AttentionKvB,
     /// Value projection.
     AttentionV,
@@ -19,29 +19,29 @@ pub enum Category {
     AttentionK,
     /// Query projection.
     AttentionQ,
-    /// Projection after attention.
+    /// Attention output projection.
     AttentionOutput,
-    /// Feed-forward input, one or all experts.
+    /// FFN up projection, of one or all experts.
     FfnUp,
-    /// Feed-forward gate, one or all experts.
+    /// FFN gate projection, of one or all experts.
     FfnGate,
-    /// Feed-forward output, one or all experts.
+    /// FFN down projection, of one or all experts.
     FfnDown,
-    /// Everything else.
+    /// Any other tensor.
     Other,
 }
 
-/// Whole names.
+/// Exact names.
 const NAMED: &[(&str, Category)] = &[
     ("output.weight", Category::Output),
     ("token_embd.weight", Category::TokenEmbedding),
     (PER_LAYER_EMBEDDING, Category::TokenEmbedding),
 ];
 
-/// The second, larger embedding table of Gemma 3n.
+/// Per-layer token embeddings of Gemma 3n, a second, larger table.
 pub(super) const PER_LAYER_EMBEDDING: &str = "per_layer_token_embd.weight";
 
-/// Parts of names; the first that occurs decides.
+/// Name parts; the first match decides.
 const CONTAINING: &[(&str, Category)] = &[
     ("attn_qkv.weight", Category::AttentionQkv),
     ("attn_kv_b.weight", Category::AttentionKvB),
@@ -55,24 +55,24 @@ const CONTAINING: &[(&str, Category)] = &[
 ];
 
 impl Category {
-    /// The category of a tensor with this name.
+    /// Returns the category of a tensor name.
     pub fn of(name: &str) -> Self {
         let named = NAMED.iter().find(|(whole, _)| *whole == name);
         let containing = || CONTAINING.iter().find(|(part, _)| name.contains(part));
         named.or_else(containing).map_or(Self::Other, |(_, category)| *category)
     }
 
-    /// True if the matrix holds value projections: small under grouped-query attention, and the
-    /// first to suffer from few bits.
+    /// Whether the matrix contains value projections, which are small under grouped-query attention
+    /// and sensitive to low precision.
     pub(crate) fn holds_values(self) -> bool {
         matches!(self, Self::AttentionV | Self::AttentionQkv | Self::AttentionKvB)
     }
 }
 
-/// Whole names that are never quantized: position embeddings and token types (BERT).
+/// Exact names that are never quantized: position and token-type embeddings (BERT).
 const NEVER_NAMED: &[&str] = &["position_embd.weight", "token_types.weight"];
 
-/// Parts of names that are never quantized, because the tensors are small and delicate.
+/// Name parts of tensors that are never quantized because they are small and sensitive.
 const NEVER_CONTAINING: &[&str] = &[
     "_norm.weight",
     // Expert routing; the second is a table of integers.
@@ -82,7 +82,7 @@ const NEVER_CONTAINING: &[&str] = &[
     "altup",
     "laurel",
     "per_layer_model_proj",
-    // Convolutions over a few tokens: Mamba, Kimi, LFM2
+    // Short convolutions: Mamba, Kimi, LFM2
     "ssm_conv1d",
     "shortconv.conv.weight",
     // Sparse attention indexer of MiniMax
@@ -106,7 +106,7 @@ const NEVER_CONTAINING: &[&str] = &[
     "time_mix_lerp_fused.weight",
     // Relative position bias of T5
     "attn_rel_b.weight",
-    // Image encoders
+    // Vision encoders
     ".position_embd",
     "sam.pos_embd",
     "sam.neck.",
@@ -119,7 +119,7 @@ const NEVER_CONTAINING: &[&str] = &[
     "mm.a.code_embd",
 ];
 
-/// The same, for one architecture only.
+/// Name parts that are never quantized in one architecture only.
 const NEVER_IN_GLM5_NEXT: &[&str] = &[
     "hc_",
     "indexer.attn_q_b",
@@ -137,11 +137,12 @@ const NEVER_IN_GLM5_NEXT: &[&str] = &[
     "attn_v_b.weight",
 ];
 
-/// Whether a mix may change the type of a tensor: a matrix of weights that is not on the lists above.
+/// Whether a preset may change the type of a tensor: a weight matrix that the lists above do not
+/// exclude.
 pub(super) fn is_quantizable(tensor: &TensorDesc<'_>, model: &Model) -> bool {
     let name = tensor.name;
     let has = |list: &[&str]| list.iter().any(|part| name.contains(part));
-    // Trailing dimensions of one do not count: [n, 1] is a vector.
+    // Trailing dimensions of 1 do not count: [n, 1] is a vector.
     let is_matrix = tensor.shape.iter().skip(1).any(|&n| n > 1);
     let is_delicate = NEVER_NAMED.contains(&name)
         || has(NEVER_CONTAINING)
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn categories_come_from_names() {
+    fn names_determine_categories() {
         for (name, category) in [
             ("output.weight", Category::Output),
             ("blk.0.attn_output.weight", Category::AttentionOutput),
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn small_and_delicate_tensors_stay() {
+    fn sensitive_tensors_are_not_quantized() {
         let model = Model::default();
         let may = |name, shape: &[u64], ty| is_quantizable(&TensorDesc { name, shape, ty }, &model);
         assert!(may("blk.0.ffn_up.weight", &[256, 512], TensorType::F16));

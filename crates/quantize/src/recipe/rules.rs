@@ -1,15 +1,14 @@
-//! The rules of the mixes: one short function per category of tensors.
+//! The rules of the presets: one short function per tensor category.
 //!
 //! They follow `llama_tensor_get_type_impl` of llama.cpp, whose choices were tuned by measuring
-//! perplexity; the order in which tensors are asked for is part of the rules, because several of
-//! them count.
+//! perplexity. The order of the tensors is part of the rules, because several rules count tensors.
 
 use gguf::TensorType as T;
 
 use super::category::Category;
-use super::{Mix, Model, TensorDesc};
+use super::{Model, Preset, TensorDesc};
 
-/// Where among its like a tensor stands.
+/// Position of a tensor among the tensors of its category.
 #[derive(Clone, Copy)]
 struct Position {
     index: u64,
@@ -17,7 +16,7 @@ struct Position {
 }
 
 impl Position {
-    /// Within the first 1/`part` of the layers.
+    /// Whether the position is within the first 1/`part` of the layers.
     fn in_first(self, part: u64) -> bool {
         self.index < self.count / part
     }
@@ -26,13 +25,14 @@ impl Position {
         self.index >= self.count.saturating_mul(7) / 8
     }
 
-    /// The layers that the `_M` mixes favour: the first and last eighth, and every third between.
+    /// Whether the `_M` presets give the layer more bits: the first and last eighth, and every
+    /// third layer between.
     fn is_favoured(self) -> bool {
         self.in_first(8) || self.in_last_eighth() || (self.index - self.count / 8) % 3 == 2
     }
 }
 
-/// How many tensors of a kind have been asked for.
+/// Number of tensors of a category so far.
 #[derive(Default)]
 struct Counter(u64);
 
@@ -44,29 +44,29 @@ impl Counter {
     }
 }
 
-/// What the mixes of at most 2.7 bits do differently from all others.
+/// Special types of the presets below 2.8 bits per weight.
 struct LowBit {
-    /// For value projections, and for the first eighth of `ffn_down`.
+    /// Type of value projections and of the first eighth of `ffn_down`.
     raised: T,
     attention_output: Option<T>,
 }
 
-fn low_bit(mix: Mix) -> Option<LowBit> {
-    let (raised, attention_output) = match mix {
-        Mix::IQ1_S | Mix::IQ1_M => (T::Q2_K, Some(T::IQ2_XXS)),
-        Mix::IQ2_XXS | Mix::IQ2_XS => (T::Q2_K, None),
-        Mix::IQ2_S | Mix::IQ2_M => (T::IQ3_S, Some(T::IQ3_S)),
+fn low_bit(preset: Preset) -> Option<LowBit> {
+    let (raised, attention_output) = match preset {
+        Preset::IQ1_S | Preset::IQ1_M => (T::Q2_K, Some(T::IQ2_XXS)),
+        Preset::IQ2_XXS | Preset::IQ2_XS => (T::Q2_K, None),
+        Preset::IQ2_S | Preset::IQ2_M => (T::IQ3_S, Some(T::IQ3_S)),
         _ => return None,
     };
     Some(LowBit { raised, attention_output })
 }
 
-/// A mix at work on one model.
+/// State of a preset applied to one model.
 pub(super) struct Rules<'a> {
-    mix: Mix,
+    preset: Preset,
     model: &'a Model,
     has_imatrix: bool,
-    /// The file has no output matrix: the embeddings serve as such.
+    /// Whether the model has tied embeddings.
     tied_embeddings: bool,
     layer_count: u64,
     value_count: u64,
@@ -78,7 +78,7 @@ pub(super) struct Rules<'a> {
 
 impl<'a> Rules<'a> {
     pub(super) fn new(
-        mix: Mix,
+        preset: Preset,
         model: &'a Model,
         has_imatrix: bool,
         tensors: &[TensorDesc<'_>],
@@ -86,7 +86,7 @@ impl<'a> Rules<'a> {
         let categories = || tensors.iter().map(|t| Category::of(t.name));
         let named_layers = || tensors.iter().filter_map(|t| t.layer()).max().map_or(0, |n| n + 1);
         Self {
-            mix,
+            preset,
             model,
             has_imatrix,
             tied_embeddings: !categories().any(|c| c == Category::Output),
@@ -99,13 +99,13 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// True if a tensor of this category is the output matrix, under whatever name.
+    /// Whether a tensor of this category is the output projection, under any name.
     pub(super) fn is_output(&self, category: Category) -> bool {
         category == Category::Output
             || (self.tied_embeddings && category == Category::TokenEmbedding)
     }
 
-    /// The type that the mix wants for a tensor, not yet fitted to its shape.
+    /// Returns the type that the preset chooses for a tensor, before its shape is considered.
     pub(super) fn choose(&mut self, tensor: &TensorDesc<'_>, category: Category) -> T {
         if self.is_held_at_q8_0(tensor.name) {
             return T::Q8_0;
@@ -113,13 +113,13 @@ impl<'a> Rules<'a> {
         if self.is_output(category) {
             return self.output(tensor);
         }
-        if self.mix == Mix::MXFP4_MOE {
+        if self.preset == Preset::MXFP4_MOE {
             return self.mxfp4(tensor, category);
         }
         if category == Category::TokenEmbedding {
-            return self.mix.embedding_type();
+            return self.preset.embedding_type();
         }
-        if let Some(low) = low_bit(self.mix) {
+        if let Some(low) = low_bit(self.preset) {
             return self.low_bit(low, category);
         }
         match category {
@@ -143,14 +143,14 @@ impl<'a> Rules<'a> {
                 self.ffn_input(self.layer(index, tensor))
             }
             Category::Output | Category::TokenEmbedding | Category::Other => {
-                self.mix.default_type()
+                self.preset.default_type()
             }
         }
     }
 
-    /// The layer of a feed-forward tensor. Counting gives it, except where each expert may be a
-    /// tensor of its own: there the name says it. (llama.cpp gives up on a tensor of a
-    /// model with experts whose name does not start with its layer; we count on.)
+    /// Returns the layer of an FFN tensor: by counting, or by name if each expert may be a separate
+    /// tensor. (For an expert model with a tensor whose name does not start with its layer,
+    /// llama.cpp fails; this function continues to count.)
     fn layer(&self, index: u64, tensor: &TensorDesc<'_>) -> Position {
         let named = tensor.layer().filter(|_| self.model.expert_count > 1);
         Position { index: named.unwrap_or(index), count: self.layer_count }
@@ -160,8 +160,8 @@ impl<'a> Rules<'a> {
         self.model.expert_count == 8
     }
 
-    /// True if at least four heads of queries share one of values, so that the value projection is
-    /// a quarter of the size and can have more bits.
+    /// Whether at least four query heads share one KV head, so that the value projection is a
+    /// quarter of the size and can have more bits.
     fn is_grouped(&self) -> bool {
         self.model.grouped_queries() >= 4
     }
@@ -172,23 +172,23 @@ impl<'a> Rules<'a> {
     }
 
     fn output(&self, tensor: &TensorDesc<'_>) -> T {
-        if self.model.is_falcon() || !fits(tensor.columns(), self.mix.default_type()) {
+        if self.model.is_falcon() || !fits(tensor.columns(), self.preset.default_type()) {
             T::Q8_0
         } else {
-            self.mix.output_type()
+            self.preset.output_type()
         }
     }
 
     fn mxfp4(&self, tensor: &TensorDesc<'_>, category: Category) -> T {
         let is_stacked = tensor.shape.get(2).is_some_and(|&n| n > 1);
-        // This architecture stacks other matrices than those of experts, too.
+        // This architecture also stacks matrices other than experts.
         let may_be_experts = self.model.architecture != "bailingmoe3"
             || matches!(category, Category::FfnUp | Category::FfnGate | Category::FfnDown);
         if is_stacked && may_be_experts { T::MXFP4 } else { T::Q8_0 }
     }
 
     fn low_bit(&mut self, low: LowBit, category: Category) -> T {
-        let default = self.mix.default_type();
+        let default = self.preset.default_type();
         match category {
             c if c.holds_values() => {
                 let is_cheap = self.is_grouped() || self.model.expert_count >= 4;
@@ -198,7 +198,7 @@ impl<'a> Rules<'a> {
             Category::AttentionOutput if self.has_8_experts() => T::Q5_K,
             Category::AttentionOutput => low.attention_output.unwrap_or(default),
             Category::FfnDown => {
-                // Counted even where each expert is a tensor of its own.
+                // Counted even if each expert is a separate tensor.
                 let at = Position { index: self.ffn_down.next(), count: self.layer_count };
                 if at.in_first(8) { low.raised } else { default }
             }
@@ -210,19 +210,23 @@ impl<'a> Rules<'a> {
         if self.has_8_experts() {
             return T::Q8_0;
         }
-        let ty = match self.mix {
-            Mix::Q2_K if self.is_grouped() => T::Q4_K,
-            Mix::Q2_K => T::Q3_K,
-            Mix::Q2_K_S | Mix::IQ3_XXS | Mix::IQ3_XS | Mix::IQ3_S if self.is_grouped() => T::Q4_K,
-            Mix::IQ3_XXS if !self.has_imatrix => T::IQ3_S,
-            Mix::IQ3_M => T::Q4_K,
-            Mix::Q3_K_M if at.index < 2 => T::Q5_K,
-            Mix::Q3_K_M => T::Q4_K,
-            Mix::Q3_K_L => T::Q5_K,
-            Mix::IQ4_NL | Mix::IQ4_XS if self.is_grouped() => T::Q5_K,
-            Mix::Q4_K_S if at.index < 4 => T::Q5_K,
-            Mix::Q4_K_M | Mix::Q5_K_M if at.is_favoured() => T::Q6_K,
-            mix => mix.default_type(),
+        let ty = match self.preset {
+            Preset::Q2_K if self.is_grouped() => T::Q4_K,
+            Preset::Q2_K => T::Q3_K,
+            Preset::Q2_K_S | Preset::IQ3_XXS | Preset::IQ3_XS | Preset::IQ3_S
+                if self.is_grouped() =>
+            {
+                T::Q4_K
+            }
+            Preset::IQ3_XXS if !self.has_imatrix => T::IQ3_S,
+            Preset::IQ3_M => T::Q4_K,
+            Preset::Q3_K_M if at.index < 2 => T::Q5_K,
+            Preset::Q3_K_M => T::Q4_K,
+            Preset::Q3_K_L => T::Q5_K,
+            Preset::IQ4_NL | Preset::IQ4_XS if self.is_grouped() => T::Q5_K,
+            Preset::Q4_K_S if at.index < 4 => T::Q5_K,
+            Preset::Q4_K_M | Preset::Q5_K_M if at.is_favoured() => T::Q6_K,
+            preset => preset.default_type(),
         };
         match ty {
             T::Q3_K | T::Q4_K if self.model.is_70b() => T::Q5_K,
@@ -235,94 +239,96 @@ impl<'a> Rules<'a> {
     }
 
     fn attention_q(&self) -> T {
-        match self.mix {
-            Mix::IQ3_XS => T::IQ3_XXS,
-            Mix::IQ3_XXS => T::IQ2_S,
-            mix => mix.default_type(),
+        match self.preset {
+            Preset::IQ3_XS => T::IQ3_XXS,
+            Preset::IQ3_XXS => T::IQ2_S,
+            preset => preset.default_type(),
         }
     }
 
     fn attention_output(&self) -> T {
-        match self.mix {
-            Mix::Q3_K_L if self.model.is_falcon() => T::Q4_K,
-            mix if self.model.is_falcon() => mix.default_type(),
-            Mix::Q2_K
-            | Mix::IQ3_XXS
-            | Mix::IQ3_XS
-            | Mix::IQ3_S
-            | Mix::IQ3_M
-            | Mix::Q3_K_S
-            | Mix::Q3_K_M
-            | Mix::IQ4_XS
-            | Mix::IQ4_NL
-            | Mix::Q4_K_S
-            | Mix::Q4_K_M
+        match self.preset {
+            Preset::Q3_K_L if self.model.is_falcon() => T::Q4_K,
+            preset if self.model.is_falcon() => preset.default_type(),
+            Preset::Q2_K
+            | Preset::IQ3_XXS
+            | Preset::IQ3_XS
+            | Preset::IQ3_S
+            | Preset::IQ3_M
+            | Preset::Q3_K_S
+            | Preset::Q3_K_M
+            | Preset::IQ4_XS
+            | Preset::IQ4_NL
+            | Preset::Q4_K_S
+            | Preset::Q4_K_M
                 if self.has_8_experts() =>
             {
                 T::Q5_K
             }
-            mix if self.has_8_experts() => mix.default_type(),
-            Mix::Q2_K => T::Q3_K,
-            Mix::IQ3_XXS => T::IQ3_S,
-            Mix::IQ3_M | Mix::Q3_K_M => T::Q4_K,
-            Mix::Q3_K_L => T::Q5_K,
-            mix => mix.default_type(),
+            preset if self.has_8_experts() => preset.default_type(),
+            Preset::Q2_K => T::Q3_K,
+            Preset::IQ3_XXS => T::IQ3_S,
+            Preset::IQ3_M | Preset::Q3_K_M => T::Q4_K,
+            Preset::Q3_K_L => T::Q5_K,
+            preset => preset.default_type(),
         }
     }
 
     fn ffn_down(&self, at: Position) -> T {
         let is_falcon = self.model.is_falcon();
-        match self.mix {
-            Mix::Q2_K => T::Q3_K,
-            Mix::Q2_K_S if at.in_first(8) => T::Q4_K,
-            Mix::IQ3_XXS if !self.has_imatrix && at.in_first(8) => T::Q4_K,
-            Mix::IQ3_XXS if !self.has_imatrix => T::Q3_K,
-            Mix::IQ3_M if at.in_first(8) || (self.has_8_experts() && at.is_favoured()) => T::Q4_K,
-            Mix::Q3_K_M if at.in_first(16) => T::Q5_K,
-            Mix::Q3_K_M if !is_falcon || at.is_favoured() => T::Q4_K,
-            Mix::Q3_K_L if is_falcon => T::Q4_K,
-            Mix::Q3_K_L => T::Q5_K,
-            Mix::IQ4_NL | Mix::IQ4_XS if !self.has_imatrix && at.in_first(8) => T::Q5_K,
-            Mix::Q4_K_S if !is_falcon && at.in_first(8) => T::Q5_K,
-            Mix::Q4_K_M if is_falcon && at.in_first(16) => T::Q6_K,
-            Mix::Q4_K_M if is_falcon && at.is_favoured() => T::Q5_K,
-            Mix::Q4_K_M if !is_falcon && at.is_favoured() => T::Q6_K,
-            Mix::Q5_K_M if at.is_favoured() => T::Q6_K,
-            // Importance weights can drive a single scale without minimum astray in the first
-            // layers. Without them the second parameter makes things worse.
-            Mix::Q4_0 if self.has_imatrix && at.in_first(8) => T::Q4_1,
-            Mix::Q5_0 if self.has_imatrix && at.in_first(8) => T::Q5_1,
-            mix => mix.default_type(),
+        match self.preset {
+            Preset::Q2_K => T::Q3_K,
+            Preset::Q2_K_S if at.in_first(8) => T::Q4_K,
+            Preset::IQ3_XXS if !self.has_imatrix && at.in_first(8) => T::Q4_K,
+            Preset::IQ3_XXS if !self.has_imatrix => T::Q3_K,
+            Preset::IQ3_M if at.in_first(8) || (self.has_8_experts() && at.is_favoured()) => {
+                T::Q4_K
+            }
+            Preset::Q3_K_M if at.in_first(16) => T::Q5_K,
+            Preset::Q3_K_M if !is_falcon || at.is_favoured() => T::Q4_K,
+            Preset::Q3_K_L if is_falcon => T::Q4_K,
+            Preset::Q3_K_L => T::Q5_K,
+            Preset::IQ4_NL | Preset::IQ4_XS if !self.has_imatrix && at.in_first(8) => T::Q5_K,
+            Preset::Q4_K_S if !is_falcon && at.in_first(8) => T::Q5_K,
+            Preset::Q4_K_M if is_falcon && at.in_first(16) => T::Q6_K,
+            Preset::Q4_K_M if is_falcon && at.is_favoured() => T::Q5_K,
+            Preset::Q4_K_M if !is_falcon && at.is_favoured() => T::Q6_K,
+            Preset::Q5_K_M if at.is_favoured() => T::Q6_K,
+            // With importance weights, a single scale without a minimum can be poor in the first
+            // layers; without them, the additional minimum makes the result worse.
+            Preset::Q4_0 if self.has_imatrix && at.in_first(8) => T::Q4_1,
+            Preset::Q5_0 if self.has_imatrix && at.in_first(8) => T::Q5_1,
+            preset => preset.default_type(),
         }
     }
 
     fn ffn_input(&self, at: Position) -> T {
-        match self.mix {
-            Mix::IQ3_XS if !at.in_first(8) && !at.in_last_eighth() => T::IQ3_XXS,
-            mix => mix.default_type(),
+        match self.preset {
+            Preset::IQ3_XS if !at.in_first(8) && !at.in_last_eighth() => T::IQ3_XXS,
+            preset => preset.default_type(),
         }
     }
 }
 
-/// Whether a tensor of this type comes out as garbage unless importance weights guide its encoder.
-pub(super) fn needs_imatrix(category: Category, ty: T, mix: Option<Mix>) -> bool {
+/// Whether a tensor of this type is unusable unless importance weights guide its encoder.
+pub(super) fn needs_imatrix(category: Category, ty: T, preset: Option<Preset>) -> bool {
     match ty {
         _ if matches!(category, Category::Output | Category::TokenEmbedding) => false,
         T::IQ1_S | T::IQ1_M | T::IQ2_XXS | T::IQ2_XS | T::IQ2_S | T::IQ3_XXS => true,
-        // Q2_K as such does well enough without; the mix that has little else does not.
-        T::Q2_K => mix == Some(Mix::Q2_K_S),
+        // Q2_K alone is usable without; the preset that consists mostly of it is not.
+        T::Q2_K => preset == Some(Preset::Q2_K_S),
         _ => false,
     }
 }
 
-/// Whether rows of this length are whole blocks; false for types that have no blocks.
+/// Whether the block size of a type divides the row size; false for types without blocks.
 pub(super) fn fits(columns: u64, ty: T) -> bool {
     ty.block().is_some_and(|(len, _)| columns.is_multiple_of(len))
 }
 
-/// The type of blocks of 32 that stands in where rows are no whole larger blocks; `None` where the
-/// llama.cpp refuses.
-pub(super) fn stand_in(ty: T) -> Option<T> {
+/// Returns the 32-weight fallback type for rows that larger blocks do not divide; `None` where
+/// llama.cpp fails.
+pub(super) fn fallback_type(ty: T) -> Option<T> {
     match ty {
         T::IQ1_S | T::IQ1_M | T::IQ2_XXS | T::IQ2_XS | T::IQ2_S => Some(T::IQ4_NL),
         T::IQ3_XXS | T::IQ3_S | T::IQ4_XS => Some(T::IQ4_NL),
@@ -345,9 +351,9 @@ mod tests {
     }
 
     #[test]
-    fn large_blocks_have_a_stand_in() {
-        let without: Vec<_> = written().filter(|ty| stand_in(*ty).is_none()).collect();
-        // llama.cpp has none for these.
+    fn large_blocks_have_a_fallback_type() {
+        let without: Vec<_> = written().filter(|ty| fallback_type(*ty).is_none()).collect();
+        // llama.cpp has no fallback for these.
         assert_eq!(without, [T::NVFP4, T::Q1_0]);
     }
 

@@ -1,22 +1,22 @@
-//! Files that say which tensor gets which type: `PATTERN=TYPE` entries between blanks, as the
-//! llama.cpp's `--tensor-type-file` has them. Lines that begin with `#` are remarks.
+//! Tensor type files: `PATTERN=TYPE` entries separated by whitespace, as in llama.cpp's
+//! `--tensor-type-file`. Lines that begin with `#` are comments.
 
 use gguf::{Error, Finding, TensorType, UnknownTypeName};
 use regex::Regex;
 
-/// One `PATTERN=TYPE`: a regular expression that is looked for in tensor names, and a tensor type
-/// by name.
+/// Parses one `PATTERN=TYPE`: a regular expression to search for in tensor names, and the name of a
+/// tensor type.
 ///
 /// # Errors
-/// [`Error::Caller`] with code `type-list` if it is none.
+/// Returns [`Error::Caller`] with code `type-list` if the entry is invalid.
 pub fn parse_entry(entry: &str) -> Result<(Regex, TensorType), Error> {
     entry_of(entry).map_err(|what| Error::request("type-list", what, ""))
 }
 
-/// The entries of a file, in order: the first whose pattern is found in a name counts.
+/// Parses the entries of a file in order: the first matching pattern counts.
 ///
 /// # Errors
-/// [`Error::File`] with code `type-list` and the line of the first entry that is none.
+/// Returns [`Error::File`] with code `type-list` and the line of the first invalid entry.
 pub fn parse_type_file(text: &str) -> Result<Vec<(Regex, TensorType)>, Error> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#'));
     lines
@@ -31,7 +31,7 @@ pub fn parse_type_file(text: &str) -> Result<Vec<(Regex, TensorType)>, Error> {
         .collect()
 }
 
-/// The entry, or what is wrong with it.
+/// Parses an entry, or returns a description of the error.
 fn entry_of(entry: &str) -> Result<(Regex, TensorType), String> {
     let (pattern, ty) = entry.rsplit_once('=').ok_or_else(|| format!("no `=` in `{entry}`"))?;
     if pattern.is_empty() {
@@ -41,8 +41,8 @@ fn entry_of(entry: &str) -> Result<(Regex, TensorType), String> {
     Ok((pattern, ty.parse().map_err(|fault: UnknownTypeName| fault.to_string())?))
 }
 
-/// The file that gives exactly these tensors these types, one entry per line: for any program that
-/// reads such files, since each pattern is anchored at both ends.
+/// Writes a file that assigns exactly these types to these tensors, one anchored pattern per line,
+/// for any program that reads such files.
 pub fn write_type_file<'n>(tensors: impl IntoIterator<Item = (&'n str, TensorType)>) -> String {
     let line = |(name, ty): (&str, TensorType)| {
         format!("^{}$={}\n", regex::escape(name), ty.name().to_ascii_lowercase())
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_written_file_singles_out_each_tensor() {
+    fn written_files_match_each_tensor_exactly() {
         let tensors = [
             ("blk.1.ffn_down.weight", TensorType::Q6_K),
             ("blk.11.ffn_down.weight", TensorType::IQ4_XS),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_their_line() {
+    fn errors_name_the_line() {
         let entries = parse_type_file("attn_q=q8_0 ffn_(up|gate)=Q4_K\n\n  # a=b\n").unwrap();
         assert_eq!((entries[1].0.as_str(), entries[1].1), ("ffn_(up|gate)", TensorType::Q4_K));
         for (text, line) in [("a=q8_0\nb", 2), ("=q8_0", 1), ("a=q8_0\n\n(=q8_0", 3), ("a=x", 1)] {

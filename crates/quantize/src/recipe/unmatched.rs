@@ -1,12 +1,12 @@
-//! Patterns that are found in no name: most often a name that another program has, or a slip.
+//! Warnings about patterns that match no tensor name: often a name of another program, or a typo.
 
 use std::collections::BTreeSet;
 
 use gguf::spelling;
 use regex::Regex;
 
-/// Says which patterns are found in none of the names, and which names are spelt most like the first
-/// of them.
+/// Returns a warning that lists the patterns without a match and the names most similar to the
+/// first of them.
 pub(super) fn warning<'p, 'n>(
     patterns: impl Iterator<Item = &'p Regex>,
     names: impl Iterator<Item = &'n str> + Clone,
@@ -18,26 +18,27 @@ pub(super) fn warning<'p, 'n>(
     let (first, others) = unmatched.split_first()?;
     let more = match others.len() {
         0 => String::new(),
-        1 => ", nor is 1 more".to_owned(),
-        more => format!(", nor are {more} more"),
+        1 => ", and neither does 1 more".to_owned(),
+        more => format!(", and neither do {more} more"),
     };
     let parts: BTreeSet<&str> = names.map(part).collect();
     let near = spelling::nearest(longest_word(first), parts.iter().copied());
     let help = match near.is_empty() {
         false => spelling::question(&near),
-        true => format!("parts of names are {}", parts.into_iter().collect::<Vec<_>>().join(", ")),
+        true => format!("names contain {}", parts.into_iter().collect::<Vec<_>>().join(", ")),
     };
-    Some(format!("the pattern `{first}` is found in no tensor name{more}; {help}"))
+    Some(format!("the pattern `{first}` matches no tensor name{more}; {help}"))
 }
 
-/// What a tensor is within its block: `attn_q` of `blk.0.attn_q.weight`.
+/// Returns the name within the block: `attn_q` of `blk.0.attn_q.weight`.
 fn part(name: &str) -> &str {
     let name = name.strip_suffix(".weight").or_else(|| name.strip_suffix(".bias")).unwrap_or(name);
     let within = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
     within.map_or(name, |(_, within)| within)
 }
 
-/// The longest run of a pattern that can be part of a name, without what most names have.
+/// Returns the longest literal run of a pattern that can be part of a name, without the parts that
+/// most names have.
 fn longest_word(pattern: &str) -> &str {
     let words = pattern.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let telling = words.filter(|word| !matches!(*word, "blk" | "weight" | "bias"));
@@ -57,16 +58,13 @@ mod tests {
     }
 
     #[test]
-    fn patterns_without_a_tensor_are_told_with_the_nearest_names() {
+    fn unmatched_patterns_are_reported_with_similar_names() {
         assert_eq!(warn(&["attn_q", r"blk\.\d+\.ffn_down", "^output.weight$"]), None);
         let slip = warn(&["attn_q", r"blk\.\d+\.fnn_down\.weight"]).unwrap();
-        assert!(
-            slip.starts_with(r"the pattern `blk\.\d+\.fnn_down\.weight` is found in no"),
-            "{slip}"
-        );
+        assert!(slip.starts_with(r"the pattern `blk\.\d+\.fnn_down\.weight` matches no"), "{slip}");
         assert!(slip.ends_with("; did you mean ffn_down?"), "{slip}");
         let foreign = warn(&["self_attention", "x1", "x2"]).unwrap();
-        assert!(foreign.contains("no tensor name, nor are 2 more"), "{foreign}");
+        assert!(foreign.contains("no tensor name, and neither do 2 more"), "{foreign}");
         assert!(foreign.ends_with("are attn_q, ffn_down, output, token_embd"), "{foreign}");
     }
 }

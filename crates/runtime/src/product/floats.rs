@@ -1,7 +1,7 @@
 //! Weights as floats, piece by piece.
 
 use gguf::TensorType;
-use gguf_quant::integers::half;
+use gguf_quant::integers::f16_to_f32;
 #[cfg(target_arch = "x86_64")]
 use pulp::x86::V4;
 use pulp::{Arch, WithSimd};
@@ -128,7 +128,7 @@ struct Half;
 impl Floats<2> for Half {
     #[inline(always)]
     fn one(self, bytes: [u8; 2]) -> f32 {
-        half(u16::from_le_bytes(bytes))
+        f16_to_f32(u16::from_le_bytes(bytes))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use gguf_kit::Error;
 use gguf_kit::values::{Matrix, Numbers, Scales};
-use gguf_quant::{Item, Layout, layout};
+use gguf_quant::{BlockLayout, FieldItem, block_layout};
 use serde_json::{Value as Json, json};
 
 use super::Request;
@@ -12,7 +12,7 @@ use crate::response::{ApiError, ApiResult, Response, hex};
 const MAX_EXACT: u64 = 1 << 53;
 
 /// Returns the layout that all blocks of a type share.
-pub fn layout_json(layout: &Layout) -> Json {
+pub fn layout_json(layout: &BlockLayout) -> Json {
     let field = |field: &gguf_quant::Field| json!({ "name": field.name, "about": field.about, "count": field.count, "kind": field.kind.name() });
     json!({
         "formula": layout.formula,
@@ -34,7 +34,7 @@ pub fn block(request: &Request) -> ApiResult {
             format!("block {index} does not exist; there are {}", matrix.rows() * per_row);
         return Err(Error::request("name-not-found", message, "").into());
     }
-    let layout = layout(tensor.info.tensor_type)
+    let layout = block_layout(tensor.info.tensor_type)
         .ok_or_else(|| ApiError::internal("the layout of these blocks is unknown"))?;
     let block = matrix.blocks(row, at..at + 1)?;
     let mut numbers = Vec::new();
@@ -50,7 +50,7 @@ pub fn block(request: &Request) -> ApiResult {
     let weights_json = numbers
         .iter()
         .enumerate()
-        .map(|(w, value)| json!({ "value": value, "items": layout.of_weight(w) }));
+        .map(|(w, value)| json!({ "value": value, "items": layout.items_of_weight(w) }));
     Ok(Response::Json(json!({
         "index": index,
         "row": row,
@@ -64,7 +64,7 @@ pub fn block(request: &Request) -> ApiResult {
     })))
 }
 
-fn item(item: &Item) -> Json {
+fn item(item: &FieldItem) -> Json {
     let raw = match item.raw {
         number if number > MAX_EXACT => number.to_string().into(),
         number => Json::from(number),

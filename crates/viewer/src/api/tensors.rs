@@ -73,7 +73,7 @@ pub fn tensor(request: &Request) -> ApiResult {
     json["block_bytes"] = block.map(|(_, bytes)| bytes).into();
     json["blocks_per_row"] = matrix.map(|matrix| matrix.blocks_per_row()).into();
     json["blocks"] = matrix.map(|matrix| matrix.blocks_per_row().saturating_mul(rows)).into();
-    let layout = matrix.and_then(|_| gguf_quant::layout(tensor.info.tensor_type));
+    let layout = matrix.and_then(|_| gguf_quant::block_layout(tensor.info.tensor_type));
     json["layout"] = layout.map(layout_json).into();
     Ok(Response::Json(json))
 }

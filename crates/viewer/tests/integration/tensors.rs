@@ -207,7 +207,7 @@ fn block_scales_have_tiles() {
     let opened = open(path_str(&path)).unwrap();
     let data = opened.model().tensors()[n].data().unwrap();
     for (block, found) in data.chunks(144).zip(tile.floats()) {
-        let items = gguf_quant::layout(TensorType::Q4_K).unwrap().items(block);
+        let items = gguf_quant::block_layout(TensorType::Q4_K).unwrap().items(block);
         assert!(same(found, items[1][0].value.unwrap() as f32));
     }
     viewer.assert_error(&format!("models/0/tensor/tile?n={n}&of=q"), 404, "name-not-found");

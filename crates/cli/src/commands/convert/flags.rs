@@ -65,7 +65,7 @@ pub fn check(given: &Given, kind: Kind, outputs: &[Wanted]) -> Result<(), Failur
 fn makes_blocks(outtype: Option<Target>) -> bool {
     match outtype {
         None | Some(Target::Copy) => false,
-        Some(Target::Mix(mix)) => mix.default_type().is_quantized(),
+        Some(Target::Preset(mix)) => mix.default_type().is_quantized(),
         Some(Target::Type(ty)) => ty.is_quantized(),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gguf_kit::quantize::Choice;
-use gguf_quantize::importance::Missing;
+use gguf_quantize::importance::MissingImportance;
 
 /// What concerns importance weights.
 #[derive(clap::Args)]
@@ -39,11 +39,11 @@ impl Args {
     }
 
     /// What to do without weights.
-    pub fn missing(&self) -> Missing {
+    pub fn missing(&self) -> MissingImportance {
         match self.imatrix_missing {
-            MissingArg::Error => Missing::Error,
-            MissingArg::Fallback => Missing::Fallback,
-            MissingArg::Uniform => Missing::Uniform,
+            MissingArg::Error => MissingImportance::Error,
+            MissingArg::Fallback => MissingImportance::Fallback,
+            MissingArg::Uniform => MissingImportance::Uniform,
         }
     }
 

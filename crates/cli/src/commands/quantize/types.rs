@@ -67,23 +67,23 @@ impl Args {
     }
 
     /// The options of the library without the importance matrix; reads the file of types.
-    pub fn options(&self) -> Result<gguf_quantize::Options, Failure> {
+    pub fn options(&self) -> Result<gguf_quantize::QuantizeOptions, Failure> {
         let mut tensor_types = self.tensor_type.clone();
         if let Some(path) = &self.tensor_type_file {
             tensor_types.extend(read_type_file(path)?);
         }
-        Ok(gguf_quantize::Options {
-            recipe: recipe::Options {
+        Ok(gguf_quantize::QuantizeOptions {
+            recipe: recipe::RecipeOptions {
                 pure: self.pure,
                 leave_output_tensor: self.leave_output_tensor,
                 output_tensor_type: self.output_tensor_type,
                 token_embedding_type: self.token_embedding_type,
                 tensor_types,
-                ..recipe::Options::default()
+                ..recipe::RecipeOptions::default()
             },
             missing: self.importance.missing(),
             overrides: self.override_kv.clone(),
-            ..gguf_quantize::Options::default()
+            ..gguf_quantize::QuantizeOptions::default()
         })
     }
 }

@@ -34,7 +34,7 @@ mod unsigned;
 use std::sync::Arc;
 
 use gguf::TensorType;
-use gguf_quant::integers::{self, Integers};
+use gguf_quant::integers::{self, IntegerBlock};
 use rayon::prelude::*;
 
 use super::{How, Input};
@@ -222,6 +222,6 @@ fn turn(tokens: usize, columns: &[f32], out: &mut Value) {
 }
 
 /// Blocks of a row.
-fn blocks<F: Integers>(x: &Rounded) -> usize {
+fn blocks<F: IntegerBlock>(x: &Rounded) -> usize {
     x.width / F::LEN
 }

@@ -18,7 +18,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use gguf_quant::integers::{Block, Integers, Lookup, Unpacked};
+use gguf_quant::integers::{Block, ByteSimd, IntegerBlock, UnpackedBlock};
 use half::f16;
 use memmap2::MmapMut;
 use rayon::prelude::*;
@@ -68,8 +68,12 @@ pub(super) struct Piece<'p> {
 
 impl Form {
     /// The form of rows of a type, with as few bits as the levels in them need.
-    fn of<F: Integers, L: Lookup + Sync>(lookup: L, weights: &[u8], row_bytes: usize) -> Self {
-        let levels = match F::TOP {
+    fn of<F: IntegerBlock, L: ByteSimd + Sync>(
+        lookup: L,
+        weights: &[u8],
+        row_bytes: usize,
+    ) -> Self {
+        let levels = match F::MAX_LEVEL {
             Some(top) => (0..=top).collect(),
             None => levels::<F, L>(lookup, weights, row_bytes),
         };
@@ -94,7 +98,7 @@ impl Form {
             table,
             zero: if F::MINIMUMS { 0 } else { Unsigned::<F>::ZERO },
             minimums: F::MINIMUMS,
-            halves: F::HALVES.is_some(),
+            halves: F::F16_OFFSET.is_some(),
         }
     }
 
@@ -142,10 +146,14 @@ impl Form {
 }
 
 /// All levels that a type with a sign has in these rows, as long as they are few.
-fn levels<F: Integers, L: Lookup + Sync>(lookup: L, weights: &[u8], row_bytes: usize) -> Vec<u8> {
+fn levels<F: IntegerBlock, L: ByteSimd + Sync>(
+    lookup: L,
+    weights: &[u8],
+    row_bytes: usize,
+) -> Vec<u8> {
     let found = weights.par_chunks(row_bytes).map(|row| {
         let mut found = [false; 256];
-        let mut unpacked = Unpacked::EMPTY;
+        let mut unpacked = UnpackedBlock::EMPTY;
         for block in F::Block::all(row) {
             Unsigned::<F>::unpack(lookup, block, &mut unpacked);
             unpacked.levels[..F::LEN].iter().for_each(|level| found[usize::from(*level)] = true);
@@ -165,7 +173,7 @@ pub(crate) struct Packed {
 
 impl Packed {
     /// Packs rows; `None` if there is no memory for it.
-    pub(super) fn of<F: Integers, L: Lookup + Sync>(
+    pub(super) fn of<F: IntegerBlock, L: ByteSimd + Sync>(
         lookup: L,
         weights: &[u8],
         row_bytes: usize,
@@ -233,7 +241,7 @@ impl Lazily {
 
 /// Packs the rows of a strip.
 #[inline(always)]
-pub(super) fn fill<F: Integers>(simd: V3Halves, form: &Form, weights: &[u8], strip: &mut [u8]) {
+pub(super) fn fill<F: IntegerBlock>(simd: V3Halves, form: &Form, weights: &[u8], strip: &mut [u8]) {
     let mut index: [u8; 256] = std::array::from_fn(
         #[inline(always)]
         |level| level as u8,

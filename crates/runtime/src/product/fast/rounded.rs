@@ -40,7 +40,7 @@ pub(super) struct Rounded {
 /// Eight blocks or groups of 32 numbers. Where a row has no more blocks, all are 0.
 #[repr(align(32))]
 pub(super) struct Pairs {
-    /// In the order of [`gguf_quant::integers::Integers::unpack_paired`].
+    /// In the order of [`gguf_quant::integers::IntegerBlock::unpack_paired`].
     pub levels: [i8; 256],
     /// Without their signs.
     pub magnitudes: [u8; 256],

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use gguf_quant::integers::{Block, Integers, Unpacked, Visitor};
+use gguf_quant::integers::{Block, IntegerBlock, UnpackedBlock, Visitor};
 
 use super::ROWS;
 use super::rounded::Rounded;
@@ -14,14 +14,14 @@ pub(super) struct Find;
 impl Visitor for Find {
     type Output = Box<dyn Kernels>;
 
-    fn visit<F: Integers>(self) -> Self::Output {
+    fn visit<F: IntegerBlock>(self) -> Self::Output {
         Box::new(Scalar::<F>(PhantomData))
     }
 }
 
 struct Scalar<F>(PhantomData<fn() -> F>);
 
-impl<F: Integers> Kernels for Scalar<F> {
+impl<F: IntegerBlock> Kernels for Scalar<F> {
     fn len(&self) -> usize {
         F::LEN
     }
@@ -50,8 +50,8 @@ impl<F: Integers> Kernels for Scalar<F> {
 }
 
 /// The product of a row of weights with one of activations.
-fn dot<F: Integers>(weights: &[u8], x: &Rounded, row: usize) -> f32 {
-    let mut unpacked = Unpacked::EMPTY;
+fn dot<F: IntegerBlock>(weights: &[u8], x: &Rounded, row: usize) -> f32 {
+    let mut unpacked = UnpackedBlock::EMPTY;
     let mut sum = 0.0;
     for (b, block) in F::Block::all(weights).iter().enumerate() {
         F::unpack(pulp::Scalar, block, &mut unpacked);
@@ -61,7 +61,7 @@ fn dot<F: Integers>(weights: &[u8], x: &Rounded, row: usize) -> f32 {
 }
 
 /// What a block adds.
-fn part<F: Integers>(weights: &Unpacked, x: &Rounded, row: usize, column: usize) -> f32 {
+fn part<F: IntegerBlock>(weights: &UnpackedBlock, x: &Rounded, row: usize, column: usize) -> f32 {
     let (levels, sums) = (x.levels(row, column, F::LEN), x.sums(row, column, F::LEN));
     let x_d = x.scales(row, column, F::LEN)[0];
     let groups = weights.levels.chunks_exact(F::GROUP).zip(levels.chunks_exact(F::GROUP));
@@ -77,8 +77,8 @@ fn part<F: Integers>(weights: &Unpacked, x: &Rounded, row: usize, column: usize)
 }
 
 /// A level less that of weight 0.
-fn signed<F: Integers>(level: u8) -> i32 {
-    match F::TOP {
+fn signed<F: IntegerBlock>(level: u8) -> i32 {
+    match F::MAX_LEVEL {
         Some(_) => i32::from(level) - i32::from(F::ZERO),
         None => i32::from(level as i8),
     }

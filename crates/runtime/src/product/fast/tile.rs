@@ -1,6 +1,6 @@
 //! Weights in the form that kernels of tiles multiply: rows in lanes.
 
-use gguf_quant::integers::{Block, Integers, Lookup, Unpacked};
+use gguf_quant::integers::{Block, ByteSimd, IntegerBlock, UnpackedBlock};
 #[cfg(target_arch = "x86_64")]
 use pulp::cast;
 
@@ -49,7 +49,7 @@ impl Tile {
     /// there are not stay as they were.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn unpack<F: Integers>(
+    pub fn unpack<F: IntegerBlock>(
         &mut self,
         simd: V3Halves,
         weights: &[u8],
@@ -58,7 +58,7 @@ impl Tile {
         blocks: usize,
     ) {
         self.rows::<F, _>(*simd, weights, row_bytes, first, blocks);
-        if F::TOP.is_some() {
+        if F::MAX_LEVEL.is_some() {
             return self.put(simd);
         }
         for (r, row) in self.levels.iter().enumerate() {
@@ -76,7 +76,7 @@ impl Tile {
     /// The same with all levels to `narrow`, as `[k / SIDE][row][k % SIDE]`.
     #[cfg(target_arch = "aarch64")]
     #[inline(always)]
-    pub fn unpack_narrow<F: Integers, L: Lookup, const SIDE: usize>(
+    pub fn unpack_narrow<F: IntegerBlock, L: ByteSimd, const SIDE: usize>(
         &mut self,
         lookup: L,
         weights: &[u8],
@@ -96,7 +96,7 @@ impl Tile {
 
     /// Unpacks all, levels row by row.
     #[inline(always)]
-    fn rows<F: Integers, L: Lookup>(
+    fn rows<F: IntegerBlock, L: ByteSimd>(
         &mut self,
         lookup: L,
         weights: &[u8],
@@ -104,7 +104,7 @@ impl Tile {
         first: usize,
         blocks: usize,
     ) {
-        let mut unpacked = Unpacked::EMPTY;
+        let mut unpacked = UnpackedBlock::EMPTY;
         let rows = self.levels.iter_mut().zip(weights.chunks_exact(row_bytes));
         for (r, (row, bytes)) in rows.enumerate() {
             let parts = row.chunks_exact_mut(F::LEN).take(blocks);

@@ -3,29 +3,29 @@
 use std::marker::PhantomData;
 
 use gguf::TensorType;
-use gguf_quant::integers::{Integers, Lookup, Unpacked};
+use gguf_quant::integers::{ByteSimd, IntegerBlock, UnpackedBlock};
 
 /// The format `F`, with levels greater by 128 if `F` has bytes with a sign: products of bytes want one
 /// factor without.
 pub(super) struct Unsigned<F>(PhantomData<fn() -> F>);
 
-impl<F: Integers> Integers for Unsigned<F> {
+impl<F: IntegerBlock> IntegerBlock for Unsigned<F> {
     type Block = F::Block;
 
     const TYPE: TensorType = F::TYPE;
     const LEN: usize = F::LEN;
     const GROUP: usize = F::GROUP;
-    const TOP: Option<u8> = if F::TOP.is_some() { F::TOP } else { Some(255) };
-    const ZERO: u8 = if F::TOP.is_some() { F::ZERO } else { 128 };
+    const MAX_LEVEL: Option<u8> = if F::MAX_LEVEL.is_some() { F::MAX_LEVEL } else { Some(255) };
+    const ZERO: u8 = if F::MAX_LEVEL.is_some() { F::ZERO } else { 128 };
     const MINIMUMS: bool = F::MINIMUMS;
-    const HALVES: Option<usize> = F::HALVES;
-    const ADDED: bool = F::ADDED;
+    const F16_OFFSET: Option<usize> = F::F16_OFFSET;
+    const NEGATED_MIN: bool = F::NEGATED_MIN;
 
     #[inline(always)]
-    fn unpack<L: Lookup>(lookup: L, block: &F::Block, out: &mut Unpacked) {
-        const { assert!(F::TOP.is_some() || !F::MINIMUMS, "128 is taken off in place of minima") }
+    fn unpack<L: ByteSimd>(lookup: L, block: &F::Block, out: &mut UnpackedBlock) {
+        const { assert!(F::MAX_LEVEL.is_some() || !F::MINIMUMS, "128 is taken off in place of minima") }
         F::unpack(lookup, block, out);
-        if F::TOP.is_none() {
+        if F::MAX_LEVEL.is_none() {
             for level in &mut out.levels[..F::LEN] {
                 *level ^= 0x80;
             }

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::__m256i;
 
-use gguf_quant::integers::{Integers, Unpacked};
+use gguf_quant::integers::{IntegerBlock, UnpackedBlock};
 use pulp::cast;
 
 use super::super::rounded::Pairs;
@@ -11,9 +11,9 @@ use crate::simd::V3Halves;
 
 /// The places of the scales of a format.
 #[inline(always)]
-pub(super) fn places_of<F: Integers>() -> &'static [[u8; 32]; 8] {
+pub(super) fn places_of<F: IntegerBlock>() -> &'static [[u8; 32]; 8] {
     // A compiler that sees these constants makes two shuffles of each one.
-    std::hint::black_box(match (F::GROUP, F::PAIRED) {
+    std::hint::black_box(match (F::GROUP, F::HAS_PAIRED) {
         (32, true) => const { &places(32, true) },
         (32, false) => const { &places(32, false) },
         _ => const { &places(16, false) },
@@ -22,10 +22,10 @@ pub(super) fn places_of<F: Integers>() -> &'static [[u8; 32]; 8] {
 
 /// The products of a block of 256 with `T` rows of activations, times the scales of their groups.
 #[inline(always)]
-pub(super) fn scaled<F: Integers, const T: usize>(
+pub(super) fn scaled<F: IntegerBlock, const T: usize>(
     simd: V3Halves,
     places: &[[u8; 32]; 8],
-    weights: &Unpacked,
+    weights: &UnpackedBlock,
     x: [Of<'_>; T],
 ) -> [__m256i; T] {
     let halves = halves::<F>(simd, &weights.scales);
@@ -34,14 +34,14 @@ pub(super) fn scaled<F: Integers, const T: usize>(
         let of_x = x[t].levels.as_chunks().0.iter().zip(x[t].magnitudes.as_chunks().0);
         let pairs = weights.levels.as_chunks().0.iter().zip(of_x);
         for (n, (weights, (x, magnitudes))) in pairs.enumerate() {
-            let products = if F::PAIRED {
+            let products = if F::HAS_PAIRED {
                 mirrored(simd, weights, x, magnitudes)
             } else {
                 multiply::<F>(simd, weights, x)
             };
             let half = if F::GROUP == 32 { 0 } else { n / 4 };
             // Two vectors of a pair have the same scales.
-            let place = if F::PAIRED { n / 2 * 2 } else { n };
+            let place = if F::HAS_PAIRED { n / 2 * 2 } else { n };
             let scales = simd.avx2._mm256_shuffle_epi8(halves[half], cast(places[place]));
             let scaled = simd.avx2._mm256_madd_epi16(products, scales);
             sums[t] = simd.avx2._mm256_add_epi32(sums[t], scaled);
@@ -52,7 +52,7 @@ pub(super) fn scaled<F: Integers, const T: usize>(
 
 /// The products of pair `p` of eight blocks of 32: each in four parts, in a half of the vector.
 #[inline(always)]
-pub(super) fn quarters<F: Integers>(
+pub(super) fn quarters<F: IntegerBlock>(
     simd: V3Halves,
     weights: &[[u8; 32]; 2],
     x: &Pairs,
@@ -63,13 +63,13 @@ pub(super) fn quarters<F: Integers>(
     let mut products = [simd.avx._mm256_setzero_si256(); 2];
     for half in 0..2 {
         let (weights, n) = (&weights[half], 2 * p + half);
-        products[half] = match (F::TOP, F::FULL) {
+        products[half] = match (F::MAX_LEVEL, F::HAS_MIN_I8) {
             (None, false) => mirrored(simd, weights, &levels[n], &magnitudes[n]),
             _ => multiply::<F>(simd, weights, &levels[n]),
         };
     }
     let [a, b] = products;
-    if F::TOP.is_some_and(|top| top < 64) {
+    if F::MAX_LEVEL.is_some_and(|top| top < 64) {
         // Four products fit into 16 bits.
         return simd.avx2._mm256_madd_epi16(simd.avx2._mm256_add_epi16(a, b), ones);
     }
@@ -80,7 +80,7 @@ pub(super) fn quarters<F: Integers>(
 /// Scales, those of each half of 128 weights in both halves of a vector; all of them in the first one
 /// if there are eight.
 #[inline(always)]
-fn halves<F: Integers>(simd: V3Halves, scales: &[i16; 16]) -> [__m256i; 2] {
+fn halves<F: IntegerBlock>(simd: V3Halves, scales: &[i16; 16]) -> [__m256i; 2] {
     let scales: __m256i = cast(*scales);
     let low = simd.avx2._mm256_permute2x128_si256::<0x00>(scales, scales);
     if F::GROUP == 32 {
@@ -103,9 +103,9 @@ const fn places(group: usize, paired: bool) -> [[u8; 32]; 8] {
 
 /// Weights and activations, two products added at a time.
 #[inline(always)]
-fn multiply<F: Integers>(simd: V3Halves, weights: &[u8; 32], levels: &[i8; 32]) -> __m256i {
+fn multiply<F: IntegerBlock>(simd: V3Halves, weights: &[u8; 32], levels: &[i8; 32]) -> __m256i {
     let (weights, levels): (__m256i, __m256i) = (cast(*weights), cast(*levels));
-    if F::TOP.is_some() {
+    if F::MAX_LEVEL.is_some() {
         return simd.avx2._mm256_maddubs_epi16(weights, levels);
     }
     // One factor must be without a sign; -128 has a magnitude then, too.

@@ -8,7 +8,7 @@ mod tiles;
 
 use std::marker::PhantomData;
 
-use gguf_quant::integers::{Integers, Visitor};
+use gguf_quant::integers::{IntegerBlock, Visitor};
 use pulp::NullaryFnOnce;
 
 use super::rounded::{Also, Rounded};
@@ -22,14 +22,14 @@ pub(super) struct Find(pub V3Halves);
 impl Visitor for Find {
     type Output = Box<dyn Kernels>;
 
-    fn visit<F: Integers>(self) -> Self::Output {
+    fn visit<F: IntegerBlock>(self) -> Self::Output {
         Box::new(Avx2::<F>(self.0, PhantomData))
     }
 }
 
 struct Avx2<F>(V3Halves, PhantomData<fn() -> F>);
 
-impl<F: Integers> Kernels for Avx2<F> {
+impl<F: IntegerBlock> Kernels for Avx2<F> {
     fn len(&self) -> usize {
         F::LEN
     }
@@ -39,7 +39,7 @@ impl<F: Integers> Kernels for Avx2<F> {
     }
 
     fn also(&self, rows: usize) -> Also {
-        match F::TOP {
+        match F::MAX_LEVEL {
             _ if rows <= FEW => rows::also::<F>(),
             None => Also::Wide,
             Some(_) => Also::Nothing,
@@ -65,7 +65,7 @@ struct Tiles<'r, F> {
     of: PhantomData<fn() -> F>,
 }
 
-impl<F: Integers> NullaryFnOnce for Tiles<'_, F> {
+impl<F: IntegerBlock> NullaryFnOnce for Tiles<'_, F> {
     type Output = ();
 
     #[inline(always)]

@@ -4,7 +4,7 @@
 use std::arch::x86_64::{__m128i, __m256, __m256i};
 use std::marker::PhantomData;
 
-use gguf_quant::integers::{Block, Integers, Unpacked};
+use gguf_quant::integers::{Block, IntegerBlock, UnpackedBlock};
 use pulp::{NullaryFnOnce, cast};
 
 use super::super::rounded::{Also, Pairs, Rounded};
@@ -15,8 +15,8 @@ use super::sums::{sum_eight, sum_eight_halves, sum_halves, turn};
 use crate::simd::V3Halves;
 
 /// What kernels of rows read.
-pub(in super::super) fn also<F: Integers>() -> Also {
-    if F::LEN == 32 || F::PAIRED { Also::Pairs } else { Also::Nothing }
+pub(in super::super) fn also<F: IntegerBlock>() -> Also {
+    if F::LEN == 32 || F::HAS_PAIRED { Also::Pairs } else { Also::Nothing }
 }
 
 /// Activations of a block.
@@ -24,7 +24,7 @@ pub(in super::super) fn also<F: Integers>() -> Also {
 pub(super) struct Of<'x> {
     /// In the order of the weights.
     pub levels: &'x [i8; 256],
-    /// The same without signs, for formats that are [`Integers::PAIRED`].
+    /// The same without signs, for formats that are [`IntegerBlock::HAS_PAIRED`].
     pub magnitudes: &'x [u8; 256],
 }
 
@@ -38,7 +38,7 @@ pub(in super::super) struct Rows<'r, F> {
     pub of: PhantomData<fn() -> F>,
 }
 
-impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
+impl<F: IntegerBlock> NullaryFnOnce for Rows<'_, F> {
     type Output = ();
 
     #[inline(always)]
@@ -53,7 +53,12 @@ impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
 
 /// Rows of weights with up to `T` rows of activations: of fewer, the last stands in for the others.
 #[inline(always)]
-fn rows<F: Integers, const T: usize>(simd: V3Halves, weights: &[u8], x: &Rounded, out: &mut [f32]) {
+fn rows<F: IntegerBlock, const T: usize>(
+    simd: V3Halves,
+    weights: &[u8],
+    x: &Rounded,
+    out: &mut [f32],
+) {
     let tokens = if T == 1 { 1 } else { x.rows };
     let row_bytes = blocks::<F>(x) * F::BYTES;
     let eights = blocks::<F>(x).div_ceil(8);
@@ -102,7 +107,7 @@ impl<const T: usize> Eight<T> {
 
 /// What the blocks of 256 of a row add, eight at a time.
 #[inline(always)]
-fn large<F: Integers, const T: usize>(
+fn large<F: IntegerBlock, const T: usize>(
     simd: V3Halves,
     weights: &[F::Block],
     x: &Rounded,
@@ -115,19 +120,19 @@ fn large<F: Integers, const T: usize>(
     for (n, (blocks, made)) in weights.chunks(8).zip(made).enumerate() {
         for (b, block) in blocks.iter().enumerate() {
             prefetch(simd, std::slice::from_ref(block));
-            let mut unpacked = Unpacked::EMPTY;
-            if F::PAIRED {
+            let mut unpacked = UnpackedBlock::EMPTY;
+            if F::HAS_PAIRED {
                 F::unpack_paired(*simd, block, &mut unpacked);
             } else {
                 F::unpack(*simd, block, &mut unpacked);
             }
-            if F::HALVES.is_none() {
+            if F::F16_OFFSET.is_none() {
                 eight.scales[b] = unpacked.d;
             }
             let mut of_x = [Of { levels: &[0; 256], magnitudes: &[0; 256] }; T];
             for t in 0..T {
                 let at = (8 * n + b) * tokens + t.min(tokens - 1);
-                if F::PAIRED {
+                if F::HAS_PAIRED {
                     let Pairs { levels, magnitudes, .. } = &x.pairs()[at];
                     of_x[t] = Of { levels, magnitudes };
                 } else {
@@ -157,7 +162,7 @@ fn large<F: Integers, const T: usize>(
                 eight.of_levels[t][b] = sum;
             }
         }
-        let [d, dmin] = match (F::HALVES, blocks.as_array()) {
+        let [d, dmin] = match (F::F16_OFFSET, blocks.as_array()) {
             (Some(at), Some(blocks)) => scales_of::<F>(simd, blocks, at),
             (Some(at), None) => scales_of::<F>(simd, &filled(blocks), at),
             (None, _) => [cast(eight.scales), simd.avx._mm256_setzero_ps()],
@@ -184,14 +189,14 @@ fn times_eight(simd: V3Halves, factors: &[i16; 16], others: &[i16; 8]) -> __m128
 
 /// What levels count that are 0 at `ZERO`, of the sums of their activations.
 #[inline(always)]
-fn times_zero<F: Integers>(simd: V3Halves, sums: __m256i) -> __m256i {
+fn times_zero<F: IntegerBlock>(simd: V3Halves, sums: __m256i) -> __m256i {
     let zero = simd.avx._mm256_set1_epi32(i32::from(F::ZERO));
     simd.avx2._mm256_mullo_epi32(sums, zero)
 }
 
 /// What the blocks of 32 of a row add, eight at a time.
 #[inline(always)]
-fn small<F: Integers, const T: usize>(
+fn small<F: IntegerBlock, const T: usize>(
     simd: V3Halves,
     weights: &[F::Block],
     x: &Rounded,
@@ -219,7 +224,7 @@ fn filled<B: Copy>(blocks: &[B]) -> [B; 8] {
 
 /// What eight blocks add.
 #[inline(always)]
-fn few<F: Integers, const T: usize>(
+fn few<F: IntegerBlock, const T: usize>(
     simd: V3Halves,
     weights: &[F::Block; 8],
     x: &Rounded,
@@ -238,12 +243,12 @@ fn few<F: Integers, const T: usize>(
             products[t][pair] = dots::quarters::<F>(simd, &levels, of_x[t], pair);
         }
     }
-    let [d, dmin] = match F::HALVES {
+    let [d, dmin] = match F::F16_OFFSET {
         Some(at) => scales_of::<F>(simd, weights, at),
         None => {
             let mut scales = [0.0; 8];
             for (scale, block) in scales.iter_mut().zip(weights) {
-                let mut unpacked = Unpacked::EMPTY;
+                let mut unpacked = UnpackedBlock::EMPTY;
                 F::unpack(*simd, block, &mut unpacked);
                 *scale = unpacked.d;
             }
@@ -265,7 +270,7 @@ fn few<F: Integers, const T: usize>(
 
 /// What each of eight blocks adds.
 #[inline(always)]
-fn parts<F: Integers>(
+fn parts<F: IntegerBlock>(
     simd: V3Halves,
     of_levels: __m256i,
     of_minimums: __m256i,

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::{__m128i, __m256};
 
-use gguf_quant::integers::{Block, Integers};
+use gguf_quant::integers::{Block, IntegerBlock};
 use pulp::cast;
 
 use crate::simd::V3Halves;
@@ -10,7 +10,11 @@ use crate::simd::V3Halves;
 /// `d` and `dmin` of eight blocks that have them as halves, `at` a byte: their words are brought
 /// together, and decoded at once.
 #[inline(always)]
-pub fn scales_of<F: Integers>(simd: V3Halves, blocks: &[F::Block; 8], at: usize) -> [__m256; 2] {
+pub fn scales_of<F: IntegerBlock>(
+    simd: V3Halves,
+    blocks: &[F::Block; 8],
+    at: usize,
+) -> [__m256; 2] {
     // 16 bytes of each block with the halves in them.
     let start = at.min(F::BYTES - 16);
     let word = (at - start) / 2;
@@ -43,6 +47,6 @@ pub fn scales_of<F: Integers>(simd: V3Halves, blocks: &[F::Block; 8], at: usize)
             simd.avx._mm256_setzero_ps(),
         ];
     }
-    let signs = simd.sse2._mm_set1_epi16(if F::ADDED { i16::MIN } else { 0 });
+    let signs = simd.sse2._mm_set1_epi16(if F::NEGATED_MIN { i16::MIN } else { 0 });
     [simd.floats(even), simd.floats(simd.sse2._mm_xor_si128(odd, signs))]
 }

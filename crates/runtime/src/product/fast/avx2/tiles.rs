@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::{__m256, __m256i};
 
-use gguf_quant::integers::Integers;
+use gguf_quant::integers::IntegerBlock;
 use pulp::cast;
 
 use super::super::rounded::Rounded;
@@ -15,7 +15,7 @@ use crate::simd::V3Halves;
 const TOKENS: usize = 4;
 
 #[inline(always)]
-pub(super) fn tile<F: Integers>(
+pub(super) fn tile<F: IntegerBlock>(
     simd: V3Halves,
     weights: &[u8],
     x: &Rounded,
@@ -58,7 +58,7 @@ type Sums<const T: usize> = [[__m256i; T]; 2];
 impl Part<'_> {
     /// Adds the products with the tokens from `token` on.
     #[inline(always)]
-    fn multiply<F: Integers, const T: usize>(
+    fn multiply<F: IntegerBlock, const T: usize>(
         &self,
         simd: V3Halves,
         token: usize,
@@ -72,7 +72,7 @@ impl Part<'_> {
             d[t] = self.x.scales(token + t, from, len);
             sums[t] = self.x.sums(token + t, from, len);
         }
-        if F::TOP.is_some() {
+        if F::MAX_LEVEL.is_some() {
             let mut x: [&[[i8; 32]]; T] = [&[]; T];
             for t in 0..T {
                 x[t] = self.x.levels(token + t, from, len).as_chunks().0;
@@ -113,7 +113,7 @@ impl Part<'_> {
 
     /// Scales the sums of a block, and adds them.
     #[inline(always)]
-    fn put<F: Integers, const T: usize>(
+    fn put<F: IntegerBlock, const T: usize>(
         &self,
         simd: V3Halves,
         block: usize,
@@ -146,7 +146,7 @@ impl Part<'_> {
 
     /// What minima, or levels of 0 that are not 0, take away.
     #[inline(always)]
-    fn minimums<F: Integers>(
+    fn minimums<F: IntegerBlock>(
         &self,
         simd: V3Halves,
         block: usize,
@@ -192,7 +192,7 @@ fn vector(numbers: &[i16], half: usize) -> __m256i {
 /// Adds the products of 32 columns from `32 n` on, with levels in 8 bits: sums of 16 bits as long as
 /// they hold, then with their scales in 32.
 #[inline(always)]
-fn narrow<F: Integers, const T: usize>(
+fn narrow<F: IntegerBlock, const T: usize>(
     simd: V3Halves,
     tile: &Tile,
     n: usize,
@@ -202,7 +202,7 @@ fn narrow<F: Integers, const T: usize>(
     let columns: &[[[u8; 4]; ROWS]; 8] =
         tile.narrow[8 * n..].first_chunk().expect("there are 8 for each 32 columns");
     // Two products of at most 127 and `TOP` each.
-    let top = F::TOP.map_or(127, i32::from);
+    let top = F::MAX_LEVEL.map_or(127, i32::from);
     let most = (i32::from(i16::MAX) / (2 * 127 * top)) as usize;
     let most = most.min(F::GROUP / 4).min(8);
     let most = if most >= 8 {

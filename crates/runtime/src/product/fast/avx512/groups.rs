@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::__m512i;
 
-use gguf_quant::integers::Integers;
+use gguf_quant::integers::IntegerBlock;
 use pulp::bytemuck::cast_slice;
 use pulp::cast;
 
@@ -25,7 +25,7 @@ pub(super) trait Groups<const T: usize> {
     fn tokens<'x>(&self, x: Piece<'x>, token: usize) -> Self::Tokens<'x>;
 
     /// `start`, and the products of a group of weights with tokens, from the column `from` of theirs on.
-    fn multiply<F: Integers>(
+    fn multiply<F: IntegerBlock>(
         &self,
         simd: V4Products,
         start: __m512i,
@@ -54,7 +54,7 @@ impl<const RAISED: bool, const T: usize> Groups<T> for Vectors<RAISED> {
     }
 
     #[inline(always)]
-    fn multiply<F: Integers>(
+    fn multiply<F: IntegerBlock>(
         &self,
         simd: V4Products,
         start: __m512i,
@@ -104,7 +104,7 @@ impl Groups<SIDE> for Tiles {
     }
 
     #[inline(always)]
-    fn multiply<F: Integers>(
+    fn multiply<F: IntegerBlock>(
         &self,
         simd: V4Products,
         start: __m512i,

@@ -6,7 +6,7 @@ mod tiles;
 
 use std::marker::PhantomData;
 
-use gguf_quant::integers::{Integers, Visitor};
+use gguf_quant::integers::{IntegerBlock, Visitor};
 use pulp::NullaryFnOnce;
 
 use super::avx2::rows::Rows;
@@ -25,7 +25,7 @@ pub(super) struct Find(pub V4Products, pub Option<Amx>);
 impl Visitor for Find {
     type Output = Box<dyn Kernels>;
 
-    fn visit<F: Integers>(self) -> Self::Output {
+    fn visit<F: IntegerBlock>(self) -> Self::Output {
         Box::new(Avx512::<F> { simd: self.0, amx: self.1, of: PhantomData })
     }
 }
@@ -36,7 +36,7 @@ struct Avx512<F> {
     of: PhantomData<fn() -> F>,
 }
 
-impl<F: Integers> Kernels for Avx512<F> {
+impl<F: IntegerBlock> Kernels for Avx512<F> {
     fn len(&self) -> usize {
         F::LEN
     }
@@ -92,7 +92,7 @@ struct Tiles<'r, F> {
     of: PhantomData<fn() -> F>,
 }
 
-impl<F: Integers> NullaryFnOnce for Tiles<'_, F> {
+impl<F: IntegerBlock> NullaryFnOnce for Tiles<'_, F> {
     type Output = ();
 
     #[inline(always)]
@@ -110,7 +110,7 @@ struct Fill<'r, F> {
     of: PhantomData<fn() -> F>,
 }
 
-impl<F: Integers> NullaryFnOnce for Fill<'_, F> {
+impl<F: IntegerBlock> NullaryFnOnce for Fill<'_, F> {
     type Output = ();
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use std::arch::x86_64::{__m512, __m512i};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use gguf_quant::integers::Integers;
+use gguf_quant::integers::IntegerBlock;
 use pulp::{NullaryFnOnce, cast};
 
 use super::super::rounded::{Piece, Rounded};
@@ -18,7 +18,7 @@ use crate::prefetch::prefetch;
 use crate::simd::V3Halves;
 
 /// Whether activations are raised: where there are no minima, weights with their signs need nothing in place of them.
-pub(super) fn raised<F: Integers>(amx: Option<Amx>) -> bool {
+pub(super) fn raised<F: IntegerBlock>(amx: Option<Amx>) -> bool {
     !F::MINIMUMS && amx.is_none()
 }
 
@@ -28,7 +28,7 @@ pub(super) const TOGETHER: usize = 2;
 /// The products of up to [`TOGETHER`] tiles with all tokens: `out` has a row for each token of the first tile, then
 /// those of the next. Levels of `F` have no sign.
 #[inline(always)]
-pub(super) fn tiles<F: Integers>(
+pub(super) fn tiles<F: IntegerBlock>(
     simd: V4Products,
     amx: Option<Amx>,
     weights: &[u8],
@@ -40,7 +40,7 @@ pub(super) fn tiles<F: Integers>(
     let row_bytes = blocks * F::BYTES;
     let at_once = DEPTH / F::LEN;
     let of = PhantomData;
-    let mut unpacked: Vec<_> = out.chunks(x.rows).map(|_| Unpacked::EMPTY).collect();
+    let mut unpacked: Vec<_> = out.chunks(x.rows).map(|_| UnpackedBlock::EMPTY).collect();
     for first in (0..blocks).step_by(at_once) {
         let count = at_once.min(blocks - first);
         // The blocks that come next, or the first ones of the rows behind these: the same thread mostly
@@ -94,7 +94,7 @@ struct Unpack<'t, F> {
     of: PhantomData<fn() -> F>,
 }
 
-impl<F: Integers> NullaryFnOnce for Unpack<'_, F> {
+impl<F: IntegerBlock> NullaryFnOnce for Unpack<'_, F> {
     type Output = ();
 
     #[inline(always)]
@@ -117,19 +117,19 @@ fn ask_for(rows: &[u8], row_bytes: usize, ahead: usize, bytes: Range<usize>) {
 }
 
 /// Some blocks of the rows of a tile.
-struct Unpacked {
+struct UnpackedBlock {
     tile: Tile,
     /// `[group][row]`: what sums begin with, less than 0 by what activations raised by 128 add to them.
     start: [[i32; ROWS]; 16],
 }
 
-impl Unpacked {
+impl UnpackedBlock {
     const EMPTY: Self = Self { tile: Tile::EMPTY, start: [[0; ROWS]; 16] };
 }
 
 /// Gives levels their signs, so that activations have to be raised.
 #[inline(always)]
-fn lower<F: Integers>(simd: V4Products, Unpacked { tile, start }: &mut Unpacked) {
+fn lower<F: IntegerBlock>(simd: V4Products, UnpackedBlock { tile, start }: &mut UnpackedBlock) {
     let f = simd.avx512f;
     let zero = f._mm512_set1_epi8(F::ZERO as i8);
     let raise = f._mm512_set1_epi8(-128);
@@ -148,7 +148,7 @@ fn lower<F: Integers>(simd: V4Products, Unpacked { tile, start }: &mut Unpacked)
 struct Part<'t> {
     simd: V4Products,
     x: Piece<'t>,
-    tiles: &'t [Unpacked],
+    tiles: &'t [UnpackedBlock],
     /// The first block.
     first: usize,
     /// Blocks.
@@ -162,7 +162,7 @@ impl Part<'_> {
     /// Adds the products with the tokens from `done` on, as long as there are `T` more. Returns how many
     /// tokens are done then.
     #[inline(always)]
-    fn by<F: Integers, G: Groups<T>, const T: usize>(
+    fn by<F: IntegerBlock, G: Groups<T>, const T: usize>(
         &self,
         groups: &G,
         mut done: usize,
@@ -197,7 +197,7 @@ impl Part<'_> {
 #[derive(Clone, Copy)]
 struct Product<'t> {
     simd: V4Products,
-    tile: &'t Unpacked,
+    tile: &'t UnpackedBlock,
     /// The first block.
     first: usize,
     /// Blocks.
@@ -208,8 +208,8 @@ struct Product<'t> {
 
 /// Whether the sums of groups fit in 16 bits, if the magnitudes of activations have such a sum at most.
 #[inline(always)]
-fn short<F: Integers>(raised: bool, magnitudes: u16) -> bool {
-    let (top, zero) = (F::TOP.map_or(255, u32::from), u32::from(F::ZERO));
+fn short<F: IntegerBlock>(raised: bool, magnitudes: u16) -> bool {
+    let (top, zero) = (F::MAX_LEVEL.map_or(255, u32::from), u32::from(F::ZERO));
     let most = if raised { zero.max(top - zero) } else { top };
     // Where levels have more bits it hardly happens.
     most < 64 && u32::from(magnitudes) * most <= i16::MAX as u32
@@ -218,7 +218,7 @@ fn short<F: Integers>(raised: bool, magnitudes: u16) -> bool {
 impl Product<'_> {
     /// Adds the products with tokens.
     #[inline(always)]
-    fn add<F: Integers, G: Groups<T>, const T: usize>(
+    fn add<F: IntegerBlock, G: Groups<T>, const T: usize>(
         self,
         groups: &G,
         of: [Token<'_>; T],
@@ -250,13 +250,13 @@ impl Product<'_> {
 
     /// The products of a group.
     #[inline(always)]
-    fn group<F: Integers, G: Groups<T>, const T: usize>(
+    fn group<F: IntegerBlock, G: Groups<T>, const T: usize>(
         &self,
         groups: &G,
         g: usize,
         x: &mut G::Tokens<'_>,
     ) -> Sums<T> {
-        let Unpacked { tile, start } = self.tile;
+        let UnpackedBlock { tile, start } = self.tile;
         let weights = &tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4];
         groups.multiply::<F>(self.simd, cast(start[g]), weights, x, F::GROUP * g)
     }
@@ -289,7 +289,7 @@ impl Product<'_> {
 
     /// Scales the sums of a block, and adds them; those of the first block to 0.
     #[inline(always)]
-    fn put<F: Integers, const T: usize>(
+    fn put<F: IntegerBlock, const T: usize>(
         &self,
         raised: bool,
         block: usize,
@@ -326,7 +326,7 @@ impl Product<'_> {
 
     /// What minima, or levels of 0 that are not 0, take away.
     #[inline(always)]
-    fn minimums<F: Integers>(&self, block: usize, sums: &[i16]) -> __m512i {
+    fn minimums<F: IntegerBlock>(&self, block: usize, sums: &[i16]) -> __m512i {
         let simd = self.simd;
         if F::LEN == 32 {
             let factor = if F::MINIMUMS { 1 } else { i32::from(F::ZERO) };

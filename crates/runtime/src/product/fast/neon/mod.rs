@@ -5,7 +5,7 @@ mod tiles;
 
 use std::marker::PhantomData;
 
-use gguf_quant::integers::{Integers, Visitor};
+use gguf_quant::integers::{IntegerBlock, Visitor};
 use pulp::NullaryFnOnce;
 
 use super::rounded::Rounded;
@@ -22,14 +22,14 @@ pub(super) struct Find {
 impl Visitor for Find {
     type Output = Box<dyn Kernels>;
 
-    fn visit<F: Integers>(self) -> Self::Output {
+    fn visit<F: IntegerBlock>(self) -> Self::Output {
         Box::new(Neon::<F>(self, PhantomData))
     }
 }
 
 struct Neon<F>(Find, PhantomData<fn() -> F>);
 
-impl<F: Integers> Kernels for Neon<F> {
+impl<F: IntegerBlock> Kernels for Neon<F> {
     fn len(&self) -> usize {
         F::LEN
     }
@@ -66,7 +66,7 @@ struct Rows<'r, F> {
     of: PhantomData<fn() -> F>,
 }
 
-impl<F: Integers> NullaryFnOnce for Rows<'_, F> {
+impl<F: IntegerBlock> NullaryFnOnce for Rows<'_, F> {
     type Output = ();
 
     #[inline(always)]
@@ -89,7 +89,7 @@ struct Tiles<'r, F, S, const SIDE: usize> {
 
 impl<F, S, const SIDE: usize> NullaryFnOnce for Tiles<'_, F, S, SIDE>
 where
-    F: Integers,
+    F: IntegerBlock,
     S: tiles::Products<SIDE>,
 {
     type Output = ();

@@ -3,7 +3,7 @@
 
 use std::arch::aarch64::{float32x4_t, int16x8_t, int32x4_t};
 
-use gguf_quant::integers::{Block, Integers, Unpacked};
+use gguf_quant::integers::{Block, IntegerBlock, UnpackedBlock};
 use pulp::cast;
 
 use super::super::blocks;
@@ -12,7 +12,7 @@ use crate::neon::NeonDot;
 
 /// Rows of weights with up to `T` rows of activations: of fewer, the last stands in for the others.
 #[inline(always)]
-pub(super) fn rows<F: Integers, const T: usize>(
+pub(super) fn rows<F: IntegerBlock, const T: usize>(
     simd: NeonDot,
     weights: &[u8],
     x: &Rounded,
@@ -31,11 +31,11 @@ pub(super) fn rows<F: Integers, const T: usize>(
 
 /// A row of blocks of 256.
 #[inline(always)]
-fn large<F: Integers, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded) -> [f32; T] {
+fn large<F: IntegerBlock, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded) -> [f32; T] {
     let mut made = [0.0; T];
     let (of_32, of_16) = (x.blocks::<8>(), x.blocks::<16>());
     for (b, block) in F::Block::all(weights).iter().enumerate() {
-        let mut unpacked = Unpacked::EMPTY;
+        let mut unpacked = UnpackedBlock::EMPTY;
         F::unpack(simd.base(), block, &mut unpacked);
         let mut at = [0; T];
         let mut levels: [&[[i8; 16]]; T] = [&[]; T];
@@ -83,11 +83,11 @@ fn large<F: Integers, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded
 
 /// `d` and `dmin` of a block.
 #[inline(always)]
-fn scales_of<F: Integers>(simd: NeonDot, block: &Unpacked) -> [f32; 2] {
-    if F::HALVES.is_none() {
+fn scales_of<F: IntegerBlock>(simd: NeonDot, block: &UnpackedBlock) -> [f32; 2] {
+    if F::F16_OFFSET.is_none() {
         return [block.d, block.dmin];
     }
-    let [d, dmin] = block.halves;
+    let [d, dmin] = block.f16_scales;
     let [d, dmin, ..]: [f32; 4] = cast(simd.floats(cast([d, dmin, 0, 0])));
     [d, dmin]
 }
@@ -114,7 +114,7 @@ fn times<const N: usize>(simd: NeonDot, others: &[i16; 16], numbers: &[i16; N]) 
 
 /// A row of blocks of 32, four at a time.
 #[inline(always)]
-fn small<F: Integers, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded) -> [f32; T] {
+fn small<F: IntegerBlock, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded) -> [f32; T] {
     let mut made = [0.0; T];
     for (n, blocks) in F::Block::all(weights).chunks(4).enumerate() {
         let parts = four::<F, T>(simd, blocks, x, 128 * n);
@@ -128,7 +128,7 @@ fn small<F: Integers, const T: usize>(simd: NeonDot, weights: &[u8], x: &Rounded
 
 /// What each of up to four blocks from a column on adds.
 #[inline(always)]
-fn four<F: Integers, const T: usize>(
+fn four<F: IntegerBlock, const T: usize>(
     simd: NeonDot,
     blocks: &[F::Block],
     x: &Rounded,
@@ -146,10 +146,10 @@ fn four<F: Integers, const T: usize>(
     let mut floats = [[0.0; 4]; 2];
     for b in 0..4 {
         let Some(block) = blocks.get(b) else { continue };
-        let mut unpacked = Unpacked::EMPTY;
+        let mut unpacked = UnpackedBlock::EMPTY;
         F::unpack(simd.base(), block, &mut unpacked);
-        if F::HALVES.is_some() {
-            (halves[0][b], halves[1][b]) = (unpacked.halves[0], unpacked.halves[1]);
+        if F::F16_OFFSET.is_some() {
+            (halves[0][b], halves[1][b]) = (unpacked.f16_scales[0], unpacked.f16_scales[1]);
         } else {
             (floats[0][b], floats[1][b]) = (unpacked.d, unpacked.dmin);
         }
@@ -161,7 +161,7 @@ fn four<F: Integers, const T: usize>(
             products[t][b] = simd.dot(product, cast(weights[1]), cast(high));
         }
     }
-    let [d, dmin] = if F::HALVES.is_some() {
+    let [d, dmin] = if F::F16_OFFSET.is_some() {
         halves.map(
             #[inline(always)]
             |halves| simd.floats(cast(halves)),

@@ -3,7 +3,7 @@
 
 use std::arch::aarch64::{int16x8_t, int32x4_t};
 
-use gguf_quant::integers::Integers;
+use gguf_quant::integers::IntegerBlock;
 use pulp::cast;
 
 use super::super::rounded::Rounded;
@@ -123,7 +123,7 @@ impl Products<8> for NeonMatrix {
 }
 
 #[inline(always)]
-pub(super) fn tile<F: Integers, S: Products<SIDE>, const SIDE: usize>(
+pub(super) fn tile<F: IntegerBlock, S: Products<SIDE>, const SIDE: usize>(
     simd: S,
     weights: &[u8],
     x: &Rounded,
@@ -177,7 +177,7 @@ impl<S: Products<SIDE>, const SIDE: usize> Part<'_, S, SIDE> {
     /// Adds the products with the tokens from `token` on; the last one stands in for those that there
     /// are not.
     #[inline(always)]
-    fn multiply<F: Integers, const T: usize>(&self, token: usize, out: &mut [[f32; ROWS]; T]) {
+    fn multiply<F: IntegerBlock, const T: usize>(&self, token: usize, out: &mut [[f32; ROWS]; T]) {
         let (from, len) = (self.first * F::LEN, self.count * F::LEN);
         let mut x = [Token { levels: &[], scales: &[], sums: &[] }; T];
         for t in 0..T {
@@ -256,7 +256,7 @@ impl<S: Products<SIDE>, const SIDE: usize> Part<'_, S, SIDE> {
 
     /// Scales the sums of a block, and adds them.
     #[inline(always)]
-    fn put<F: Integers, const T: usize>(
+    fn put<F: IntegerBlock, const T: usize>(
         &self,
         half: usize,
         block: usize,
@@ -293,7 +293,7 @@ impl<S: Products<SIDE>, const SIDE: usize> Part<'_, S, SIDE> {
 
     /// What minima, or levels of 0 that are not 0, take away from four rows.
     #[inline(always)]
-    fn minimums<F: Integers>(&self, block: usize, quad: usize, sums: &[i16]) -> int32x4_t {
+    fn minimums<F: IntegerBlock>(&self, block: usize, quad: usize, sums: &[i16]) -> int32x4_t {
         let neon = self.simd.dots().neon;
         if F::LEN == 32 {
             let factor = if F::MINIMUMS { 1 } else { i32::from(F::ZERO) };

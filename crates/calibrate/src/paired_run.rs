@@ -1,0 +1,260 @@
+//! Parallel run of two models over the calibration text: the original and the partly quantized one.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gguf::Error;
+use gguf_graph::{OutputKind, ValueId};
+use gguf_runtime::{Batch, Between, CacheType, Context, ContextOptions, Executor, Observer, Value};
+use gguf_store::Progress;
+
+use crate::activation_file::ActivationFile;
+use crate::hessian::{Hessian, add_cross};
+use crate::stage::{Stage, StageInput};
+
+/// Statistics of the input of a stage.
+#[derive(Default)]
+pub(crate) struct StageStatistics {
+    /// Hessian of each matrix.
+    pub hessians: Vec<Hessian>,
+    /// Sums of `r[i] y[j]`, where `r` is the accumulated error of the value that the output is
+    /// added to and `y` the input; may be empty.
+    pub residual: Vec<f32>,
+}
+
+impl StageStatistics {
+    /// Adds a chunk of a value whose rows are split into parts, one per matrix.
+    fn add(
+        &mut self,
+        (x, parts, with_drift): (ValueId, usize, bool),
+        original: &Between,
+        quantized: &Between,
+    ) {
+        let Some(y) = quantized.get(&x) else { return };
+        if self.hessians.is_empty() {
+            self.hessians = vec![Hessian::new(y.width / parts.max(1), with_drift); parts];
+        }
+        for (part, hessian) in self.hessians.iter_mut().enumerate() {
+            let x = original.get(&x).map(|x| column_slice(x, part, hessian.n));
+            hessian.add(&column_slice(y, part, hessian.n), x.as_deref());
+        }
+    }
+
+    /// Adds a chunk of the accumulated error of the value that the output is added to.
+    fn add_residual(
+        &mut self,
+        (x, added_to): (ValueId, ValueId),
+        original: &Between,
+        quantized: &Between,
+    ) {
+        let values = (quantized.get(&x), original.get(&added_to), quantized.get(&added_to));
+        let (Some(y), Some(desired), Some(actual)) = values else { return };
+        let difference: Vec<f32> = desired
+            .data
+            .iter()
+            .zip(&actual.data)
+            .map(|(desired, actual)| desired - actual)
+            .collect();
+        self.residual.resize(desired.width * y.width, 0.0);
+        add_cross((&difference, desired.width), &y.data, y.width, &mut self.residual);
+    }
+}
+
+/// Position of both models.
+pub(crate) struct PairedRun {
+    directory: PathBuf,
+    kind: OutputKind,
+    /// Index of the next operation.
+    at: usize,
+    batches: Vec<Batch>,
+    /// Number of chunks that the original model also reads.
+    compared: usize,
+    original: Arc<Executor>,
+    /// Activations of each chunk: those of the original model, if it reads the chunk, then those of
+    /// the quantized model.
+    activations: ActivationFile,
+}
+
+impl PairedRun {
+    /// Starts at the beginning of chunks of token ids. The original model reads the first chunks,
+    /// up to `compared` tokens. Activations are stored in `directory`.
+    pub fn new(
+        original: &Arc<Executor>,
+        chunks: &[Vec<u32>],
+        compared: usize,
+        directory: &Path,
+    ) -> Result<Self, Error> {
+        let mut tokens = 0;
+        let is_compared = |ids: &&Vec<u32>| {
+            tokens += ids.len();
+            tokens <= compared
+        };
+        let compared = chunks.iter().take_while(is_compared).count();
+        let mut activations = ActivationFile::new(directory)?;
+        for _ in 0..chunks.len() + compared {
+            activations.write(&Between::new())?;
+        }
+        Ok(Self {
+            directory: directory.to_owned(),
+            kind: last_output(original),
+            at: 0,
+            batches: chunks.iter().map(|ids| Batch::of_all(ids)).collect(),
+            compared,
+            original: original.clone(),
+            activations,
+        })
+    }
+
+    /// Creates a context for one chunk.
+    fn context(&self, model: &Arc<Executor>) -> Result<Context, Error> {
+        let tokens = self.batches.iter().map(|batch| batch.tokens.len()).max().unwrap_or(0);
+        let options = ContextOptions {
+            tokens,
+            batch: tokens,
+            cache_type: CacheType::F32,
+            ..ContextOptions::default()
+        };
+        Context::new(model.clone(), options)
+    }
+
+    /// Runs all operations before `op`. Calls `each` for every chunk with the values that later
+    /// operations read: those of the original model if it reads the chunk, and those of the
+    /// quantized model.
+    fn advance_to(
+        &mut self,
+        quantized: &Arc<Executor>,
+        op: usize,
+        each: &mut dyn FnMut(&Between, &Between),
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let nothing = Between::new();
+        if op == self.at {
+            let mut activations = self.activations.read()?;
+            for number in 0..self.batches.len() {
+                let original =
+                    if number < self.compared { activations.next()? } else { Between::new() };
+                each(&original, &activations.next()?);
+            }
+            return Ok(());
+        }
+        let ops: Range<usize> = self.at..op;
+        let mut original = self.context(&self.original)?;
+        let mut quantized = self.context(quantized)?;
+        let mut activations = ActivationFile::new(&self.directory)?;
+        let mut before = self.activations.read()?;
+        for (number, batch) in self.batches.iter().enumerate() {
+            let mut advance = |model: &mut Context| -> Result<Between, Error> {
+                let (ops, before) = (ops.clone(), before.next()?);
+                let after = model.run_between(batch, ops, before, self.kind, None, progress)?;
+                activations.write(&after)?;
+                Ok(after)
+            };
+            let is_compared = number < self.compared;
+            let desired = is_compared.then(|| advance(&mut original)).transpose()?;
+            each(desired.as_ref().unwrap_or(&nothing), &advance(&mut quantized)?);
+        }
+        (self.activations, self.at) = (activations, op);
+        Ok(())
+    }
+
+    /// Advances to a stage and collects the statistics of its input.
+    ///
+    /// # Errors
+    /// Returns `weights-unusable` if a sum is not finite, and the errors of [`Context::run`].
+    pub fn collect_stage(
+        &mut self,
+        stage: &Stage,
+        quantized: &Arc<Executor>,
+        progress: &dyn Progress,
+    ) -> Result<StageStatistics, Error> {
+        let mut seen = StageStatistics::default();
+        match stage.input {
+            StageInput::Value { x, parts, added_to } => {
+                let with_drift = self.compared > 0;
+                let mut each = |original: &Between, quantized: &Between| {
+                    seen.add((x, parts, with_drift), original, quantized);
+                    if let Some(value) = added_to {
+                        seen.add_residual((x, value), original, quantized);
+                    }
+                };
+                self.advance_to(quantized, stage.op, &mut each, progress)?;
+            }
+            StageInput::Routed => {
+                if self.at != stage.op {
+                    self.advance_to(quantized, stage.op, &mut |_, _| (), progress)?;
+                }
+                seen.hessians = self.collect_routed(stage, quantized, progress)?;
+            }
+        }
+        for hessian in &mut seen.hessians {
+            hessian.symmetrize();
+            hessian.require_finite(&stage.tensors[0])?;
+        }
+        Ok(seen)
+    }
+
+    /// Collects from the quantized model only: the original may route a token to other experts.
+    fn collect_routed(
+        &mut self,
+        stage: &Stage,
+        quantized: &Arc<Executor>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Hessian>, Error> {
+        let mut hessians: Vec<Hessian> = Vec::new();
+        let mut model = self.context(quantized)?;
+        let mut before = self.activations.read()?;
+        for (number, batch) in self.batches.iter().enumerate() {
+            if number < self.compared {
+                before.next()?;
+            }
+            let routed = Routed { tensor: &stage.tensors[0], rows: Mutex::default() };
+            let (ops, before) = (stage.op..stage.op + 1, before.next()?);
+            model.run_between(batch, ops, before, self.kind, Some(&routed), progress)?;
+            let mut rows = routed.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+            rows.sort_by_key(|(matrix, ..)| *matrix);
+            for (matrix, count, x) in rows {
+                if hessians.is_empty() {
+                    hessians = vec![Hessian::new(x.width, false); count];
+                }
+                if let Some(hessian) = hessians.get_mut(matrix) {
+                    hessian.add(&x.data, None);
+                }
+            }
+        }
+        Ok(hessians)
+    }
+}
+
+/// Returns some columns of all rows.
+fn column_slice(value: &Value, part: usize, n: usize) -> std::borrow::Cow<'_, [f32]> {
+    if n == value.width {
+        return (&value.data[..]).into();
+    }
+    let rows = value.data.chunks_exact(value.width.max(1));
+    rows.flat_map(|row| &row[part * n..][..n]).copied().collect()
+}
+
+/// Observer that records the rows routed to each matrix of a tensor: matrix index, number of
+/// matrices, and the rows.
+struct Routed<'r> {
+    tensor: &'r str,
+    rows: Mutex<Vec<(usize, usize, Value)>>,
+}
+
+impl Observer for Routed<'_> {
+    fn product(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value) {
+        if tensor == self.tensor {
+            let (matrix, count) = expert.unwrap_or((0, 1));
+            let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+            rows.push((matrix, count, x.clone()));
+        }
+    }
+}
+
+/// Returns the last output that the model computes.
+fn last_output(executor: &Executor) -> OutputKind {
+    let kinds = [OutputKind::Logits, OutputKind::Pooled, OutputKind::Classes, OutputKind::Hidden];
+    let known = kinds.into_iter().filter_map(|kind| Some((executor.graph().output(kind)?.0, kind)));
+    known.max_by_key(|(value, _)| *value).map_or(OutputKind::Hidden, |(_, kind)| kind)
+}

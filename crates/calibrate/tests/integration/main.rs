@@ -1,0 +1,3 @@
+//! Integration tests of calibration.
+
+mod encoder;
