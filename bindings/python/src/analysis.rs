@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use gguf_inspect::{Algorithm, HashOptions};
-use gguf_kit::check::Options;
+use gguf_kit::check::CheckOptions;
 use gguf_kit::json;
 use pyo3::prelude::*;
 use serde_json::Value as Json;
@@ -29,7 +29,7 @@ pub fn check<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (location, renderer) = (source.location()?, renderer(py)?);
     let with = with_.map(|path| Source::Location(path).location()).transpose()?;
-    let options = Options { data, strict, tokenizer_against, corpus: None, with };
+    let options = CheckOptions { data, strict, tokenizer_against, corpus: None, with };
     let found = run(py, &TaskOptions { progress, threads: None }, |progress| {
         let report = gguf_kit::check::check(&location, &options, &renderer, progress)?;
         Ok(Json::Array(report.findings().iter().map(json::finding).collect()))

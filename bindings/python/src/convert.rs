@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use gguf::{ByteOrder, Error};
-use gguf_kit::convert::{self as conversion, Wanted};
+use gguf_kit::convert::{self as conversion, OutputOptions};
 use pyo3::prelude::*;
 
 use crate::model::Source;
@@ -41,9 +41,9 @@ pub fn convert(
 ) -> PyResult<WriteResult> {
     let location = Source::Location(source).location()?;
     let outputs = outputs.into_iter().map(|(name, path)| {
-        Ok(Wanted { outtype: name.map(|name| target(&name)).transpose()?, path })
+        Ok(OutputOptions { outtype: name.map(|name| target(&name)).transpose()?, path })
     });
-    let options = conversion::Options {
+    let options = conversion::ConvertOptions {
         outputs: outputs.collect::<PyResult<_>>()?,
         quantization: recipe.options()?,
         imatrix: recipe.choice(),
@@ -58,7 +58,7 @@ pub fn convert(
         part: part::parse(part)?,
         resume,
         calibration: recipe.calibration()?,
-        ..conversion::Options::default()
+        ..conversion::ConvertOptions::default()
     };
     run(py, &TaskOptions { progress, threads }, |progress| {
         let kind = conversion::kind(&location, options.architecture.as_deref())?;

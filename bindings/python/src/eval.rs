@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use gguf::Error;
 use gguf_kit::eval::{
-    Against, Collect, Collection, Compare, Cut, Divergence, Keeper, Merged, Perplexity, RunOptions,
-    Spread, Task,
+    Against, ChunkOptions, Collection, CompareOptions, Divergence, ImatrixOptions, Merged,
+    PartWriter, Perplexity, RunOptions, Spread, Task,
 };
 use gguf_kit::quantize::Part;
 use gguf_kit::run::ExecutorOptions;
@@ -25,7 +25,7 @@ use crate::task::{TaskOptions, quick, run};
 /// Returns the evaluation task of a text, with an F32 KV cache.
 fn task(text: String, context: usize, chunks: Option<usize>, stride: Option<usize>) -> Task {
     let run = RunOptions { cache_type: CacheType::F32, ..RunOptions::default() };
-    Task { text, special: false, cut: Cut { len: context, windows: chunks, stride }, run }
+    Task { text, special: false, cut: ChunkOptions { len: context, count: chunks, stride }, run }
 }
 
 fn options(exact: bool) -> ExecutorOptions {
@@ -38,7 +38,7 @@ fn set_perplexity<'py>(found: &Perplexity, fields: &Bound<'py, PyDict>) -> PyRes
     fields.set_item("perplexity_error", found.error())?;
     fields.set_item("mean_nll", found.surprise.value())?;
     fields.set_item("tokens", found.surprise.count)?;
-    fields.set_item("chunks", found.windows)
+    fields.set_item("chunks", found.chunks)
 }
 
 /// Returns the fields of a KL divergence.
@@ -67,7 +67,10 @@ pub struct PartOptions {
 
 impl PartOptions {
     /// Returns a constructor of the writer of results.
-    fn keeper(self, models: &[String]) -> PyResult<impl FnOnce() -> Result<Keeper, Error> + use<>> {
+    fn keeper(
+        self,
+        models: &[String],
+    ) -> PyResult<impl FnOnce() -> Result<PartWriter, Error> + use<>> {
         let Self { part, keep, resume, force } = self;
         let share = part::parse(part)?;
         if keep.is_none() && (share.is_some() || resume) {
@@ -81,9 +84,9 @@ impl PartOptions {
         Ok(move || match keep {
             Some(path) => {
                 let share = share.unwrap_or(Part::WHOLE);
-                Keeper::new(share, &path, existing, models.iter().map(Path::new), resume)
+                PartWriter::new(share, &path, existing, models.iter().map(Path::new), resume)
             }
-            None => Ok(Keeper::default()),
+            None => Ok(PartWriter::default()),
         })
     }
 }
@@ -145,7 +148,7 @@ pub fn divergence<'py>(
     let read: Vec<String> = models.iter().chain([&reference]).cloned().collect();
     let keeper = part_options.keeper(&read)?;
     let found = run(py, &TaskOptions { progress, threads }, |progress| {
-        let compare = Compare {
+        let compare = CompareOptions {
             against: Against::Model(&reference),
             models: &models,
             options: &options,
@@ -176,7 +179,7 @@ pub fn collect_imatrix(
 ) -> PyResult<Imatrix> {
     let (location, task) = (source.location()?, task(text, context, chunks, None));
     let keeper = part_options.keeper(std::slice::from_ref(&location))?;
-    let collect = Collect { collection: Collection { dataset, output }, skip: 0 };
+    let collect = ImatrixOptions { collection: Collection { dataset, output }, skip: 0 };
     let imatrix = run(py, &TaskOptions { progress, threads }, |progress| {
         let mut keeper = keeper()?;
         let each = &mut |_: usize, _: &dyn Fn() -> gguf_quantize::imatrix::Imatrix| Ok(());

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use gguf_kit::quantize::{self as quantization, Goal, Named, Split};
+use gguf_kit::quantize::{self as quantization, Goal, QuantizeOutput, Split};
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -36,16 +36,16 @@ pub fn quantize(
             Some(path) => path,
             None => quantization::default_path(&opened, &location, target).map_err(raise)?,
         };
-        Ok(Named { goal: Goal::Target(target), path })
+        Ok(QuantizeOutput { goal: Goal::Target(target), path })
     });
     let split = part::parse(part)?.map_or(Split::None, Split::Part);
-    let options = quantization::Options {
+    let options = quantization::QuantizeOptions {
         outputs: named.collect::<PyResult<_>>()?,
         quantization: recipe.options()?,
         split,
         resume,
         calibration: recipe.calibration()?,
-        ..quantization::Options::default()
+        ..quantization::QuantizeOptions::default()
     };
     let choice = recipe.choice();
     run(py, &TaskOptions { progress, threads }, |progress| {

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use gguf_kit::eval::{Cut, Keeper, RunOptions, Task};
+use gguf_kit::eval::{ChunkOptions, PartWriter, RunOptions, Task};
 use gguf_kit::quantize::Part;
 use gguf_runtime::CacheType;
 
@@ -48,9 +48,9 @@ impl JudgeArgs {
 
     /// What is to be done.
     pub fn task(&self) -> Result<Task, Failure> {
-        let cut = Cut {
+        let cut = ChunkOptions {
             len: self.ctx_size.get(),
-            windows: self.chunks.map(NonZeroUsize::get),
+            count: self.chunks.map(NonZeroUsize::get),
             stride: self.stride.map(NonZeroUsize::get),
         };
         let text = self.file.as_deref().map_or(Ok(String::new()), gguf_kit::read_text)?;
@@ -93,11 +93,11 @@ pub struct KeepArgs {
 
 impl KeepArgs {
     /// What keeps a run of these models.
-    pub fn keeper(&self, judge: &JudgeArgs, models: &[String]) -> Result<Keeper, Failure> {
-        let Some(path) = &self.output else { return Ok(Keeper::default()) };
+    pub fn keeper(&self, judge: &JudgeArgs, models: &[String]) -> Result<PartWriter, Failure> {
+        let Some(path) = &self.output else { return Ok(PartWriter::default()) };
         let part = self.part.unwrap_or(Part::WHOLE);
         let inputs = judge.inputs().chain(models.iter().map(Path::new));
-        Ok(Keeper::new(part, path, self.force.existing(), inputs, self.resume)?)
+        Ok(PartWriter::new(part, path, self.force.existing(), inputs, self.resume)?)
     }
 
     /// A failure, if what was done before is kept.

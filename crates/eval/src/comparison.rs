@@ -1,4 +1,4 @@
-//! Models read a text side by side with the one that they were made of.
+//! Comparison of models with a reference model or logits file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,104 +9,101 @@ use gguf_runtime::{Executor, Value};
 use gguf_store::Progress;
 use rayon::prelude::*;
 
-use crate::predictor::{Predictor, pieces};
+use crate::predictor::{Predictor, batches};
 use crate::scores::Scores;
-use crate::{
-    Candidate, Divergence, EachWindow, LogitsFile, LogitsWriter, Miss, RunOptions, Windows,
-};
+use crate::{Candidate, Chunks, Divergence, LogitsFile, LogitsWriter, Miss, OnChunk, RunOptions};
 
-/// A model that is judged.
+/// An evaluated model.
 #[derive(Clone)]
 pub struct Subject {
-    /// The file, for messages.
+    /// Name in messages.
     pub name: String,
-    /// The model.
+    /// Executor of the model.
     pub executor: Arc<Executor>,
 }
 
-/// What models are compared with.
+/// Reference of a comparison.
 #[derive(Clone, Copy)]
 pub enum Reference<'r> {
-    /// A model, which reads the text too.
+    /// A model.
     Model(&'r Subject),
-    /// What a model predicted before, of the same windows.
+    /// Saved logits of the same chunks.
     Logits(&'r LogitsFile),
 }
 
-/// Models, what they are compared with, and what they read.
+/// A comparison of models with a reference.
 #[derive(Clone, Copy)]
 pub struct Comparison<'c> {
-    /// What they are compared with.
+    /// The reference.
     pub reference: Reference<'c>,
     /// The models.
     pub models: &'c [Subject],
-    /// The text; that of a file of logits, if there is one.
-    pub windows: &'c Windows,
-    /// How they are run.
+    /// Chunks of the text; those of the logits file, if the reference is one.
+    pub chunks: &'c Chunks,
+    /// Execution options.
     pub options: RunOptions,
-    /// How many of the worst predictions are kept.
+    /// Number of worst predictions.
     pub worst: usize,
-    /// Where the logits of the reference go.
+    /// Destination of the logits of the reference.
     pub save: Option<&'c LogitsWriter>,
 }
 
-/// How far models are from the one that they were made of, in all windows together.
+/// Returns the KL divergence of models from a reference model over all chunks.
 ///
 /// # Errors
 /// As [`Comparison::run`].
 pub fn divergence(
     reference: &Subject,
     models: &[Subject],
-    windows: &Windows,
+    chunks: &Chunks,
     options: RunOptions,
     progress: &dyn Progress,
 ) -> Result<Vec<Divergence>, Error> {
     let reference = Reference::Model(reference);
     let mut found = vec![Divergence::default(); models.len()];
-    let mut each = |window: Vec<Divergence>| {
-        found.iter_mut().zip(&window).for_each(|(found, window)| found.append(window));
+    let mut each = |chunk: Vec<Divergence>| {
+        found.iter_mut().zip(&chunk).for_each(|(found, chunk)| found.append(chunk));
         Ok(())
     };
-    Comparison { reference, models, windows, options, worst: 0, save: None }
+    Comparison { reference, models, chunks, options, worst: 0, save: None }
         .run(&mut each, progress)?;
     Ok(found)
 }
 
-/// Tokens that are told before one of the worst predictions.
-const BEFORE: usize = 12;
+/// Number of tokens before a worst prediction.
+const CONTEXT_TOKENS: usize = 12;
 
 impl Comparison<'_> {
-    /// Reads all windows, window by window: no more memory for a longer text. `each` gets of each model
-    /// what was found in a window.
+    /// Evaluates the chunks one after the other. `each` receives the results of all models for a chunk.
     ///
     /// # Errors
     /// `vocabulary-differs` if a model has another number of tokens than the reference; else as
     /// [`crate::perplexity`].
     pub fn run(
         &self,
-        each: &mut EachWindow<'_, Vec<Divergence>>,
+        each: &mut OnChunk<'_, Vec<Divergence>>,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         self.check_widths()?;
-        let Self { models, windows, options, worst, save, .. } = *self;
-        let mut original = Original::new(self)?;
-        let new = |model: &Subject| Reader::new(model, windows, options);
+        let Self { models, chunks, options, worst, save, .. } = *self;
+        let mut reference = ReferenceReader::new(self)?;
+        let new = |model: &Subject| ModelReader::new(model, chunks, options);
         let mut readers = models.iter().map(new).collect::<Result<Vec<_>, _>>()?;
-        let pieces = pieces(windows, &self.executors(), options);
-        for window in windows.numbers() {
-            let ids = windows.inputs(window);
-            let position = windows.places().start + 1;
-            let mut found = vec![Divergence::of_a_window(position, worst); models.len()];
-            for piece in &pieces {
-                let at = At { windows, window, ids: &ids, piece: piece.clone() };
-                let wanted = original.read(&at, progress)?;
+        let batches = batches(chunks, &self.executors(), options);
+        for chunk in chunks.numbers() {
+            let ids = chunks.inputs(chunk);
+            let position = chunks.positions().start + 1;
+            let mut found = vec![Divergence::of_chunk(position, worst); models.len()];
+            for piece in &batches {
+                let at = ChunkBatch { chunks, chunk, ids: &ids, piece: piece.clone() };
+                let wanted = reference.read(&at, progress)?;
                 let rows = (0..wanted.rows).into_par_iter();
-                let scores: Vec<_> = rows.map(|row| original.scores(wanted.row(row))).collect();
+                let scores: Vec<_> = rows.map(|row| reference.scores(wanted.row(row))).collect();
                 if let Some(row) = scores.iter().position(Option::is_none) {
-                    return Err(original.not_a_number(&at, row, progress));
+                    return Err(reference.nan_error(&at, row, progress));
                 }
                 if let Some(save) = save {
-                    save.write(window, at.first(), &wanted)?;
+                    save.write(chunk, at.first(), &wanted)?;
                 }
                 for (reader, found) in readers.iter_mut().zip(&mut found) {
                     let logits = reader.read(&at, progress)?;
@@ -118,13 +115,13 @@ impl Comparison<'_> {
                     for (row, miss) in misses.into_iter().enumerate() {
                         match miss {
                             Some(miss) => found.add(miss),
-                            None => return Err(reader.not_a_number(&at, row, progress)),
+                            None => return Err(reader.nan_error(&at, row, progress)),
                         }
                     }
                 }
             }
             for found in &mut found {
-                found.worst.with_tokens(|miss| windows.before(window, miss.position, BEFORE));
+                found.worst.with_tokens(|miss| chunks.before(chunk, miss.position, CONTEXT_TOKENS));
             }
             each(found)?;
         }
@@ -142,13 +139,11 @@ impl Comparison<'_> {
         };
         let said = |len: Option<usize>| len.map_or("none".to_owned(), |len| len.to_string());
         let (of_model, of_reference) = (said(len(model)), said(wanted));
-        let what =
-            format!("{} predicts {of_model} tokens, the reference {of_reference}", model.name);
-        Err(Error::request("vocabulary-differs", what, "compare models of one vocabulary"))
+        let what = format!("{} has {of_model} tokens, the reference {of_reference}", model.name);
+        Err(Error::request("vocabulary-differs", what, "compare models with the same vocabulary"))
     }
 
-    /// All that logits are kept of at a time: what is read from a file takes as much room as what a model
-    /// computes.
+    /// Returns the executors whose logits are in memory at a time. Logits read from a file count like those of a model.
     fn executors(&self) -> Vec<Arc<Executor>> {
         let of_reference = match self.reference {
             Reference::Model(subject) => Some(subject),
@@ -158,86 +153,86 @@ impl Comparison<'_> {
     }
 }
 
-/// A piece of a window.
-struct At<'w> {
-    windows: &'w Windows,
-    window: usize,
+/// A batch of a chunk.
+struct ChunkBatch<'w> {
+    chunks: &'w Chunks,
+    chunk: usize,
     ids: &'w [u32],
     piece: Range<usize>,
 }
 
-impl At<'_> {
-    /// The first place of the piece whose prediction counts.
+impl ChunkBatch<'_> {
+    /// Returns the first evaluated position of the batch.
     fn first(&self) -> usize {
-        self.piece.start.max(self.windows.places().start)
+        self.piece.start.max(self.chunks.positions().start)
     }
 }
 
-/// A model that reads.
-struct Reader {
+/// Runs a model.
+struct ModelReader {
     name: String,
     predictor: Predictor,
 }
 
-impl Reader {
-    fn new(model: &Subject, windows: &Windows, options: RunOptions) -> Result<Self, Error> {
-        let predictor = Predictor::new(&model.executor, windows, options)?;
+impl ModelReader {
+    fn new(model: &Subject, chunks: &Chunks, options: RunOptions) -> Result<Self, Error> {
+        let predictor = Predictor::new(&model.executor, chunks, options)?;
         Ok(Self { name: model.name.clone(), predictor })
     }
 
-    fn read(&mut self, at: &At<'_>, progress: &dyn Progress) -> Result<Value, Error> {
-        let places = at.windows.places();
+    fn read(&mut self, at: &ChunkBatch<'_>, progress: &dyn Progress) -> Result<Value, Error> {
+        let places = at.chunks.positions();
         let logits = self.predictor.read(at.ids, at.piece.clone(), places, progress)?;
         progress.step(at.piece.len() as u64)?;
         Ok(logits)
     }
 
-    fn not_a_number(&mut self, at: &At<'_>, row: usize, progress: &dyn Progress) -> Error {
+    fn nan_error(&mut self, at: &ChunkBatch<'_>, row: usize, progress: &dyn Progress) -> Error {
         let place = at.first() + row;
-        let error = self.predictor.not_a_number(at.windows, at.window, place, progress);
+        let error = self.predictor.nan_error(at.chunks, at.chunk, place, progress);
         error.in_file(self.name.as_ref())
     }
 }
 
 /// The reference, which reads or has been read.
-enum Original<'r> {
-    Model(Reader),
+enum ReferenceReader<'r> {
+    Model(ModelReader),
     Logits(&'r LogitsFile),
 }
 
-impl<'r> Original<'r> {
+impl<'r> ReferenceReader<'r> {
     fn new(comparison: &Comparison<'r>) -> Result<Self, Error> {
         Ok(match comparison.reference {
             Reference::Model(subject) => {
-                Self::Model(Reader::new(subject, comparison.windows, comparison.options)?)
+                Self::Model(ModelReader::new(subject, comparison.chunks, comparison.options)?)
             }
             Reference::Logits(file) => Self::Logits(file),
         })
     }
 
-    fn read(&mut self, at: &At<'_>, progress: &dyn Progress) -> Result<Value, Error> {
+    fn read(&mut self, at: &ChunkBatch<'_>, progress: &dyn Progress) -> Result<Value, Error> {
         match self {
             Self::Model(reader) => reader.read(at, progress),
-            Self::Logits(file) => file.read(at.window, at.first()..at.piece.end.max(at.first())),
+            Self::Logits(file) => file.read(at.chunk, at.first()..at.piece.end.max(at.first())),
         }
     }
 
     fn scores<'v>(&self, row: &'v [f32]) -> Option<Scores<'v>> {
         match self {
             Self::Model(_) => Scores::new(row),
-            Self::Logits(_) => Scores::of_logarithms(row),
+            Self::Logits(_) => Scores::from_log_probabilities(row),
         }
     }
 
-    fn not_a_number(&mut self, at: &At<'_>, row: usize, progress: &dyn Progress) -> Error {
+    fn nan_error(&mut self, at: &ChunkBatch<'_>, row: usize, progress: &dyn Progress) -> Error {
         match self {
-            Self::Model(reader) => reader.not_a_number(at, row, progress),
-            Self::Logits(file) => file.not_a_number(at.window, at.first() + row),
+            Self::Model(reader) => reader.nan_error(at, row, progress),
+            Self::Logits(file) => file.nan_error(at.chunk, at.first() + row),
         }
     }
 }
 
-fn miss(reference: &Scores<'_>, model: &Scores<'_>, at: &At<'_>, row: usize) -> Miss {
+fn miss(reference: &Scores<'_>, model: &Scores<'_>, at: &ChunkBatch<'_>, row: usize) -> Miss {
     let place = at.first() + row;
     let candidate = |id: usize| Candidate {
         id: id as u32,
@@ -245,10 +240,10 @@ fn miss(reference: &Scores<'_>, model: &Scores<'_>, at: &At<'_>, row: usize) -> 
         model: model.log_probability(id),
     };
     Miss {
-        window: at.window,
+        chunk: at.chunk,
         position: place + 1,
         divergence: reference.divergence(model),
-        came: candidate(at.windows.target(at.window, place) as usize),
+        actual: candidate(at.chunks.target(at.chunk, place) as usize),
         by_reference: candidate(reference.top()),
         by_model: candidate(model.top()),
         before: Vec::new(),

@@ -1,4 +1,4 @@
-//! Importance matrices: what enters each product while a model reads a text.
+//! Collection of importance matrices: squared inputs of each matmul.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,16 +7,16 @@ use gguf_graph::OutputKind;
 use gguf_runtime::{Executor, Observer, Value};
 use gguf_store::Progress;
 
-use crate::predictor::{Predictor, cut};
+use crate::predictor::{Predictor, batch_ranges};
 use crate::sums::Sums;
-use crate::{Importance, RunOptions, Windows};
+use crate::{Chunks, Importance, RunOptions};
 
-/// What of a text is read, and what is summed.
+/// Name of the text and tensors of an importance matrix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collection {
-    /// What the text is called in the file.
+    /// Name of the text in the file.
     pub dataset: String,
-    /// Whether `output.weight` is summed too, beside the matrices of blocks.
+    /// Includes `output.weight` in addition to the matrices of layers.
     pub output: bool,
 }
 
@@ -39,52 +39,49 @@ impl Collector {
     }
 }
 
-/// What is done after each window: it gets the number of windows that were read so far, and what was
-/// collected if it asks for that. Its error ends the work.
+/// Receives the number of finished chunks and a function that returns the sums so far. An error stops the work.
 pub type Each<'e> = dyn FnMut(usize, &dyn Fn() -> Importance) -> Result<(), Error> + 'e;
 
-/// Reads windows, every token of each, and sums the squares of what enters each product, beside those that
-/// were collected before.
+/// Adds the squared inputs of each matmul for all tokens of the chunks to the sums in `before`.
 ///
 /// # Errors
-/// `weights-unusable` if NaN enters a product, what `each` says, and as [`gguf_runtime::Context::run`].
+/// `weights-unusable` if an input is NaN; errors of `each`; as [`gguf_runtime::Context::run`].
 pub fn imatrix(
     executor: &Arc<Executor>,
-    windows: &Windows,
+    chunks: &Chunks,
     options: RunOptions,
     collection: &Collection,
     before: Importance,
     each: &mut Each<'_>,
     progress: &dyn Progress,
 ) -> Result<Importance, Error> {
-    // Logits cost the most, and are not asked for.
+    // The output projection is expensive and not needed.
     let kind = match executor.width(OutputKind::Hidden) {
         Some(_) if !collection.output => OutputKind::Hidden,
         _ => OutputKind::Logits,
     };
-    let mut predictor = Predictor::new(executor, windows, options)?;
+    let mut predictor = Predictor::new(executor, chunks, options)?;
     let collector = Collector { output: collection.output, sums: Mutex::new(before.sums) };
-    let len = windows.window_len();
-    let pieces = cut(len, std::slice::from_ref(executor), options);
+    let len = chunks.chunk_len();
+    let batches = batch_ranges(len, std::slice::from_ref(executor), options);
     let collected = |read: usize| Importance {
         dataset: collection.dataset.clone(),
         len,
-        windows: before.windows + read,
+        chunks: before.chunks + read,
         sums: collector.sums().clone(),
     };
     let mut read = 0;
-    for window in windows.numbers() {
-        let ids = windows.inputs(window);
-        for piece in &pieces {
+    for chunk in chunks.numbers() {
+        let ids = chunks.inputs(chunk);
+        for piece in &batches {
             predictor.observe(&ids, piece.clone(), kind, &collector, progress)?;
             progress.step(piece.len() as u64)?;
         }
         if let Some((tensor, column)) = collector.sums().fault() {
-            let number = window + 1;
-            let mut what = format!(
-                "what is multiplied with column {column} is no number in window {number}, or too large"
-            );
-            if let Some(found) = predictor.origin(&ids, kind, progress)? {
+            let number = chunk + 1;
+            let mut what =
+                format!("the input of column {column} is NaN or infinite in chunk {number}");
+            if let Some(found) = predictor.nan_origin(&ids, kind, progress)? {
                 what.push_str(&format!("; it begins {}", found.what));
             }
             return Err(Error::weights(tensor, what));

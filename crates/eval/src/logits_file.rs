@@ -1,14 +1,14 @@
-//! Files of logits, as `llama-perplexity --kl-divergence-base` reads and writes them.
+//! Logits files of `llama-perplexity --kl-divergence-base`.
 //!
 //! ```text
-//! "_logits_"  window length u32  tokens of the vocabulary i32  windows i32
-//! ids of all windows i32 ...
-//! per window, of each place from the middle to the last but one:
-//!     step f32  least f32  levels u16 ...            logarithm of a probability = step * level + least
+//! "_logits_"  chunk size u32  vocabulary size i32  number of chunks i32
+//! ids of all chunks i32 ...
+//! per chunk, for each position from the middle to the last but one:
+//!     step f32  min f32  levels u16 ...              log-probability = step * level + min
 //! ```
 //!
-//! Numbers are little-endian. An odd number of levels is followed by one that says nothing. What is less
-//! likely than `exp(-16)` times the most likely token has level 0.
+//! Numbers are little-endian. An odd number of levels is padded by one. Tokens with a probability below `exp(-16)` times
+//! that of the most likely token have level 0.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,45 +18,45 @@ use gguf_runtime::Value;
 use gguf_store::{AtomicFile, LocalFile, Overwrite, Source};
 use rayon::prelude::*;
 
-use crate::{Cut, Windows};
+use crate::{ChunkOptions, Chunks};
 
 const MAGIC: &[u8; 8] = b"_logits_";
 const HEADER: u64 = 20;
-/// The most that a logarithm is below the greatest.
-const DEPTH: f32 = 16.0;
+/// Range of the log-probabilities.
+const RANGE: f32 = 16.0;
 
-/// Where everything is.
+/// Layout of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     len: u64,
     vocabulary: u64,
-    windows: u64,
+    chunks: u64,
 }
 
 impl Layout {
-    /// Rows of a window.
+    /// Returns the number of rows of a chunk.
     fn rows(self) -> u64 {
         (self.len - 1).saturating_sub(self.len / 2)
     }
 
-    /// Bytes of a row.
+    /// Returns the size of a row in bytes.
     fn row_len(self) -> u64 {
         8 + 4 * self.vocabulary.div_ceil(2)
     }
 
-    /// Where a row is; `None` beyond all numbers.
-    fn row(self, window: u64, row: u64) -> Option<u64> {
-        let ids = self.len.checked_mul(self.windows)?.checked_mul(4)?;
-        let rows = window.checked_mul(self.rows())?.checked_add(row)?;
+    /// Returns the offset of a row; `None` on overflow.
+    fn row(self, chunk: u64, row: u64) -> Option<u64> {
+        let ids = self.len.checked_mul(self.chunks)?.checked_mul(4)?;
+        let rows = chunk.checked_mul(self.rows())?.checked_add(row)?;
         rows.checked_mul(self.row_len())?.checked_add(ids)?.checked_add(HEADER)
     }
 
     fn byte_len(self) -> Option<u64> {
-        self.row(self.windows, 0)
+        self.row(self.chunks, 0)
     }
 }
 
-/// A file of logits that is there.
+/// An open logits file.
 pub struct LogitsFile {
     file: LocalFile,
     path: PathBuf,
@@ -81,29 +81,29 @@ impl LogitsFile {
             return Err(invalid(path, "does not begin with `_logits_`"));
         }
         let number = |at: usize| i32::from_le_bytes([0, 1, 2, 3].map(|i| header[at + i]));
-        let [len, vocabulary, windows] =
+        let [len, vocabulary, chunks] =
             [8, 12, 16].map(|at| u64::try_from(number(at)).unwrap_or(0));
-        if len < 3 || vocabulary == 0 || windows == 0 {
+        if len < 3 || vocabulary == 0 || chunks == 0 {
             let what = format!(
-                "speaks of {} windows of {} tokens of {}",
+                "declares {} chunks of {} tokens and {} vocabulary entries",
                 number(16),
                 number(8),
                 number(12)
             );
             return Err(invalid(path, what));
         }
-        let layout = Layout { len, vocabulary, windows };
+        let layout = Layout { len, vocabulary, chunks };
         if layout.byte_len() != Some(file.byte_len()) {
             let wanted =
                 layout.byte_len().map_or("more than any".to_owned(), |len| len.to_string());
             let what = format!(
-                "has {} bytes, {wanted} are needed for {windows} windows of {len} tokens of {vocabulary}",
+                "has {} bytes, {wanted} are needed for {chunks} chunks of {len} tokens of {vocabulary}",
                 file.byte_len()
             );
             return Err(invalid(path, what));
         }
         // The file is as long as that.
-        let mut bytes = vec![0; (4 * len * windows) as usize];
+        let mut bytes = vec![0; (4 * len * chunks) as usize];
         file.read_at(&mut bytes, HEADER)?;
         let ids = bytes.chunks_exact(4).map(|id| u32::from_le_bytes([0, 1, 2, 3].map(|i| id[i])));
         let ids: Vec<u32> = ids.collect();
@@ -114,29 +114,29 @@ impl LogitsFile {
         Ok(Self { file, path: path.to_owned(), layout, ids })
     }
 
-    /// Tokens of the vocabulary.
+    /// Returns the vocabulary size.
     pub fn vocabulary_len(&self) -> usize {
         self.layout.vocabulary as usize
     }
 
-    /// Its text, cut as it was; `windows` at most. `first` is the token that the model wants at the beginning.
+    /// Returns the chunks of its text, at most `count`. `first` is the token that the model expects at the start of a text.
     ///
     /// # Errors
-    /// As [`Windows::new`].
-    pub fn windows(&self, first: Option<u32>, windows: Option<usize>) -> Result<Windows, Error> {
-        let cut = Cut { len: self.layout.len as usize, windows, stride: None };
-        Ok(Windows::new(self.ids.clone(), first, cut)?.of_logits_file())
+    /// As [`Chunks::new`].
+    pub fn chunks(&self, first: Option<u32>, count: Option<usize>) -> Result<Chunks, Error> {
+        let cut = ChunkOptions { len: self.layout.len as usize, count, stride: None };
+        Ok(Chunks::new(self.ids.clone(), first, cut)?.for_logits_file())
     }
 
-    /// Bytes that tell it from others: its head, its ids, and its first, middle and last row.
+    /// Returns bytes that identify the file: its header, its ids, and its first, middle and last row.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn sample(&self) -> Result<Vec<u8>, Error> {
-        let Layout { windows, .. } = self.layout;
+        let Layout { chunks, .. } = self.layout;
         let mut bytes = vec![0; HEADER as usize + 4 * self.ids.len()];
         self.file.read_at(&mut bytes, 0)?;
-        let rows = windows * self.layout.rows();
+        let rows = chunks * self.layout.rows();
         let mut row = vec![0; self.layout.row_len() as usize];
         for number in [0, rows / 2, rows.saturating_sub(1)] {
             self.file.read_at(&mut row, self.layout.row(0, number).unwrap_or(u64::MAX))?;
@@ -145,11 +145,11 @@ impl LogitsFile {
         Ok(bytes)
     }
 
-    /// The logarithms of the probabilities that were predicted at places of a window.
-    pub(crate) fn read(&self, window: usize, places: Range<usize>) -> Result<Value, Error> {
+    /// Returns the log-probabilities at positions of a chunk.
+    pub(crate) fn read(&self, chunk: usize, places: Range<usize>) -> Result<Value, Error> {
         let row_len = self.layout.row_len() as usize;
         let row = (places.start as u64).saturating_sub(self.layout.len / 2);
-        let start = self.layout.row(window as u64, row).unwrap_or(u64::MAX);
+        let start = self.layout.row(chunk as u64, row).unwrap_or(u64::MAX);
         let mut bytes = vec![0; places.len() * row_len];
         self.file.read_at(&mut bytes, start)?;
         let width = self.vocabulary_len();
@@ -159,75 +159,75 @@ impl LogitsFile {
         Ok(Value { rows: places.len(), width, data })
     }
 
-    /// That a row has something that is no number.
-    pub(crate) fn not_a_number(&self, window: usize, place: usize) -> Error {
-        let what = format!("has NaN or infinity in window {}, token {place}", window + 1);
+    /// Returns the error for a row that is not finite.
+    pub(crate) fn nan_error(&self, chunk: usize, place: usize) -> Error {
+        let what = format!("has NaN or infinity in chunk {}, token {place}", chunk + 1);
         invalid(&self.path, what)
     }
 }
 
 fn invalid(path: &Path, what: impl Into<Box<str>>) -> Error {
-    Error::input("logits-file-invalid", path, what, "write it anew, with --save-logits")
+    Error::input("logits-file-invalid", path, what, "write it again with --save-logits")
 }
 
-/// A file of logits that is being written: it gets its name when it is complete.
+/// Writes a logits file, which gets its name when it is complete.
 pub struct LogitsWriter {
     file: AtomicFile,
     layout: Layout,
-    /// The number of the first window.
+    /// Number of the first chunk.
     first: usize,
 }
 
 impl LogitsWriter {
-    /// Begins a file for windows, and logits of so many tokens.
+    /// Creates a file for the logits of chunks.
     ///
     /// # Errors
-    /// `logits-file-cut` if such a file cannot say how the text is cut; [`AtomicFile::create`]'s.
+    /// `logits-file-cut` if the format does not support the chunks; as [`AtomicFile::create`].
     pub fn create(
         path: &Path,
         overwrite: &Overwrite,
-        windows: &Windows,
+        chunks: &Chunks,
         vocabulary: usize,
     ) -> Result<Self, Error> {
-        let len = windows.window_len();
-        if !windows.are_side_by_side() || len < 3 {
-            let what = "a file of logits has windows of 3 tokens or more, side by side";
-            return Err(Error::request("logits-file-cut", what, "leave out the stride"));
+        let len = chunks.chunk_len();
+        if !chunks.are_adjacent() || len < 3 {
+            let what = "a logits file requires adjacent chunks of at least 3 tokens";
+            return Err(Error::request("logits-file-cut", what, "omit the stride"));
         }
-        let numbers = [len, vocabulary, windows.count()];
+        let numbers = [len, vocabulary, chunks.count()];
         let layout = Layout {
             len: len as u64,
             vocabulary: vocabulary as u64,
-            windows: windows.count() as u64,
+            chunks: chunks.count() as u64,
         };
         let too_large = || {
-            let what = "there are more logits than a file of them can count";
-            Error::request("logits-file-cut", what, "take fewer windows")
+            let what = "the number of logits exceeds the limit of logits files";
+            Error::request("logits-file-cut", what, "use fewer chunks")
         };
         let mut bytes = MAGIC.to_vec();
         for number in numbers {
             let number = i32::try_from(number).map_err(|_| too_large())?;
             bytes.extend(number.to_le_bytes());
         }
-        for window in windows.numbers() {
-            bytes.extend(windows.of(window).iter().flat_map(|id| id.to_le_bytes()));
+        for chunk in chunks.numbers() {
+            bytes.extend(chunks.of(chunk).iter().flat_map(|id| id.to_le_bytes()));
         }
         let file = AtomicFile::create(path, overwrite)?;
-        // A disk that is too small is noticed now.
+        // Fails early if the disk is too small.
         file.set_len(layout.byte_len().ok_or_else(too_large)?)?;
         file.write_at(&bytes, 0)?;
-        Ok(Self { file, layout, first: windows.numbers().start })
+        Ok(Self { file, layout, first: chunks.numbers().start })
     }
 
-    /// Logits of places of a window from one on. Those of its first half are passed over.
-    pub(crate) fn write(&self, window: usize, place: usize, logits: &Value) -> Result<(), Error> {
+    /// Writes the logits of a chunk from a position on. Logits of the first half are skipped.
+    pub(crate) fn write(&self, chunk: usize, place: usize, logits: &Value) -> Result<(), Error> {
         let middle = (self.layout.len / 2) as usize;
         let (skip, row) = (middle.saturating_sub(place), place.saturating_sub(middle));
         let row_len = self.layout.row_len() as usize;
         let mut bytes = vec![0; logits.rows.saturating_sub(skip) * row_len];
         let rows = bytes.par_chunks_exact_mut(row_len).enumerate();
         rows.for_each(|(row, bytes)| encode(logits.row(skip + row), bytes));
-        let start = self.layout.row((window - self.first) as u64, row as u64).unwrap_or(u64::MAX);
+        let start = self.layout.row((chunk - self.first) as u64, row as u64).unwrap_or(u64::MAX);
         self.file.write_at(&bytes, start)
     }
 
@@ -240,10 +240,10 @@ impl LogitsWriter {
     }
 }
 
-/// Operation by operation as llama.cpp does it.
+/// Encodes a row with the same operations as llama.cpp.
 fn encode(logits: &[f32], row: &mut [u8]) {
     let greatest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let least = logits.iter().copied().fold(f32::INFINITY, f32::min).max(greatest - DEPTH);
+    let least = logits.iter().copied().fold(f32::INFINITY, f32::min).max(greatest - RANGE);
     let sum: f64 = logits.iter().map(|x| f64::from((x - greatest).exp())).sum();
     let log_sum = sum.ln() as f32;
     let step = (greatest - least) / 65535.0;
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_those_of_llama_cpp() {
+    fn rows_match_llama_cpp() {
         // Worked out by hand: the greatest is 2, 16 below it is -14, which -20 is cut to.
         let logits = [2.0, -20.0, 1.0];
         let mut bytes = [0xff; 16];
@@ -285,7 +285,7 @@ mod tests {
         for (found, wanted) in row.iter().zip([0.0, -16.0, -1.0]) {
             assert!((f64::from(*found) - (wanted - log_sum)).abs() < 1.3e-4);
         }
-        // Logits that are all the same have no steps.
+        // Equal logits have a step of 0.
         encode(&[1.5; 3], &mut bytes[..14]);
         assert_eq!((bytes[..4] == [0; 4], bytes[8..14] == [0; 6]), (true, true));
     }

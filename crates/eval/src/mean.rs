@@ -1,38 +1,37 @@
-//! Means with their errors.
+//! Means and their standard errors.
 
-/// The mean of numbers that are told one by one.
+/// Running mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Mean {
-    /// How many numbers.
+    /// Number of values.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: f64,
-    /// The sum of their squares.
+    /// Sum of the squares.
     pub squares: f64,
 }
 
 impl Mean {
-    /// One number more.
+    /// Adds a value.
     pub fn add(&mut self, number: f64) {
         self.count += 1;
         self.sum += number;
         self.squares += number * number;
     }
 
-    /// All numbers of another mean more.
+    /// Adds the values of another mean.
     pub(crate) fn append(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
         self.squares += other.squares;
     }
 
-    /// The mean; 0 of nothing.
+    /// Returns the mean; 0 without values.
     pub fn value(&self) -> f64 {
         self.sum / self.count.max(1) as f64
     }
 
-    /// The standard error of the mean, as if the numbers did not depend on each other; 0 of fewer than
-    /// two.
+    /// Returns the standard error of the mean of independent values; 0 for fewer than two.
     pub fn error(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
@@ -43,7 +42,7 @@ impl Mean {
     }
 }
 
-/// The covariance of two means, given the sum of the products of their numbers.
+/// Returns the covariance of two means, given the sum of the products of their values.
 pub(crate) fn covariance(a: &Mean, b: &Mean, products: f64) -> f64 {
     if a.count < 2 {
         return 0.0;

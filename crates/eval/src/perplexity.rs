@@ -1,4 +1,4 @@
-//! How well a model predicts a text.
+//! Perplexity of a model.
 
 use std::sync::Arc;
 
@@ -7,77 +7,77 @@ use gguf_runtime::Executor;
 use gguf_store::Progress;
 use rayon::prelude::*;
 
-use crate::predictor::{Predictor, pieces};
+use crate::predictor::{Predictor, batches};
 use crate::scores::Scores;
-use crate::{LogitsWriter, Mean, RunOptions, Windows};
+use crate::{Chunks, LogitsWriter, Mean, RunOptions};
 
-/// The perplexity of windows: `exp` of the mean of `-ln p`, with the probability p that the model gave
-/// to each token that came.
+/// The perplexity of chunks: `exp` of the mean of `-ln p`, with the probability p that the model gave
+/// to each token that actual.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Perplexity {
-    /// Windows that were read.
-    pub windows: usize,
-    /// The mean of `-ln p`.
+    /// Chunks that were read.
+    pub chunks: usize,
+    /// Mean negative log-likelihood.
     pub surprise: Mean,
 }
 
 impl Perplexity {
-    /// The perplexity: 1 or more.
+    /// Returns the perplexity.
     pub fn value(&self) -> f64 {
         self.surprise.value().exp()
     }
 
-    /// Its standard error, as if tokens did not depend on each other.
+    /// Returns the standard error for independent tokens.
     pub fn error(&self) -> f64 {
         self.value() * self.surprise.error()
     }
 
-    /// More windows. Sums of the same windows that are added in the same order are the same bits.
+    /// Adds chunks. The result is bit-identical for the same chunks in the same order.
     pub fn append(&mut self, other: &Self) {
-        self.windows += other.windows;
+        self.chunks += other.chunks;
         self.surprise.append(&other.surprise);
     }
 }
 
-/// What is done after each window: it gets what was found in it. Its error ends the work.
-pub type EachWindow<'e, T> = dyn FnMut(T) -> Result<(), Error> + 'e;
+/// Receives the result of each chunk. An error stops the work.
+pub type OnChunk<'e, T> = dyn FnMut(T) -> Result<(), Error> + 'e;
 
-/// Reads all windows. Logits go to `save`, if there is one.
+/// Evaluates all chunks, and writes the logits to `save`, if given.
 ///
 /// # Errors
-/// `result-missing` if the model has no logits, `weights-unusable` if NaN comes out, what `each` says, as
-/// [`gguf_runtime::Context::run`], and if logits cannot be written.
+/// `result-missing` if the model has no logits; `weights-unusable` if logits are NaN or infinite; errors of `each`; as
+/// [`gguf_runtime::Context::run`]; if logits cannot be written.
 pub fn perplexity(
     executor: &Arc<Executor>,
-    windows: &Windows,
+    chunks: &Chunks,
     options: RunOptions,
     save: Option<&LogitsWriter>,
-    each: &mut EachWindow<'_, Perplexity>,
+    each: &mut OnChunk<'_, Perplexity>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
-    let mut predictor = Predictor::new(executor, windows, options)?;
-    let pieces = pieces(windows, std::slice::from_ref(executor), options);
-    for window in windows.numbers() {
-        let ids = windows.inputs(window);
-        let mut found = Perplexity { windows: 1, ..Default::default() };
-        for piece in &pieces {
-            let logits = predictor.read(&ids, piece.clone(), windows.places(), progress)?;
-            let first = piece.start.max(windows.places().start);
+    let mut predictor = Predictor::new(executor, chunks, options)?;
+    let batches = batches(chunks, std::slice::from_ref(executor), options);
+    for chunk in chunks.numbers() {
+        let ids = chunks.inputs(chunk);
+        let mut found = Perplexity { chunks: 1, ..Default::default() };
+        for piece in &batches {
+            let logits = predictor.read(&ids, piece.clone(), chunks.positions(), progress)?;
+            let first = piece.start.max(chunks.positions().start);
             let surprises: Vec<Option<f64>> = (0..logits.rows)
                 .into_par_iter()
                 .map(|row| {
-                    let target = windows.target(window, first + row) as usize;
+                    let target = chunks.target(chunk, first + row) as usize;
                     Some(-Scores::new(logits.row(row))?.log_probability(target))
                 })
                 .collect();
             for (row, surprise) in surprises.into_iter().enumerate() {
                 let Some(surprise) = surprise else {
-                    return Err(predictor.not_a_number(windows, window, first + row, progress));
+                    return Err(predictor.nan_error(chunks, chunk, first + row, progress));
                 };
                 found.surprise.add(surprise);
             }
             if let Some(save) = save {
-                save.write(window, first, &logits)?;
+                save.write(chunk, first, &logits)?;
             }
             progress.step(piece.len() as u64)?;
         }

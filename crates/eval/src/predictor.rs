@@ -1,4 +1,4 @@
-//! A model that reads windows.
+//! Execution of a model on chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,50 +8,50 @@ use gguf_graph::OutputKind;
 use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Observer, Token, Value};
 use gguf_store::Progress;
 
-use crate::Windows;
-use crate::origin::{Found, Origin};
+use crate::Chunks;
+use crate::nan_origin::{NanOrigin, NanTracker};
 
-/// How models are run.
+/// Execution options of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOptions {
-    /// How caches store keys and values.
+    /// Element type of the KV cache.
     pub cache_type: CacheType,
-    /// Tokens that are computed together at most. Nothing that comes out depends on it.
+    /// Batch size in tokens. It does not affect results.
     pub batch: usize,
 }
 
 impl Default for RunOptions {
-    /// Caches of F32, so that nothing is rounded but weights; 512 tokens.
+    /// Returns an F32 KV cache, so that only the weights are rounded, and a batch size of 512.
     fn default() -> Self {
         Self { cache_type: CacheType::F32, batch: 512 }
     }
 }
 
-/// Tokens that are read at a time where NaN is looked for.
-const ORIGIN: usize = 32;
+/// Batch size of the search for NaN.
+const NAN_BATCH: usize = 32;
 
-/// Bytes of logits that are kept at a time, about.
-const LOGITS: usize = 128 << 20;
+/// Approximate maximum size of the logits of a batch in bytes.
+const MAX_LOGITS: usize = 128 << 20;
 
-/// Cuts windows into pieces that are computed together.
-pub(crate) fn pieces(
-    windows: &Windows,
+/// Divides the evaluated positions of a chunk into batches.
+pub(crate) fn batches(
+    chunks: &Chunks,
     executors: &[Arc<Executor>],
     options: RunOptions,
 ) -> Vec<Range<usize>> {
-    // The last token of a window is only predicted.
-    cut(windows.places().end, executors, options)
+    // The last token of a chunk is only a target.
+    batch_ranges(chunks.positions().end, executors, options)
 }
 
-/// Cuts so many tokens into pieces, of which the logits of all models together fit into memory.
-pub(crate) fn cut(
+/// Divides tokens into batches whose logits of all models fit into memory.
+pub(crate) fn batch_ranges(
     tokens: usize,
     executors: &[Arc<Executor>],
     options: RunOptions,
 ) -> Vec<Range<usize>> {
     let row = |executor: &Arc<Executor>| 4 * executor.width(OutputKind::Logits).unwrap_or(1);
     let rows: usize = executors.iter().map(row).sum();
-    let len = options.batch.min(LOGITS / rows.max(1)).max(32);
+    let len = options.batch.min(MAX_LOGITS / rows.max(1)).max(32);
     (0..tokens).step_by(len).map(|start| start..tokens.min(start + len)).collect()
 }
 
@@ -62,17 +62,17 @@ pub(crate) struct Predictor {
 impl Predictor {
     pub fn new(
         executor: &Arc<Executor>,
-        windows: &Windows,
+        chunks: &Chunks,
         options: RunOptions,
     ) -> Result<Self, Error> {
         if executor.graph().encoder().is_some() {
-            let what = "a model with an encoder of its own does not read a text alone";
-            let help = "take a model without one; of one that hears `gguf imatrix MODEL -f RECORDING --moments` \
-                        shows what enters its matrices";
+            let what = "a model with an encoder cannot be evaluated on text alone";
+            let help = "use a model without an encoder; for Whisper, `gguf imatrix MODEL -f AUDIO --moments` \
+                        collects Hessians";
             return Err(Error::request("encoder-needed", what, help));
         }
         let context = ContextOptions {
-            tokens: windows.window_len(),
+            tokens: chunks.chunk_len(),
             batch: options.batch,
             cache_type: options.cache_type,
             ..Default::default()
@@ -80,20 +80,19 @@ impl Predictor {
         Ok(Self { context: Context::new(executor.clone(), context)? })
     }
 
-    /// Reads a piece of a window, the pieces before which have been read: a row of logits for each of
-    /// its places whose prediction counts.
+    /// Runs the next batch of a chunk. Returns the logits of the positions in `evaluated`.
     pub fn read(
         &mut self,
         ids: &[u32],
         piece: Range<usize>,
-        wanted: Range<usize>,
+        evaluated: Range<usize>,
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
-        let batch = self.batch(ids, piece, |place| wanted.contains(&place));
+        let batch = self.batch(ids, piece, |position| evaluated.contains(&position));
         self.context.run(&batch, OutputKind::Logits, progress)
     }
 
-    /// Reads a piece of a window while somebody looks on.
+    /// Runs the next batch of a chunk with an observer.
     pub fn observe(
         &mut self,
         ids: &[u32],
@@ -107,19 +106,18 @@ impl Predictor {
         Ok(())
     }
 
-    /// That a model computes something that is no number at a place of a window. The window is read once
-    /// more, to say where that begins.
-    pub fn not_a_number(
+    /// Returns the error for NaN or infinite logits at a position of a chunk. Runs the chunk again to find the origin.
+    pub fn nan_error(
         &mut self,
-        windows: &Windows,
-        window: usize,
-        place: usize,
+        chunks: &Chunks,
+        chunk: usize,
+        position: usize,
         progress: &dyn Progress,
     ) -> Error {
-        // Later tokens of the batch may have been in it, too.
-        let ids = &windows.inputs(window)[..windows.places().end];
-        let what = format!("NaN or infinity comes out of window {}, token {place}", window + 1);
-        match self.origin(ids, OutputKind::Logits, progress) {
+        // Later tokens of the batch may be the cause.
+        let ids = &chunks.inputs(chunk)[..chunks.positions().end];
+        let what = format!("logits are NaN or infinite in chunk {}, token {position}", chunk + 1);
+        match self.nan_origin(ids, OutputKind::Logits, progress) {
             Ok(Some(found)) => {
                 let tensor = found.tensor.as_deref().unwrap_or("output");
                 Error::weights(tensor, format!("{what}; it begins {}", found.what))
@@ -129,29 +127,29 @@ impl Predictor {
         }
     }
 
-    /// Where something that is no number begins, while these tokens are read.
-    pub fn origin(
+    /// Returns the operation that first computes NaN or infinity for these tokens.
+    pub fn nan_origin(
         &mut self,
         ids: &[u32],
         kind: OutputKind,
         progress: &dyn Progress,
-    ) -> Result<Option<Found>, Error> {
-        for start in (0..ids.len()).step_by(ORIGIN) {
-            let origin = Origin::new(start);
-            let piece = start..ids.len().min(start + ORIGIN);
-            self.observe(ids, piece, kind, &origin, progress)?;
-            if let Some(found) = origin.found() {
+    ) -> Result<Option<NanOrigin>, Error> {
+        for start in (0..ids.len()).step_by(NAN_BATCH) {
+            let tracker = NanTracker::new(start);
+            let piece = start..ids.len().min(start + NAN_BATCH);
+            self.observe(ids, piece, kind, &tracker, progress)?;
+            if let Some(found) = tracker.found() {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
-    fn batch(&mut self, ids: &[u32], piece: Range<usize>, wanted: impl Fn(usize) -> bool) -> Batch {
+    fn batch(&mut self, ids: &[u32], piece: Range<usize>, output: impl Fn(usize) -> bool) -> Batch {
         if piece.start == 0 {
             self.context.clear(0);
         }
-        let token = |place| Token { id: ids[place], sequence: 0, output: wanted(place) };
+        let token = |at| Token { id: ids[at], sequence: 0, output: output(at) };
         Batch { tokens: piece.map(token).collect() }
     }
 }

@@ -1,48 +1,47 @@
-//! What logits say of tokens.
+//! Log-probabilities of logits.
 
 use gguf_runtime::log_sum_exp;
 
-/// Logits of a place, with what makes logarithms of probabilities of them.
+/// Logits of a position with their normalization.
 #[derive(Clone, Copy)]
 pub(crate) struct Scores<'l> {
     logits: &'l [f32],
-    /// The greatest logit.
-    greatest: f32,
-    /// The logarithm of the sum of all `exp(logit - greatest)`.
+    /// Maximum logit.
+    max: f32,
+    /// Logarithm of the sum of `exp(logit - max)`.
     log_sum: f64,
 }
 
 impl<'l> Scores<'l> {
-    /// `None` if there is NaN among the logits, or all of them are negative infinity.
+    /// Normalizes logits; returns `None` if they contain NaN or are all negative infinity.
     pub fn new(logits: &'l [f32]) -> Option<Self> {
-        let (greatest, log_sum) = log_sum_exp(logits);
-        (greatest.is_finite() && log_sum.is_finite()).then_some(Self { logits, greatest, log_sum })
+        let (max, log_sum) = log_sum_exp(logits);
+        (max.is_finite() && log_sum.is_finite()).then_some(Self { logits, max, log_sum })
     }
 
-    /// Of logarithms of probabilities, which are taken as they are. `None` if one is no number.
-    pub fn of_logarithms(logarithms: &'l [f32]) -> Option<Self> {
-        let greatest = logarithms.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    /// Uses log-probabilities as they are; returns `None` if one is not finite.
+    pub fn from_log_probabilities(logarithms: &'l [f32]) -> Option<Self> {
+        let max = logarithms.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let finite = logarithms.iter().all(|x| x.is_finite());
-        let log_sum = -f64::from(greatest);
-        finite.then_some(Self { logits: logarithms, greatest, log_sum })
+        let log_sum = -f64::from(max);
+        finite.then_some(Self { logits: logarithms, max, log_sum })
     }
 
-    /// The logarithm of the probability of a token.
+    /// Returns the log-probability of a token.
     pub fn log_probability(&self, id: usize) -> f64 {
-        f64::from(self.logits[id]) - f64::from(self.greatest) - self.log_sum
+        f64::from(self.logits[id]) - f64::from(self.max) - self.log_sum
     }
 
-    /// The most likely token; of equals the first.
+    /// Returns the most likely token; the first of equal ones.
     pub fn top(&self) -> usize {
-        self.logits.iter().position(|x| *x == self.greatest).unwrap_or(0)
+        self.logits.iter().position(|x| *x == self.max).unwrap_or(0)
     }
 
-    /// The Kullback-Leibler divergence of `other` from these: the mean, over these probabilities, of
-    /// the difference of the logarithms. What is less likely than `exp(-16)` counts nothing, as in
-    /// llama.cpp.
+    /// Returns the KL divergence of `other` from these probabilities. Tokens with a probability below `exp(-16)` are
+    /// ignored, as in llama.cpp.
     pub fn divergence(&self, other: &Scores<'_>) -> f64 {
-        let shift = f64::from(self.greatest) + self.log_sum;
-        let other_shift = f64::from(other.greatest) + other.log_sum;
+        let shift = f64::from(self.max) + self.log_sum;
+        let other_shift = f64::from(other.max) + other.log_sum;
         let both = self.logits.iter().zip(other.logits);
         both.map(|(a, b)| {
             let log = f64::from(*a) - shift;
@@ -66,13 +65,13 @@ mod tests {
         assert!((a.log_probability(0) + 2f64.ln()).abs() < 1e-12);
         assert!((b.log_probability(0) - 0.75f64.ln()).abs() < 1e-7);
         assert_eq!((a.top(), b.top()), (0, 0));
-        let wanted = 0.5 * (0.5f64 / 0.75).ln() + 0.5 * (0.5f64 / 0.25).ln();
-        assert!((a.divergence(&b) - wanted).abs() < 1e-7);
+        let expected = 0.5 * (0.5f64 / 0.75).ln() + 0.5 * (0.5f64 / 0.25).ln();
+        assert!((a.divergence(&b) - expected).abs() < 1e-7);
         assert_eq!(a.divergence(&a), 0.0);
     }
 
     #[test]
-    fn what_is_no_number_is_found() {
+    fn nan_and_infinity_are_rejected() {
         for logits in [[0.0, f32::NAN], [f32::INFINITY, 0.0], [f32::NEG_INFINITY; 2]] {
             assert!(Scores::new(&logits).is_none(), "{logits:?}");
         }

@@ -1,4 +1,4 @@
-//! Sums of squares that do not depend on the order in which they are added.
+//! Sums of squares that do not depend on the order of addition.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,21 @@ use gguf_quantize::imatrix::Entry;
 use gguf_runtime::Value;
 use rayon::prelude::*;
 
-/// Columns that one thread sums.
+/// Number of columns per task.
 const COLUMNS: usize = 256;
 
-/// Sums of squares by tensor. Each is kept as two numbers, of some 100 bits together: rounded to what an
-/// importance matrix holds, it is the same in whatever order windows are added.
+/// Sums of squares by tensor in double-double precision. Rounded to F32, they do not depend on the order of chunks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sums(pub(crate) BTreeMap<String, Squares>);
 
 /// Sums of one tensor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Squares {
-    /// Per column, expert after expert.
+    /// High parts, by expert and column.
     pub high: Vec<f64>,
-    /// What rounding took from them.
+    /// Low parts.
     pub low: Vec<f64>,
-    /// Rows, one number per expert or one for all.
+    /// Number of rows per expert, or of all rows.
     pub counts: Vec<u64>,
 }
 
@@ -31,7 +30,7 @@ impl Squares {
         Self { high: zeros.clone(), low: zeros, counts: vec![0; experts] }
     }
 
-    /// Whether both have as many columns and experts.
+    /// Whether both have the same shape.
     pub fn is_like(&self, other: &Self) -> bool {
         (self.high.len(), self.counts.len()) == (other.high.len(), other.counts.len())
     }
@@ -41,7 +40,7 @@ impl Squares {
     }
 }
 
-/// Adds a number to a sum, and what rounding takes from it to `low` (Knuth's sum of two).
+/// Adds a number to a sum, and the rounding error to `low` (Knuth's TwoSum).
 fn add(high: &mut f64, low: &mut f64, number: f64) {
     let sum = *high + number;
     let part = sum - *high;
@@ -49,8 +48,7 @@ fn add(high: &mut f64, low: &mut f64, number: f64) {
     *high = sum;
 }
 
-/// Adds the squares of numbers to sums. A function of its own, so that the compiler knows that they do not
-/// overlap.
+/// Adds squares to sums. A separate function tells the compiler that the slices do not overlap.
 fn add_squares(high: &mut [f64], low: &mut [f64], numbers: &[f32]) {
     for ((high, low), number) in high.iter_mut().zip(low).zip(numbers) {
         add(high, low, f64::from(*number) * f64::from(*number));
@@ -58,11 +56,11 @@ fn add_squares(high: &mut [f64], low: &mut [f64], numbers: &[f32]) {
 }
 
 impl Sums {
-    /// Adds the squares of rows that are multiplied with a tensor, or with one of so many matrices of it.
+    /// Adds the squared input rows of a tensor, or of one of several experts.
     pub(crate) fn add(&mut self, tensor: &str, (number, experts): (usize, usize), x: &Value) {
         let new = || Squares::new(x.width, experts);
         let sums = self.0.entry(tensor.to_owned()).or_insert_with(new);
-        // A tensor that is used in two ways counts in the first.
+        // A tensor that is used with two shapes counts with the first one.
         if (sums.high.len(), sums.counts.len()) != (experts * x.width, experts) {
             return;
         }
@@ -77,7 +75,7 @@ impl Sums {
         });
     }
 
-    /// Whether both are of the same tensors, or one is empty.
+    /// Whether both have the same tensors, or one is empty.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let pairs = || self.0.iter().zip(&other.0);
         self.0.is_empty()
@@ -103,7 +101,7 @@ impl Sums {
         }
     }
 
-    /// A tensor and a column whose sum is no number, or too large.
+    /// Returns a tensor and a column whose sum is not finite.
     pub(crate) fn fault(&self) -> Option<(&str, usize)> {
         self.0.iter().find_map(|(tensor, sums)| {
             let mut columns = 0..sums.high.len();
@@ -111,7 +109,7 @@ impl Sums {
         })
     }
 
-    /// The same as an importance matrix has it.
+    /// Returns the entries of an importance matrix.
     pub(crate) fn entries(&self) -> BTreeMap<String, Entry> {
         let entry = |(name, sums): (&String, &Squares)| {
             let squares = (0..sums.high.len()).map(|column| sums.value(column)).collect();
@@ -127,7 +125,7 @@ mod tests {
 
     #[test]
     fn sums_do_not_depend_on_their_order() {
-        // Of numbers of very different size plain sums would.
+        // Plain sums of numbers of very different magnitude depend on the order.
         let numbers: Vec<f32> =
             (0..3000).map(|i| (i as f32 * 0.37).sin() * 10f32.powi(i % 9)).collect();
         let value = |data: Vec<f32>| Value { rows: data.len(), width: 1, data };

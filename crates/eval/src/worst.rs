@@ -1,79 +1,79 @@
-//! The predictions that a model is farthest off.
+//! Evaluated tokens with the greatest KL divergence.
 
-/// A token that may come, and how likely it is.
+/// A token with its log-probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Candidate {
-    /// Its id.
+    /// Token id.
     pub id: u32,
-    /// The logarithm of its probability by the reference.
+    /// Log-probability of the reference.
     pub reference: f64,
-    /// The same by the model.
+    /// Log-probability of the model.
     pub model: f64,
 }
 
-/// A prediction.
+/// Predictions for one evaluated token.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Miss {
-    /// The window, counted from 0.
-    pub window: usize,
-    /// The tokens of the window before the predicted one.
+    /// Number of the chunk, counted from 0.
+    pub chunk: usize,
+    /// Position in the chunk.
     pub position: usize,
-    /// How far the model is from the reference, in nats.
+    /// KL divergence from the reference, in nats.
     pub divergence: f64,
-    /// The token that came.
-    pub came: Candidate,
-    /// The most likely token by the reference.
+    /// The token that actual.
+    pub actual: Candidate,
+    /// The most likely token of the reference.
     pub by_reference: Candidate,
-    /// The most likely token by the model.
+    /// The most likely token of the model.
     pub by_model: Candidate,
-    /// Of those that are kept the last tokens before it.
+    /// Last tokens before the evaluated one.
     pub before: Vec<u32>,
 }
 
-/// So many predictions with the greatest divergence, the greatest first; of equals the first.
+/// A limited number of predictions with the greatest KL divergence, the greatest first, equal ones in text order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Worst {
-    most: usize,
+    max: usize,
     misses: Vec<Miss>,
 }
 
 impl Worst {
-    /// Room for so many.
-    pub fn new(most: usize) -> Self {
-        Self { most, misses: Vec::new() }
+    /// Creates a list of at most `max` predictions.
+    pub fn new(max: usize) -> Self {
+        Self { max, misses: Vec::new() }
     }
 
-    /// How many there is room for.
-    pub(crate) fn most(&self) -> usize {
-        self.most
+    /// Returns the maximum number of predictions.
+    pub(crate) fn max(&self) -> usize {
+        self.max
     }
 
-    /// Those that there are.
+    /// Returns the predictions.
     pub fn misses(&self) -> &[Miss] {
         &self.misses
     }
 
-    /// Says of each which tokens came before it.
+    /// Sets the tokens before each prediction.
     pub(crate) fn with_tokens(&mut self, before: impl Fn(&Miss) -> Vec<u32>) {
         self.misses.iter_mut().for_each(|miss| miss.before = before(miss));
     }
 
-    /// One more, if it is among the worst.
+    /// Adds a prediction if it is among the worst.
     pub(crate) fn add(&mut self, miss: Miss) {
         let order = |one: &Miss| {
-            let place = (one.window, one.position).cmp(&(miss.window, miss.position));
+            let place = (one.chunk, one.position).cmp(&(miss.chunk, miss.position));
             miss.divergence.total_cmp(&one.divergence).then(place)
         };
         let place = self.misses.partition_point(|one| order(one).is_lt());
-        if place < self.most {
-            self.misses.truncate(self.most - 1);
+        if place < self.max {
+            self.misses.truncate(self.max - 1);
             self.misses.insert(place, miss);
         }
     }
 
-    /// More of them; there is room for those of the larger.
+    /// Adds the predictions of another list; the maximum is that of the larger one.
     pub fn append(&mut self, other: &Self) {
-        self.most = self.most.max(other.most);
+        self.max = self.max.max(other.max);
         other.misses.iter().for_each(|miss| self.add(miss.clone()));
     }
 }
@@ -83,16 +83,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_are_kept_in_order() {
+    fn keeps_the_worst_in_order() {
         let miss =
-            |(window, divergence): (usize, f64)| Miss { window, divergence, ..Miss::default() };
+            |(chunk, divergence): (usize, f64)| Miss { chunk, divergence, ..Miss::default() };
         let all = [(0, 1.0), (1, 5.0), (2, 3.0), (3, 5.0), (4, 0.0), (5, 4.0)].map(miss);
-        let windows =
-            |worst: &Worst| worst.misses().iter().map(|one| one.window).collect::<Vec<_>>();
+        let chunks = |worst: &Worst| worst.misses().iter().map(|one| one.chunk).collect::<Vec<_>>();
         let mut worst = Worst::new(3);
         all.iter().for_each(|one| worst.add(one.clone()));
-        assert_eq!(windows(&worst), [1, 3, 5]);
-        // In another order, and in parts.
+        assert_eq!(chunks(&worst), [1, 3, 5]);
+        // In another order, and merged from parts.
         let mut parts = [Worst::new(3), Worst::new(3)];
         all.iter().rev().enumerate().for_each(|(i, one)| parts[i % 2].add(one.clone()));
         let mut merged = Worst::default();

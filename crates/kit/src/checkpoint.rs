@@ -1,4 +1,4 @@
-//! Checkpoints from wherever the user says: a directory, a lone file, a repository on the hub.
+//! Checkpoints of a source: a directory, a single weight file, a repository on the Hub.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,68 +15,68 @@ use crate::Error;
 use gguf_store::digest::sha256;
 use gguf_store::scratch::{self, outside};
 
-/// What the small files of a checkpoint end in: configurations, tokenizers, the model card.
-const SMALL: [&str; 6] = [".json", ".jinja", ".md", ".model", ".tiktoken", ".txt"];
+/// Extensions of the small files of a checkpoint: configurations, tokenizers, the model card.
+const SMALL_FILE_EXTENSIONS: [&str; 6] = [".json", ".jinja", ".md", ".model", ".tiktoken", ".txt"];
 
 /// An open checkpoint.
 pub struct Opened {
-    /// Its tensors.
+    /// The tensors.
     pub checkpoint: Checkpoint,
-    /// The directory with its small files.
+    /// Directory of the small files.
     pub dir: PathBuf,
-    /// What the user called it.
-    word: String,
-    /// That directory, if it is not the user's.
+    /// Source as the user named it.
+    source: String,
+    /// Temporary directory of downloaded files.
     temporary: Option<TempDir>,
 }
 
 impl Opened {
-    /// Opens the checkpoint that `word` names. Of a far one the small files are fetched, and the
-    /// weights are read when they are needed.
+    /// Opens the checkpoint that `source` names. The small files of a remote checkpoint are downloaded; its weights are
+    /// read on demand.
     ///
     /// # Errors
-    /// If a file cannot be had, or is at fault.
-    pub fn open(word: &str) -> Result<Self, Error> {
-        match Location::parse(word)? {
+    /// If a file cannot be read or is invalid.
+    pub fn open(source: &str) -> Result<Self, Error> {
+        match Location::parse(source)? {
             Location::Path(dir) => {
-                let (checkpoint, word) = (Checkpoint::open(&dir)?, word.to_owned());
-                Ok(Self { checkpoint, dir, word, temporary: None })
+                let (checkpoint, source) = (Checkpoint::open(&dir)?, source.to_owned());
+                Ok(Self { checkpoint, dir, source, temporary: None })
             }
             _ => {
-                let files = RepositoryFiles::list(word, RemoteOptions::from_env())?;
-                let mut opened = Self::fetch(word, &files)?;
-                let checkpoint = open_far(&files, &opened.dir);
-                opened.checkpoint = checkpoint.map_err(|error| opened.called(error))?;
+                let files = RepositoryFiles::list(source, RemoteOptions::from_env())?;
+                let mut opened = Self::fetch(source, &files)?;
+                let checkpoint = open_remote(&files, &opened.dir);
+                opened.checkpoint = checkpoint.map_err(|error| opened.named(error))?;
                 Ok(opened)
             }
         }
     }
 
-    /// The same without the weights, which need not be there.
+    /// Opens a checkpoint without its weights, which may be missing.
     ///
     /// # Errors
-    /// If a small file cannot be had.
-    pub(crate) fn open_for_vocabulary(word: &str) -> Result<Self, Error> {
-        match Location::parse(word)? {
+    /// If a small file cannot be read.
+    pub(crate) fn open_for_vocabulary(source: &str) -> Result<Self, Error> {
+        match Location::parse(source)? {
             Location::Path(dir) => {
-                let (checkpoint, word) = (Checkpoint::without_weights(), word.to_owned());
-                Ok(Self { checkpoint, dir, word, temporary: None })
+                let (checkpoint, source) = (Checkpoint::without_weights(), source.to_owned());
+                Ok(Self { checkpoint, dir, source, temporary: None })
             }
-            _ => Self::fetch(word, &RepositoryFiles::list(word, RemoteOptions::from_env())?),
+            _ => Self::fetch(source, &RepositoryFiles::list(source, RemoteOptions::from_env())?),
         }
     }
 
-    /// Where to write if the user does not say: beside a checkpoint that is here.
+    /// Returns the default output directory: that of a local checkpoint.
     pub(crate) fn output_dir(&self) -> &Path {
         if self.temporary.is_some() { Path::new(".") } else { &self.dir }
     }
 
-    /// Fetches the small files.
-    fn fetch(word: &str, files: &RepositoryFiles) -> Result<Self, Error> {
+    /// Downloads the small files.
+    fn fetch(source: &str, files: &RepositoryFiles) -> Result<Self, Error> {
         let temporary = scratch::directory()?;
-        let place = temporary.path().to_owned();
-        let failed = |source| outside(Error::environment("write", &place, source), &place);
-        // The name of the model is taken from that of its directory where no card says it.
+        let path = temporary.path().to_owned();
+        let failed = |fault| outside(Error::environment("write", &path, fault), &path);
+        // Without a model card, the model name is derived from the directory name.
         let name = files.repository().rsplit('/').next().unwrap_or_default();
         let dir = temporary.path().join(name);
         std::fs::create_dir(&dir).map_err(failed)?;
@@ -89,24 +89,24 @@ impl Opened {
             let name = format!("{folder}/config.json");
             std::fs::write(dir.join(&name), files.fetch(&name)?).map_err(failed)?;
         }
-        let (checkpoint, word) = (Checkpoint::without_weights(), word.to_owned());
-        Ok(Self { checkpoint, dir, word, temporary: Some(temporary) })
+        let (checkpoint, source) = (Checkpoint::without_weights(), source.to_owned());
+        Ok(Self { checkpoint, dir, source, temporary: Some(temporary) })
     }
 
-    /// An error of work on this checkpoint, by the name that the user gave it.
-    pub(crate) fn called(&self, error: Error) -> Error {
+    /// Replaces the temporary directory in an error by the source.
+    pub(crate) fn named(&self, error: Error) -> Error {
         match self.temporary {
-            Some(_) => called(error, &self.dir, &self.word),
+            Some(_) => rename_paths(error, &self.dir, &self.source),
             None => error,
         }
     }
 }
 
-/// An error in which a directory of ours has the name that the user gave what is in it.
-fn called(error: Error, dir: &Path, word: &str) -> Error {
+/// Replaces the directory `dir` in the paths of an error by `source`.
+fn rename_paths(error: Error, dir: &Path, source: &str) -> Error {
     let user = |path: PathBuf| match path.strip_prefix(dir) {
-        Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from(word),
-        Ok(rest) => PathBuf::from(format!("{word}/{}", rest.display())),
+        Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from(source),
+        Ok(rest) => PathBuf::from(format!("{source}/{}", rest.display())),
         Err(_) => path,
     };
     match error {
@@ -118,34 +118,34 @@ fn called(error: Error, dir: &Path, word: &str) -> Error {
     }
 }
 
-/// Weights of other programs in a few facts.
+/// Summary of the weights of a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weights {
-    /// The class of the model, as its configuration names it.
+    /// Model class in the configuration.
     pub class: Option<String>,
-    /// Files of weights.
+    /// Number of weight files.
     pub files: usize,
-    /// Tensors.
+    /// Number of tensors.
     pub tensors: u64,
-    /// Elements of all tensors.
+    /// Number of parameters.
     pub parameters: u64,
-    /// Per type: tensors and bytes.
+    /// Number of tensors and bytes of each type.
     pub types: BTreeMap<TensorType, (u64, u64)>,
 }
 
 impl Weights {
-    /// The facts of the checkpoint directory, or the file of weights, at a path on this machine; `None` if
-    /// it is neither. Nothing but headers is read.
+    /// Summarizes the local checkpoint directory or single weight file at `path` from its headers; `None` for other
+    /// files.
     ///
     /// # Errors
-    /// If it is one, and cannot be read.
+    /// If the weights cannot be read.
     pub fn at(path: &Path) -> Result<Option<Self>, Error> {
-        /// What a lone file of weights may end in.
-        const LONE: [&str; 5] = ["safetensors", "bin", "pth", "pt", "ckpt"];
+        /// Extensions of single weight files.
+        const WEIGHT_EXTENSIONS: [&str; 5] = ["safetensors", "bin", "pth", "pt", "ckpt"];
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let mut class = None;
         let checkpoint = if path.is_dir() {
-            let names = path.read_dir().map_err(|source| Error::read(path, source))?;
+            let names = path.read_dir().map_err(|fault| Error::read(path, fault))?;
             let mut names = names.flatten().map(|entry| entry.file_name());
             if names.any(|name| name.to_str().is_some_and(has_gguf_name)) {
                 return Ok(None);
@@ -159,13 +159,13 @@ impl Weights {
                     Ok(opened) => opened,
                 }
             }
-        } else if LONE.contains(&ending) && path.is_file() {
-            // Models of any time have such names too.
+        } else if WEIGHT_EXTENSIONS.contains(&ending) && path.is_file() {
+            // Legacy GGML files and GGUF files can have these extensions, too.
             if LocalFile::open(path)?.mapped().starts_with(&gguf::MAGIC) {
                 return Ok(None);
             }
             match Checkpoint::open_file(path) {
-                Err(_) if ending != LONE[0] => return Ok(None),
+                Err(_) if ending != WEIGHT_EXTENSIONS[0] => return Ok(None),
                 opened => opened?,
             }
         } else {
@@ -185,14 +185,14 @@ impl Weights {
         Ok(Some(weights))
     }
 
-    /// Bytes of all tensors.
+    /// Returns the bytes of all tensors.
     pub fn bytes(&self) -> u64 {
         self.types.values().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add)
     }
 }
 
-/// Opens far weights, beside whose small files these are.
-fn open_far(files: &RepositoryFiles, dir: &Path) -> Result<Checkpoint, Error> {
+/// Opens remote weights; `dir` has the small files.
+fn open_remote(files: &RepositoryFiles, dir: &Path) -> Result<Checkpoint, Error> {
     let present: BTreeSet<_> = files.names().iter().cloned().collect();
     Checkpoint::open_with(dir, &present, &|name| {
         let failed =
@@ -202,21 +202,21 @@ fn open_far(files: &RepositoryFiles, dir: &Path) -> Result<Checkpoint, Error> {
 }
 
 fn is_small(name: &str) -> bool {
-    SMALL.iter().any(|end| name.ends_with(end))
+    SMALL_FILE_EXTENSIONS.iter().any(|end| name.ends_with(end))
 }
 
-/// Names and digests of the small files in a directory, in order of name.
+/// Returns names and digests of the small files in a directory, sorted by name.
 ///
 /// # Errors
-/// If one cannot be read.
+/// If a file cannot be read.
 pub(crate) fn digests_of_small_files(dir: &Path) -> Result<Vec<(String, String)>, Error> {
-    let listed = std::fs::read_dir(dir).map_err(|source| Error::read(dir, source))?;
+    let listed = std::fs::read_dir(dir).map_err(|fault| Error::read(dir, fault))?;
     let mut digests = Vec::new();
     for entry in listed {
-        let path = entry.map_err(|source| Error::read(dir, source))?.path();
+        let path = entry.map_err(|fault| Error::read(dir, fault))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if is_small(&name) && path.is_file() {
-            let bytes = std::fs::read(&path).map_err(|source| Error::read(&path, source))?;
+            let bytes = std::fs::read(&path).map_err(|fault| Error::read(&path, fault))?;
             digests.push((name, sha256(&bytes)));
         }
     }

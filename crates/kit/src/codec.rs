@@ -1,4 +1,4 @@
-//! Numbers to bytes of a type and back, on all threads: for those who have arrays and no model.
+//! Encoding and decoding of arrays on all threads.
 
 use gguf::TensorType;
 use gguf_pipeline::parallel;
@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use crate::Error;
 
-/// Elements that one thread does at a time, about.
+/// Approximate number of elements of a chunk of work.
 const CHUNK: usize = 128 * 1024;
 
-/// What an array cannot become.
+/// Returns the error for an array that cannot be encoded or decoded.
 fn refused(fault: &CodecError) -> Error {
     Error::request("array-refused", fault.to_string(), "")
 }
@@ -20,13 +20,12 @@ fn codec(ty: TensorType) -> Result<&'static Codec, Error> {
     gguf_quant::codec(ty).ok_or_else(|| refused(&CodecError::NoCodec(ty)))
 }
 
-/// Encodes rows of `row_len` numbers as `ty`, with the bytes that llama.cpp writes. `importance` has a number for
-/// each column; or, where rows are those of several matrices of equal size (experts), for each column of each.
-/// `progress` counts numbers.
+/// Encodes rows of `row_len` values as `ty`, with the bytes that llama.cpp writes. `importance` has a weight for each
+/// column, or for each column of each of several matrices of equal size (experts). `progress` counts values.
 ///
 /// # Errors
-/// `array-refused` if `values` or `importance` are not as many as that, a row is no whole number of blocks, the
-/// type cannot hold a number, or needs importance and there is none; if `progress` ended the work.
+/// `array-refused` if the lengths do not match, `row_len` is not a multiple of the block size, the type cannot represent
+/// a value, or it needs importance; if `progress` stopped the work.
 pub fn encode(
     ty: TensorType,
     values: &[f32],
@@ -54,13 +53,13 @@ pub fn encode(
         return Err(refused(&CodecError::WrongImportanceCount { elements: row_len, found }));
     }
     progress.begin("encoding", values.len() as u64);
-    let of_matrix = rows / matrices;
-    let step = (CHUNK / row_len).clamp(1, of_matrix);
-    let per_matrix = of_matrix.div_ceil(step);
+    let rows_per_matrix = rows / matrices;
+    let step = (CHUNK / row_len).clamp(1, rows_per_matrix);
+    let per_matrix = rows_per_matrix.div_ceil(step);
     let chunks = parallel::map(matrices * per_matrix, |chunk| {
         let (matrix, first) = (chunk / per_matrix, chunk % per_matrix * step);
-        let start = matrix * of_matrix + first;
-        let count = step.min(of_matrix - first);
+        let start = matrix * rows_per_matrix + first;
+        let count = step.min(rows_per_matrix - first);
         let importance = importance.map(|all| &all[matrix * row_len..][..row_len]);
         let numbers = &values[start * row_len..][..count * row_len];
         let mut bytes = vec![0; count * row_bytes];
@@ -71,10 +70,10 @@ pub fn encode(
     Ok(chunks.concat())
 }
 
-/// Decodes `bytes` of `ty`, exactly `out.len()` numbers. `progress` counts numbers.
+/// Decodes `bytes` of `ty` to `out.len()` values. `progress` counts values.
 ///
 /// # Errors
-/// `array-refused` if the lengths do not fit each other; if `progress` ended the work.
+/// `array-refused` if the lengths do not match; if `progress` stopped the work.
 pub fn decode(
     ty: TensorType,
     bytes: &[u8],
@@ -87,7 +86,7 @@ pub fn decode(
     let blocks = (CHUNK / block_len as usize).max(1);
     let (step, step_bytes) = (blocks * block_len as usize, blocks * block_bytes as usize);
     if ty.byte_len(&[out.len() as u64]) != Some(bytes.len() as u64) {
-        // It says in which way.
+        // The codec describes the fault.
         return codec.decode_row(bytes, out).map_err(|fault| refused(&fault));
     }
     let chunks = out.par_chunks_mut(step).zip(bytes.par_chunks(step_bytes));
@@ -101,9 +100,9 @@ pub fn decode(
 mod tests {
     use super::*;
 
-    /// Two matrices of three rows: each is encoded by its own weights, as a row alone is.
+    /// Encodes two matrices of three rows, each with its own importance.
     #[test]
-    fn every_matrix_has_its_own_weights() {
+    fn each_matrix_has_its_own_importance() {
         let values: Vec<f32> = (0..6 * 256).map(|i| (i as f32 * 0.37).sin()).collect();
         let importance: Vec<f32> = (0..512).map(|i| 0.1 + (i % 7) as f32).collect();
         let ty = TensorType::Q4_K;
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn mismatched_arrays_are_rejected() {
         let refused =
             |result: Result<(), Error>| assert_eq!(result.unwrap_err().code(), "array-refused");
         let (row, ty) = ([1.0; 64], TensorType::Q8_0);

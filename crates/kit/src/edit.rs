@@ -1,4 +1,4 @@
-//! Keys and tensors of a model, changed: in place where that is possible, or in a new file.
+//! Edits of metadata and tensors, in place if possible or in a new file.
 
 use std::path::{Path, PathBuf};
 
@@ -13,61 +13,60 @@ use regex::Regex;
 use crate::key_value::KeyValue;
 use crate::{Error, Opened, open, read_text};
 
-/// Room for later edits in a file that is rebuilt, in bytes.
+/// Bytes reserved for later edits in a rebuilt file.
 pub const RESERVE: u64 = 64_000;
 
 /// A token of the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// By its text.
+    /// Text of the token.
     Text(String),
-    /// By its number.
+    /// Id of the token.
     Id(String),
 }
 
-/// What is to change, in the order in which it is done.
+/// Changes, in the order of application.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// Keys to remove.
     pub remove: Vec<String>,
-    /// Keys to rename: from, to.
+    /// Keys to rename: old name, new name.
     pub rename: Vec<(String, String)>,
     /// Keys to set.
     pub set: Vec<KeyValue>,
-    /// Keys to set to the text of a file.
+    /// Keys to set to the content of a text file.
     pub set_file: Vec<(String, PathBuf)>,
-    /// A file whose text becomes the chat template.
+    /// Text file with the chat template.
     pub chat_template_file: Option<PathBuf>,
     /// Special tokens, by the names of [`gguf_models::token::ROLES`].
     pub special_tokens: Vec<(String, Token)>,
-    /// Patterns of names of tensors to leave out.
+    /// Name patterns of tensors to drop.
     pub drop: Vec<Regex>,
-    /// Tensors to take of other models: where these are, and a pattern of names.
+    /// Tensors to copy from other models: source and name pattern.
     pub graft: Vec<(String, Regex)>,
-    /// Tensors to rename: from, to.
+    /// Tensors to rename: old name, new name.
     pub rename_tensor: Vec<(String, String)>,
-    /// Bytes of room for later edits; without a number [`RESERVE`] in a file that has to be rebuilt,
-    /// none in a new one.
+    /// Bytes reserved for later edits; `None` is [`RESERVE`] in a rebuilt file and 0 in a new file.
     pub reserve: Option<u64>,
 }
 
 impl Changes {
-    /// Whether there are other tensors afterwards, and not only other names.
-    fn tensors(&self) -> bool {
+    /// Whether the set of tensors changes.
+    fn changes_tensors(&self) -> bool {
         !(self.drop.is_empty() && self.graft.is_empty())
     }
 
-    /// The files that are read, beside the models.
+    /// Returns the text files that are read.
     pub fn inputs(&self) -> impl Iterator<Item = &Path> {
         let texts = self.set_file.iter().map(|(_, path)| &**path);
         texts.chain(self.chat_template_file.as_deref())
     }
 
-    /// Changes the keys. Templates that the changes bring are parsed by `renderer`.
+    /// Applies the changes of keys. `renderer` parses new chat templates.
     ///
     /// # Errors
-    /// If a key is not there, or there already; a value does not fit its key; a text is no
-    /// template; a file cannot be read.
+    /// If a key is missing or exists already, a value does not fit its key, a chat template is invalid, or a file cannot
+    /// be read.
     pub fn edit_metadata(&self, metadata: &mut Metadata, renderer: &Renderer) -> Result<(), Error> {
         for key in &self.remove {
             metadata.remove(key).ok_or_else(|| no_key(key))?;
@@ -94,27 +93,28 @@ impl Changes {
             let id = token_id(metadata, token)?;
             metadata.set(special_key(name)?, id);
         }
-        self.templates_parse(metadata, renderer)?;
-        // Nobody means to edit the room for edits.
+        self.check_templates(metadata, renderer)?;
+        // The reserved space is not a key to edit.
         if self.set.iter().any(|set| set.key == RESERVE_KEY) {
             return Err(refused(format!("`{RESERVE_KEY}` is set by --reserve")));
         }
         Ok(())
     }
 
-    /// Refuses chat templates of the user that are none; what the file has already may stay.
-    fn templates_parse(&self, metadata: &Metadata, renderer: &Renderer) -> Result<(), Error> {
+    /// Refuses invalid new chat templates; existing ones may stay.
+    fn check_templates(&self, metadata: &Metadata, renderer: &Renderer) -> Result<(), Error> {
         let given = |option: &str, key: &str| (key.to_owned(), format!("--{option} {key}"));
         let shown = |path: &Path| path.display().to_string();
-        let of_file = self.chat_template_file.iter();
-        let of_file = of_file.map(|path| (template::TemplateSource::KEY.into(), shown(path)));
+        let template_file = self.chat_template_file.iter();
+        let template_file =
+            template_file.map(|path| (template::TemplateSource::KEY.into(), shown(path)));
         let set = self.set.iter().map(|set| given("set", &set.key));
         let set_file = self.set_file.iter().map(|(key, path)| (key.clone(), shown(path)));
         let renamed = self.rename.iter().map(|(_, new)| given("rename", new));
-        for (key, origin) in of_file.chain(set).chain(set_file).chain(renamed) {
+        for (key, origin) in template_file.chain(set).chain(set_file).chain(renamed) {
             let refuse = |error| match error {
                 template::Error::Process(_) => Error::from(error),
-                _ => refused(format!("{origin} is no chat template: {error}")),
+                _ => refused(format!("{origin} is not a valid chat template: {error}")),
             };
             if let Some(source) =
                 template::TemplateSource::from_key(metadata, &key).map_err(refuse)?
@@ -125,10 +125,10 @@ impl Changes {
         Ok(())
     }
 
-    /// Drops, takes and renames tensors, in this order. What became of each is in the answer.
+    /// Drops, copies and renames tensors, in this order. Returns the changes.
     ///
     /// # Errors
-    /// If a pattern finds nothing; if a tensor that is to be renamed is not there.
+    /// If a pattern matches no tensor, or a tensor to rename does not exist.
     fn edit_tensors(
         &self,
         items: &mut Vec<Item>,
@@ -140,16 +140,14 @@ impl Changes {
             let before = changed.len();
             changed.extend(dropped.map(|item| TensorChange::Dropped(item.tensor.name)));
             if changed.len() == before {
-                return Err(refused(format!("--drop {pattern}: no tensor has such a name")));
+                return Err(refused(format!("--drop {pattern}: no tensor name matches")));
             }
         }
-        for ((word, pattern), other) in self.graft.iter().zip(others) {
+        for ((source, pattern), other) in self.graft.iter().zip(others) {
             let tensors = other.model().tensors().iter();
             let mut named = tensors.filter(|tensor| pattern.is_match(&tensor.info.name)).peekable();
             if named.peek().is_none() {
-                return Err(refused(format!(
-                    "--graft {word}:{pattern}: no tensor has such a name"
-                )));
+                return Err(refused(format!("--graft {source}:{pattern}: no tensor name matches")));
             }
             for tensor in named {
                 let item = Item::new(Tensor::of_model(tensor), tensor.info.tensor_type);
@@ -174,9 +172,9 @@ impl Changes {
         Ok(changed)
     }
 
-    /// The models of which tensors are taken.
+    /// Opens the models from which tensors are copied.
     fn others(&self) -> Result<Vec<Opened>, Error> {
-        self.graft.iter().map(|(word, _)| open(word)).collect()
+        self.graft.iter().map(|(source, _)| open(source)).collect()
     }
 
     fn rename_tensors(&self, draft: &mut RawHeader) -> Result<(), Error> {
@@ -188,39 +186,39 @@ impl Changes {
     }
 }
 
-/// A key that changes.
+/// Change of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyChange {
     /// The key.
     pub key: String,
-    /// Its value now; `None` if it is not there.
+    /// Present value; `None` for a new key.
     pub before: Option<Value>,
-    /// Its value then; `None` if it goes.
+    /// New value; `None` for a removed key.
     pub after: Option<Value>,
 }
 
-/// What becomes of a tensor, by its name.
+/// Change of a tensor, with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TensorChange {
-    /// It is left out.
+    /// Dropped.
     Dropped(String),
-    /// That of another model stands in its place.
+    /// Replaced by the tensor of another model.
     Replaced(String),
-    /// It comes from another model.
+    /// Copied from another model.
     Added(String),
-    /// It gets another name: the one before, and the one after.
+    /// Renamed: old name, new name.
     Renamed(String, String),
 }
 
-/// What changes would do to the tensors of a model, one after the other; nothing is written.
+/// Returns the effect of changes on the tensors of a model, without writing.
 ///
 /// # Errors
-/// As [`rewrite`], but for what keys are at fault for.
+/// As [`rewrite`], except errors of keys.
 pub fn preview_tensors(model: &Model, changes: &Changes) -> Result<Vec<TensorChange>, Error> {
     changes.edit_tensors(&mut Job::copy(model).items, &changes.others()?)
 }
 
-/// What changes would do to the keys of a model; nothing is written.
+/// Returns the effect of changes on the keys of a model, without writing.
 ///
 /// # Errors
 /// As [`Changes::edit_metadata`].
@@ -243,10 +241,10 @@ pub fn preview(
     Ok(changed.map(change).collect())
 }
 
-/// What would be wrong with the changed header that is not wrong with the present one; nothing is written.
+/// Returns the findings about the changed header that the present one does not have, without writing.
 ///
 /// # Errors
-/// As [`preview`]; if a tensor that is to be renamed is not there.
+/// As [`preview`]; if a tensor to rename does not exist.
 pub fn new_findings(
     model: &Model,
     changes: &Changes,
@@ -261,36 +259,36 @@ pub fn new_findings(
     Ok(found)
 }
 
-/// A new file with the changes.
+/// A planned file with changes.
 pub struct Rewritten {
-    /// What it holds.
+    /// Content of the file.
     pub job: Job,
-    /// The files of other models that it takes tensors of: they are not to be replaced.
+    /// Files of other models whose tensors are copied, which no output may replace.
     pub files: Vec<PathBuf>,
 }
 
-/// Plans a new file with the changes.
+/// Plans a new file with changes.
 ///
 /// # Errors
-/// As [`Changes::edit_metadata`]; if a pattern finds no tensor, or another model cannot be opened.
+/// As [`Changes::edit_metadata`]; if a pattern matches no tensor, or another model cannot be opened.
 pub fn rewrite(model: &Model, changes: &Changes, renderer: &Renderer) -> Result<Rewritten, Error> {
     let others = changes.others()?;
     let mut job = Job::copy(model);
     changes.edit_metadata(&mut job.metadata, renderer)?;
     changes.edit_tensors(&mut job.items, &others)?;
-    if let Some(room) = changes.reserve {
-        reserve(&mut job.metadata, room);
+    if let Some(bytes) = changes.reserve {
+        reserve(&mut job.metadata, bytes);
     }
     let files = others.iter().flat_map(Opened::files).map(Path::to_owned).collect();
     Ok(Rewritten { job, files })
 }
 
-/// Changes the model at `path` itself; of one in several files, the first, which has the keys. Where
-/// only keys and names change and the new header fits, the data stay where they are.
+/// Changes the model at `path` in place; for a sharded model its first file, which has the keys. Tensor data is not moved
+/// if only keys and names change and the new header fits.
 ///
 /// # Errors
-/// As [`rewrite`]; if tensors of a model in several files were to change; if somebody else edits the
-/// file, it cannot be written, or `progress` ended the work.
+/// As [`rewrite`]; if tensors of a sharded model would change; if another process edits the file, it cannot be written, or
+/// `progress` stopped the work.
 pub fn in_place(
     path: &Path,
     changes: &Changes,
@@ -299,7 +297,7 @@ pub fn in_place(
 ) -> Result<(PathBuf, EditOutcome), Error> {
     let files = ShardSet::find(path)?;
     let (file, several) = (&files.paths()[0], files.paths().len() > 1);
-    if !changes.tensors() {
+    if !changes.changes_tensors() {
         if several && !changes.rename_tensor.is_empty() {
             return Err(several_files("renamed"));
         }
@@ -312,7 +310,7 @@ pub fn in_place(
     if several {
         return Err(several_files("dropped"));
     }
-    // Before the file is read, until the new one has its name.
+    // Locked from before the file is read until it is replaced.
     let _lock = EditLock::take(file)?;
     let rewritten = rewrite(&Model::open(file)?, changes, renderer)?;
     let overwrite = Overwrite::new(Existing::Replace).protecting(&rewritten.files);
@@ -323,7 +321,7 @@ pub fn in_place(
 fn several_files(what: &str) -> Error {
     Error::request(
         "output-missing",
-        format!("tensors in several files cannot be {what}"),
+        format!("tensors of a sharded model cannot be {what} in place"),
         "give -o",
     )
 }
@@ -340,11 +338,11 @@ fn no_tensor(name: &str) -> Error {
     refused(format!("there is no tensor `{name}`"))
 }
 
-/// The key of a special token.
+/// Returns the key of a special token.
 fn special_key(name: &str) -> Result<&'static str, Error> {
     token::id_key(name).ok_or_else(|| {
         let names = token::ROLES.map(|role| role.name).join(" ");
-        refused(format!("`{name}` is no special token: {names} are"))
+        refused(format!("`{name}` is not a special token; expected one of: {names}"))
     })
 }
 
@@ -355,14 +353,14 @@ fn token_id(metadata: &Metadata, token: &Token) -> Result<u32, Error> {
             let tokens = tokens.map_or(0, |tokens| tokens.len());
             let id = id.parse::<u32>().ok().filter(|id| u64::from(*id) < tokens);
             let last = tokens.saturating_sub(1);
-            id.ok_or_else(|| refused(format!("ids go from 0 to {last}")))
+            id.ok_or_else(|| refused(format!("expected an id from 0 to {last}")))
         }
         Token::Text(text) => {
             let missing = || Finding::error("tokenizer-missing", "the file has no vocabulary");
             let mut tokens = tokens.and_then(|tokens| tokens.strings()).ok_or_else(missing)?;
             let id = tokens.position(|token| token == text.as_bytes());
             id.and_then(|id| id.try_into().ok())
-                .ok_or_else(|| refused(format!("`{text}` is no token of the vocabulary")))
+                .ok_or_else(|| refused(format!("`{text}` is not a token of the vocabulary")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A model in the other byte order.
+//! Conversion of byte order and format version.
 
 use std::path::Path;
 
@@ -9,31 +9,31 @@ use gguf_store::{AtomicFile, Existing, Model, Overwrite, Progress};
 use crate::Error;
 use crate::model::single_file;
 
-/// What the output is to be.
+/// Byte order and version of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Its byte order.
+pub struct EndianOptions {
+    /// Byte order.
     pub order: ByteOrder,
     /// Version of the format, 2 or 3.
     pub version: u32,
 }
 
-/// A model that is ready to be written.
+/// A planned conversion.
 pub struct Plan {
     model: Model,
     header: Header,
     swaps: bool,
 }
 
-/// Bytes copied at a time; cut to whole blocks.
+/// Approximate number of bytes copied at a time.
 const CHUNK: u64 = 4 << 20;
 
 impl Plan {
-    /// Plans `model` as one file.
+    /// Plans the conversion of `model` to one file.
     ///
     /// # Errors
-    /// If the layout of a tensor's type is not known, or its size.
-    pub fn new(model: Model, options: Options) -> Result<Self, Error> {
+    /// If the block layout or size of a tensor is not known.
+    pub fn new(model: Model, options: EndianOptions) -> Result<Self, Error> {
         let swaps = options.order != model.order();
         let mut draft = model.to_raw_header()?;
         draft.order = options.order;
@@ -45,12 +45,12 @@ impl Plan {
         Ok(Self { model, header: Header::new(draft)?, swaps })
     }
 
-    /// The header of the output.
+    /// Returns the header of the output.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Whether the data change, and are not only copied.
+    /// Whether tensor data is swapped.
     pub fn swaps(&self) -> bool {
         self.swaps
     }
@@ -58,7 +58,7 @@ impl Plan {
     /// Writes the file.
     ///
     /// # Errors
-    /// If the model cannot be read or the file not be written, or `progress` ended the work.
+    /// If the model cannot be read, the file cannot be written, or `progress` stopped the work.
     pub fn write(
         &self,
         path: &Path,
@@ -74,7 +74,7 @@ impl Plan {
         progress.begin("converting", header.data_len());
         let mut buffer = Vec::new();
         for (from, to) in self.model.tensors().iter().zip(header.tensors()) {
-            // The header has been checked: a tensor without a size is none of ours.
+            // The checked header has no tensors of unknown size.
             let len = to.byte_len().unwrap_or(0);
             let (_, block) = to.tensor_type.block().unwrap_or((1, 1));
             let chunk = (CHUNK / block).max(1) * block;
@@ -82,7 +82,8 @@ impl Plan {
                 buffer.resize(chunk.min(len - first) as usize, 0);
                 from.read_stored_at(&mut buffer, first)?;
                 if self.swaps && !endian::swap_blocks(to.tensor_type, &mut buffer) {
-                    let finding = Finding::error("tensor-row-not-blocks", "is no whole blocks");
+                    let finding =
+                        Finding::error("tensor-row-not-blocks", "does not consist of whole blocks");
                     return Err(finding.tensor(&*to.name).into());
                 }
                 output.write_at(&buffer, data_start + to.offset + first)?;
@@ -93,14 +94,14 @@ impl Plan {
     }
 }
 
-/// Replaces the file at `path` itself.
+/// Replaces the file at `path`.
 ///
 /// # Errors
-/// If it is one of several files of a model, or somebody edits it; as [`Plan::new`] and
+/// If the file is one of several shards, or another process edits it; as [`Plan::new`] and
 /// [`Plan::write`].
-pub fn in_place(path: &Path, options: Options, progress: &dyn Progress) -> Result<(), Error> {
+pub fn in_place(path: &Path, options: EndianOptions, progress: &dyn Progress) -> Result<(), Error> {
     let file = single_file(path, "replaced")?;
-    // Before the file is read, until the new one has its name.
+    // Locked from before the file is read until it is replaced.
     let _lock = EditLock::take(&file)?;
     let plan = Plan::new(Model::open(&file)?, options)?;
     plan.write(&file, &Overwrite::new(Existing::Replace), progress)

@@ -1,4 +1,4 @@
-//! Values of keys as users type them: `KEY=VALUE`, `KEY:TYPE=VALUE`.
+//! Parsing of metadata assignments: `KEY=VALUE`, `KEY:TYPE=VALUE`.
 
 use gguf::{Array, Metadata, Value, ValueType};
 use gguf_models::schema;
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::Error;
 
-/// A text that is no key with a value, or no value that the key can hold.
+/// An invalid assignment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadValue(String);
@@ -29,7 +29,7 @@ impl From<&str> for BadValue {
     }
 }
 
-/// A key with the type and the text that were typed.
+/// A key with its value as text, and its type if given.
 #[derive(Clone, Debug)]
 pub struct KeyValue {
     /// The key.
@@ -38,7 +38,7 @@ pub struct KeyValue {
     text: String,
 }
 
-/// A type that was typed: of one value, or of each element of an array.
+/// Type of a value, or of the elements of an array.
 #[derive(Clone, Copy, Debug)]
 struct Type {
     value: ValueType,
@@ -80,7 +80,7 @@ impl std::str::FromStr for Type {
             "str" | "string" => ValueType::String,
             _ => {
                 return Err(format!(
-                    "`{text}` is no type: u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool str, or one \
+                    "`{text}` is not a type; expected u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool str, or one \
                      of these with [] for an array"
                 ));
             }
@@ -90,10 +90,10 @@ impl std::str::FromStr for Type {
 }
 
 impl KeyValue {
-    /// A key, the name of its type if it is given, and its value as one would type it.
+    /// Creates an assignment from a key, the name of a type, and the value as text.
     ///
     /// # Errors
-    /// If the key is empty, or there is no such type.
+    /// If the key is empty or the type is unknown.
     pub fn new(key: &str, ty: Option<&str>, text: &str) -> Result<Self, BadValue> {
         if key.is_empty() {
             return Err("the key is empty".into());
@@ -102,12 +102,11 @@ impl KeyValue {
         Ok(Self { key: key.to_owned(), ty, text: text.to_owned() })
     }
 
-    /// The value: in the type that was typed, else in the one that the key has, else in the one
-    /// that the specification gives it, else in the one that the text looks like. Refused if it is
-    /// a number that a standard key cannot hold; other keys hold anything.
+    /// Parses the value. Its type is the given one, or else that of the existing key, that of the specification, or the one
+    /// that the text looks like.
     ///
     /// # Errors
-    /// If the text is no value of that type, or the key cannot hold it.
+    /// If the text does not parse, or a standard key does not allow the number.
     pub(crate) fn value(&self, metadata: &Metadata) -> Result<Value, BadValue> {
         let ty = self.ty.or_else(|| self.known_type(metadata)).unwrap_or_else(|| guess(&self.text));
         let wrong = |what: String| format!("`{}`: {what}", self.key);
@@ -128,9 +127,9 @@ impl KeyValue {
             None => Type { value: value.value_type(), array: false },
         };
         metadata.get(&self.key).map(of).or_else(|| {
-            // Where the key takes both, brackets tell an array.
+            // If the key takes both, brackets indicate an array.
             let value = match schema::key(&self.key)?.value.value_type {
-                // The specification has 64 bits for counts, and every writer uses 32.
+                // Counts are U64 in the specification, but all writers use U32.
                 ValueType::U64 if self.text.parse::<u32>().is_ok() => ValueType::U32,
                 other => other,
             };
@@ -139,10 +138,10 @@ impl KeyValue {
     }
 }
 
-/// Refuses a number that the key cannot hold by the standard, such as NaN.
+/// Refuses a number that a standard key does not allow, such as NaN.
 ///
 /// # Errors
-/// If the standard refuses it.
+/// If the key does not allow the number.
 pub fn check_number(key: &str, value: &Value) -> Result<(), BadValue> {
     match schema::key(key).and_then(|standard| standard.value.refuses(value)) {
         Some(wrong) => Err(BadValue(format!("`{key}`: {wrong}"))),
@@ -150,11 +149,11 @@ pub fn check_number(key: &str, value: &Value) -> Result<(), BadValue> {
     }
 }
 
-/// A number that fits its type: one that is too large would become infinite.
+/// Parses a float; refuses numbers that overflow to infinity.
 pub fn float<T: std::str::FromStr + Copy + Into<f64>>(text: &str) -> Option<T> {
     let number = text.parse::<T>().ok()?;
-    let asked_for = || text.to_ascii_lowercase().contains("inf");
-    (!number.into().is_infinite() || asked_for()).then_some(number)
+    let is_infinity = || text.to_ascii_lowercase().contains("inf");
+    (!number.into().is_infinite() || is_infinity()).then_some(number)
 }
 
 fn guess(text: &str) -> Type {
@@ -195,12 +194,13 @@ fn scalar(ty: ValueType, text: &str) -> Result<Value, String> {
         ValueType::String => Some(Value::from(text.to_owned())),
         ValueType::Array => None,
     };
-    value.ok_or_else(|| format!("`{text}` is no {ty}"))
+    value.ok_or_else(|| format!("`{text}` is not a {ty}"))
 }
 
 fn array(ty: ValueType, elements: &[Json]) -> Result<Array, String> {
     fn all<T>(elements: &[Json], of: impl Fn(&Json) -> Option<T>) -> Result<Vec<T>, String> {
-        let element = |json| of(json).ok_or_else(|| format!("{json} is no element of this type"));
+        let element =
+            |json| of(json).ok_or_else(|| format!("{json} is not an element of this type"));
         elements.iter().map(element).collect()
     }
     macro_rules! integers {
@@ -232,7 +232,7 @@ fn array(ty: ValueType, elements: &[Json]) -> Result<Array, String> {
         ValueType::String => {
             Array::from_strings(all(elements, |json| json.as_str().map(str::to_owned))?)
         }
-        ValueType::Array => return Err("arrays of arrays cannot be typed".into()),
+        ValueType::Array => return Err("nested arrays are not supported".into()),
     })
 }
 
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn standard_keys_hold_numbers_that_make_sense() {
+    fn standard_keys_reject_invalid_numbers() {
         let mut metadata = Metadata::new();
         metadata.set("llama.rope.freq_base", 1e4f32);
         for (text, reason) in [
@@ -273,9 +273,9 @@ mod tests {
                 "`general.sampling.temp`: is inf, not a finite number",
             ),
             ("tokenizer.ggml.scores:f32=nan", "`tokenizer.ggml.scores`: is NaN, not a number"),
-            ("llama.rope.freq_base=1e39", "`llama.rope.freq_base`: `1e39` is no FLOAT32"),
-            ("mine:f32=1e39", "`mine`: `1e39` is no FLOAT32"),
-            ("mine:f32[]=[1, 1e39]", "`mine`: 1e+39 is no element of this type"),
+            ("llama.rope.freq_base=1e39", "`llama.rope.freq_base`: `1e39` is not a FLOAT32"),
+            ("mine:f32=1e39", "`mine`: `1e39` is not a FLOAT32"),
+            ("mine:f32[]=[1, 1e39]", "`mine`: 1e+39 is not an element of this type"),
             (
                 "xielu.beta=[0.5, 1e400]",
                 "`xielu.beta`: an array is written as JSON: number out of range at line 1 column 11",
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_stated_known_or_guessed() {
+    fn types_are_given_known_or_guessed() {
         let mut metadata = Metadata::new();
         metadata.set("old", 7u64);
         let of = |text: &str| value(text, &metadata).unwrap();
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(of("mine=a=b"), Value::from("a=b"));
         assert_eq!(of("mine:str[]=[\"a\",\"b\"]"), Array::from_strings(["a", "b"]).into());
         assert_eq!(of("mine:i32[]=[1,-2]"), Array::from(&[1i32, -2][..]).into());
-        // A key of one's own holds anything.
+        // Custom keys accept any value.
         assert_eq!(of("mine:f32=-inf"), Value::F32(f32::NEG_INFINITY));
         assert!(matches!(of("mine:f64=nan"), Value::F64(x) if x.is_nan()));
         for wrong in

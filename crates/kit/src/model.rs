@@ -1,4 +1,4 @@
-//! Models from wherever the user says: a file, a directory, any shard, a URL, the hub, a bucket.
+//! Models of a source: a file, a directory, any shard, a URL, the Hub, an object store.
 
 use std::path::{Path, PathBuf};
 
@@ -7,25 +7,25 @@ use gguf_store::{Model, ShardSet};
 
 use crate::{Error, Files};
 
-/// Opens all files of the model that `word` names: a path, a directory, any shard, a URL,
-/// `hf:org/repo`, `s3://bucket/key` (see [`gguf_remote::Location`]).
+/// Opens all files of the model that `source` names: a path, a directory, any shard, a URL, `hf:org/repo`,
+/// `s3://bucket/key` (see [`gguf_remote::Location`]).
 ///
 /// # Errors
-/// If they cannot be had, or break the format.
-pub fn open(word: &str) -> Result<Opened, Error> {
-    Opened::open(word)
+/// If a file cannot be read or breaks the format.
+pub fn open(source: &str) -> Result<Opened, Error> {
+    Opened::open(source)
 }
 
-/// A model, its files open.
+/// An open model.
 pub struct Opened {
     model: Model,
-    /// What reading far files has cost so far; `None` for files on this machine.
+    /// Transfer counters of remote files; `None` for local files.
     transferred: Option<Vec<Transferred>>,
 }
 
 impl Opened {
-    fn open(word: &str) -> Result<Self, Error> {
-        let location = Location::parse(word)?;
+    fn open(source: &str) -> Result<Self, Error> {
+        let location = Location::parse(source)?;
         if let Location::Path(path) = &location {
             return Ok(Self { model: Model::open(path)?, transferred: None });
         }
@@ -33,28 +33,28 @@ impl Opened {
         Ok(Self { model: files.model()?, transferred: files.transferred() })
     }
 
-    /// What the files hold together.
+    /// Returns the model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The same, to be kept or closed.
+    /// Converts into the model.
     pub fn into_model(self) -> Model {
         self.model
     }
 
-    /// Its files, which no output may replace: paths, and addresses of far ones.
+    /// Paths of local files and addresses of remote files, which no output may replace.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.model.files()
     }
 
-    /// Bytes that came over the network so far; `None` for files on this machine.
+    /// Bytes transferred over the network so far; `None` for local files.
     pub fn transferred(&self) -> Option<u64> {
         Some(self.transferred.as_ref()?.iter().map(Transferred::bytes).sum())
     }
 }
 
-/// The only file of the model at `path`, which is to be changed itself; `done` says how.
+/// Returns the only file of the model at `path`; `done` names the change in the error message.
 pub(crate) fn single_file(path: &Path, done: &str) -> Result<PathBuf, Error> {
     match ShardSet::find(path)?.paths() {
         [file] => Ok(file.clone()),

@@ -1,4 +1,4 @@
-//! Names of files by the naming convention.
+//! File names by the naming convention.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use gguf_store::{LocalFile, Model};
 
 use crate::Error;
 
-/// The name that the keys ask for: with the type of the file, and a size label counted from the
-/// tensors where none is stated.
-pub(crate) fn of<'a>(
+/// Returns the canonical name by the metadata, with the file type, and with a size label computed from the tensors if the
+/// metadata has none.
+pub(crate) fn from_metadata<'a>(
     metadata: &Metadata,
     tensors: impl Iterator<Item = &'a TensorInfo>,
 ) -> ModelName {
@@ -23,20 +23,20 @@ pub(crate) fn of<'a>(
     name
 }
 
-/// The name that the file should have, by its keys and with its number if it is a shard.
+/// Returns the canonical name of a file, with the number of a shard.
 ///
 /// # Errors
-/// If the file cannot be read, or breaks the format.
-pub fn proper(file: &Path) -> Result<ModelName, Error> {
+/// If the file cannot be read or breaks the format.
+pub fn canonical(file: &Path) -> Result<ModelName, Error> {
     let opened = LocalFile::open(file)?;
     let model = Gguf::read(opened.mapped()).map_err(|error| error.in_file(file))?;
     let metadata = model.metadata();
-    Ok(ModelName { shard: shard(metadata), ..of(metadata, model.tensors().iter()) })
+    Ok(ModelName { shard: shard(metadata), ..from_metadata(metadata, model.tensors().iter()) })
 }
 
-/// The name of an output of this model that nobody has named: `model-f16.gguf` becomes
-/// `model-7B-Q4_K_M.gguf` (see [`ModelName::of_output`]).
-pub fn of_output(model: &Model, target: Target) -> String {
+/// Returns the default name of an output of this model: `model-f16.gguf` becomes `model-7B-Q4_K_M.gguf` (see
+/// [`ModelName::of_output`]).
+pub fn for_output(model: &Model, target: Target) -> String {
     let file = model.paths().next().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let stem = match NameShard::strip(&file) {
         Some((prefix, _)) => prefix,
@@ -47,10 +47,10 @@ pub fn of_output(model: &Model, target: Target) -> String {
     ModelName::of_output(stem, tensors, &target.to_string()).to_string()
 }
 
-/// Gives the file another name in its directory; nothing is replaced.
+/// Renames a file in its directory without replacing another file.
 ///
 /// # Errors
-/// If there is something of that name, or the file cannot be renamed.
+/// `output-exists` if there is a file of that name; if the file cannot be renamed.
 pub fn rename(file: &Path, name: &str) -> Result<(), Error> {
     let target = file.with_file_name(name);
     if target == *file {
@@ -58,7 +58,7 @@ pub fn rename(file: &Path, name: &str) -> Result<(), Error> {
     }
     match gguf_store::rename_new(file, &target) {
         Err(Error::Exists(path)) => {
-            let what = format!("{} exists already, and is kept", path.display());
+            let what = format!("{} exists already", path.display());
             Err(Error::request("output-exists", what, ""))
         }
         renamed => renamed,

@@ -6,7 +6,7 @@ use gguf_eval::measure_sensitivity;
 use gguf_quantize::sensitivity::Sensitivity;
 use gguf_store::Progress;
 
-use crate::eval::{Opened, Task};
+use crate::eval::{EvaluatedModel, Task};
 use crate::quantize::Choice;
 use crate::{Error, run};
 
@@ -42,7 +42,7 @@ pub fn measure(
     options: &SensitivityOptions,
     progress: &dyn Progress,
 ) -> Result<Sensitivity, Error> {
-    let opened = Opened::fetch(source, &options.run, progress)?;
+    let opened = EvaluatedModel::fetch(source, &options.run, progress)?;
     let mut quantization = gguf_quantize::QuantizeOptions {
         allow_requantize: options.allow_requantize,
         ..gguf_quantize::QuantizeOptions::default()
@@ -50,7 +50,7 @@ pub fn measure(
     if let Some(imatrix) = &options.imatrix {
         imatrix.add_to(&mut quantization)?;
     }
-    let windows = opened.windows(&options.task)?;
+    let chunks = opened.chunks(&options.task)?;
     let measurement = gguf_eval::SensitivityOptions {
         types: &options.types,
         grouping: options.grouping,
@@ -60,7 +60,7 @@ pub fn measure(
     };
     let (model, subject) = (opened.model(), opened.subject());
     let found =
-        measure_sensitivity(model, &quantization, &subject, &windows, &measurement, progress)?;
+        measure_sensitivity(model, &quantization, &subject, &chunks, &measurement, progress)?;
     Ok(Sensitivity {
         model: source.to_owned(),
         text: options.text.clone(),

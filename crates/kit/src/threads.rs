@@ -1,14 +1,13 @@
-//! How many threads work gets.
+//! Number of threads.
 
 use std::num::NonZeroUsize;
 
 use crate::Error;
 
-/// Does work on so many threads; on those of the current rayon pool, usually one per core, if there
-/// is no number.
+/// Runs work on a number of threads; `None` uses the current rayon pool, usually one thread per core.
 ///
 /// # Errors
-/// Those of the work, and if the threads cannot be had.
+/// Errors of the work; if the threads cannot be started.
 pub fn on_threads<T: Send, E: From<Error> + Send>(
     threads: Option<NonZeroUsize>,
     work: impl FnOnce() -> Result<T, E> + Send,

@@ -95,7 +95,7 @@ impl Server {
         let sources = options.models.iter().chain(&options.original);
         let models = Models::open(sources, options.cache.clone())?;
         let original = options.original.as_ref().map(|_| models.len() - 1);
-        let is_remote = |index| models.model(index).is_ok_and(|model| model.files.is_far());
+        let is_remote = |index| models.model(index).is_ok_and(|model| model.files.is_remote());
         let jobs = Jobs::new((0..models.len()).any(is_remote));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

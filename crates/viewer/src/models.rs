@@ -114,7 +114,7 @@ impl OpenModel {
 
     /// Returns the read budget: smaller for remote files.
     pub fn budget(&self) -> ReadBudget {
-        match self.files.is_far() {
+        match self.files.is_remote() {
             true => ReadBudget { tile: 1 << 20, statistics: 1 << 22 },
             false => ReadBudget { tile: 1 << 22, statistics: 1 << 26 },
         }

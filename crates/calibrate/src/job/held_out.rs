@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gguf::Error;
-use gguf_eval::{RunOptions, Subject, Windows, divergence};
+use gguf_eval::{Chunks, RunOptions, Subject, divergence};
 use gguf_graph::OutputKind;
 use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Value};
 use gguf_store::Progress;
@@ -37,10 +37,10 @@ impl Metric {
     }
 
     /// Returns the number of tokens that a measurement of `count` chunks computes.
-    pub fn tokens(self, chunks: &Windows, count: usize) -> u64 {
+    pub fn tokens(self, chunks: &Chunks, count: usize) -> u64 {
         let per_chunk = match self {
-            Self::Divergence => chunks.window_len() - 1,
-            Self::Cosine(_) => chunks.window_len(),
+            Self::Divergence => chunks.chunk_len() - 1,
+            Self::Cosine(_) => chunks.chunk_len(),
         };
         (2 * count * per_chunk) as u64
     }
@@ -50,7 +50,7 @@ impl Metric {
         self,
         original: &Arc<Executor>,
         model: &Arc<Executor>,
-        chunks: &Windows,
+        chunks: &Chunks,
         numbers: Range<usize>,
         progress: &dyn Progress,
     ) -> Result<f64, Error> {
@@ -68,7 +68,7 @@ impl Metric {
                 Ok(found[0].divergence.value())
             }
             Self::Cosine(kind) => {
-                let tokens = chunks.window_len();
+                let tokens = chunks.chunk_len();
                 let cache_type = CacheType::F32;
                 let options =
                     ContextOptions { tokens, batch: tokens, cache_type, ..Default::default() };

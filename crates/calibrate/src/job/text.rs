@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gguf::{Error, Value};
 use gguf_eval::{
-    Cut, Grouping, RunOptions, SensitivityOptions, Subject, Windows, measure_sensitivity,
+    ChunkOptions, Chunks, Grouping, RunOptions, SensitivityOptions, Subject, measure_sensitivity,
 };
 use gguf_models::{GraphSource, model_graph};
 use gguf_pipeline::Item;
@@ -53,7 +53,7 @@ const OVERFITTING_RATIO: f64 = 1.5;
 pub(super) struct TextCalibration {
     executor: Arc<Executor>,
     /// All chunks, the held-out ones last.
-    chunks: Windows,
+    chunks: Chunks,
     /// Token ids of the calibration chunks.
     pub ids: Vec<Vec<u32>>,
     keys: Vec<(String, Value)>,
@@ -91,8 +91,8 @@ impl TextCalibration {
         let encode = EncodeOptions { add_special: true, parse_special: false };
         let mut ids = tokenizer.encode(&content, encode);
         ids.truncate(text.tokens.max(text.chunk));
-        let cut = Cut { len: text.chunk, windows: None, stride: None };
-        let chunks = Windows::new(ids, tokenizer.first_token(), cut)?;
+        let cut = ChunkOptions { len: text.chunk, count: None, stride: None };
+        let chunks = Chunks::new(ids, tokenizer.first_token(), cut)?;
         let held_out = chunks.count() / HELD_OUT_RATIO;
         let calibrated = chunks.count() - held_out;
         let ids: Vec<_> =

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gguf::Finding;
 use gguf_check::codes;
 use gguf_kit::Opened;
-use gguf_kit::check::{Options, Repaired, check, readable, repair_in_place, repaired};
+use gguf_kit::check::{CheckOptions, Repaired, check, readable, repair_in_place, repaired};
 use serde_json::json;
 
 use crate::commands::render_template;
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Failure> {
-    let options = Options {
+    let options = CheckOptions {
         data: args.data,
         strict: args.strict,
         with: args.with.clone(),
@@ -124,7 +124,7 @@ fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Fail
     };
     if let Some(opened) = opened {
         let fixed = fix(args, source, opened)?;
-        let headers = Options { strict: args.strict, ..Options::default() };
+        let headers = CheckOptions { strict: args.strict, ..CheckOptions::default() };
         report.header = look(&fixed, &headers)?.header;
     }
     if report.has_error() { Err(Failure::Findings) } else { Ok(()) }

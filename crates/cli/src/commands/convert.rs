@@ -3,6 +3,7 @@
 mod flags;
 mod legacy;
 mod outputs;
+mod settings;
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -11,7 +12,7 @@ use std::time::Instant;
 
 use flags::Kind;
 use gguf::ByteOrder;
-use gguf_kit::convert::{Options, Plan, Planned, Wanted, kind};
+use gguf_kit::convert::{ConvertOptions, OutputOptions, Plan, Planned, kind};
 use gguf_kit::on_threads;
 use gguf_kit::quantize::Part;
 use gguf_legacy::Change;
@@ -130,7 +131,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     on_threads(args.threads, || convert(args, source, kind, outputs))
 }
 
-fn convert(args: &Args, source: &str, kind: Kind, outputs: Vec<Wanted>) -> Result<(), Failure> {
+fn convert(
+    args: &Args,
+    source: &str,
+    kind: Kind,
+    outputs: Vec<OutputOptions>,
+) -> Result<(), Failure> {
     let progress = Progress::new();
     let mut plan = Plan::new(source, kind, &args.options(outputs)?, &progress)?;
     progress.finish();
@@ -156,8 +162,8 @@ fn convert(args: &Args, source: &str, kind: Kind, outputs: Vec<Wanted>) -> Resul
 }
 
 impl Args {
-    fn options(&self, outputs: Vec<Wanted>) -> Result<Options, Failure> {
-        Ok(Options {
+    fn options(&self, outputs: Vec<OutputOptions>) -> Result<ConvertOptions, Failure> {
+        Ok(ConvertOptions {
             outputs,
             split: self.shards.options(),
             part: self.part,
@@ -174,7 +180,7 @@ impl Args {
             metadata: self.metadata.clone(),
             base: self.base.clone(),
             target_model_dir: self.target_model_dir.clone(),
-            provenance: self.provenance,
+            provenance: self.provenance.then_some(settings::render),
             overrides: self.legacy.overrides(),
             metadata_dir: self.legacy.metadata_dir.clone(),
             reserve: self.reserve,

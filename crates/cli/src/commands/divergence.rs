@@ -4,7 +4,9 @@ pub mod figures;
 
 use std::path::{Path, PathBuf};
 
-use gguf_kit::eval::{Against, Compare, Compared, Divergence, Save, divergence};
+use gguf_kit::eval::{
+    Against, CompareOptions, ComparisonReport, Divergence, SaveLogits, divergence,
+};
 use gguf_kit::on_threads;
 
 use crate::failure::Failure;
@@ -57,14 +59,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut keeper = args.keep.keeper(&args.judge, &read)?;
     let overwrite =
         args.keep.force.protecting(args.judge.inputs().chain(read.iter().map(Path::new)));
-    let save = args.save_logits.as_deref().map(|path| Save { path, overwrite: &overwrite });
+    let save = args.save_logits.as_deref().map(|path| SaveLogits { path, overwrite: &overwrite });
     let against = match (&args.reference, &args.reference_logits) {
         (Some(reference), _) => Against::Model(reference),
         (None, path) => Against::Logits(path.as_deref().unwrap_or(Path::new(""))),
     };
     let (models, worst) = (&args.models[..], args.worst);
-    let compare = Compare { against, models, options: &options, task: &task, worst, save };
-    let found = on_threads(args.judge.run.threads, || -> Result<Compared, Failure> {
+    let compare = CompareOptions { against, models, options: &options, task: &task, worst, save };
+    let found = on_threads(args.judge.run.threads, || -> Result<ComparisonReport, Failure> {
         let progress = Progress::of_tokens();
         let mut each = |found: &[&Divergence]| {
             let means = found.iter().map(|found| format!("{:.6}", found.divergence.value()));

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use gguf::ByteOrder;
-use gguf_kit::endian::{self, Options, Plan};
+use gguf_kit::endian::{self, EndianOptions, Plan};
 use gguf_kit::open;
 use gguf_remote::Location;
 use serde_json::json;
@@ -65,7 +65,7 @@ impl Order {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let options = Options { order: args.order.resolve(), version: args.gguf_version };
+    let options = EndianOptions { order: args.order.resolve(), version: args.gguf_version };
     if args.in_place && !args.dry_run {
         let Location::Path(path) = Location::parse(&args.source)? else {
             return Err(Failure::Usage("a far file cannot be changed: give -o".into()));

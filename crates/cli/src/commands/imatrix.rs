@@ -4,7 +4,9 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use gguf_kit::eval::{self, Collect, Collection, Cut, Keeper, RunOptions, Task};
+use gguf_kit::eval::{
+    self, ChunkOptions, Collection, ImatrixOptions, PartWriter, RunOptions, Task,
+};
 use gguf_kit::quantize::{CalibrationText, Part, save_hessians};
 use gguf_kit::{Error, on_threads};
 use gguf_quantize::imatrix::{Imatrix, Statistics, statistics};
@@ -18,7 +20,7 @@ use crate::force::Force;
 use crate::progress::Progress;
 use crate::running::{RunArgs, Sums};
 
-/// Collect, combine, convert or show importance matrices.
+/// ImatrixOptions, combine, convert or show importance matrices.
 ///
 /// A model collects one while it reads a text; matrices are added up, written in another form, or shown.
 #[derive(clap::Args)]
@@ -80,7 +82,7 @@ struct CollectArgs {
     /// Take the texts of control tokens for these tokens.
     #[arg(long, requires = "model")]
     parse_special: bool,
-    /// Collect for `output.weight` too.
+    /// ImatrixOptions for `output.weight` too.
     #[arg(long, requires = "model")]
     process_output: bool,
     /// Write what there is after so many chunks, again and again.
@@ -208,9 +210,9 @@ fn collect(
     let (Some(file), Some(path)) = (&args.file, &args.output_file) else { return Ok(()) };
     let how = &args.collect;
     let inputs = || args.in_file.iter().cloned().chain([file.clone(), PathBuf::from(model)]);
-    let cut = Cut {
+    let cut = ChunkOptions {
         len: chunk_size as usize,
-        windows: how.chunks.map(|chunks| how.chunk + chunks.get()),
+        count: how.chunks.map(|chunks| how.chunk + chunks.get()),
         stride: None,
     };
     let cache_type = args.run.cache_type_or(CacheType::F32);
@@ -218,24 +220,25 @@ fn collect(
     let task = Task { text: gguf_kit::read_text(file)?, special: how.parse_special, cut, run };
     let dataset = file.display().to_string();
     let collection = Collection { dataset, output: how.process_output };
-    let mut collect = Collect { collection, skip: how.chunk };
+    let mut collect = ImatrixOptions { collection, skip: how.chunk };
     let was_there = path.exists() && !how.resume;
-    let collected = |collect: &Collect, mut keeper: Keeper, each: &mut eval::Each<'_>| {
-        on_threads(args.run.threads, || {
-            let progress = Progress::of_tokens();
-            let options = args.run.options(how.arithmetic);
-            let made =
-                eval::imatrix(model, &options, &task, collect, &mut keeper, each, &progress)?;
-            progress.finish();
-            Ok(made)
-        })
-        .map_err(|failure: Failure| match failure {
-            Failure::Interrupted if path.exists() && !was_there => Failure::Paused,
-            failure => failure,
-        })
-    };
+    let collected =
+        |collect: &ImatrixOptions, mut keeper: PartWriter, each: &mut eval::Each<'_>| {
+            on_threads(args.run.threads, || {
+                let progress = Progress::of_tokens();
+                let options = args.run.options(how.arithmetic);
+                let made =
+                    eval::imatrix(model, &options, &task, collect, &mut keeper, each, &progress)?;
+                progress.finish();
+                Ok(made)
+            })
+            .map_err(|failure: Failure| match failure {
+                Failure::Interrupted if path.exists() && !was_there => Failure::Paused,
+                failure => failure,
+            })
+        };
     if let Some(part) = how.part {
-        let keeper = Keeper::new(part, path, args.force.existing(), inputs(), how.resume)?;
+        let keeper = PartWriter::new(part, path, args.force.existing(), inputs(), how.resume)?;
         *whole = Some(collected(&collect, keeper, &mut |_, _| Ok(()))?);
         return Ok(());
     }
@@ -265,7 +268,7 @@ fn collect(
         }
         Ok(())
     };
-    let made = collected(&collect, Keeper::default(), &mut each)?;
+    let made = collected(&collect, PartWriter::default(), &mut each)?;
     let all = with_before(made)?;
     write(args, &all, path, &overwrite)?;
     *whole = Some(all);

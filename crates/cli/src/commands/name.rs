@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Err(fault) => entry["message"] = fault.to_string().into(),
         }
         if args.proper || args.rename {
-            let proper = gguf_kit::name::proper(file)?.to_string();
+            let proper = gguf_kit::name::canonical(file)?.to_string();
             if args.rename {
                 gguf_kit::name::rename(file, &proper)?;
             }

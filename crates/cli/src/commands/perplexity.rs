@@ -5,7 +5,7 @@ pub mod benchmark;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf_kit::eval::{Perplexity, Save, perplexity};
+use gguf_kit::eval::{Perplexity, SaveLogits, perplexity};
 use gguf_kit::on_threads;
 use serde_json::json;
 
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let task = args.judge.task()?;
     let inputs = args.judge.inputs().chain(args.models.iter().map(Path::new));
     let overwrite = args.keep.force.protecting(inputs);
-    let save = args.save_logits.as_deref().map(|path| Save { path, overwrite: &overwrite });
+    let save = args.save_logits.as_deref().map(|path| SaveLogits { path, overwrite: &overwrite });
     let mut keeper = args.keep.keeper(&args.judge, &args.models)?;
     let options = args.judge.run.options(args.judge.arithmetic);
     let mut out = std::io::stdout().lock();
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// Says how well a model predicts.
 pub fn print(out: &mut impl Write, model: &str, found: &Perplexity) -> std::io::Result<()> {
-    let (windows, tokens) = (found.windows, found.surprise.count);
+    let (windows, tokens) = (found.chunks, found.surprise.count);
     writeln!(out, "{model}: {} ({tokens} tokens predicted in {windows} windows)", said(found))
 }
 
@@ -94,7 +94,7 @@ pub fn print_json(out: &mut impl Write, all: &[(String, Perplexity)]) -> std::io
             "perplexity_error": found.error(),
             "mean_nll": found.surprise.value(),
             "tokens": found.surprise.count,
-            "windows": found.windows,
+            "windows": found.chunks,
         })
     });
     document::print(out, "perplexity/1", json!({ "models": listed.collect::<Vec<_>>() }))

@@ -116,7 +116,7 @@ fn export(args: &Args, path: &Path, cache: &Arc<Cache>) -> Result<(), Failure> {
     let page = gguf_kit::report::html(source, &files, &renderer, &version, &progress)?;
     progress.finish();
     // Far ones have names, but no file of that name here is one of them.
-    let near = files.files().iter().filter(|_| !files.is_far());
+    let near = files.files().iter().filter(|_| !files.is_remote());
     let overwrite = args.force.protecting(near.map(|file| file.name()));
     AtomicFile::write(path, page.as_bytes(), &overwrite)?;
     eprintln!("wrote {}: {}", path.display(), listing::bytes(page.len() as u64));

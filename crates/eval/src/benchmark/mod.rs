@@ -1,6 +1,7 @@
 //! Benchmarks: questions of which a model is to find the right answer more likely than the others, in the
 //! files and by the rules of `llama-perplexity` (`tools/perplexity/perplexity.cpp`).
 
+mod answers;
 mod draw;
 mod hellaswag;
 mod multiple_choice;
@@ -9,6 +10,8 @@ mod winogrande;
 use std::ops::Range;
 
 use gguf::{Error, Finding};
+
+pub use self::answers::{Answered, Answers, answers};
 
 /// A benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,11 @@
-//! Parts of a run as files: in the form of safetensors, with what is no table of numbers as JSON under the
-//! key `gguf_kit.part` of its metadata.
+//! Part files: safetensors with tables of numbers, and JSON for everything else in the metadata key `gguf_kit.part`.
 //!
 //! | tensor | type | of model N |
 //! |---|---|---|
-//! | `N.windows` | F64 | a row of sums per window |
-//! | `N.divergences`, `N.changes` | F32 | a row per window, a number per prediction |
+//! | `N.chunks` | F64 | a row of sums per chunk |
+//! | `N.divergences`, `N.changes` | F32 | a row per chunk, a number per evaluated token |
 //! | `N.worst` | F64 | a row per prediction |
-//! | `N.TENSOR.high`, `.low`, `.counts` | F64 | sums of squares per column, rows that were summed |
+//! | `N.TENSOR.high`, `.low`, `.counts` | F64 | sums of squares per column, number of rows |
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -24,7 +23,7 @@ use crate::{Candidate, Divergence, Mean, Miss, Perplexity, Worst};
 
 const KEY: &str = "gguf_kit.part";
 const VERSION: u32 = 1;
-/// Numbers of one of the worst predictions before the tokens before it.
+/// Numbers of a prediction in `N.worst`, without the preceding tokens.
 const MISS: usize = 12;
 
 #[derive(Serialize, Deserialize)]
@@ -83,18 +82,18 @@ impl Part {
     /// Reads a part.
     ///
     /// # Errors
-    /// `part-invalid` if it is none, or of another version; if it cannot be read.
+    /// `part-invalid` if the file is not a part or has another version; if it cannot be read.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let bytes = std::fs::read(path).map_err(|source| Error::read(path, source))?;
         Self::parse(&bytes).map_err(|what| {
-            Error::input("part-invalid", path, what, "make it anew, with this version of gguf")
+            Error::input("part-invalid", path, what, "create it again with this version of gguf")
         })
     }
 
-    /// Writes it; the file replaces what `overwrite` lets it.
+    /// Writes the part to a file.
     ///
     /// # Errors
-    /// As [`Overwrite::check`], and if it cannot be written; what was there is then as it was.
+    /// As [`Overwrite::check`]; if it cannot be written. An existing file is then unchanged.
     pub fn write(&self, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
         let (head, tables) = self.tables();
         let failed =
@@ -115,17 +114,14 @@ impl Part {
                 Tally::Perplexity(all) => {
                     let of = |one: &Perplexity| {
                         let Mean { count, sum, squares } = one.surprise;
-                        [one.windows as f64, count as f64, sum, squares]
+                        [one.chunks as f64, count as f64, sum, squares]
                     };
-                    add(
-                        "windows",
-                        Table::of_f64(all.windows.len(), all.windows.iter().flat_map(of)),
-                    );
+                    add("windows", Table::of_f64(all.chunks.len(), all.chunks.iter().flat_map(of)));
                     Figures::Perplexity
                 }
                 Tally::Divergence(all) => {
-                    let (rows, total) = (all.windows.len(), all.total());
-                    add("windows", Table::of_f64(rows, all.windows.as_flattened().iter().copied()));
+                    let (rows, total) = (all.chunks.len(), all.total());
+                    add("windows", Table::of_f64(rows, all.chunks.as_flattened().iter().copied()));
                     add("divergences", Table::of_f32(rows, &total.divergences));
                     add("changes", Table::of_f32(rows, &total.changes));
                     let misses = total.worst.misses();
@@ -133,7 +129,7 @@ impl Part {
                     let numbers = misses.iter().flat_map(|miss| of_miss(miss, before));
                     add("worst", Table::of_f64(misses.len(), numbers));
                     let first_position = total.first_position;
-                    Figures::Divergence { first_position, worst: total.worst.most() }
+                    Figures::Divergence { first_position, worst: total.worst.max() }
                 }
                 Tally::Importance(all) => {
                     for (name, sums) in &all.sums.0 {
@@ -142,15 +138,15 @@ impl Part {
                         let counts = sums.counts.iter().map(|count| *count as f64);
                         add(&format!("{name}.counts"), Table::of_f64(1, counts));
                     }
-                    let Importance { dataset, len, windows, .. } = all.clone();
+                    let Importance { dataset, len, chunks: windows, .. } = all.clone();
                     Figures::Importance { dataset, len, windows }
                 }
             };
             Model {
                 name: portion.name.clone(),
                 digest: portion.digest.clone(),
-                first: portion.windows.start,
-                end: portion.windows.end,
+                first: portion.chunks.start,
+                end: portion.chunks.end,
                 total: portion.total,
                 figures,
             }
@@ -166,13 +162,13 @@ impl Part {
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let none = "is no part of an evaluation";
+        let none = "is not a part of an evaluation";
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|_| none)?;
         let head = metadata.metadata().as_ref().and_then(|all| all.get(KEY)).ok_or(none)?;
         let version = serde_json::from_str::<serde_json::Value>(head).ok();
         let version = version.as_ref().and_then(|head| head["version"].as_u64()).ok_or(none)?;
         if version != u64::from(VERSION) {
-            return Err(format!("is a part of version {version}, this program knows {VERSION}"));
+            return Err(format!("has version {version}; expected {VERSION}"));
         }
         let head: Head = serde_json::from_str(head).map_err(|fault| fault.to_string())?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|fault| fault.to_string())?;
@@ -180,10 +176,10 @@ impl Part {
         for (number, model) in head.models.into_iter().enumerate() {
             let tally = read_tally(&Reader { tensors: &tensors, number }, &model.figures)?;
             let Model { name, digest, first, end, total, .. } = model;
-            if first > end || end > total || tally.windows() > end - first {
-                return Err(format!("has {} of the windows {first} to {end}", tally.windows()));
+            if first > end || end > total || tally.chunks() > end - first {
+                return Err(format!("has {} of the chunks {first} to {end}", tally.chunks()));
             }
-            portions.push(Portion { name, digest, windows: first..end, total, tally });
+            portions.push(Portion { name, digest, chunks: first..end, total, tally });
         }
         if portions.is_empty() {
             return Err("has no model".to_owned());
@@ -192,14 +188,14 @@ impl Part {
     }
 }
 
-/// The tables of a model.
+/// Reads the tables of a model.
 struct Reader<'t> {
     tensors: &'t SafeTensors<'t>,
     number: usize,
 }
 
 impl Reader<'_> {
-    /// A table of F64: its rows, and its numbers.
+    /// Returns the number of rows and the values of an F64 table.
     fn f64(&self, name: &str) -> Result<(usize, Vec<f64>), String> {
         let (rows, bytes) = self.table(name, Dtype::F64)?;
         let number = |bytes: &[u8]| bytes.try_into().map_or(f64::NAN, f64::from_le_bytes);
@@ -217,7 +213,7 @@ impl Reader<'_> {
         let view = self.tensors.tensor(&name).map_err(|_| format!("has no table `{name}`"))?;
         match view.shape() {
             [rows, _] if view.dtype() == dtype => Ok((*rows, view.data())),
-            _ => Err(format!("has something else than a table under `{name}`")),
+            _ => Err(format!("has no table of the expected type under `{name}`")),
         }
     }
 }
@@ -225,13 +221,13 @@ impl Reader<'_> {
 fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
     let finite = |numbers: &[f64]| match numbers.iter().all(|number| number.is_finite()) {
         true => Ok(()),
-        false => Err("has sums that are no numbers".to_owned()),
+        false => Err("has sums that are not finite".to_owned()),
     };
-    // Sums of counts up to this one stay exact.
+    // Sums of counts up to this limit are exact.
     let is_count = |count: f64| (0.0..=1e12).contains(&count) && count.fract() == 0.0;
     let require_counts = |all: Vec<f64>| match all.into_iter().all(is_count) {
         true => Ok(()),
-        false => Err("has counts that are none".to_owned()),
+        false => Err("has invalid counts".to_owned()),
     };
     match figures {
         Figures::Perplexity => {
@@ -241,7 +237,7 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
             let mut all = Perplexities::default();
             for one in numbers.chunks_exact(4) {
                 let surprise = Mean { count: one[1] as u64, sum: one[2], squares: one[3] };
-                all.add(&Perplexity { windows: one[0] as usize, surprise });
+                all.add(&Perplexity { chunks: one[0] as usize, surprise });
             }
             Ok(Tally::Perplexity(all))
         }
@@ -253,7 +249,7 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
             let of_window = |one: &[f64; SUMS]| [0, 3, 6, 9, 12, 15, 16].map(|at| one[at]);
             require_counts(windows.iter().flat_map(of_window).collect())?;
             if [windows.len(), divergences.0, changes.0] != [rows; 3] {
-                return Err("has tables that do not go together".to_owned());
+                return Err("has tables of different lengths".to_owned());
             }
             let lists = Divergence {
                 first_position: *first_position,
@@ -276,21 +272,21 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
                 finite(&low)?;
                 require_counts(counts.clone())?;
                 if high.len() != low.len() || high.len() % counts.len().max(1) != 0 {
-                    return Err("has tables that do not go together".to_owned());
+                    return Err("has tables of different lengths".to_owned());
                 }
                 let counts = counts.iter().map(|count| *count as u64).collect();
                 sums.0.insert(name.to_owned(), Squares { high, low, counts });
             }
             let (dataset, len, windows) = (dataset.clone(), *len, *windows);
-            Ok(Tally::Importance(Importance { dataset, len, windows, sums }))
+            Ok(Tally::Importance(Importance { dataset, len, chunks: windows, sums }))
         }
     }
 }
 
-/// The numbers of a prediction, with room for so many tokens before it.
+/// Returns the numbers of a prediction, padded to `before` preceding tokens.
 fn of_miss(miss: &Miss, before: usize) -> Vec<f64> {
-    let mut numbers = vec![miss.window as f64, miss.position as f64, miss.divergence];
-    for one in [&miss.came, &miss.by_reference, &miss.by_model] {
+    let mut numbers = vec![miss.chunk as f64, miss.position as f64, miss.divergence];
+    for one in [&miss.actual, &miss.by_reference, &miss.by_model] {
         numbers.extend([f64::from(one.id), one.reference, one.model]);
     }
     numbers.extend(miss.before.iter().map(|id| f64::from(*id)));
@@ -302,7 +298,7 @@ fn read_worst(reader: &Reader<'_>, most: usize) -> Result<Worst, String> {
     let (rows, numbers) = reader.f64("worst")?;
     let width = numbers.len().checked_div(rows).unwrap_or(0);
     if rows > most || rows > 0 && width < MISS {
-        return Err("has other predictions than it says".to_owned());
+        return Err("has an invalid table of predictions".to_owned());
     }
     let mut worst = Worst::new(most);
     for one in numbers.chunks_exact(width.max(MISS)) {
@@ -313,10 +309,10 @@ fn read_worst(reader: &Reader<'_>, most: usize) -> Result<Worst, String> {
         };
         let before = one[MISS..].iter().filter(|id| **id >= 0.0);
         worst.add(Miss {
-            window: one[0] as usize,
+            chunk: one[0] as usize,
             position: one[1] as usize,
             divergence: one[2],
-            came: candidate(3),
+            actual: candidate(3),
             by_reference: candidate(6),
             by_model: candidate(9),
             before: before.map(|id| *id as u32).collect(),
@@ -330,15 +326,15 @@ mod tests {
     use super::*;
 
     fn window(number: usize) -> Divergence {
-        let mut found = Divergence::of_a_window(4, 3);
+        let mut found = Divergence::of_chunk(4, 3);
         for place in 0..3 {
             let x = ((number * 3 + place) as f64 * 0.7).sin();
             let candidate = |id: u32| Candidate { id, reference: -1.5 - x, model: -2.0 + 0.3 * x };
             found.add(Miss {
-                window: number,
+                chunk: number,
                 position: 4 + place,
                 divergence: 1.0 / 3.0 + x * x,
-                came: candidate(7),
+                actual: candidate(7),
                 by_reference: candidate(8),
                 by_model: candidate(8 + place as u32),
                 before: vec![1; place],
@@ -356,7 +352,7 @@ mod tests {
             portions: vec![Portion {
                 name: "model".to_owned(),
                 digest: "d".to_owned(),
-                windows,
+                chunks: windows,
                 total: 10,
                 tally: Tally::Divergence(tally),
             }],
@@ -365,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_written_and_read_and_make_the_whole() {
+    fn round_trip_and_merge() {
         let dir = tempfile::tempdir().unwrap();
         let whole = part(0..10, "t");
         let names = ["a", "b", "c"];
@@ -378,7 +374,7 @@ mod tests {
             parts.push((name.to_owned(), read));
         }
         assert_eq!(Part::merge(parts.clone()).unwrap(), whole);
-        // Also one that was interrupted before its first window.
+        // A part that was interrupted before its first chunk.
         let mut begun = part(4..7, "t");
         begun.portions[0].tally = Tally::Divergence(Divergences::default());
         begun.write(&dir.path().join("begun"), &Overwrite::default()).unwrap();
@@ -394,13 +390,9 @@ mod tests {
             parts[number].1 = other;
             parts
         };
-        refused(parts[1..].to_vec(), "part-missing", "windows 5 to 7 before c are in no part");
-        refused(parts[..2].to_vec(), "part-missing", "windows 8 to 10 before the end");
-        refused(
-            vec![parts[0].clone(), parts[2].clone()],
-            "part-missing",
-            "windows 1 to 4 before a",
-        );
+        refused(parts[1..].to_vec(), "part-missing", "chunks 5 to 7 before c are in no part");
+        refused(parts[..2].to_vec(), "part-missing", "chunks 8 to 10 before the end");
+        refused(vec![parts[0].clone(), parts[2].clone()], "part-missing", "chunks 1 to 4 before a");
         refused(with(2, part(4..7, "t")), "part-missing", "in another part");
         refused(with(2, part(7..10, "u")), "part-other-run", "the text of c is not that of b");
         let mut other = part(7..10, "t");
@@ -409,11 +401,11 @@ mod tests {
         let mut early = part(7..10, "t");
         early.portions[0].tally = part(7..9, "t").portions[0].tally.clone();
         assert_eq!(early.portions[0].rest(), 9..10);
-        refused(with(2, early), "part-missing", "c has 2 of its 3 windows");
+        refused(with(2, early), "part-missing", "c has 2 of its 3 chunks");
     }
 
     #[test]
-    fn what_is_no_part_is_refused() {
+    fn invalid_parts_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("p");
         part(0..4, "t").write(&path, &Overwrite::default()).unwrap();
@@ -428,7 +420,7 @@ mod tests {
             bytes[place] = digit;
             broken.push(bytes);
         }
-        // Counts that would overflow, and a sum that is no number.
+        // Counts that would overflow, and a sum that is not finite.
         let three = 3f64.to_le_bytes();
         let first = bytes.windows(8).position(|bytes| bytes == three).unwrap();
         for number in [1e300, -1.0, 0.5, f64::NAN] {

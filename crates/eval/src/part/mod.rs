@@ -1,5 +1,4 @@
-//! Shares of a run, for several machines and for work that is interrupted: what each window gave, kept so
-//! that all parts together give the same bits as one run.
+//! Parts of a distributed or interrupted evaluation. The merged result is bit-identical to that of a single run.
 
 mod file;
 mod tally;
@@ -10,74 +9,73 @@ use std::ops::Range;
 use gguf::Error;
 pub use tally::{Divergences, Importance, Perplexities, Tally};
 
-/// A part of a run.
+/// A part of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// What was asked for, by name: parts of another question do not come together.
+    /// Named properties that all parts of a run share.
     pub run: BTreeMap<String, String>,
-    /// What the models were compared with, for people.
+    /// Name of the reference.
     pub reference: Option<String>,
-    /// Of each model its share.
+    /// Results of each model.
     pub portions: Vec<Portion>,
-    /// What the tokens stand for that are named among the worst predictions.
+    /// Bytes of the tokens in the worst predictions.
     pub tokens: BTreeMap<u32, Vec<u8>>,
 }
 
-/// What was read with one model.
+/// Results of one model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Portion {
-    /// The model, for people.
+    /// Name of the model.
     pub name: String,
-    /// A digest of the model: others do not come together with it.
+    /// Digest of the model.
     pub digest: String,
-    /// The windows to read.
-    pub windows: Range<usize>,
-    /// All windows of the text.
+    /// Chunks of this part.
+    pub chunks: Range<usize>,
+    /// Total number of chunks.
     pub total: usize,
-    /// What was found in the first of them.
+    /// Results of the finished chunks.
     pub tally: Tally,
 }
 
 impl Portion {
-    /// The windows that are still to be read.
+    /// Returns the remaining chunks.
     pub fn rest(&self) -> Range<usize> {
-        (self.windows.start + self.tally.windows()).min(self.windows.end)..self.windows.end
+        (self.chunks.start + self.tally.chunks()).min(self.chunks.end)..self.chunks.end
     }
 }
 
 impl Part {
-    /// Puts parts of one run together, in whichever order they come; each with the name of its file.
+    /// Merges the parts of a run, each with its file name, in any order.
     ///
     /// # Errors
-    /// `part-other-run` if they are not of the same run, `part-missing` if one is missing, twice there, or
-    /// not complete.
+    /// `part-other-run` if a part belongs to another run; `part-missing` if a part is missing, duplicate or incomplete.
     pub fn merge(mut parts: Vec<(String, Self)>) -> Result<Self, Error> {
-        parts.sort_by_key(|(_, part)| part.portions.first().map_or(0, |one| one.windows.start));
+        parts.sort_by_key(|(_, part)| part.portions.first().map_or(0, |one| one.chunks.start));
         let mut parts = parts.into_iter();
         let Some((first, mut whole)) = parts.next() else {
-            return Err(missing("there is no part".to_owned()));
+            return Err(missing("no part is given".to_owned()));
         };
         whole.require_complete(&first)?;
         for (name, part) in parts {
             whole.require_same(&part, &first, &name)?;
             part.require_complete(&name)?;
             for (whole, part) in whole.portions.iter_mut().zip(&part.portions) {
-                if part.windows.start != whole.windows.end {
-                    return Err(gap(whole.windows.end, part.windows.start, &name));
+                if part.chunks.start != whole.chunks.end {
+                    return Err(gap(whole.chunks.end, part.chunks.start, &name));
                 }
-                whole.windows.end = part.windows.end;
+                whole.chunks.end = part.chunks.end;
                 whole.tally.append(&part.tally);
             }
             whole.tokens.extend(part.tokens);
         }
-        match whole.portions.iter().find(|one| one.windows != (0..one.total)) {
-            Some(one) if one.windows.start > 0 => Err(gap(0, one.windows.start, &first)),
-            Some(one) => Err(gap(one.windows.end, one.total, "the end")),
+        match whole.portions.iter().find(|one| one.chunks != (0..one.total)) {
+            Some(one) if one.chunks.start > 0 => Err(gap(0, one.chunks.start, &first)),
+            Some(one) => Err(gap(one.chunks.end, one.total, "the end")),
             None => Ok(whole),
         }
     }
 
-    /// That another part is of the same run.
+    /// Refuses a part of another run.
     ///
     /// # Errors
     /// `part-other-run`, with what differs.
@@ -92,20 +90,20 @@ impl Part {
         } else if let Some((one, _)) = portions().find(|(a, b)| a.digest != b.digest) {
             format!("model {}", one.name)
         } else if portions().any(|(a, b)| a.total != b.total || !a.tally.is_like(&b.tally)) {
-            "number of windows or tensors".to_owned()
+            "number of chunks or tensors".to_owned()
         } else {
             return Ok(());
         };
         let what = format!("the {what} of {theirs} is not that of {ours}");
-        Err(Error::request("part-other-run", what, "make the parts with the same command"))
+        Err(Error::request("part-other-run", what, "create all parts with the same command"))
     }
 
     fn require_complete(&self, name: &str) -> Result<(), Error> {
         match self.portions.iter().find(|one| !one.rest().is_empty()) {
             Some(one) => {
-                let (read, of) = (one.tally.windows(), one.windows.len());
-                let what = format!("{name} has {read} of its {of} windows");
-                Err(Error::request("part-missing", what, "go on with it with --resume"))
+                let (read, of) = (one.tally.chunks(), one.chunks.len());
+                let what = format!("{name} has {read} of its {of} chunks");
+                Err(Error::request("part-missing", what, "complete it with --resume"))
             }
             None => Ok(()),
         }
@@ -113,12 +111,12 @@ impl Part {
 }
 
 fn missing(what: String) -> Error {
-    Error::request("part-missing", what, "each window has to be in one part")
+    Error::request("part-missing", what, "each chunk must be in exactly one part")
 }
 
 fn gap(end: usize, start: usize, name: &str) -> Error {
     missing(match start > end {
-        true => format!("windows {} to {start} before {name} are in no part", end + 1),
-        false => format!("windows before {} are in {name} and in another part", end + 1),
+        true => format!("chunks {} to {start} before {name} are in no part", end + 1),
+        false => format!("chunks before {} are in {name} and in another part", end + 1),
     })
 }

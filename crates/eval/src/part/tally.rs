@@ -1,4 +1,4 @@
-//! What windows gave, one after the other.
+//! Results of chunks.
 
 use gguf_quantize::imatrix::Imatrix;
 
@@ -6,36 +6,36 @@ use crate::divergence::SUMS;
 use crate::sums::Sums;
 use crate::{Divergence, Perplexity};
 
-/// What the windows of a part gave.
+/// Results of the chunks of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tally {
-    /// How well a model predicts.
+    /// Perplexity.
     Perplexity(Perplexities),
-    /// How far it is from another one.
+    /// KL divergence from a reference.
     Divergence(Divergences),
-    /// What enters its products.
+    /// Importance matrix.
     Importance(Importance),
 }
 
 impl Tally {
-    /// How many windows.
-    pub fn windows(&self) -> usize {
+    /// Returns the number of chunks.
+    pub fn chunks(&self) -> usize {
         match self {
-            Self::Perplexity(all) => all.windows.len(),
-            Self::Divergence(all) => all.windows.len(),
-            Self::Importance(all) => all.windows,
+            Self::Perplexity(all) => all.chunks.len(),
+            Self::Divergence(all) => all.chunks.len(),
+            Self::Importance(all) => all.chunks,
         }
     }
 
-    /// Whether both are of one kind, and of the same size where that does not depend on the text.
+    /// Whether both have the same kind and shape.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Perplexity(_), Self::Perplexity(_)) => true,
             (Self::Divergence(a), Self::Divergence(b)) => {
-                let positions = |all: &Divergences| match all.windows.len() {
+                let positions = |all: &Divergences| match all.chunks.len() {
                     0 => None,
-                    windows => {
-                        Some((all.total.first_position, all.total.divergences.len() / windows))
+                    chunks => {
+                        Some((all.total.first_position, all.total.divergences.len() / chunks))
                     }
                 };
                 positions(a).zip(positions(b)).is_none_or(|(a, b)| a == b)
@@ -45,11 +45,11 @@ impl Tally {
         }
     }
 
-    /// What the windows after these gave; of a kind with it.
+    /// Appends the results of the following chunks, of the same kind.
     pub(super) fn append(&mut self, other: &Self) {
         match (self, other) {
             (Self::Perplexity(a), Self::Perplexity(b)) => {
-                b.windows.iter().for_each(|window| a.add(window));
+                b.chunks.iter().for_each(|chunk| a.add(chunk));
             }
             (Self::Divergence(a), Self::Divergence(b)) => a.append(b),
             (Self::Importance(a), Self::Importance(b)) => a.append(b),
@@ -58,86 +58,86 @@ impl Tally {
     }
 }
 
-/// Window by window how well a model predicts.
+/// Perplexity of each chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Perplexities {
-    pub(super) windows: Vec<Perplexity>,
+    pub(super) chunks: Vec<Perplexity>,
     total: Perplexity,
 }
 
 impl Perplexities {
-    /// One window more.
-    pub fn add(&mut self, window: &Perplexity) {
-        self.windows.push(*window);
-        self.total.append(window);
+    /// Adds a chunk.
+    pub fn add(&mut self, chunk: &Perplexity) {
+        self.chunks.push(*chunk);
+        self.total.append(chunk);
     }
 
-    /// All windows together.
+    /// Returns the total of all chunks.
     pub fn total(&self) -> &Perplexity {
         &self.total
     }
 }
 
-/// Window by window how far a model is from another one.
+/// Window by chunk how far a model is from another one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Divergences {
-    pub(super) windows: Vec<[f64; SUMS]>,
+    pub(super) chunks: Vec<[f64; SUMS]>,
     total: Divergence,
 }
 
 impl Divergences {
-    /// One window more.
-    pub fn add(&mut self, window: &Divergence) {
-        self.windows.push(window.sums());
-        self.total.append(window);
+    /// Adds a chunk.
+    pub fn add(&mut self, chunk: &Divergence) {
+        self.chunks.push(chunk.sums());
+        self.total.append(chunk);
     }
 
-    /// All windows together.
+    /// Returns the total of all chunks.
     pub fn total(&self) -> &Divergence {
         &self.total
     }
 
-    /// Of the sums of windows, and lists of all of them.
-    pub(super) fn new(windows: Vec<[f64; SUMS]>, lists: Divergence) -> Self {
+    /// Creates results from the sums of each chunk and the lists of all chunks.
+    pub(super) fn new(chunks: Vec<[f64; SUMS]>, lists: Divergence) -> Self {
         let mut total = lists;
-        windows.iter().for_each(|sums| total.add_sums(sums));
-        Self { windows, total }
+        chunks.iter().for_each(|sums| total.add_sums(sums));
+        Self { chunks, total }
     }
 
     fn append(&mut self, other: &Self) {
-        // Sums are added window by window, as in one run.
+        // Adds the sums chunk by chunk, in the order of a single run.
         self.total.append_lists(&other.total);
-        other.windows.iter().for_each(|sums| self.total.add_sums(sums));
-        self.windows.extend(&other.windows);
+        other.chunks.iter().for_each(|sums| self.total.add_sums(sums));
+        self.chunks.extend(&other.chunks);
     }
 }
 
-/// What enters the products of a model.
+/// Sums of an importance matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Importance {
-    /// What the text is called.
+    /// Name of the text.
     pub dataset: String,
-    /// Tokens of a window.
+    /// Chunk size in tokens.
     pub len: usize,
-    /// Windows that were read.
-    pub windows: usize,
+    /// Chunks that were read.
+    pub chunks: usize,
     /// Sums by tensor.
     pub sums: Sums,
 }
 
 impl Importance {
-    /// The importance matrix.
+    /// Returns the importance matrix.
     pub fn imatrix(&self) -> Imatrix {
         Imatrix {
             datasets: vec![self.dataset.clone()],
-            chunk_count: self.windows as u32,
+            chunk_count: self.chunks as u32,
             chunk_size: Some(self.len as u32),
             entries: self.sums.entries(),
         }
     }
 
     fn append(&mut self, other: &Self) {
-        self.windows += other.windows;
+        self.chunks += other.chunks;
         self.sums.append(&other.sums);
     }
 }

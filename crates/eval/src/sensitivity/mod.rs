@@ -15,7 +15,7 @@ use gguf_quantize::sensitivity::{Group, Sensitivity, Tensor, VERSION};
 use gguf_store::{Model, Progress};
 
 pub use self::variants::{Variant, divergence_of_variants};
-use crate::{RunOptions, Subject, Windows};
+use crate::{Chunks, RunOptions, Subject};
 
 /// Grouping of tensors that are quantized together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub fn measure_sensitivity(
     model: &Model,
     quantization: &gguf_quantize::QuantizeOptions,
     subject: &Subject,
-    windows: &Windows,
+    chunks: &Chunks,
     options: &SensitivityOptions<'_>,
     progress: &dyn Progress,
 ) -> Result<Sensitivity, Error> {
@@ -93,12 +93,12 @@ pub fn measure_sensitivity(
     };
     let variants: Vec<_> = probes.iter().flatten().map(variant).collect();
     let runs = variants.len() + variants.len().div_ceil(options.together.max(1));
-    progress.begin("reading", (runs * windows.count() * (windows.window_len() - 1)) as u64);
+    progress.begin("reading", (runs * chunks.count() * (chunks.chunk_len() - 1)) as u64);
     let found = divergence_of_variants(
         subject,
         &variants,
         options.together,
-        windows,
+        chunks,
         options.run,
         progress,
     )?;
@@ -129,9 +129,9 @@ pub fn measure_sensitivity(
         program: concat!("gguf ", env!("CARGO_PKG_VERSION")).to_owned(),
         model: String::new(),
         text: String::new(),
-        window_tokens: windows.window_len(),
-        windows: windows.count(),
-        predictions: windows.predicted(),
+        window_tokens: chunks.chunk_len(),
+        windows: chunks.count(),
+        predictions: chunks.predicted(),
         imatrix: None,
         groups: groups.collect(),
         tensors: by_name,

@@ -6,7 +6,7 @@ use gguf::{Error, TensorType};
 use gguf_pipeline::Item;
 use gguf_store::Progress;
 
-use crate::{RunOptions, Subject, Windows, divergence};
+use crate::{Chunks, RunOptions, Subject, divergence};
 
 /// A model with some tensors in other types.
 pub type Variant<'v> = Vec<(&'v Item, TensorType)>;
@@ -20,7 +20,7 @@ pub fn divergence_of_variants(
     model: &Subject,
     variants: &[Variant<'_>],
     together: usize,
-    windows: &Windows,
+    chunks: &Chunks,
     options: RunOptions,
     progress: &dyn Progress,
 ) -> Result<Vec<f64>, Error> {
@@ -28,7 +28,7 @@ pub fn divergence_of_variants(
     for group in variants.chunks(together.max(1)) {
         let models = group.iter().map(|variant| with_variant(model, variant, progress));
         let models = models.collect::<Result<Vec<_>, Error>>()?;
-        let all = divergence(model, &models, windows, options, progress)?;
+        let all = divergence(model, &models, chunks, options, progress)?;
         found.extend(all.iter().map(|one| one.divergence.value()));
     }
     Ok(found)

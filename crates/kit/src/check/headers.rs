@@ -1,4 +1,4 @@
-//! What the rules find in the headers of files, which may be faulty ones.
+//! Findings about the headers of files, valid or not.
 
 use std::path::Path;
 
@@ -8,19 +8,19 @@ use gguf_tokenizer::template::{Linter, Renderer};
 
 use crate::Error;
 
-/// A file whose header need not be a valid one.
+/// A file whose header may be invalid.
 #[derive(Clone, Copy)]
 pub(crate) struct Checkable<'a> {
-    /// Its name or path.
+    /// Name or path.
     pub name: &'a Path,
-    /// At least its header.
+    /// Start of the file, at least its header.
     pub header: &'a Bytes,
-    /// Bytes of the whole file.
+    /// File size in bytes.
     pub file_len: u64,
 }
 
 impl Checkable<'_> {
-    /// Everything that the rules find in the header, and the header as far as it can be read.
+    /// Returns the findings about the header, and the header as far as it can be read.
     fn check(&self) -> (Vec<Finding>, Option<RawHeader>) {
         let (mut findings, draft) = gguf_check::check_header(self.header, self.file_len);
         if let (Some(draft), Some(name)) = (&draft, self.name.file_name()) {
@@ -30,7 +30,7 @@ impl Checkable<'_> {
     }
 }
 
-/// What the rules find in each file, and in all of them together.
+/// Returns the findings about each file, and about all shards together.
 pub(crate) fn findings_of(files: &[Checkable], renderer: &Renderer) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     let mut templates = Linter::new(renderer.clone());
@@ -38,15 +38,15 @@ pub(crate) fn findings_of(files: &[Checkable], renderer: &Renderer) -> Result<Ve
     for file in files {
         let (found, draft) = file.check();
         let metadata = draft.as_ref().map(|draft| &draft.metadata);
-        let of_templates = metadata.map(|metadata| templates.lint(metadata)).transpose()?;
-        let found = found.into_iter().chain(of_templates.unwrap_or_default());
+        let template_findings = metadata.map(|metadata| templates.lint(metadata)).transpose()?;
+        let found = found.into_iter().chain(template_findings.unwrap_or_default());
         findings.extend(found.map(|finding| match files.len() {
             1 => finding,
             _ => in_file(finding, file.name),
         }));
         drafts.extend(draft.map(|draft| (file.name, draft)));
     }
-    // With one of them unreadable, the others would be blamed for it.
+    // An unreadable shard would cause findings about the others.
     if drafts.len() == files.len() {
         let drafts: Vec<_> = drafts.iter().map(|(path, draft)| (*path, draft)).collect();
         findings.extend(check_shards(&drafts));
@@ -54,7 +54,7 @@ pub(crate) fn findings_of(files: &[Checkable], renderer: &Renderer) -> Result<Ve
     Ok(findings)
 }
 
-/// Of several files, which one.
+/// Adds the file name to a finding.
 fn in_file(finding: Finding, path: &Path) -> Finding {
     let message = format!("{}: {}", path.display(), finding.message).into();
     Finding { message, ..finding }

@@ -1,4 +1,4 @@
-//! Everything that is wrong or odd about a model, and its repair.
+//! Findings about a model, and repairs.
 
 pub(crate) mod headers;
 mod tokenizer;
@@ -17,86 +17,90 @@ use headers::{Checkable, findings_of};
 use crate::model::single_file;
 use crate::{Error, Files, Opened, name, open};
 
-/// How closely to look.
+/// Options of a check.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Look at all tensor data too.
+pub struct CheckOptions {
+    /// Checks all tensor data.
     pub data: bool,
-    /// Take warnings for errors.
+    /// Treats warnings as errors.
     pub strict: bool,
-    /// A file that programs are to load beside the model, to encode images or sound for it.
+    /// Multimodal projector (mmproj) to check together with the model.
     pub with: Option<String>,
-    /// A `tokenizer.json`, or the directory with it, to hold the model's tokenizer against.
+    /// A `tokenizer.json`, or its directory, to compare the model's tokenizer with.
     pub tokenizer_against: Option<PathBuf>,
-    /// A text to compare tokenizers on, besides the short ones that are built in.
+    /// Text on which tokenizers are compared, in addition to built-in texts.
     pub corpus: Option<PathBuf>,
 }
 
-/// What was found.
+/// Result of a check.
 #[derive(Default)]
-pub struct Report {
-    /// In the headers, which a repair may mend.
+pub struct CheckReport {
+    /// Findings in the headers, which a repair can fix.
     pub header: Vec<Finding>,
-    /// In the data, and beside other tokenizers.
-    pub beyond: Vec<Finding>,
-    /// The model, if its data were looked at.
+    /// Findings in tensor data, with the projector, and with another tokenizer.
+    pub other: Vec<Finding>,
+    /// The model, if its tensor data was checked.
     pub opened: Option<Opened>,
 }
 
-impl Report {
-    /// All findings.
+impl CheckReport {
+    /// Returns all findings.
     pub fn findings(&self) -> Vec<Finding> {
-        [&self.header[..], &self.beyond].concat()
+        [&self.header[..], &self.other].concat()
     }
 
-    /// Whether one is an error.
+    /// Whether a finding is an error.
     pub fn has_error(&self) -> bool {
-        has_error(&self.header) || has_error(&self.beyond)
+        has_error(&self.header) || has_error(&self.other)
     }
 }
 
-/// Looks at the model that `source` names. Its chat templates are tried in `renderer`.
+/// Checks the model that `source` names. `renderer` checks its chat templates.
 ///
 /// # Errors
-/// If it cannot be read, or `progress` ended the work; what is wrong with it is no error here.
+/// If the model cannot be read, or `progress` stopped the work. Faults of the model are findings.
 pub fn check(
     source: &str,
-    options: &Options,
+    options: &CheckOptions,
     renderer: &Renderer,
     progress: &dyn Progress,
-) -> Result<Report, Error> {
-    let judged = |mut findings: Vec<Finding>| {
+) -> Result<CheckReport, Error> {
+    let with_severity = |mut findings: Vec<Finding>| {
         if options.strict {
             let warnings = findings.iter_mut().filter(|one| one.severity == Severity::Warning);
             warnings.for_each(|warning| warning.severity = Severity::Error);
         }
         findings
     };
-    let header = judged(headers(source, renderer)?);
-    let mut beyond = Vec::new();
+    let header = with_severity(headers(source, renderer)?);
+    let mut other = Vec::new();
     let opened = if options.data { readable(source, &header)? } else { None };
     if let Some(opened) = &opened {
-        beyond.extend(judged(scan(opened.model(), progress)?));
+        other.extend(with_severity(scan(opened.model(), progress)?));
     }
     if let Some(sidecar) = &options.with {
         let (model, sidecar) = (open(source)?, open(sidecar)?);
         let found = gguf_check::check_sidecar(model.model().metadata(), sidecar.model().metadata());
-        beyond.extend(judged(found));
+        other.extend(with_severity(found));
     }
-    if let Some(other) = &options.tokenizer_against {
-        beyond.extend(judged(tokenizer::compare(source, other, options.corpus.as_deref())?));
+    if let Some(tokenizer) = &options.tokenizer_against {
+        other.extend(with_severity(tokenizer::compare(
+            source,
+            tokenizer,
+            options.corpus.as_deref(),
+        )?));
     }
-    Ok(Report { header, beyond, opened })
+    Ok(CheckReport { header, other, opened })
 }
 
 fn has_error(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
 }
 
-/// The model, unless it breaks the format, which is among the findings.
+/// Opens the model; returns `None` if it breaks the format and `findings` has an error.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the model cannot be read.
 pub fn readable(source: &str, findings: &[Finding]) -> Result<Option<Opened>, Error> {
     match open(source) {
         Err(error) if error.fault() == Fault::Input && has_error(findings) => Ok(None),
@@ -104,7 +108,7 @@ pub fn readable(source: &str, findings: &[Finding]) -> Result<Option<Opened>, Er
     }
 }
 
-/// What the rules find in the headers of all files of a model, which may be faulty ones.
+/// Returns the findings about the headers of all files of a model.
 fn headers(source: &str, renderer: &Renderer) -> Result<Vec<Finding>, Error> {
     let location = Location::parse(source)?;
     let Location::Path(path) = &location else {
@@ -113,15 +117,15 @@ fn headers(source: &str, renderer: &Renderer) -> Result<Vec<Finding>, Error> {
     let (paths, mut findings) = match ShardSet::find(path) {
         Ok(set) => (set.paths().to_vec(), Vec::new()),
         Err(Error::File(finding)) => (vec![path.clone()], vec![*finding]),
-        Err(other) => return Err(other),
+        Err(error) => return Err(error),
     };
     let mut files = Vec::new();
     for path in paths.iter().filter(|path| path.is_file()) {
         match LocalFile::open(path) {
             Ok(file) => files.push((path, file)),
-            // An edit was interrupted: until it is ended, there is nothing else to say.
+            // An interrupted edit must be completed before other checks.
             Err(Error::File(finding)) => return Ok(vec![*finding]),
-            Err(other) => return Err(other),
+            Err(error) => return Err(error),
         }
     }
     let files = files.iter().map(|(name, file)| Checkable {
@@ -133,31 +137,31 @@ fn headers(source: &str, renderer: &Renderer) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// A repaired model, to be written.
+/// A repaired model.
 pub struct Repaired {
-    /// What it holds.
+    /// Content of the output.
     pub job: Job,
-    /// The name by the naming convention.
+    /// Canonical name.
     pub name: ModelName,
-    /// What was repaired, in words.
+    /// Descriptions of the repairs.
     pub done: Vec<String>,
 }
 
-/// Repairs what can only be meant in one way.
+/// Plans a repair of unambiguous faults.
 ///
 /// # Errors
 /// If the size of a tensor is not known.
 pub fn repaired(model: &Model) -> Result<Repaired, Error> {
     let mut draft = model.to_raw_header()?;
     let done = gguf_check::fix(&mut draft);
-    let name = name::of(&draft.metadata, draft.tensors.iter());
+    let name = name::from_metadata(&draft.metadata, draft.tensors.iter());
     Ok(Repaired { job: Job { metadata: draft.metadata, ..Job::copy(model) }, name, done })
 }
 
-/// Repairs the file itself, and says in words what.
+/// Repairs a file in place. Returns descriptions of the repairs.
 ///
 /// # Errors
-/// If it is one of several files of a model, somebody edits it, or it cannot be written.
+/// If the file is one of several shards, another process edits it, or it cannot be written.
 pub fn repair_in_place(path: &Path) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     edit_header(&single_file(path, "repaired")?, 0, &(), |draft| {

@@ -1,4 +1,4 @@
-//! A model's tokenizer beside the one it was made of.
+//! Comparison of a model's tokenizer with a `tokenizer.json`.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use gguf_tokenizer::{HuggingFace, Tokenizer, TokenizerOptions};
 
 use crate::{Error, open};
 
-/// The differences that are shown.
-const SHOWN: usize = 10;
+/// Maximum number of differences with details.
+const MAX_DETAILS: usize = 10;
 
-/// About as many bytes of the user's corpus are compared, and shown, at once.
-const PART: usize = 512;
+/// Approximate size in bytes of the texts into which the corpus is split.
+const TEXT_LEN: usize = 512;
 
-/// A finding for each of the first texts that `source` and the file at `other` encode otherwise,
-/// and one with the number of all.
+/// Returns a finding for each of the first texts that the tokenizers of `source` and `other` encode differently, and one
+/// with the total number.
 pub(super) fn compare(
     source: &str,
     other: &Path,
@@ -35,13 +35,13 @@ pub(super) fn compare(
     let mut findings: Vec<Finding> =
         against.bos_eos().map_err(in_other)?.iter().map(finding).collect();
     let (mut texts_len, mut different) = (0, 0);
-    for text in texts.chain(parts(&corpus)) {
+    for text in texts.chain(texts_of(&corpus)) {
         texts_len += 1;
-        if different >= SHOWN {
+        if different >= MAX_DETAILS {
             different += usize::from(against.differs(text).map_err(in_other)?);
         } else if let Some(difference) = against.text(text).map_err(in_other)? {
             different += 1;
-            // Of texts that differ for the same reason one is enough.
+            // Texts that differ for the same reason give equal findings.
             let finding = finding(&difference);
             if !findings.contains(&finding) {
                 findings.push(finding);
@@ -52,7 +52,7 @@ pub(super) fn compare(
         let message = format!("{different} of {texts_len} texts have other ids");
         findings.push(
             Finding::error("tokenizer-difference", message)
-                .help("the model sees other tokens than it was trained with; convert it anew"),
+                .help("the model gets other tokens than in its training; convert it again"),
         );
     }
     Ok(findings)
@@ -68,21 +68,21 @@ fn finding(difference: &Difference) -> Finding {
     Finding::error("tokenizer-difference", message)
 }
 
-/// The first ids; the rest only as their number.
+/// Formats the first ids and the number of the others.
 fn list(ids: &[u32]) -> String {
-    const IDS: usize = 8;
-    let first: Vec<_> = ids.iter().take(IDS).map(u32::to_string).collect();
-    let more = ids.len().saturating_sub(IDS);
+    const MAX_IDS: usize = 8;
+    let first: Vec<_> = ids.iter().take(MAX_IDS).map(u32::to_string).collect();
+    let more = ids.len().saturating_sub(MAX_IDS);
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
     format!("[{}{more}]", first.join(", "))
 }
 
-/// The corpus in runs of whole lines.
-fn parts(mut corpus: &str) -> impl Iterator<Item = &str> {
+/// Splits the corpus into texts of whole lines.
+fn texts_of(mut corpus: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
-        let least = corpus.floor_char_boundary(PART);
-        let rest = corpus.get(least..)?;
-        let end = rest.find('\n').map_or(corpus.len(), |line| least + line + 1);
+        let start = corpus.floor_char_boundary(TEXT_LEN);
+        let rest = corpus.get(start..)?;
+        let end = rest.find('\n').map_or(corpus.len(), |line| start + line + 1);
         let (part, rest) = corpus.split_at(end);
         corpus = rest;
         Some(part).filter(|part| !part.is_empty())

@@ -1,4 +1,4 @@
-//! Anything that is no GGUF to one: checkpoints, adapters, lone files of weights, old models.
+//! Conversion to GGUF: checkpoints, LoRA adapters, single weight files, legacy GGML files.
 
 mod options;
 
@@ -15,122 +15,121 @@ use gguf_pipeline::{Interruption, Job, write_all};
 use gguf_remote::Location;
 use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Overwrite, Progress, Source, SplitOptions};
-pub use options::{Options, Wanted};
+pub use options::{ConvertOptions, OutputOptions, RenderSettings, Setting};
 
-use crate::eval::written;
+use crate::eval::write_temporary;
 use crate::quantize::{Part, one_part, resume_unsure, within};
 use crate::{Error, checkpoint};
 
-/// What a conversion begins with.
+/// Kind of the source of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A directory with a model, or a repository.
+    /// A checkpoint directory or repository.
     Checkpoint,
-    /// A directory with a low-rank adapter.
+    /// A directory with a LoRA adapter.
     Adapter,
-    /// One file of weights.
-    Lone,
-    /// A file from before GGUF.
+    /// A single weight file.
+    SingleFile,
+    /// A legacy GGML file.
     Legacy,
 }
 
-/// A conversion that is ready to run.
+/// A planned conversion.
 pub struct Plan {
-    /// What to write: the outputs in the order in which they were asked for.
+    /// Outputs in the order of the options.
     pub outputs: Vec<Planned>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Files and directories that are read: they are not to be replaced.
+    /// Input files and directories, which no output may replace.
     pub inputs: Vec<PathBuf>,
-    /// What tells the inputs and the settings from others, if anybody can tell.
+    /// Identity of inputs and settings, if it can be determined.
     identity: Option<String>,
     split: Option<SplitOptions>,
     part: Option<Part>,
     resume: bool,
     calibration: Option<Calibrator>,
-    /// The small files of a far checkpoint, until the outputs are written.
+    /// Downloaded small files of a remote checkpoint, kept until the outputs are written.
     _files: Option<checkpoint::Opened>,
 }
 
-/// An output of a conversion.
+/// A planned output.
 pub struct Planned {
-    /// What to write.
+    /// Content of the output.
     pub job: Job,
-    /// Where to write it; of several shards the name that theirs are made of.
+    /// Path of the file, or the base of the names of its shards.
     pub path: PathBuf,
-    /// Of an old file what becomes of each tensor.
+    /// Changes of the tensors of a legacy file.
     pub changes: Vec<Change>,
 }
 
-/// What kind of source a word names; `architecture` is what a lone file is for.
+/// Returns the kind of a source; `architecture` is that of a single weight file.
 ///
 /// # Errors
-/// If it is a GGUF, or a file of which nobody says what it is for.
+/// `source-is-gguf` for a GGUF; `source-unclear` for a single weight file without an architecture.
 pub fn kind(source: &str, architecture: Option<&str>) -> Result<Kind, Error> {
     let path = Path::new(source);
     if is_gguf(path)? {
         return Err(Error::request(
             "source-is-gguf",
             format!("{source} is a GGUF already"),
-            "`gguf quantize` changes its types, and writes it as the current version with `copy` \
-             for a type",
+            "`gguf quantize` changes its types; with the type `copy` it writes the current version",
         ));
     }
     match path.is_file() {
         true if is_legacy(path)? => Ok(Kind::Legacy),
-        true if architecture.is_some() => Ok(Kind::Lone),
+        true if architecture.is_some() => Ok(Kind::SingleFile),
         true => Err(Error::request(
             "source-unclear",
-            format!("{source} is a file"),
-            "name its directory, or say what it is for with --architecture",
+            format!("{source} is a single file"),
+            "name its directory, or set its architecture with --architecture",
         )),
-        // A file that is not there: opening it says so.
-        false if architecture.is_some() && is_missing(source)? => Ok(Kind::Lone),
+        // Opening the missing file reports the error.
+        false if architecture.is_some() && is_missing(source)? => Ok(Kind::SingleFile),
         false if path.join(peft::CONFIG).is_file() => Ok(Kind::Adapter),
         false => Ok(Kind::Checkpoint),
     }
 }
 
-/// Whether there is nothing of this name on this machine, and it names nothing elsewhere.
+/// Whether a source is a local path that does not exist.
 fn is_missing(source: &str) -> Result<bool, Error> {
     Ok(matches!(Location::parse(source)?, Location::Path(path) if !path.exists()))
 }
 
 impl Plan {
-    /// Plans the conversion of a source of this kind.
+    /// Plans the conversion of a source.
     ///
     /// # Errors
-    /// If it cannot be read, is at fault, or does not go with the options.
+    /// If the source cannot be read, is invalid, or contradicts the options.
     pub fn new(
         source: &str,
         kind: Kind,
-        options: &Options,
+        options: &ConvertOptions,
         progress: &dyn Progress,
     ) -> Result<Self, Error> {
-        let (mut told, mut ready) = (None, None);
+        let (mut prepared, mut calibrator) = (None, None);
         if let Some(calibration) = &options.calibration {
-            let opened = read(source, kind, options, calibration, progress)?;
+            let opened = open_calibrator(source, kind, options, calibration, progress)?;
             let mut options = options.clone();
-            // What is known of columns goes before what planning is told of them.
+            // The importance matrix takes precedence over the placeholders of `prepare`.
             options.quantization = options.quantization()?;
             options.imatrix = None;
             opened.prepare(&mut options.quantization);
-            (told, ready) = (Some(options), Some(opened));
+            (prepared, calibrator) = (Some(options), Some(opened));
         }
-        let given = options.quantization()?.importance;
-        let options = told.as_ref().unwrap_or(options);
+        let importance = options.quantization()?.importance;
+        let options = prepared.as_ref().unwrap_or(options);
         let mut plan = match kind {
-            Kind::Checkpoint => of_checkpoint(source, options),
-            Kind::Adapter => of_adapter(source, options),
-            Kind::Lone => of_lone_file(source, options),
-            Kind::Legacy => of_legacy(source, options),
+            Kind::Checkpoint => plan_checkpoint(source, options),
+            Kind::Adapter => plan_adapter(source, options),
+            Kind::SingleFile => plan_single_file(source, options),
+            Kind::Legacy => plan_legacy(source, options),
         }?;
-        if let Some(ready) = &ready {
+        if let Some(calibrator) = &calibrator {
             for Planned { job, .. } in &mut plan.outputs {
-                ready.restore_importance(job, given.as_ref());
+                calibrator.restore_importance(job, importance.as_ref());
             }
         }
-        plan.calibration = ready;
+        plan.calibration = calibrator;
         for Planned { job, .. } in &mut plan.outputs {
             reserve(&mut job.metadata, options.reserve);
             job.order = options.order;
@@ -140,38 +139,37 @@ impl Plan {
         }
         plan.inputs.push(source.into());
         plan.inputs.extend(options.metadata.clone());
-        // Outputs of one source have most of their notes in common.
+        // Outputs of one source share most notes.
         let mut seen = HashSet::new();
         plan.notes.retain(|note| seen.insert(note.clone()));
         Ok(plan)
     }
 
-    /// A plan without outputs yet.
-    fn empty(options: &Options, inputs: Vec<PathBuf>, identity: Option<String>) -> Self {
-        let Options { split, part, resume, .. } = *options;
+    /// Returns a plan without outputs.
+    fn empty(options: &ConvertOptions, inputs: Vec<PathBuf>, identity: Option<String>) -> Self {
+        let ConvertOptions { split, part, resume, .. } = *options;
         let (outputs, notes) = (Vec::new(), Vec::new());
         let calibration = None;
         Self { outputs, notes, inputs, identity, split, part, resume, calibration, _files: None }
     }
 
-    /// Adds an output; `dir` is where it goes if nobody says.
-    fn add(&mut self, conversion: hf::Conversion, wanted: &Wanted, dir: &Path) {
+    /// Adds an output; `dir` is its default directory.
+    fn add(&mut self, conversion: hf::Conversion, output: &OutputOptions, dir: &Path) {
         let hf::Conversion { job, file_name, notes } = conversion;
-        let path = wanted.place(dir, &file_name);
+        let path = output.path_in(dir, &file_name);
         self.notes.extend(notes);
         self.outputs.push(Planned { job, path, changes: Vec::new() });
     }
 
-    /// What goes to which file.
+    /// Returns the content and path of each file.
     ///
     /// # Errors
-    /// If there were more shards than keys can count; of a part, if there are fewer tensors than parts, or one
-    /// cannot be read.
+    /// If the number of shards is too large; for a part, if there are fewer tensors than parts or a tensor cannot be read.
     pub fn files(&self) -> Result<Vec<(Job, PathBuf)>, Error> {
         Ok(self.by_output()?.concat())
     }
 
-    /// The files of each output.
+    /// Returns the files of each output.
     fn by_output(&self) -> Result<Vec<Vec<(Job, PathBuf)>>, Error> {
         let files = self.outputs.iter().map(|Planned { job, path, .. }| {
             let (job, path) = (job.clone(), path.clone());
@@ -184,41 +182,40 @@ impl Plan {
         files.collect()
     }
 
-    /// Writes all outputs in one pass over the source. `anew` is called if an earlier run left other
-    /// work, which is thrown away.
+    /// Writes all outputs in one pass over the source. Calls `on_discard` if saved progress of other work is discarded.
     ///
     /// # Errors
     /// As [`write_all`].
     pub fn write(
         &mut self,
         overwrite: &Overwrite,
-        anew: &(dyn Fn() + Sync),
+        on_discard: &(dyn Fn() + Sync),
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         let mut outputs = self.by_output()?;
-        let mut made = Vec::new();
-        if let Some(ready) = &self.calibration {
+        let mut encoded = Vec::new();
+        if let Some(calibrator) = &self.calibration {
             let files = outputs.iter_mut().map(Vec::as_mut_slice);
-            let (encoded, notes) = ready.encode_all(files, self.resume, anew, progress)?;
-            made = encoded;
+            let (files, notes) = calibrator.encode_all(files, self.resume, on_discard, progress)?;
+            encoded = files;
             self.notes.extend(notes);
         }
         let jobs: Vec<_> =
             outputs.iter().flatten().map(|(job, path)| (job, path.as_path())).collect();
         let interruption = match &self.identity {
-            Some(input) => Interruption::Journal { input, resume: self.resume, on_restart: anew },
+            Some(input) => Interruption::Journal { input, resume: self.resume, on_restart: on_discard },
             None => Interruption::Restart,
         };
         write_all(&jobs, interruption, overwrite, progress)?;
-        made.into_iter().try_for_each(EncodedTensors::remove)
+        encoded.into_iter().try_for_each(EncodedTensors::remove)
     }
 }
 
-/// Makes the model that is to read the text, in the types of the source, for the time of that.
-fn read(
+/// Opens the calibration. For a text, converts the model to the types of the source in a temporary file first.
+fn open_calibrator(
     source: &str,
     kind: Kind,
-    options: &Options,
+    options: &ConvertOptions,
     calibration: &Calibration,
     progress: &dyn Progress,
 ) -> Result<Calibrator, Error> {
@@ -229,15 +226,15 @@ fn read(
         let what = format!("--calibrate does not go with {what}");
         Err(Error::request("option-contradicts", what, help.to_owned()))
     };
-    if matches!(kind, Kind::Adapter | Kind::Lone) || options.vocab_only || options.mmproj {
-        return refused("what is no whole model", "leave --calibrate out");
+    if matches!(kind, Kind::Adapter | Kind::SingleFile) || options.vocab_only || options.mmproj {
+        return refused("an incomplete model", "omit --calibrate");
     }
     if options.part.is_some() {
         let help =
-            "save what the text shows with `gguf imatrix --moments`, and give --calibration-data";
-        return refused("--part: each block is fitted to those before it", help);
+            "save Hessians with `gguf imatrix --moments`, and use them with --calibration-data";
+        return refused("--part: each layer depends on the layers before it", help);
     }
-    let original = Options {
+    let original = ConvertOptions {
         outputs: Vec::new(),
         calibration: None,
         imatrix: None,
@@ -245,21 +242,21 @@ fn read(
             overrides: options.quantization.overrides.clone(),
             ..gguf_quantize::QuantizeOptions::default()
         },
-        provenance: false,
+        provenance: None,
         resume: false,
         reserve: 0,
         order: ByteOrder::default(),
         ..options.clone()
     };
     let plan = Plan::new(source, kind, &original, progress)?;
-    // The file stays mapped when its name goes.
-    let (model, _scratch) = written(&plan.outputs[0].job, progress)?;
+    // The file stays mapped after its directory is removed.
+    let (model, _scratch) = write_temporary(&plan.outputs[0].job, progress)?;
     Calibrator::open(&model, source, calibration)
 }
 
-impl Wanted {
-    /// Where the output goes.
-    fn place(&self, dir: &Path, file_name: &str) -> PathBuf {
+impl OutputOptions {
+    /// Returns the path of the output; `dir` is its default directory.
+    fn path_in(&self, dir: &Path, file_name: &str) -> PathBuf {
         match &self.path {
             Some(path) if path.is_dir() => path.join(file_name),
             Some(path) => path.clone(),
@@ -268,13 +265,13 @@ impl Wanted {
     }
 }
 
-impl Options {
-    /// The outputs: at least one.
-    fn wanted(&self) -> Vec<Wanted> {
-        if self.outputs.is_empty() { vec![Wanted::default()] } else { self.outputs.clone() }
+impl ConvertOptions {
+    /// Returns the outputs: at least one.
+    fn outputs(&self) -> Vec<OutputOptions> {
+        if self.outputs.is_empty() { vec![OutputOptions::default()] } else { self.outputs.clone() }
     }
 
-    fn of_hf(&self) -> Result<hf::Options, Error> {
+    fn hf_options(&self) -> Result<hf::Options, Error> {
         Ok(hf::Options {
             outtype: None,
             pre: self.pre.clone(),
@@ -289,7 +286,7 @@ impl Options {
     }
 }
 
-fn of_checkpoint(source: &str, options: &Options) -> Result<Plan, Error> {
+fn plan_checkpoint(source: &str, options: &ConvertOptions) -> Result<Plan, Error> {
     let opened = match options.vocab_only {
         true => checkpoint::Opened::open_for_vocabulary(source),
         false => checkpoint::Opened::open(source),
@@ -299,39 +296,39 @@ fn of_checkpoint(source: &str, options: &Options) -> Result<Plan, Error> {
     let small: Vec<&Path> = std::iter::once(&*opened.dir).chain(target).collect();
     let inputs = target.map(Path::to_owned).into_iter().collect();
     let mut plan = Plan::empty(options, inputs, identity(weights, &small, options)?);
-    let of_hf = options.of_hf()?;
-    for wanted in options.wanted() {
-        let of_hf = hf::Options { outtype: wanted.outtype, ..of_hf.clone() };
-        let conversion = hf::plan(&opened.dir, &opened.checkpoint, &of_hf);
-        let mut conversion = conversion.map_err(|error| opened.called(error))?;
-        if options.provenance {
-            let (metadata, settings) =
-                (&mut conversion.job.metadata, options.settings(wanted.outtype));
+    let hf_options = options.hf_options()?;
+    for output in options.outputs() {
+        let hf_options = hf::Options { outtype: output.outtype, ..hf_options.clone() };
+        let conversion = hf::plan(&opened.dir, &opened.checkpoint, &hf_options);
+        let mut conversion = conversion.map_err(|error| opened.named(error))?;
+        if let Some(render) = options.provenance {
+            let settings = render(&options.settings(output.outtype));
+            let metadata = &mut conversion.job.metadata;
             provenance::write(metadata, &opened.dir, &opened.checkpoint, &settings)?;
         }
-        plan.add(conversion, &wanted, opened.output_dir());
+        plan.add(conversion, &output, opened.output_dir());
     }
     Ok(Plan { _files: Some(opened), ..plan })
 }
 
-fn of_adapter(source: &str, options: &Options) -> Result<Plan, Error> {
+fn plan_adapter(source: &str, options: &ConvertOptions) -> Result<Plan, Error> {
     let dir = Path::new(source);
     let checkpoint = Checkpoint::open_file(&peft::weights(dir))?;
     let base = peft::base_dir(dir, options.base.as_deref())?;
-    // Adapters are often converted beside a configuration alone.
+    // The base model often has a configuration but no weights.
     let weights = Checkpoint::open(&base).ok();
     let identity = identity(checkpoint.identity(), &[dir, &base], options)?;
     let mut plan = Plan::empty(options, vec![base.clone()], identity);
-    let of_hf = options.of_hf()?;
-    for wanted in options.wanted() {
-        let of_hf = hf::Options { outtype: wanted.outtype, ..of_hf.clone() };
-        let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &of_hf)?;
-        plan.add(conversion, &wanted, dir);
+    let hf_options = options.hf_options()?;
+    for output in options.outputs() {
+        let hf_options = hf::Options { outtype: output.outtype, ..hf_options.clone() };
+        let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &hf_options)?;
+        plan.add(conversion, &output, dir);
     }
     Ok(plan)
 }
 
-fn of_lone_file(source: &str, options: &Options) -> Result<Plan, Error> {
+fn plan_single_file(source: &str, options: &ConvertOptions) -> Result<Plan, Error> {
     let path = Path::new(source);
     let checkpoint = Checkpoint::open_file(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -343,14 +340,14 @@ fn of_lone_file(source: &str, options: &Options) -> Result<Plan, Error> {
     };
     let identity = identity(checkpoint.identity(), &[], options)?;
     let mut plan = Plan::empty(options, Vec::new(), identity);
-    for wanted in options.wanted() {
-        bare.outtype = wanted.outtype;
-        plan.add(single_file::plan(&checkpoint, &bare)?, &wanted, path.parent().unwrap_or(path));
+    for output in options.outputs() {
+        bare.outtype = output.outtype;
+        plan.add(single_file::plan(&checkpoint, &bare)?, &output, path.parent().unwrap_or(path));
     }
     Ok(plan)
 }
 
-fn of_legacy(source: &str, options: &Options) -> Result<Plan, Error> {
+fn plan_legacy(source: &str, options: &ConvertOptions) -> Result<Plan, Error> {
     let path = Path::new(source);
     let mut legacy_options = LegacyOptions {
         outtype: None,
@@ -370,26 +367,26 @@ fn of_legacy(source: &str, options: &Options) -> Result<Plan, Error> {
     let identity = identity(weights.as_deref(), &small, options)?;
     let inputs = options.metadata_dir.iter().cloned().chain(part_paths(path)).collect();
     let mut plan = Plan::empty(options, inputs, identity);
-    for wanted in options.wanted() {
-        legacy_options.outtype = wanted.outtype;
+    for output in options.outputs() {
+        legacy_options.outtype = output.outtype;
         let gguf_legacy::Conversion { job, file_name, notes, changes } =
             legacy.plan(&legacy_options)?;
-        let path = wanted.place(path.parent().unwrap_or(path), &file_name);
+        let path = output.path_in(path.parent().unwrap_or(path), &file_name);
         plan.notes.extend(notes);
         plan.outputs.push(Planned { job, path, changes });
     }
     Ok(plan)
 }
 
-/// What tells a conversion from others: which weights these are, all small files beside them, and
-/// the settings. Headers have not all of it: how rows are arranged follows from the class alone.
+/// Returns the identity of a conversion: the weights, all small files beside them, and the settings. The output header is
+/// not sufficient: the permutation of rows depends on the model class.
 fn identity(
     weights: Option<&str>,
     dirs: &[&Path],
-    options: &Options,
+    options: &ConvertOptions,
 ) -> Result<Option<String>, Error> {
     let Some(weights) = weights else { return Ok(None) };
-    let mut text = format!("{weights}{}\n", options.settings(None));
+    let mut text = format!("{weights}{:?}\n", options.settings(None));
     for dir in dirs {
         for (name, digest) in checkpoint::digests_of_small_files(dir)? {
             text += &format!("{name} {digest}\n");
@@ -398,7 +395,7 @@ fn identity(
     Ok(Some(text))
 }
 
-/// Whether a file begins as a GGUF does.
+/// Whether a file has the magic of a GGUF.
 fn is_gguf(path: &Path) -> Result<bool, Error> {
     Ok(path.is_file() && LocalFile::open(path)?.mapped().starts_with(&gguf::MAGIC))
 }

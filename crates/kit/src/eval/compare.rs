@@ -1,158 +1,160 @@
-//! Models beside the one that they were made of, or beside what it predicted.
+//! KL divergence of models from a reference model or a logits file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use gguf_eval::part::{Divergences, Part, Tally};
-use gguf_eval::{Comparison, Divergence, LogitsFile, LogitsWriter, Reference, Subject, Windows};
+use gguf_eval::{Chunks, Comparison, Divergence, LogitsFile, LogitsWriter, Reference, Subject};
 use gguf_store::Progress;
 use gguf_tokenizer::Tokenizer;
 
-use super::keep::{asked, digest_of_text};
-use super::subject::Opened;
-use super::{Keeper, Save, Task};
+use super::evaluated_model::EvaluatedModel;
+use super::part_writer::{identity, text_digest};
+use super::{PartWriter, SaveLogits, Task};
 use crate::Error;
 use crate::run::ExecutorOptions;
 use gguf_store::digest::sha256;
 
-/// What models are compared with.
+/// Reference of a comparison.
 #[derive(Clone, Copy)]
 pub enum Against<'a> {
-    /// The model that a word names: a file, or the directory of a checkpoint.
+    /// Source of a model or checkpoint.
     Model(&'a str),
-    /// A file of logits of llama.cpp or of ours, which has the text in it.
+    /// A logits file, which contains the text.
     Logits(&'a Path),
 }
 
 impl Against<'_> {
-    /// What the user calls it.
+    /// Returns the name of the reference as the user gave it.
     pub fn name(&self) -> String {
         match self {
-            Self::Model(word) => (*word).to_owned(),
+            Self::Model(source) => (*source).to_owned(),
             Self::Logits(path) => path.display().to_string(),
         }
     }
 }
 
-/// What is compared, and how.
+/// Options of a comparison.
 #[derive(Clone, Copy)]
-pub struct Compare<'c> {
-    /// What models are compared with.
+pub struct CompareOptions<'c> {
+    /// The reference.
     pub against: Against<'c>,
-    /// Words for the models.
+    /// Sources of the models.
     pub models: &'c [String],
-    /// How they are run.
+    /// Options of the executors.
     pub options: &'c ExecutorOptions,
-    /// The text, and how it is cut; with a file of logits only the number of windows counts.
+    /// Text and chunks; with a logits file only the number of chunks applies.
     pub task: &'c Task,
-    /// How many of the worst predictions are kept of each model.
+    /// Number of worst predictions per model.
     pub worst: usize,
-    /// Where the logits of the reference go.
-    pub save: Option<Save<'c>>,
+    /// Destination of the logits of the reference.
+    pub save: Option<SaveLogits<'c>>,
 }
 
-/// How far models are from a reference.
+/// Result of a comparison.
 #[derive(Clone, Debug, Default)]
-pub struct Compared {
-    /// What was found of each model.
+pub struct ComparisonReport {
+    /// Result of each model.
     pub models: Vec<Divergence>,
-    /// What the tokens stand for that are named among the worst predictions.
+    /// Bytes of the tokens in the worst predictions.
     pub tokens: BTreeMap<u32, Vec<u8>>,
 }
 
-impl Compared {
-    /// What tokens stand for together.
+impl ComparisonReport {
+    /// Returns the text of tokens.
     pub fn text(&self, ids: &[u32]) -> String {
         let bytes = ids.iter().filter_map(|id| self.tokens.get(id)).flatten();
         String::from_utf8_lossy(&bytes.copied().collect::<Vec<_>>()).into_owned()
     }
 
-    /// What a part says.
-    pub(super) fn of(part: &Part) -> Self {
+    /// Returns the result in a part.
+    pub(super) fn from_part(part: &Part) -> Self {
         let models = totals(part).into_iter().cloned().collect();
         Self { models, tokens: part.tokens.clone() }
     }
 }
 
-/// How far models are from a reference. `each` gets what is known after each window.
+/// Computes the KL divergence of models from a reference. Calls `on_chunk` with the results so far after each chunk.
 ///
 /// # Errors
-/// `vocabulary-differs` if a model has other tokens than the reference; as [`super::perplexity`], and as
+/// `vocabulary-differs` if a model has other tokens than the reference; as [`super::perplexity`] and
 /// [`LogitsFile::open`].
 pub fn divergence(
-    compare: &Compare<'_>,
-    keeper: &mut Keeper,
-    each: &mut dyn FnMut(&[&Divergence]),
+    compare: &CompareOptions<'_>,
+    part_writer: &mut PartWriter,
+    on_chunk: &mut dyn FnMut(&[&Divergence]),
     progress: &dyn Progress,
-) -> Result<Compared, Error> {
-    let Compare { options, task, worst, .. } = *compare;
-    let original = Original::open(compare, progress)?;
-    let mut models: Vec<Opened> = Vec::with_capacity(compare.models.len());
-    for word in compare.models {
-        let model = Opened::open(word, options, progress)?;
-        // Of a file of logits nothing but the number of tokens is known.
-        if let Some(known) = original.model().or(models.first()) {
+) -> Result<ComparisonReport, Error> {
+    let CompareOptions { options, task, worst, .. } = *compare;
+    let reference = OpenReference::open(compare, progress)?;
+    let mut models: Vec<EvaluatedModel> = Vec::with_capacity(compare.models.len());
+    for source in compare.models {
+        let model = EvaluatedModel::open(source, options, progress)?;
+        // A logits file records only the number of tokens.
+        if let Some(known) = reference.model().or(models.first()) {
             known.require_vocabulary(&model)?;
         }
         models.push(model);
     }
-    let Some(known) = original.model().or(models.first()) else { return Ok(Compared::default()) };
-    let windows = original.windows(known, task)?;
-    let mut asked = asked("divergence", digest_of_text(task), options, task)?;
-    asked.insert("number of the worst predictions".to_owned(), worst.to_string());
-    if keeper.has_file() {
-        asked.insert("reference".to_owned(), original.digest()?);
+    let Some(known) = reference.model().or(models.first()) else {
+        return Ok(ComparisonReport::default());
+    };
+    let chunks = reference.chunks(known, task)?;
+    let mut identity = identity("divergence", text_digest(task), options, task)?;
+    identity.insert("number of the worst predictions".to_owned(), worst.to_string());
+    if part_writer.has_file() {
+        identity.insert("reference".to_owned(), reference.digest()?);
     }
     let empty = Tally::Divergence(Divergences::default());
     let (first, rest) =
-        keeper.begin(asked, &models.iter().collect::<Vec<_>>(), windows.count(), &empty)?;
-    keeper.part().reference = Some(compare.against.name());
-    let windows = windows.only(rest);
-    let save = match (compare.save, original.model()) {
-        (Some(save), Some(model)) => Some(save.begin(model, &windows)?),
+        part_writer.begin(identity, &models.iter().collect::<Vec<_>>(), chunks.count(), &empty)?;
+    part_writer.part().reference = Some(compare.against.name());
+    let chunks = chunks.only(rest);
+    let save = match (compare.save, reference.model()) {
+        (Some(save), Some(model)) => Some(save.begin(model, &chunks)?),
         _ => None,
     };
-    let subjects: Vec<Subject> = models.iter().map(Opened::subject).collect();
+    let subjects: Vec<Subject> = models.iter().map(EvaluatedModel::subject).collect();
     let comparison = Comparison {
-        reference: original.reference(),
+        reference: reference.reference(),
         models: &subjects,
-        windows: &windows,
+        chunks: &chunks,
         options: task.run,
         worst,
         save: save.as_ref(),
     };
-    let readers = subjects.len() + usize::from(original.model().is_some());
-    progress.begin("reading", (windows.count() * (windows.window_len() - 1) * readers) as u64);
-    let mut of_window = |found: Vec<Divergence>| {
+    let readers = subjects.len() + usize::from(reference.model().is_some());
+    progress.begin("reading", (chunks.count() * (chunks.chunk_len() - 1) * readers) as u64);
+    let mut on_chunk = |found: Vec<Divergence>| {
         for (number, found) in found.iter().enumerate() {
-            if let Tally::Divergence(all) = &mut keeper.portion(first + number).tally {
+            if let Tally::Divergence(all) = &mut part_writer.portion(first + number).tally {
                 all.add(found);
             }
         }
-        name_tokens(keeper.part(), &known.tokenizer);
-        each(&totals(keeper.part()));
-        keeper.write(false)
+        add_tokens(part_writer.part(), &known.tokenizer);
+        on_chunk(&totals(part_writer.part()));
+        part_writer.write(false)
     };
-    let result = comparison.run(&mut of_window, progress);
-    keeper.end(result)?;
+    let result = comparison.run(&mut on_chunk, progress);
+    part_writer.end(result)?;
     save.map_or(Ok(()), LogitsWriter::commit)?;
-    Ok(Compared::of(keeper.part()))
+    Ok(ComparisonReport::from_part(part_writer.part()))
 }
 
-/// What is known of each model.
+/// Returns the result of each model so far.
 fn totals(part: &Part) -> Vec<&Divergence> {
-    let of_model = part.portions.iter().filter_map(|portion| match &portion.tally {
+    let divergences = part.portions.iter().filter_map(|portion| match &portion.tally {
         Tally::Divergence(all) => Some(all.total()),
         _ => None,
     });
-    of_model.collect()
+    divergences.collect()
 }
 
-/// Keeps what the tokens stand for that are named among the worst predictions.
-fn name_tokens(part: &mut Part, tokenizer: &Tokenizer) {
+/// Adds the bytes of the tokens in the worst predictions to a part.
+fn add_tokens(part: &mut Part, tokenizer: &Tokenizer) {
     let mut ids = Vec::new();
     for miss in totals(part).iter().flat_map(|model| model.worst.misses()) {
-        ids.extend([miss.came.id, miss.by_reference.id, miss.by_model.id]);
+        ids.extend([miss.actual.id, miss.by_reference.id, miss.by_model.id]);
         ids.extend(&miss.before);
     }
     for id in ids {
@@ -161,17 +163,17 @@ fn name_tokens(part: &mut Part, tokenizer: &Tokenizer) {
     }
 }
 
-/// What models are compared with, open.
-enum Original {
-    Model(Box<Opened>, Subject),
+/// An open reference.
+enum OpenReference {
+    Model(Box<EvaluatedModel>, Subject),
     Logits(LogitsFile),
 }
 
-impl Original {
-    fn open(compare: &Compare<'_>, progress: &dyn Progress) -> Result<Self, Error> {
+impl OpenReference {
+    fn open(compare: &CompareOptions<'_>, progress: &dyn Progress) -> Result<Self, Error> {
         Ok(match compare.against {
-            Against::Model(word) => {
-                let model = Opened::open(word, compare.options, progress)?;
+            Against::Model(source) => {
+                let model = EvaluatedModel::open(source, compare.options, progress)?;
                 let subject = model.subject();
                 Self::Model(Box::new(model), subject)
             }
@@ -179,7 +181,7 @@ impl Original {
         })
     }
 
-    fn model(&self) -> Option<&Opened> {
+    fn model(&self) -> Option<&EvaluatedModel> {
         match self {
             Self::Model(model, _) => Some(model),
             Self::Logits(_) => None,
@@ -193,15 +195,15 @@ impl Original {
         }
     }
 
-    /// The text in windows, as a model with these tokens reads them.
-    fn windows(&self, known: &Opened, task: &Task) -> Result<Windows, Error> {
+    /// Returns the chunks of the text for the vocabulary of `known`.
+    fn chunks(&self, known: &EvaluatedModel, task: &Task) -> Result<Chunks, Error> {
         match self {
-            Self::Model(..) => known.windows(task),
-            Self::Logits(file) => file.windows(known.first(), task.cut.windows),
+            Self::Model(..) => known.chunks(task),
+            Self::Logits(file) => file.chunks(known.first(), task.cut.count),
         }
     }
 
-    /// By which other machines know it.
+    /// Returns a digest that identifies the reference on other machines.
     fn digest(&self) -> Result<String, Error> {
         match self {
             Self::Model(model, _) => model.digest(),

@@ -1,32 +1,31 @@
-//! Parts of a run put together.
+//! Merging of the parts of a distributed evaluation.
 
 use std::path::PathBuf;
 
 use gguf_eval::part::{Part, Tally};
 use gguf_quantize::imatrix::Imatrix;
 
-use super::{Compared, Perplexity};
+use super::{ComparisonReport, Perplexity};
 use crate::Error;
 
-/// What parts make together.
+/// Merged result of all parts.
 pub enum Merged {
-    /// Of each model how well it predicts.
+    /// Perplexity of each model.
     Perplexity(Vec<(String, Perplexity)>),
-    /// Of each model how far it is from a reference.
+    /// KL divergence of each model from a reference.
     Divergence {
         /// The reference.
         reference: String,
         /// The models.
         models: Vec<String>,
-        /// What was found of them.
-        found: Compared,
+        /// The results.
+        found: ComparisonReport,
     },
     /// An importance matrix.
     Importance(Imatrix),
 }
 
-/// Puts all parts of a run together, in whichever order they are given: the same figures as of one run, to
-/// the bit.
+/// Merges all parts of a run, in any order. The result is bit-identical to that of a single run.
 ///
 /// # Errors
 /// As [`Part::open`] and [`Part::merge`].
@@ -42,7 +41,11 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged, Error> {
             Tally::Divergence(_) => {
                 let models = whole.portions.iter().map(|portion| portion.name.clone()).collect();
                 let reference = whole.reference.clone().unwrap_or_default();
-                return Ok(Merged::Divergence { reference, models, found: Compared::of(&whole) });
+                return Ok(Merged::Divergence {
+                    reference,
+                    models,
+                    found: ComparisonReport::from_part(&whole),
+                });
             }
         }
     }

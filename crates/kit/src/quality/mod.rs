@@ -17,7 +17,7 @@ pub use gguf_eval::quality::{
     Conditions, ModelCost, PositionRange, Purpose, QualityReport, ReferenceModel, SkippedType,
     TypeQuality,
 };
-use gguf_eval::{Divergence, Spread, Subject, Windows, divergence};
+use gguf_eval::{Chunks, Divergence, Spread, Subject, divergence};
 use gguf_inspect::summary::{Summary, bits_per_weight};
 use gguf_pipeline::Job;
 use gguf_runtime::benchmark::{BenchmarkOptions, Rates};
@@ -27,7 +27,7 @@ use gguf_store::digest::sha256;
 
 use self::plan::PlannedType;
 pub use self::plan::Types;
-use crate::eval::{Opened, Task};
+use crate::eval::{EvaluatedModel, Task};
 use crate::quantize::Choice;
 use crate::{Error, run};
 
@@ -84,7 +84,7 @@ pub fn measure(
     on_event: &mut OnEvent<'_>,
     progress: &dyn Progress,
 ) -> Result<QualityReport, Error> {
-    let opened = Opened::fetch(source, &options.run, progress)?;
+    let opened = EvaluatedModel::fetch(source, &options.run, progress)?;
     let calibration = options.calibration.as_ref();
     if let Some(calibration) = calibration {
         calibration.require_other_text(&options.task.text, &options.text)?;
@@ -93,11 +93,11 @@ pub fn measure(
         |choice| Calibrator::with_executor(opened.executor(), &opened.tokenizer, choice);
     let calibrator = calibration.map(open_calibrator).transpose()?;
     let (mut plans, skipped) = plan::plans(&opened, options, calibrator.as_ref())?;
-    let windows = opened.windows(&options.task)?;
+    let chunks = opened.chunks(&options.task)?;
     let trained = Summary::of(opened.model()).layers.context_length;
     let memory_tokens = trained.map_or(4096, |len| len.min(4096)) as usize;
-    let (opened, calibrator, windows) = (&opened, calibrator.as_ref(), &windows);
-    let measurement = Measurement { opened, options, calibrator, windows, memory_tokens, progress };
+    let (opened, calibrator, chunks) = (&opened, calibrator.as_ref(), &chunks);
+    let measurement = Measurement { opened, options, calibrator, chunks, memory_tokens, progress };
     let mut report = measurement.empty_report()?;
     if let Some(previous) = previous {
         require_same(&previous.conditions, &report.conditions)?;
@@ -106,7 +106,7 @@ pub fn measure(
     report.left_out = skipped;
     plans.retain(|plan| report.mixes.iter().all(|mix| mix.name != plan.name));
     let groups: Vec<_> = plans.chunks(options.together.max(1)).collect();
-    let read = windows.count() * (windows.window_len() - 1) * (plans.len() + groups.len());
+    let read = chunks.count() * (chunks.chunk_len() - 1) * (plans.len() + groups.len());
     progress.begin("reading", read as u64);
     if report.original.cost.file_bytes == 0 {
         let header = Job::copy(opened.model()).header()?;
@@ -128,10 +128,10 @@ pub fn measure(
 
 /// Inputs of the measurement of all types.
 struct Measurement<'b> {
-    opened: &'b Opened,
+    opened: &'b EvaluatedModel,
     options: &'b QualityOptions,
     calibrator: Option<&'b Calibrator>,
-    windows: &'b Windows,
+    chunks: &'b Chunks,
     /// Context size in tokens whose KV cache counts as memory.
     memory_tokens: usize,
     progress: &'b dyn Progress,
@@ -156,10 +156,10 @@ impl Measurement<'_> {
             original_digest: self.opened.digest()?,
             text: options.text.clone(),
             text_digest: sha256(options.task.text.as_bytes()),
-            window_tokens: self.windows.window_len(),
+            window_tokens: self.chunks.chunk_len(),
             stride: options.task.cut.stride,
-            windows: self.windows.count(),
-            predictions: self.windows.predicted(),
+            windows: self.chunks.count(),
+            predictions: self.chunks.predicted(),
             arithmetic: match options.run.arithmetic {
                 Arithmetic::Exact => "exact".to_owned(),
                 Arithmetic::Fast => "fast".to_owned(),
@@ -178,7 +178,7 @@ impl Measurement<'_> {
             memory_tokens: self.memory_tokens,
         };
         let original = ReferenceModel {
-            file: self.opened.word().to_owned(),
+            file: self.opened.source().to_owned(),
             name: summary.name,
             architecture: summary.architecture,
             file_type: summary.file_type.map(str::to_owned),
@@ -206,13 +206,13 @@ impl Measurement<'_> {
             executors.push(executor);
             errors.push(tensor_errors);
         }
-        let (windows, run) = (self.windows, self.options.task.run);
-        let name = || self.opened.word().to_owned();
+        let (chunks, run) = (self.chunks, self.options.task.run);
+        let name = || self.opened.source().to_owned();
         let subject =
             |executor: &Arc<Executor>| Subject { name: name(), executor: executor.clone() };
         let models: Vec<Subject> = executors.iter().map(subject).collect();
         let reference = self.opened.subject();
-        let found = divergence(&reference, &models, windows, run, self.progress)?;
+        let found = divergence(&reference, &models, chunks, run, self.progress)?;
         if let Some(first) = found.first() {
             report.original.ppl = first.reference.value();
             report.original.ppl_error = first.reference.error();
@@ -220,7 +220,7 @@ impl Measurement<'_> {
         let measured = group.iter().zip(errors).zip(found.iter().zip(&executors));
         for ((PlannedType { name, job, .. }, errors), (found, executor)) in measured {
             let cost = self.cost(&job.header()?, executor)?;
-            report.mixes.push(type_quality(name.clone(), cost, found, windows, errors));
+            report.mixes.push(type_quality(name.clone(), cost, found, chunks, errors));
         }
         Ok(())
     }
@@ -251,7 +251,7 @@ fn type_quality(
     name: String,
     cost: ModelCost,
     found: &Divergence,
-    windows: &Windows,
+    chunks: &Chunks,
     tensors: Vec<TensorError>,
 ) -> TypeQuality {
     let spread = Spread::new(&found.divergences);
@@ -270,7 +270,7 @@ fn type_quality(
         max_kld: spread.at(1.0),
         same_top: 100.0 * same,
         same_top_error: 100.0 * same_error,
-        kld_by_position: by_position(&found.divergences, windows),
+        kld_by_position: by_position(&found.divergences, chunks),
         tensors,
         dominated_by: None,
     }
@@ -280,15 +280,15 @@ fn type_quality(
 const RANGES: usize = 16;
 
 /// Returns the mean KL divergence by position in the chunk.
-fn by_position(divergences: &[f32], windows: &Windows) -> Vec<PositionRange> {
-    let positions = windows.predicted() / windows.count().max(1);
-    let first = windows.window_len() - positions;
+fn by_position(divergences: &[f32], chunks: &Chunks) -> Vec<PositionRange> {
+    let positions = chunks.predicted() / chunks.count().max(1);
+    let first = chunks.chunk_len() - positions;
     let edge = |range: usize| range * positions / RANGES.min(positions.max(1));
     let range = |range: usize| {
         let (from, to) = (edge(range), edge(range + 1));
         let in_range = divergences.chunks_exact(positions.max(1)).map(|all| &all[from..to]);
         let sum: f64 = in_range.flatten().map(|divergence| f64::from(*divergence)).sum();
-        let count = (to - from) * windows.count();
+        let count = (to - from) * chunks.count();
         PositionRange { from: first + from, to: first + to, mean_kld: sum / count.max(1) as f64 }
     };
     (0..RANGES.min(positions)).map(range).collect()

@@ -7,7 +7,7 @@ use gguf_quantize::recipe::{Preset, Target};
 
 use super::QualityOptions;
 use crate::Error;
-use crate::eval::Opened;
+use crate::eval::EvaluatedModel;
 
 /// Measured types.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +52,7 @@ const CALIBRATED_SUFFIX: &str = " calibrated";
 
 /// Plans a job for each type. Types that this model cannot have are skipped, except those of a list, which are errors.
 pub(super) fn plans(
-    opened: &Opened,
+    opened: &EvaluatedModel,
     options: &QualityOptions,
     calibrator: Option<&Calibrator>,
 ) -> Result<(Vec<PlannedType>, Vec<SkippedType>), Error> {

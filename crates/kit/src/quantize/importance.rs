@@ -1,4 +1,4 @@
-//! An importance matrix, and what of it is to be used.
+//! Selection of an importance matrix.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,20 +9,19 @@ use gguf_quantize::importance::Importance;
 
 use crate::Error;
 
-/// A file with an importance matrix, and the tensors that it is used for.
+/// An importance matrix file and the tensors that it applies to.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// The file, GGUF or legacy `.dat`.
+    /// GGUF or legacy `.dat` file.
     pub file: PathBuf,
-    /// Use it for the tensors whose name contains one of these only; for all if there is none.
+    /// Applies only to tensors whose name contains one of these; to all if empty.
     pub include: Vec<String>,
-    /// Do not use it for tensors whose name contains one of these.
+    /// Does not apply to tensors whose name contains one of these.
     pub exclude: Vec<String>,
 }
 
 impl Choice {
-    /// Reads it into what a quantization is asked for: the weights, and the keys that say where they
-    /// came from.
+    /// Reads the matrix into options of a quantization, with the metadata keys that describe it.
     ///
     /// # Errors
     /// As [`Choice::read`].
@@ -33,11 +32,11 @@ impl Choice {
         Ok(())
     }
 
-    /// The weights, and the keys that say in the output where they came from, as llama.cpp's
-    /// quantizer writes them (it cuts names off at 127 bytes, which we do not).
+    /// Reads the importance, and the metadata keys that llama.cpp's quantizer writes (without truncating names to 127
+    /// bytes).
     ///
     /// # Errors
-    /// If the file cannot be read or is no importance matrix, or nothing of it is to be used.
+    /// If the file is not an importance matrix or cannot be read; `imatrix-unused` if no tensor is selected.
     pub fn read(&self) -> Result<(Importance, Vec<(String, Value)>), Error> {
         let imatrix = Imatrix::open(&self.file)?;
         let contains_any = |name: &str, parts: &[String]| parts.iter().any(|p| name.contains(p));
@@ -51,8 +50,8 @@ impl Choice {
         if weights.is_empty() {
             return Err(Error::request(
                 "imatrix-unused",
-                format!("nothing of {} is to be used", self.file.display()),
-                "look at --include-weights and --exclude-weights",
+                format!("no entry of {} is selected", self.file.display()),
+                "check --include-weights and --exclude-weights",
             ));
         }
         let key = |name: &str| format!("quantize.imatrix.{name}");

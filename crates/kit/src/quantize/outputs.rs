@@ -1,4 +1,4 @@
-//! What to make of a model, and which files it goes to.
+//! Outputs of a quantization and their files.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,39 +12,39 @@ use gguf_store::{Model, SplitOptions};
 
 use crate::Error;
 
-/// What to make of a model, and the name of the file.
+/// An output of a quantization.
 #[derive(Clone, Debug)]
-pub struct Named {
-    /// What to make.
+pub struct QuantizeOutput {
+    /// Target types or size.
     pub goal: Goal,
-    /// The file; of several shards the name that theirs are made of.
+    /// Path of the file, or the base of the names of its shards.
     pub path: PathBuf,
 }
 
-/// What to make of a model.
+/// Goal of a quantization.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
-    /// A mix or a type.
+    /// A quantization type.
     Target(Target),
-    /// The best that fits.
+    /// The lowest loss within a size.
     Budget(Budget),
 }
 
-/// How the tensors of an output are divided among files.
+/// Sharding of an output.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Split {
-    /// All in one.
+    /// One file.
     #[default]
     None,
-    /// As those of the model.
+    /// The shards of the model.
     AsModel,
-    /// So much to each.
+    /// Shards of limited size.
     Within(SplitOptions),
-    /// Evenly, and only one part is made: for several machines.
+    /// One of several even parts, for distributed work.
     Part(Part),
 }
 
-/// Which part of how many.
+/// One of several even parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// From 1 to `count`.
@@ -53,10 +53,10 @@ pub struct Part {
 }
 
 impl Part {
-    /// All there is.
+    /// The only part.
     pub const WHOLE: Self = Self { number: 1, count: 1 };
 
-    /// Its share of so many pieces of work, about as many as each of the others'.
+    /// Returns the range of this part among `pieces` pieces of work.
     pub fn share(self, pieces: usize) -> Range<usize> {
         let before =
             |number: u16| (pieces as u128 * u128::from(number) / u128::from(self.count)) as usize;
@@ -64,24 +64,24 @@ impl Part {
     }
 }
 
-/// A text that names no part.
+/// An invalid part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected I/N with I from 1 to N, such as 2/4")]
-pub struct NoPart;
+pub struct InvalidPart;
 
 impl FromStr for Part {
-    type Err = NoPart;
+    type Err = InvalidPart;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parsed = text.split_once('/').and_then(|(number, count)| {
             Some(Self { number: number.parse().ok()?, count: count.parse().ok()? })
         });
-        parsed.filter(|part| (1..=part.count).contains(&part.number)).ok_or(NoPart)
+        parsed.filter(|part| (1..=part.count).contains(&part.number)).ok_or(InvalidPart)
     }
 }
 
 impl Split {
-    /// The files of one output.
+    /// Returns the files of one output.
     pub(super) fn files(
         self,
         job: Job,
@@ -97,7 +97,7 @@ impl Split {
     }
 }
 
-/// One of several even parts, with the key by which they know each other.
+/// Returns one of several even parts, with the fingerprint that all parts share.
 pub(crate) fn one_part(job: Job, path: &Path, part: Part) -> Result<(Job, PathBuf), Error> {
     let ranges = job.even_parts(part.count)?;
     let fingerprint = job.fingerprint()?;
@@ -108,7 +108,7 @@ pub(crate) fn one_part(job: Job, path: &Path, part: Part) -> Result<(Job, PathBu
     Ok((shard, path))
 }
 
-/// In the same shards as the model.
+/// Divides a job into the shards of the model.
 fn as_model(job: Job, path: &Path, model: &Model) -> Vec<(Job, PathBuf)> {
     let Ok(count @ 2..) = u16::try_from(model.parts().len()) else {
         return vec![(job, path.to_owned())];
@@ -126,7 +126,7 @@ fn as_model(job: Job, path: &Path, model: &Model) -> Vec<(Job, PathBuf)> {
     jobs.into_iter().zip(shard_paths(path, count)).collect()
 }
 
-/// So much to each shard; what fits into one keeps its name, as with llama.cpp's converter.
+/// Divides a job into shards of limited size. A single shard keeps the file name, as in llama.cpp's converter.
 pub(crate) fn within(
     job: Job,
     path: &Path,

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Mutex;
 
-use gguf_kit::quantize::{Calibration, CalibrationText, Goal, Named, Options, Plan};
+use gguf_kit::quantize::{
+    Calibration, CalibrationText, Goal, Plan, QuantizeOptions, QuantizeOutput,
+};
 use gguf_kit::{Error, Opened, Progress, open};
 use gguf_store::Overwrite;
 
@@ -38,13 +40,14 @@ fn write(
     resume: bool,
     most: u64,
 ) -> Result<usize, Error> {
-    let named = Named { goal: Goal::Target("Q4_0".parse().unwrap()), path: out.to_owned() };
+    let named =
+        QuantizeOutput { goal: Goal::Target("Q4_0".parse().unwrap()), path: out.to_owned() };
     let reading = CalibrationText { file: TEXT.into(), chunk: 32, tokens: 256 };
-    let options = Options {
+    let options = QuantizeOptions {
         outputs: vec![named],
         resume,
         calibration: Some(Calibration::Text(reading)),
-        ..Options::default()
+        ..QuantizeOptions::default()
     };
     let anew = Mutex::new(0);
     let until = Until(most, Mutex::default());
@@ -58,8 +61,8 @@ fn what_is_made_is_not_made_again() {
     let dir = tempfile::tempdir().unwrap();
     let f16 = dir.path().join("f16.gguf");
     let source = f16.to_str().unwrap();
-    let conversion = gguf_kit::convert::Options {
-        outputs: vec![gguf_kit::convert::Wanted { outtype: None, path: Some(f16.clone()) }],
+    let conversion = gguf_kit::convert::ConvertOptions {
+        outputs: vec![gguf_kit::convert::OutputOptions { outtype: None, path: Some(f16.clone()) }],
         ..Default::default()
     };
     let kind = gguf_kit::convert::Kind::Checkpoint;

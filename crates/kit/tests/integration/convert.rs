@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gguf_kit::convert::{Kind, Options, Plan, Wanted};
+use gguf_kit::convert::{ConvertOptions, Kind, OutputOptions, Plan};
 use gguf_kit::{Error, Progress};
 use gguf_store::{Existing, Overwrite};
 
@@ -25,12 +25,17 @@ impl Progress for Until {
 }
 
 fn plan(dir: &Path, outputs: &[&str], like: Option<&str>) -> Plan {
-    let wanted = outputs.iter().map(|ty| Wanted {
+    let wanted = outputs.iter().map(|ty| OutputOptions {
         outtype: Some(ty.parse().unwrap()),
         path: Some(dir.join(format!("{ty}.gguf"))),
     });
     let like = like.map(str::to_owned);
-    let options = Options { outputs: wanted.collect(), resume: true, like, ..Options::default() };
+    let options = ConvertOptions {
+        outputs: wanted.collect(),
+        resume: true,
+        like,
+        ..ConvertOptions::default()
+    };
     Plan::new(MODEL, Kind::Checkpoint, &options, &()).unwrap()
 }
 

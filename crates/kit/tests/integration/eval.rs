@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gguf_kit::eval::{
-    Against, Collect, Collection, Compare, Cut, Keeper, RunOptions, Task, divergence, imatrix,
-    perplexity,
+    Against, ChunkOptions, Collection, CompareOptions, ImatrixOptions, PartWriter, RunOptions,
+    Task, divergence, imatrix, perplexity,
 };
 use gguf_kit::quantize::Part;
 use gguf_kit::run::ExecutorOptions;
@@ -40,11 +40,12 @@ impl Progress for After {
 /// interrupted.
 fn again<T>(
     path: &Path,
-    run: impl Fn(&mut Keeper, &dyn Progress) -> Result<T, Error>,
+    run: impl Fn(&mut PartWriter, &dyn Progress) -> Result<T, Error>,
 ) -> (T, usize) {
     for times in 0..20 {
         let inputs: [&Path; 0] = [];
-        let mut keeper = Keeper::new(Part::WHOLE, path, Existing::Refuse, inputs, true).unwrap();
+        let mut keeper =
+            PartWriter::new(Part::WHOLE, path, Existing::Refuse, inputs, true).unwrap();
         let progress =
             After { reading: AtomicBool::new(false), read: AtomicU64::new(0), most: 3 * 32 };
         match run(&mut keeper, &progress) {
@@ -62,21 +63,21 @@ fn what_is_interrupted_goes_on() {
     let task = Task {
         text: std::fs::read_to_string(format!("{REPOSITORY}/LICENSE-APACHE")).unwrap(),
         special: false,
-        cut: Cut { len: 32, windows: Some(9), stride: None },
+        cut: ChunkOptions { len: 32, count: Some(9), stride: None },
         run: RunOptions::default(),
     };
     let options = ExecutorOptions::default();
 
-    let run = |keeper: &mut Keeper, progress: &dyn Progress| {
+    let run = |keeper: &mut PartWriter, progress: &dyn Progress| {
         perplexity(&model, &options, &task, None, keeper, &mut |_| {}, progress)
     };
-    let whole = run(&mut Keeper::default(), &()).unwrap();
+    let whole = run(&mut PartWriter::default(), &()).unwrap();
     let (found, times) = again(&dir.path().join("perplexity"), run);
-    assert_eq!((found, found.windows, times), (whole, 9, 2));
+    assert_eq!((found, found.chunks, times), (whole, 9, 2));
 
     // Both read the window: each time one is done.
     let models = [model.clone()];
-    let compare = Compare {
+    let compare = CompareOptions {
         against: Against::Model(&model),
         models: &models,
         options: &options,
@@ -84,19 +85,19 @@ fn what_is_interrupted_goes_on() {
         worst: 4,
         save: None,
     };
-    let run = |keeper: &mut Keeper, progress: &dyn Progress| {
+    let run = |keeper: &mut PartWriter, progress: &dyn Progress| {
         divergence(&compare, keeper, &mut |_| {}, progress)
     };
-    let whole = run(&mut Keeper::default(), &()).unwrap();
+    let whole = run(&mut PartWriter::default(), &()).unwrap();
     let (found, times) = again(&dir.path().join("divergence"), run);
     assert_eq!((&found.models, &found.tokens), (&whole.models, &whole.tokens));
-    assert_eq!((found.models[0].model.windows, times), (9, 8));
+    assert_eq!((found.models[0].model.chunks, times), (9, 8));
 
-    let collect = Collect { collection: Collection::default(), skip: 2 };
-    let run = |keeper: &mut Keeper, progress: &dyn Progress| {
+    let collect = ImatrixOptions { collection: Collection::default(), skip: 2 };
+    let run = |keeper: &mut PartWriter, progress: &dyn Progress| {
         imatrix(&model, &options, &task, &collect, keeper, &mut |_, _| Ok(()), progress)
     };
-    let whole = run(&mut Keeper::default(), &()).unwrap();
+    let whole = run(&mut PartWriter::default(), &()).unwrap();
     let (found, times) = again(&dir.path().join("imatrix"), run);
     assert_eq!((found.chunk_count, times), (7, 2));
     assert_eq!(found, whole);

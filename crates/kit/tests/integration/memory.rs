@@ -17,7 +17,8 @@ const BATCH: u64 = 128;
 
 fn model(dir: &Path) -> String {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
-    let plan = Plan::new(source, Kind::Checkpoint, &convert::Options::default(), &()).unwrap();
+    let plan =
+        Plan::new(source, Kind::Checkpoint, &convert::ConvertOptions::default(), &()).unwrap();
     let path = dir.join("m.gguf");
     plan.outputs[0].job.write(&path, &gguf_store::Overwrite::default(), &()).unwrap();
     path.to_str().unwrap().to_owned()

@@ -167,7 +167,7 @@ fn get_json(requires: Requires, handler: Handler) -> MethodRouter<Arc<Session>> 
             let job = move |cancel: &CancelFlag| {
                 let (id, model) = server.models.get(&path.id)?;
                 requires.check(&model)?;
-                let remote = model.files.is_far();
+                let remote = model.files.is_remote();
                 let request = Request { session: &server, id, model, query: &query, cancel };
                 let result = server.jobs.install(remote, || handler(&request));
                 result.map_err(|error| with_cause(&request.model, error))
@@ -224,7 +224,7 @@ fn model_pair(handler: fn(&compare::Request) -> ApiResult) -> MethodRouter<Arc<S
                 let ((_, a), (_, b)) = (server.models.get(&path.a)?, server.models.get(&path.b)?);
                 Requires::ValidModel.check(&a)?;
                 Requires::ValidModel.check(&b)?;
-                let remote = a.files.is_far() || b.files.is_far();
+                let remote = a.files.is_remote() || b.files.is_remote();
                 let request = compare::Request { a: &a, b: &b, query: &query, cancel };
                 let result = server.jobs.install(remote, || handler(&request));
                 result.map_err(|error| with_cause(&b, with_cause(&a, error)))
@@ -239,7 +239,7 @@ fn with_cause(model: &OpenModel, error: ApiError) -> ApiError {
     if error.status != StatusCode::INTERNAL_SERVER_ERROR {
         return error;
     }
-    if model.files.is_far() {
+    if model.files.is_remote() {
         return ApiError { status: StatusCode::BAD_GATEWAY, ..error };
     }
     model.require_unchanged().err().unwrap_or(error)

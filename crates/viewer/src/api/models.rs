@@ -29,7 +29,7 @@ pub async fn models(State(session): State<Arc<Session>>) -> ApiResult {
 pub fn entry(session: &Session, id: usize, model: &OpenModel) -> Json {
     let files = model.files.files();
     let file = |file: &gguf_kit::HeldFile| json!({ "name": file.name().display().to_string(), "bytes": file.source().byte_len() });
-    let remote = model.files.is_far();
+    let remote = model.files.is_remote();
     let parsed = model.model().ok();
     let name = parsed.and_then(|parsed| Summary::of(parsed).name);
     json!({

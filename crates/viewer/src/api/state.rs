@@ -13,7 +13,7 @@ use crate::response::{ApiResult, Response};
 /// `GET state`.
 pub fn state(request: &Request) -> ApiResult {
     let files = request.model.files.files();
-    let remote = request.model.files.is_far();
+    let remote = request.model.files.is_remote();
     let file = |file: &HeldFile| {
         let now = file.name().metadata().ok().filter(|_| !remote);
         let modified =
@@ -37,9 +37,9 @@ pub fn state(request: &Request) -> ApiResult {
 /// `GET traffic`.
 pub fn traffic(request: &Request) -> ApiResult {
     let traffic = request.model.files.traffic();
-    let cache = request.session.cache.as_ref().filter(|_| request.model.files.is_far());
+    let cache = request.session.cache.as_ref().filter(|_| request.model.files.is_remote());
     Ok(Response::Json(json!({
-        "far": request.model.files.is_far(),
+        "far": request.model.files.is_remote(),
         "fetched_bytes": traffic.bytes,
         "requests": traffic.requests,
         "cache": cache.map(|cache| {

@@ -82,7 +82,7 @@ pub fn tensor(request: &Request) -> ApiResult {
 pub fn tile(request: &Request) -> ApiResult {
     let (_, tensor) = request.model.tensor(&request.query.selector()?)?;
     let (matrix, budget) = (Matrix::of(tensor)?, request.model.budget().tile);
-    if request.model.files.is_far() {
+    if request.model.files.is_remote() {
         prefetch(&matrix, request.query)?;
     }
     match request.query.text("of") {

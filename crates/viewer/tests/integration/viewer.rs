@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gguf::{Header, RawHeader, Shape, TensorInfo, TensorType, write_header};
-use gguf_kit::convert::{Kind, Options as Conversion, Plan};
+use gguf_kit::convert::{ConvertOptions as Conversion, Kind, Plan};
 use gguf_tokenizer::template::Renderer;
 use gguf_viewer::{Server, ServerOptions, StopHandle};
 use serde_json::Value as Json;

@@ -1,8 +1,8 @@
 //! Which flags of `gguf convert` go with which kind of source: none is passed over without a word.
 
-use Kind::{Adapter, Checkpoint, Legacy, Lone};
+use Kind::{Adapter, Checkpoint, Legacy, SingleFile};
 pub use gguf_kit::convert::Kind;
-use gguf_kit::convert::Wanted;
+use gguf_kit::convert::OutputOptions;
 use gguf_quantize::recipe::Target;
 
 use crate::commands::given::Given;
@@ -13,14 +13,14 @@ fn name(kind: Kind) -> &'static str {
     match kind {
         Checkpoint => "checkpoints",
         Adapter => "adapters",
-        Lone => "lone files of weights",
+        SingleFile => "lone files of weights",
         Legacy => "files from before GGUF",
     }
 }
 
 /// Flags that go with some kinds only, and what to do with another one. All others go with all.
 const SOME: &[(&[&str], &[Kind], &str)] = &[
-    (&["--architecture"], &[Lone, Legacy], "--like takes a model for one of another class"),
+    (&["--architecture"], &[SingleFile, Legacy], "--like takes a model for one of another class"),
     (&["--pre"], &[Checkpoint, Legacy], "leave it out: no tokenizer is converted"),
     (&["--metadata"], &[Checkpoint, Adapter], "set single keys with --override-kv"),
     (&["--provenance"], &[Checkpoint], "set a key of your own with --override-kv"),
@@ -35,11 +35,15 @@ const SOME: &[(&[&str], &[Kind], &str)] = &[
         "leave it out, or correct keys with --override-kv",
     ),
     (calibration::FLAGS, &[Checkpoint], "convert first, and calibrate with `gguf quantize`"),
-    (types::FLAGS, &[Checkpoint, Lone, Legacy], "an adapter has one type: name it by --outtype"),
+    (
+        types::FLAGS,
+        &[Checkpoint, SingleFile, Legacy],
+        "an adapter has one type: name it by --outtype",
+    ),
 ];
 
 /// Refuses flags that do nothing for a source of this kind, or for outputs of these types.
-pub fn check(given: &Given, kind: Kind, outputs: &[Wanted]) -> Result<(), Failure> {
+pub fn check(given: &Given, kind: Kind, outputs: &[OutputOptions]) -> Result<(), Failure> {
     for flag in given.flags() {
         let row = SOME.iter().find(|(flags, ..)| flags.contains(&flag));
         if let Some((_, kinds, help)) = row.filter(|(_, kinds, _)| !kinds.contains(&kind)) {

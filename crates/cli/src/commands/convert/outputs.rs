@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf_kit::convert::Wanted;
+use gguf_kit::convert::OutputOptions;
 use gguf_quantize::recipe::UnknownTarget;
 
 use crate::failure::Failure;
@@ -35,9 +35,9 @@ fn parse_out(text: &str) -> Result<(Outtype, PathBuf), String> {
 
 impl Args {
     /// The outputs that are asked for.
-    pub fn wanted(&self) -> Result<Vec<Wanted>, Failure> {
+    pub fn wanted(&self) -> Result<Vec<OutputOptions>, Failure> {
         if !self.out.is_empty() {
-            let named = |(outtype, path): &(Outtype, PathBuf)| Wanted {
+            let named = |(outtype, path): &(Outtype, PathBuf)| OutputOptions {
                 outtype: outtype.target(),
                 path: Some(path.clone()),
             };
@@ -50,7 +50,7 @@ impl Args {
                 path.display()
             )));
         }
-        let of_type = |outtype: &Outtype| Wanted {
+        let of_type = |outtype: &Outtype| OutputOptions {
             outtype: outtype.target(),
             path: path.map(Path::to_owned),
         };

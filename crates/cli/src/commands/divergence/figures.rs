@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use gguf_kit::eval::{Candidate, Compared, Divergence, Mean, Miss, Spread};
+use gguf_kit::eval::{Candidate, ComparisonReport, Divergence, Mean, Miss, Spread};
 use serde_json::{Map, Value, json};
 
 use crate::document;
@@ -19,7 +19,7 @@ pub fn tell(
     out: &mut impl Write,
     reference: &str,
     models: &[String],
-    found: &Compared,
+    found: &ComparisonReport,
     as_json: bool,
 ) -> std::io::Result<()> {
     let all = models.iter().zip(&found.models);
@@ -43,7 +43,7 @@ pub fn tell(
 
 fn print(out: &mut impl Write, file: &str, found: &Divergence) -> std::io::Result<()> {
     let (reference, model) = (found.reference, found.model);
-    writeln!(out, "{file} ({} predictions in {} windows)", model.surprise.count, model.windows)?;
+    writeln!(out, "{file} ({} predictions in {} windows)", model.surprise.count, model.chunks)?;
     let mut line = |what: &str, value: f64, error: f64| {
         writeln!(out, "  {what:<34}{value:>12.6} ± {error:.6}")
     };
@@ -94,17 +94,21 @@ fn print_positions(out: &mut impl Write, found: &Divergence) -> std::io::Result<
     Ok(())
 }
 
-fn print_worst(out: &mut impl Write, model: &Divergence, found: &Compared) -> std::io::Result<()> {
+fn print_worst(
+    out: &mut impl Write,
+    model: &Divergence,
+    found: &ComparisonReport,
+) -> std::io::Result<()> {
     let misses = model.worst.misses();
     if !misses.is_empty() {
         writeln!(out, "  {:<34}{:>12}", "farthest off", "divergence")?;
     }
     for miss in misses {
-        let place = format!("window {}, token {}", miss.window + 1, miss.position);
+        let place = format!("window {}, token {}", miss.chunk + 1, miss.position);
         writeln!(out, "  {place:<34}{:>12.6}", miss.divergence)?;
         writeln!(out, "    after {:?}", found.text(&miss.before))?;
         let all = [
-            ("came", &miss.came),
+            ("came", &miss.actual),
             ("first by the reference", &miss.by_reference),
             ("first by the model", &miss.by_model),
         ];
@@ -129,7 +133,7 @@ fn print_worst(out: &mut impl Write, model: &Divergence, found: &Compared) -> st
     Ok(())
 }
 
-fn to_json(file: &str, found: &Divergence, all: &Compared) -> Value {
+fn to_json(file: &str, found: &Divergence, all: &ComparisonReport) -> Value {
     let (reference, model) = (found.reference, found.model);
     let (divergences, changes) = (Spread::new(&found.divergences), Spread::new(&found.changes));
     let percentiles = |spread: &Spread, factor: f64| -> Map<String, Value> {
@@ -140,7 +144,7 @@ fn to_json(file: &str, found: &Divergence, all: &Compared) -> Value {
     let (root, root_error) = found.change();
     json!({
         "file": file,
-        "windows": model.windows,
+        "windows": model.chunks,
         "tokens": model.surprise.count,
         "ppl_q": model.value(),
         "ppl_q_error": model.error(),
@@ -185,7 +189,7 @@ fn by_position(found: &Divergence) -> Vec<Value> {
     means.iter().enumerate().map(of_position).collect()
 }
 
-fn miss_to_json(miss: &Miss, all: &Compared) -> Value {
+fn miss_to_json(miss: &Miss, all: &ComparisonReport) -> Value {
     let candidate = |one: &Candidate| {
         json!({
             "id": one.id,
@@ -195,11 +199,11 @@ fn miss_to_json(miss: &Miss, all: &Compared) -> Value {
         })
     };
     json!({
-        "window": miss.window + 1,
+        "window": miss.chunk + 1,
         "tokens_before": miss.position,
         "kld": miss.divergence,
         "before": all.text(&miss.before),
-        "came": candidate(&miss.came),
+        "came": candidate(&miss.actual),
         "expected_base": candidate(&miss.by_reference),
         "expected_q": candidate(&miss.by_model),
     })

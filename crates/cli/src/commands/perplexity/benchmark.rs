@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use gguf_kit::eval::{Answered, Answers, Benchmark, Exam, answers};
+use gguf_kit::eval::{Answered, Answers, Benchmark, BenchmarkTask, answers};
 use gguf_kit::on_threads;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ pub fn run(args: &Args, benchmark: Benchmark, count: Option<usize>) -> Result<()
     let judge = &args.judge;
     let room = judge.ctx_size.get().saturating_mul(WINDOWS);
     let Some(file) = &judge.file else { return Err(Failure::Usage("-f is missing".to_owned())) };
-    let exam = Exam::open(file, benchmark, count, room, judge.reading())?;
+    let exam = BenchmarkTask::open(file, benchmark, count, max_tokens, judge.reading())?;
     let options = judge.run.options(judge.arithmetic);
     let mut out = std::io::stdout().lock();
     let mut listed = Vec::new();

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use gguf_kit::Opened;
-use gguf_kit::quantize::{Goal, Named, default_path};
+use gguf_kit::quantize::{Goal, QuantizeOutput, default_path};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::{Target, UnknownTarget};
 
@@ -20,7 +20,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// The output under its name, which for those without one is made of the name of the input.
-    pub fn named(&self, opened: &Opened, input: &str) -> Result<Named, Failure> {
+    pub fn named(&self, opened: &Opened, input: &str) -> Result<QuantizeOutput, Failure> {
         let goal = self.goal;
         let path = match (&self.path, goal) {
             (Some(path), Goal::Target(target)) if path.is_dir() => {
@@ -32,7 +32,7 @@ impl Wanted {
             // A budget is of one output, which has a name.
             (None, Goal::Budget(_)) => return Err(Failure::Usage("name OUT".into())),
         };
-        Ok(Named { goal, path })
+        Ok(QuantizeOutput { goal, path })
     }
 }
 

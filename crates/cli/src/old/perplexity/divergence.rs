@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use gguf_kit::eval::{Against, Compare, Compared, Divergence, Keeper, Spread, divergence};
+use gguf_kit::eval::{
+    Against, CompareOptions, ComparisonReport, Divergence, PartWriter, Spread, divergence,
+};
 use gguf_kit::on_threads;
 
 use crate::commands::divergence::Args;
@@ -21,8 +23,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = args.judge.run.options(args.judge.arithmetic);
     let against = Against::Logits(args.reference_logits.as_deref().unwrap_or(Path::new("")));
     let models = &args.models[..];
-    let compare = Compare { against, models, options: &options, task: &task, worst: 0, save: None };
-    let found = on_threads(args.judge.run.threads, || -> Result<Compared, Failure> {
+    let compare =
+        CompareOptions { against, models, options: &options, task: &task, worst: 0, save: None };
+    let found = on_threads(args.judge.run.threads, || -> Result<ComparisonReport, Failure> {
         let progress = Progress::of_tokens();
         let mut out = std::io::stdout().lock();
         let mut written = writeln!(
@@ -36,7 +39,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 written = line;
             }
         };
-        let found = divergence(&compare, &mut Keeper::default(), &mut each, &progress)?;
+        let found = divergence(&compare, &mut PartWriter::default(), &mut each, &progress)?;
         progress.finish();
         written?;
         writeln!(out)?;
@@ -61,7 +64,7 @@ fn chunk(out: &mut impl Write, found: &Divergence) -> std::io::Result<()> {
     let (same, same_error) = found.same_top();
     let [change, change_error, same, same_error] =
         [change, change_error, same, same_error].map(|share| 100.0 * share);
-    write!(out, "{:4}    {ppl:9.4} ± {ppl_error:9.4}", found.model.windows)?;
+    write!(out, "{:4}    {ppl:9.4} ± {ppl_error:9.4}", found.model.chunks)?;
     write!(out, "    {ratio:10.5} ± {ratio_error:10.5}    {mean:10.5} ± {mean_error:10.5}")?;
     writeln!(out, "    {change:6.3} ± {change_error:6.3} %    {same:6.3} ± {same_error:6.3} %")?;
     out.flush()

@@ -5,7 +5,7 @@ mod divergence;
 
 use std::io::Write;
 
-use gguf_kit::eval::{Keeper, Perplexity, Save, perplexity};
+use gguf_kit::eval::{PartWriter, Perplexity, SaveLogits, perplexity};
 use gguf_kit::on_threads;
 use gguf_store::{Existing, Overwrite};
 
@@ -98,14 +98,14 @@ fn of_text(args: &Args, lines: Option<(u64, bool)>) -> Result<(), Failure> {
     let options = args.judge.run.options(args.judge.arithmetic);
     let inputs = args.judge.inputs().chain(args.models.iter().map(std::path::Path::new));
     let overwrite = Overwrite::new(Existing::Replace).protecting(inputs);
-    let save = args.save_logits.as_deref().map(|path| Save { path, overwrite: &overwrite });
+    let save = args.save_logits.as_deref().map(|path| SaveLogits { path, overwrite: &overwrite });
     let model = &args.models[0];
     let found = on_threads(args.judge.run.threads, || -> Result<Perplexity, Failure> {
         let progress = Progress::of_tokens();
         let mut out = std::io::stdout().lock();
         let mut written = Ok(());
         let mut each = |found: &Perplexity| {
-            let (number, value) = (found.windows, found.value());
+            let (number, value) = (found.chunks, found.value());
             let (mean, error) = (found.surprise.value(), found.surprise.error());
             let line = match lines {
                 None => write!(out, "[{number}]{value:.4},"),
@@ -122,7 +122,7 @@ fn of_text(args: &Args, lines: Option<(u64, bool)>) -> Result<(), Failure> {
                 written = line;
             }
         };
-        let keeper = &mut Keeper::default();
+        let keeper = &mut PartWriter::default();
         let found = perplexity(model, &options, &task, save, keeper, &mut each, &progress)?;
         progress.finish();
         written?;

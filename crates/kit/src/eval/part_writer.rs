@@ -1,4 +1,4 @@
-//! What a run finds, kept in a file: a part of a larger run, or one to go on with.
+//! Results in a part file: of one part of a distributed run, or of a run that can resume.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,21 +9,21 @@ use gguf_eval::part::{Part, Portion, Tally};
 use gguf_store::{Existing, Overwrite};
 use sha2::{Digest, Sha256};
 
-use super::{Opened, Task};
+use super::{EvaluatedModel, Task};
 use crate::Error;
 use crate::quantize::Part as Share;
 use crate::run::ExecutorOptions;
 use gguf_store::digest::hex;
 
-/// How long work is at risk.
-const PAUSE: Duration = Duration::from_secs(30);
+/// Interval between writes of the file.
+const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Keeps what windows gave: in memory, and in a file if there is one.
+/// Collects the results of chunks in memory, and in a part file if there is one.
 #[derive(Default)]
-pub struct Keeper {
+pub struct PartWriter {
     part: Part,
-    /// Models whose portions are begun.
-    begun: usize,
+    /// Number of models that have started.
+    started: usize,
     file: Option<File>,
 }
 
@@ -34,9 +34,9 @@ struct File {
     written: Instant,
 }
 
-impl Keeper {
-    /// Keeps a share of a run in a file, and goes on with what is there if that is asked for. `inputs` are
-    /// what is read: the file is none of them.
+impl PartWriter {
+    /// Creates a writer for a share of a run. With `resume`, continues with the results in the file. The file must not be
+    /// one of `inputs`.
     ///
     /// # Errors
     /// As [`Overwrite::check`] and [`Part::open`].
@@ -47,7 +47,7 @@ impl Keeper {
         inputs: impl IntoIterator<Item = P>,
         resume: bool,
     ) -> Result<Self, Error> {
-        // What is under that name later is ours.
+        // Later writes replace the file of this run.
         let overwrite = Overwrite::new(Existing::Replace).protecting(inputs);
         overwrite.check(path)?;
         let part = if resume && path.exists() {
@@ -57,72 +57,72 @@ impl Keeper {
             Part::default()
         };
         let file = File { path: path.to_owned(), overwrite, share, written: Instant::now() };
-        Ok(Self { part, begun: 0, file: Some(file) })
+        Ok(Self { part, started: 0, file: Some(file) })
     }
 
-    /// Whether it goes to a file.
+    /// Whether there is a part file.
     pub fn has_file(&self) -> bool {
         self.file.is_some()
     }
 
-    /// What is known of a model.
+    /// Returns the results of a model.
     pub(super) fn portion(&mut self, number: usize) -> &mut Portion {
         &mut self.part.portions[number]
     }
 
-    /// What was found so far, and all that is known with it.
+    /// Returns all results so far.
     pub(super) fn part(&mut self) -> &mut Part {
         &mut self.part
     }
 
-    /// Begins to read so many windows with models, with tallies that are empty; `run` is what was asked
-    /// for. The windows that are still to be read, and the number of the first model.
+    /// Starts the evaluation of `models` on `total` chunks. `run` identifies the run, and `empty` is the initial tally.
+    /// Returns the index of the first model and the remaining chunks.
     pub(super) fn begin(
         &mut self,
         run: BTreeMap<String, String>,
-        models: &[&Opened],
+        models: &[&EvaluatedModel],
         total: usize,
         empty: &Tally,
     ) -> Result<(usize, Range<usize>), Error> {
-        let windows = match &self.file {
+        let chunks = match &self.file {
             Some(file) => file.share.share(total),
             None => 0..total,
         };
-        if windows.is_empty() {
-            let what = format!("{total} windows are fewer than the parts");
-            return Err(Error::request("parts-too-many", what, "make fewer parts"));
+        if chunks.is_empty() {
+            let what = format!("the number of chunks ({total}) is less than the number of parts");
+            return Err(Error::request("parts-too-many", what, "use fewer parts"));
         }
         let mut portions = Vec::with_capacity(models.len());
         for model in models {
             let digest = if self.has_file() { model.digest()? } else { String::new() };
-            let (name, tally) = (model.word().to_owned(), empty.clone());
-            portions.push(Portion { name, digest, windows: windows.clone(), total, tally });
+            let (name, tally) = (model.source().to_owned(), empty.clone());
+            portions.push(Portion { name, digest, chunks: chunks.clone(), total, tally });
         }
-        let first = self.begun;
-        self.begun += portions.len();
+        let first = self.started;
+        self.started += portions.len();
         if self.part.portions.is_empty() {
             self.part.run = run.clone();
         }
         let found = self.part.portions.iter().skip(first).take(portions.len());
         let found: Vec<Portion> = found.cloned().collect();
         if let (Some(file), Some(one)) = (&self.file, found.first()) {
-            if one.windows != windows && one.total == total {
-                let what = format!("{} has another share of the windows", file.path.display());
-                return Err(Error::request("part-other-run", what, "give it another name"));
+            if one.chunks != chunks && one.total == total {
+                let what = format!("{} has another share of the chunks", file.path.display());
+                return Err(Error::request("part-other-run", what, "use another file name"));
             }
             let found = Part { portions: found, run: self.part.run.clone(), ..Part::default() };
-            let wanted = Part { run, portions, ..Part::default() };
-            found.require_same(&wanted, &file.path.to_string_lossy(), "this run")?;
+            let expected = Part { run, portions, ..Part::default() };
+            found.require_same(&expected, &file.path.to_string_lossy(), "this run")?;
         } else {
             self.part.portions.extend(portions);
         }
         Ok((first, self.part.portions[first].rest()))
     }
 
-    /// Writes the file, if there is one: now, or if the last time is long ago.
+    /// Writes the file, if there is one: always with `now`, else if the last write was long ago.
     pub(super) fn write(&mut self, now: bool) -> Result<(), Error> {
         if let Some(file) = &mut self.file
-            && (now || file.written.elapsed() > PAUSE)
+            && (now || file.written.elapsed() > WRITE_INTERVAL)
         {
             self.part.write(&file.path, &file.overwrite)?;
             file.written = Instant::now();
@@ -130,16 +130,16 @@ impl Keeper {
         Ok(())
     }
 
-    /// Ends a run: what was found is written, also if it was interrupted or failed.
+    /// Ends a run: writes the results, also after an error.
     pub(super) fn end(&mut self, result: Result<(), Error>) -> Result<(), Error> {
-        let windows = self.part.portions.iter().map(|one| one.tally.windows()).sum::<usize>();
-        let written = if windows > 0 { self.write(true) } else { Ok(()) };
+        let chunks = self.part.portions.iter().map(|one| one.tally.chunks()).sum::<usize>();
+        let written = if chunks > 0 { self.write(true) } else { Ok(()) };
         result.and(written)
     }
 }
 
-/// What is asked for, by name, as parts compare it.
-pub(super) fn asked(
+/// Returns the named properties that all parts of a run share.
+pub(super) fn identity(
     command: &str,
     text: String,
     options: &ExecutorOptions,
@@ -147,11 +147,11 @@ pub(super) fn asked(
 ) -> Result<BTreeMap<String, String>, Error> {
     let cut = task.cut;
     let mut adapters = Vec::new();
-    for (word, scale) in &options.adapters {
-        let model = crate::open(word)?.into_model();
+    for (source, scale) in &options.adapters {
+        let model = crate::open(source)?.into_model();
         adapters.push(format!("{} * {scale}", gguf_pipeline::Job::copy(&model).fingerprint()?));
     }
-    let (stride, most) = (cut.stride.unwrap_or(0), cut.windows.unwrap_or(0));
+    let (stride, most) = (cut.stride.unwrap_or(0), cut.count.unwrap_or(0));
     let named = [
         ("command", command.to_owned()),
         ("text", text),
@@ -163,8 +163,8 @@ pub(super) fn asked(
     Ok(named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// A digest of a text, and of how it becomes tokens.
-pub(super) fn digest_of_text(task: &Task) -> String {
+/// Returns a digest of the text and its tokenization options.
+pub(super) fn text_digest(task: &Task) -> String {
     let mut hasher = Sha256::new();
     hasher.update([u8::from(task.special)]);
     hasher.update(&task.text);

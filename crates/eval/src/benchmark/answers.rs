@@ -8,7 +8,7 @@ use gguf_runtime::{Batch, Context, ContextOptions, Executor, Token};
 use gguf_store::Progress;
 use rayon::prelude::*;
 
-use crate::predictor::cut;
+use crate::predictor::batch_ranges;
 use crate::scores::Scores;
 use crate::{RunOptions, Texts};
 
@@ -205,7 +205,7 @@ struct Reader<'r> {
 impl Reader<'_> {
     /// Reads tokens, and adds what is said of those after them.
     fn read(&mut self, places: &[Place]) -> Result<(), Error> {
-        for piece in cut(places.len(), std::slice::from_ref(self.executor), self.options) {
+        for piece in batch_ranges(places.len(), std::slice::from_ref(self.executor), self.options) {
             let places = &places[piece];
             let batch = Batch { tokens: places.iter().map(|place| place.token).collect() };
             let logits = self.context.run(&batch, OutputKind::Logits, self.progress)?;

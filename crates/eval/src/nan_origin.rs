@@ -1,38 +1,38 @@
-//! Where something that is no number begins.
+//! Search for the operation that first computes NaN or infinity.
 
 use std::sync::{Mutex, PoisonError};
 
 use gguf_graph::{Graph, Op, Rows};
 use gguf_runtime::{Observer, Value};
 
-/// Looks for the first operation that makes NaN or infinity.
-pub(crate) struct Origin {
-    /// The place of the first token that is read.
+/// Observes a run and finds the first operation whose output contains NaN or infinity.
+pub(crate) struct NanTracker {
+    /// Position of the first token of the run.
     start: usize,
-    found: Mutex<Option<Found>>,
+    found: Mutex<Option<NanOrigin>>,
 }
 
-/// An operation that makes NaN or infinity.
-pub(crate) struct Found {
-    /// At which token, in which operation, with which tensor.
+/// An operation whose output contains NaN or infinity.
+pub(crate) struct NanOrigin {
+    /// Description with token, operation and tensor.
     pub what: String,
-    /// The tensor that it works with, or the last one before it.
+    /// Weight of the operation, or the last weight before it.
     pub tensor: Option<String>,
 }
 
-impl Origin {
-    /// While tokens from this place on are read.
+impl NanTracker {
+    /// Creates a tracker for tokens from position `start` on.
     pub fn new(start: usize) -> Self {
         Self { start, found: Mutex::default() }
     }
 
-    /// What was found, if there was anything.
-    pub fn found(self) -> Option<Found> {
+    /// Returns the origin, if any.
+    pub fn found(self) -> Option<NanOrigin> {
         self.found.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Observer for Origin {
+impl Observer for NanTracker {
     fn made(&self, graph: &Graph, operation: usize, value: &Value) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let is_finite = |row: &usize| value.row(*row).iter().all(|number| number.is_finite());
@@ -44,8 +44,8 @@ impl Observer for Origin {
     }
 }
 
-impl Origin {
-    fn describe(&self, graph: &Graph, operation: usize, row: usize) -> Found {
+impl NanTracker {
+    fn describe(&self, graph: &Graph, operation: usize, row: usize) -> NanOrigin {
         let (program, shapes) = graph.main();
         let tensor = |op: &Op| {
             let weight = *op.weights().first()?;
@@ -62,6 +62,6 @@ impl Origin {
         if shapes[operation].rows == Rows::Tokens {
             what = format!("at token {} {what}", self.start + row);
         }
-        Found { what, tensor }
+        NanOrigin { what, tensor }
     }
 }
