@@ -108,7 +108,7 @@ fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Fail
     };
     let renderer = render_template::renderer()?;
     let progress = Progress::new();
-    let look = |source: &str, options: &Options| {
+    let look = |source: &str, options: &CheckOptions| {
         let report = check(source, options, &renderer, &progress);
         progress.finish();
         report

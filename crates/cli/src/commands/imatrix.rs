@@ -223,7 +223,7 @@ fn collect(
     let mut collect = ImatrixOptions { collection, skip: how.chunk };
     let was_there = path.exists() && !how.resume;
     let collected =
-        |collect: &ImatrixOptions, mut keeper: PartWriter, each: &mut eval::Each<'_>| {
+        |collect: &ImatrixOptions, mut keeper: PartWriter, each: &mut eval::OnImatrixChunk<'_>| {
             on_threads(args.run.threads, || {
                 let progress = Progress::of_tokens();
                 let options = args.run.options(how.arithmetic);

@@ -59,7 +59,7 @@ pub fn run(args: &Args, benchmark: Benchmark, count: Option<usize>) -> Result<()
     let judge = &args.judge;
     let room = judge.ctx_size.get().saturating_mul(WINDOWS);
     let Some(file) = &judge.file else { return Err(Failure::Usage("-f is missing".to_owned())) };
-    let exam = BenchmarkTask::open(file, benchmark, count, max_tokens, judge.reading())?;
+    let exam = BenchmarkTask::open(file, benchmark, count, room, judge.reading())?;
     let options = judge.run.options(judge.arithmetic);
     let mut out = std::io::stdout().lock();
     let mut listed = Vec::new();
