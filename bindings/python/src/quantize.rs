@@ -39,13 +39,13 @@ pub fn quantize(
         Ok(QuantizeOutput { goal: Goal::Target(target), path })
     });
     let split = part::parse(part)?.map_or(Split::None, Split::Part);
-    let options = quantization::QuantizeOptions {
+    let options = quantization::QuantizeRequest {
         outputs: named.collect::<PyResult<_>>()?,
         quantization: recipe.options()?,
         split,
         resume,
         calibration: recipe.calibration()?,
-        ..quantization::QuantizeOptions::default()
+        ..quantization::QuantizeRequest::default()
     };
     let choice = recipe.choice();
     run(py, &TaskOptions { progress, threads }, |progress| {

@@ -203,7 +203,9 @@ impl Plan {
         let jobs: Vec<_> =
             outputs.iter().flatten().map(|(job, path)| (job, path.as_path())).collect();
         let interruption = match &self.identity {
-            Some(input) => Interruption::Journal { input, resume: self.resume, on_restart: on_discard },
+            Some(input) => {
+                Interruption::Journal { input, resume: self.resume, on_restart: on_discard }
+            }
             None => Interruption::Restart,
         };
         write_all(&jobs, interruption, overwrite, progress)?;

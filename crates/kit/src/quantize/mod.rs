@@ -226,7 +226,9 @@ impl Plan {
         }
         let recipe = self.recipe_file(overwrite)?;
         let interruption = match &self.input {
-            Some(input) => Interruption::Journal { input, resume: self.resume, on_restart: on_discard },
+            Some(input) => {
+                Interruption::Journal { input, resume: self.resume, on_restart: on_discard }
+            }
             None => Interruption::Restart,
         };
         let jobs: Vec<_> = self.files().collect();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use gguf_kit::quantize::{
-    Calibration, CalibrationText, Goal, Plan, QuantizeOptions, QuantizeOutput,
+    Calibration, CalibrationText, Goal, Plan, QuantizeOutput, QuantizeRequest,
 };
 use gguf_kit::{Error, Opened, Progress, open};
 use gguf_store::Overwrite;
@@ -43,11 +43,11 @@ fn write(
     let named =
         QuantizeOutput { goal: Goal::Target("Q4_0".parse().unwrap()), path: out.to_owned() };
     let reading = CalibrationText { file: TEXT.into(), chunk: 32, tokens: 256 };
-    let options = QuantizeOptions {
+    let options = QuantizeRequest {
         outputs: vec![named],
         resume,
         calibration: Some(Calibration::Text(reading)),
-        ..QuantizeOptions::default()
+        ..QuantizeRequest::default()
     };
     let anew = Mutex::new(0);
     let until = Until(most, Mutex::default());

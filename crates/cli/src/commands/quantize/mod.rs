@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use gguf_kit::quantize::{Goal, Part, Plan, QuantizeOptions, Split};
+use gguf_kit::quantize::{Goal, Part, Plan, QuantizeRequest, Split};
 use gguf_kit::{Opened, on_threads, open};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::Target;
@@ -123,7 +123,7 @@ impl Args {
         self.types.inputs().chain(self.sensitivity.as_deref()).chain(self.calibration.input())
     }
 
-    fn options(&self, words: &Words, opened: &Opened) -> Result<QuantizeOptions, Failure> {
+    fn options(&self, words: &Words, opened: &Opened) -> Result<QuantizeRequest, Failure> {
         let mut quantization = self.types.options()?;
         if let Some(imatrix) = self.types.imatrix() {
             imatrix.add_to(&mut quantization)?;
@@ -139,7 +139,7 @@ impl Args {
             None if self.keep_split => Split::AsModel,
             None => self.shards.options().map_or(Split::None, Split::Within),
         };
-        Ok(QuantizeOptions {
+        Ok(QuantizeRequest {
             outputs: words
                 .outputs
                 .iter()
