@@ -18,7 +18,7 @@ const ELEMENTS: u64 = 1 << 18;
 pub fn run(bytes: &[u8]) -> bool {
     let read = serde_json::from_slice::<RawGraph>(bytes).ok();
     let Some(raw) = read.or_else(|| changed(bytes)) else { return false };
-    let limits = Limits { ops: 400, parts: 400, width: 1 << 20, reuse: 64 };
+    let limits = Limits { ops: 400, tensors: 400, width: 1 << 20, reuse: 64 };
     let Ok(graph) = Graph::new(raw, limits) else { return false };
     let _ = graph.to_dot();
     let Some(model) = model(&graph) else { return false };

@@ -1,6 +1,6 @@
 //! Stages: the points of the graph at which a run stops so that matrices can be encoded.
 
-use gguf_graph::{Op, Program, RawGraph, ValueId, WeightId};
+use gguf_graph::{Add, BatchedMatmul, Matmul, Op, Program, RawGraph, ValueId, WeightId};
 
 /// Tensors with a common input.
 pub(crate) struct Stage {
@@ -79,17 +79,17 @@ fn name(raw: &RawGraph, weight: WeightId) -> &str {
 /// Returns the inputs and the weights of the matrix multiplications of an operation.
 fn matmuls(op: &Op, raw: &RawGraph) -> Vec<(StageInput, Vec<WeightId>)> {
     match op {
-        Op::Product { x, weight, .. } => {
+        Op::Matmul(Matmul { x, weight, .. }) => {
             vec![(StageInput::Value { x: *x, parts: 1, added_to: None }, vec![*weight])]
         }
-        Op::HeadProduct { x, weight } => {
+        Op::BatchedMatmul(BatchedMatmul { x, weight }) => {
             let shape = &raw.weights[weight.0 as usize].shape;
             // The shape of vertically stacked matrices does not tell their number.
             let Some(heads) = shape.get(2) else { return Vec::new() };
             let parts = *heads as usize;
             vec![(StageInput::Value { x: *x, parts, added_to: None }, vec![*weight])]
         }
-        Op::Experts(experts) => {
+        Op::Moe(experts) => {
             let into: Vec<WeightId> = experts.gate.into_iter().chain([experts.up]).collect();
             vec![(StageInput::Routed, into), (StageInput::Routed, vec![experts.down])]
         }
@@ -101,8 +101,8 @@ fn matmuls(op: &Op, raw: &RawGraph) -> Vec<(StageInput, Vec<WeightId>)> {
 /// and nothing else reads the operation.
 fn residual_operand(program: &Program, op: usize) -> Option<ValueId> {
     let this = ValueId(op as u32);
-    let mut readers = program.ops.iter().filter(|other| other.values().contains(&this));
-    let (Some(Op::Add { a, b }), None) = (readers.next(), readers.next()) else { return None };
+    let mut readers = program.ops.iter().filter(|other| other.inputs().contains(&this));
+    let (Some(Op::Add(Add { a, b })), None) = (readers.next(), readers.next()) else { return None };
     let other = if *a == this { *b } else { *a };
     (other < this).then_some(other)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gguf_graph::{Graph, Op, Rows};
+use gguf_graph::{Graph, Op, RowDim};
 use gguf_runtime::{Observer, Value};
 
 /// Observes a run and finds the first operation whose output contains NaN or infinity.
@@ -59,7 +59,7 @@ impl NanTracker {
         if let Some(tensor) = &tensor {
             what.push_str(&format!(" {relation} {tensor}"));
         }
-        if shapes[operation].rows == Rows::Tokens {
+        if shapes[operation].rows == RowDim::Tokens {
             what = format!("at token {} {what}", self.start + row);
         }
         NanOrigin { what, tensor }

@@ -1,41 +1,43 @@
-//! A graph that is proven to fit together.
+//! A checked graph.
 
 use std::collections::{HashMap, HashSet};
 
 use gguf::Finding;
 
-use crate::cost::Load;
-use crate::op::{Attention, Memory, Op, Pooling};
-use crate::raw::{Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight};
-use crate::shape::Place;
+use crate::cost::{Cost, CostScope, Workload};
+use crate::id::{StateId, ValueId};
+use crate::op::{Matmul, Op, Pool, Pooling, StateWrite};
+use crate::raw::{Output, OutputKind, Program, RawGraph};
+use crate::scope::{Scope, invalid};
+use crate::tensor::{Shape, State, Weight};
 
-/// What a graph may ask for at most.
+/// Limits of a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Operations of a program.
+    /// Maximum number of operations of a program.
     pub ops: usize,
-    /// Weights, and states.
-    pub parts: usize,
-    /// Numbers of all rows of one token together.
+    /// Maximum number of weights, and of states.
+    pub tensors: usize,
+    /// Maximum sum of the widths of all values of a program.
     pub width: u64,
-    /// How often one token may be multiplied with each number of the weights, on average.
+    /// Maximum number of multiply-adds per token and element of the weights, on average.
     pub reuse: u64,
 }
 
 impl Default for Limits {
-    /// Far above any model that there is.
+    /// Returns limits far above any existing model.
     fn default() -> Self {
-        Self { ops: 100_000, parts: 1_000_000, width: 1 << 30, reuse: 256 }
+        Self { ops: 100_000, tensors: 1_000_000, width: 1 << 30, reuse: 256 }
     }
 }
 
-/// A graph whose every operation has the shapes, weights and states that it asks for.
+/// A graph whose every operation fits its inputs, weights and states.
 ///
 /// ```
 /// use gguf_graph::{Graph, Limits, RawGraph};
-/// let mistaken = r#"{"architecture": "x", "weights": [], "states": [],
+/// let cyclic = r#"{"architecture": "x", "weights": [], "states": [],
 ///     "main": {"ops": [{"op": "scale", "x": 0, "factor": 2.0}], "outputs": []}}"#;
-/// let raw: RawGraph = serde_json::from_str(mistaken).unwrap();
+/// let raw: RawGraph = serde_json::from_str(cyclic).unwrap();
 /// let finding = Graph::new(raw, Limits::default()).unwrap_err();
 /// assert_eq!(finding.code, "graph-invalid");
 /// ```
@@ -46,193 +48,208 @@ pub struct Graph {
     encoder: Vec<Shape>,
 }
 
-/// The shape of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// What it has a row for.
-    pub rows: Rows,
-    /// Numbers of a row.
-    pub width: u32,
-}
-
-/// What a value has a row for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
-    /// Each token of the run.
-    Tokens,
-    /// Each token whose result is asked for.
-    Outputs,
-    /// Each sequence of the run.
-    Sequences,
-    /// Each frame, or each of so many frames together.
-    Frames {
-        /// How many: `ceil(frames / stride)` rows.
-        stride: u32,
-    },
-}
-
 impl Graph {
     /// Checks a graph.
     ///
     /// # Errors
-    /// `graph-invalid` with the operation that does not fit, `graph-limit` if there is too much of
-    /// something.
+    /// `graph-invalid` with the operation that does not fit, `graph-limit` if the graph exceeds a limit.
     pub fn new(raw: RawGraph, limits: Limits) -> Result<Self, Finding> {
-        if raw.weights.len().max(raw.states.len()) > limits.parts {
+        if raw.weights.len().max(raw.states.len()) > limits.tensors {
             return Err(limit(format!(
                 "the graph has more than {} weights or states",
-                limits.parts
+                limits.tensors
             )));
         }
-        if raw.states.iter().any(|state| matches!(state, State::Cache { block: 0, .. })) {
-            return Err(invalid("a cache keeps a row of each 0 tokens".to_owned()));
+        if raw.states.iter().any(|state| matches!(state, State::KvCache { block: 0, .. })) {
+            return Err(invalid("the `block` of a KV cache is 0; expected at least 1"));
         }
         let mut names = HashSet::new();
         if let Some(weight) = raw.weights.iter().find(|weight| !names.insert(&*weight.name)) {
-            return Err(invalid(format!("the weight {} is named twice", weight.name)));
+            return Err(invalid(format!("the weight {} occurs twice", weight.name)));
         }
-        let mut used = vec![None; raw.states.len()];
+        let mut writers = vec![None; raw.states.len()];
         let encoder = match &raw.encoder {
-            Some(program) => shapes(&raw, program, true, limits, &mut used)?,
+            Some(program) => shapes(&raw, program, true, limits, &mut writers)?,
             None => Vec::new(),
         };
-        let main = shapes(&raw, &raw.main, false, limits, &mut used)?;
+        let main = shapes(&raw, &raw.main, false, limits, &mut writers)?;
         if let Some(state) = differing_heads(&raw) {
-            let message = format!("operations read state {} by other numbers of heads", state.0);
+            let message = format!("operations read state {} with different `heads_kv`", state.0);
             return Err(invalid(message));
         }
         if raw.main.outputs.is_empty() {
-            return Err(invalid("main program: nothing comes out".to_owned()));
+            return Err(invalid("the main program has no outputs"));
         }
         let graph = Self { raw, main, encoder };
-        graph.require_end(limits.reuse)?;
+        graph.check_work(limits.reuse)?;
         Ok(graph)
     }
 
-    /// Refuses a graph that would multiply without end.
-    fn require_end(&self, reuse: u64) -> Result<(), Finding> {
-        /// Products that are quick whatever they are multiplied with.
-        const FEW: u64 = 1 << 28;
-        let one = Load { tokens: 1, outputs: 1, before: 0, frames: 1 };
+    /// Refuses a graph with far more multiply-adds than weights.
+    fn check_work(&self, reuse: u64) -> Result<(), Finding> {
+        /// Multiply-adds that are fast in any graph.
+        const MIN_LIMIT: u64 = 1 << 28;
+        let one = Workload { tokens: 1, outputs: 1, past: 0, frames: 1 };
         let costs = self.costs(one).into_iter().chain(self.encoder_costs(one));
-        let products = costs.map(|cost| cost.multiply_adds).fold(0, u64::saturating_add);
-        let elements =
-            |weight: &Weight| weight.shape.iter().fold(1, |all: u64, n| all.saturating_mul(*n));
-        let all = self.raw.weights.iter().map(elements).fold(0, u64::saturating_add);
-        if products > all.saturating_mul(reuse).saturating_add(FEW) {
-            let message = format!("a token takes {products} products with {all} weights");
+        let multiply_adds = costs.map(|cost| cost.multiply_adds).fold(0, u64::saturating_add);
+        let elements = self.raw.weights.iter().map(Weight::elements).fold(0, u64::saturating_add);
+        if multiply_adds > elements.saturating_mul(reuse).saturating_add(MIN_LIMIT) {
+            let message = format!(
+                "a token takes {multiply_adds} multiply-adds with {elements} weight elements"
+            );
             return Err(limit(message));
         }
         Ok(())
     }
 
-    /// What it is made of.
+    /// Returns the unchecked form.
     pub fn raw(&self) -> &RawGraph {
         &self.raw
     }
 
-    /// The operations for tokens, and the shapes of their values.
+    /// Returns the main program, and the shapes of its values.
     pub fn main(&self) -> (&Program, &[Shape]) {
         (&self.raw.main, &self.main)
     }
 
-    /// The operations of the encoder, and the shapes of their values.
+    /// Returns the encoder, and the shapes of its values.
     pub fn encoder(&self) -> Option<(&Program, &[Shape])> {
         Some((self.raw.encoder.as_ref()?, &self.encoder))
     }
 
-    /// The value of the main program of this kind, and its shape.
+    /// Returns the result of this kind of the main program, and its shape.
     pub fn output(&self, kind: OutputKind) -> Option<(ValueId, Shape)> {
-        let found = self.raw.main.outputs.iter().find(|output| output.kind == kind)?;
-        Some((found.value, *self.main.get(found.value.0 as usize)?))
+        let output = self.raw.main.outputs.iter().find(|output| output.kind == kind)?;
+        Some((output.value, *self.main.get(output.value.0 as usize)?))
     }
 
-    /// The same graph with this pooling of what the last layer says, instead of the model's own.
-    /// Matrices behind the model's own stay.
+    /// Returns the graph with another pooling type of the hidden states. The matrices after the model's own
+    /// pooling apply to the new one too.
     ///
     /// # Errors
-    /// `result-missing` if it does not compute hidden states of tokens.
+    /// `result-missing` if the graph does not compute hidden states.
     pub fn pooled(&self, kind: Pooling) -> Result<Self, Finding> {
         let Some((x, _)) = self.output(OutputKind::Hidden) else {
-            let message = "the graph says nothing of tokens that could be pooled";
+            let message = "the graph has no hidden states to pool";
             return Err(Finding::error("result-missing", message)
                 .help("`gguf graph` lists what the model computes"));
         };
         let mut raw = self.raw.clone();
         let Program { ops, outputs } = &mut raw.main;
         let own = outputs.iter().find(|output| output.kind == OutputKind::Pooled);
-        let mut behind = Vec::new();
-        let mut at = own.and_then(|output| ops.get(output.value.0 as usize));
-        while let Some(Op::Product { x, weight, bias }) = at {
-            behind.push((*weight, *bias));
-            at = ops.get(x.0 as usize);
+        let mut dense = Vec::new();
+        let mut last = own.and_then(|output| ops.get(output.value.0 as usize));
+        while let Some(Op::Matmul(matmul)) = last {
+            dense.push(*matmul);
+            last = ops.get(matmul.x.0 as usize);
         }
-        let mut push = |op| {
+        let mut push = |op: Op| {
             ops.push(op);
             ValueId(u32::try_from(ops.len() - 1).unwrap_or(u32::MAX))
         };
-        let mut value = push(Op::Pool { x, kind });
-        for (weight, bias) in behind.into_iter().rev() {
-            value = push(Op::Product { x: value, weight, bias });
+        let mut value = push(Pool { x, kind }.into());
+        for matmul in dense.into_iter().rev() {
+            value = push(Matmul { x: value, ..matmul }.into());
         }
         outputs.retain(|output| output.kind != OutputKind::Pooled);
         outputs.push(Output { kind: OutputKind::Pooled, value });
         Self::new(raw, Limits::default())
     }
 
-    /// Numbers that all caches keep of one token together; of a block the share of one.
+    /// Returns the width of all KV caches per token; those of blocks count in proportion.
     pub fn cache_width(&self) -> u64 {
         let width = |state: &State| match state {
-            State::Cache { keys, values, block } => {
-                (u64::from(*keys) + u64::from(*values)) / u64::from(*block).max(1)
+            State::KvCache { key_width, value_width, block } => {
+                (u64::from(*key_width) + u64::from(*value_width)) / u64::from(*block).max(1)
             }
             _ => 0,
         };
         self.raw.states.iter().map(width).sum()
     }
+
+    /// Returns the cost of each operation of the main program.
+    pub fn costs(&self, workload: Workload) -> Vec<Cost> {
+        let (program, shapes) = self.main();
+        self.program_costs(program, shapes, workload)
+    }
+
+    /// Returns the cost of each operation of the encoder; empty if there is none.
+    pub fn encoder_costs(&self, workload: Workload) -> Vec<Cost> {
+        let costs = |(program, shapes)| self.program_costs(program, shapes, workload);
+        self.encoder().map_or(Vec::new(), costs)
+    }
+
+    fn program_costs(&self, program: &Program, shapes: &[Shape], workload: Workload) -> Vec<Cost> {
+        let RawGraph { weights, states, .. } = &self.raw;
+        let cost = |(op, output): (&Op, &Shape)| {
+            let rows = workload.rows(output.rows);
+            let output = *output;
+            let scope = CostScope { weights, states, shapes, output, rows, workload };
+            let work = op.definition().cost(&scope);
+            let weights = op.weights().into_iter().map(|id| (id, work.weight_share));
+            Cost { rows, multiply_adds: work.multiply_adds, weights: weights.collect() }
+        };
+        program.ops.iter().zip(shapes).map(cost).collect()
+    }
 }
 
-/// A state that attention reads as different numbers of heads, which it cannot be stored by.
+/// Returns a state that attention reads with different numbers of heads, which the KV cache does not support.
 fn differing_heads(raw: &RawGraph) -> Option<StateId> {
     let mut heads: HashMap<StateId, u32> = HashMap::new();
     let programs = raw.encoder.iter().chain([&raw.main]);
     programs.flat_map(|program| &program.ops).find_map(|op| match op {
-        Op::Attention(Attention { heads_kv, .. }) => op
+        Op::Attention(attention) => op
             .states()
             .into_iter()
-            .find(|state| heads.entry(*state).or_insert(*heads_kv) != heads_kv),
+            .find(|state| *heads.entry(*state).or_insert(attention.heads_kv) != attention.heads_kv),
         _ => None,
     })
 }
 
-/// The shapes of all values of a program.
+/// The operation that writes a state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Writer {
+    is_encoder: bool,
+    write: StateWrite,
+}
+
+/// Returns the shapes of all values of a program.
 fn shapes(
     graph: &RawGraph,
     program: &Program,
     is_encoder: bool,
     limits: Limits,
-    used: &mut [Option<Change>],
+    writers: &mut [Option<Writer>],
 ) -> Result<Vec<Shape>, Finding> {
     let name = if is_encoder { "encoder" } else { "main program" };
     if program.ops.len() > limits.ops {
         return Err(limit(format!("{name}: more than {} operations", limits.ops)));
     }
+    let features_width = graph.encoder.as_ref().and_then(Program::features_width);
+    let features_width = features_width.and_then(|width| u32::try_from(width).ok());
     let mut shapes = Vec::with_capacity(program.ops.len());
     let mut width = 0;
     for (number, op) in program.ops.iter().enumerate() {
-        let place = Place { graph, shapes: &shapes, is_encoder };
-        let at = |message: String| invalid(format!("{name}, operation {number}: {message}"));
-        let shape = place.shape(op).map_err(at)?;
+        let RawGraph { weights, states, .. } = graph;
+        let scope = Scope { weights, states, shapes: &shapes, is_encoder, features_width };
+        let op = op.definition();
+        let place = |message: &str| invalid(format!("{name}, operation {number}: {message}"));
+        let shape = op.shape(&scope).map_err(|finding| place(&finding.message))?;
         width += u64::from(shape.width);
         if width > limits.width {
-            return Err(limit(format!("{name}: more than {} numbers per token", limits.width)));
+            return Err(limit(format!("{name}: values have more than {} elements", limits.width)));
         }
-        for (state, kept) in op.changes() {
-            let change = Change { is_encoder, kept };
-            let seen = used.get_mut(state.0 as usize);
-            let other = seen.map(|seen| seen.replace(change));
-            if other.is_none_or(|other| !other.is_none_or(|other| other.is_same(change))) {
-                return Err(at(format!("another operation changes state {} too", state.0)));
+        for write in op.writes() {
+            let StateWrite { state, key_value } = write;
+            let writer = writers.get_mut(state.0 as usize);
+            let other = writer.map(|writer| writer.replace(Writer { is_encoder, write }));
+            let is_only = other.is_some_and(|other| {
+                other.is_none_or(|other| {
+                    key_value.is_some() && other == Writer { is_encoder, write }
+                })
+            });
+            if !is_only {
+                return Err(place(&format!("another operation writes state {} too", state.0)));
             }
         }
         shapes.push(shape);
@@ -245,44 +262,9 @@ fn shapes(
     Ok(shapes)
 }
 
-/// How an operation changes a state.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Change {
-    is_encoder: bool,
-    /// Keys and values that attention keeps there.
-    kept: Option<(ValueId, ValueId)>,
-}
-
-impl Change {
-    /// Whether it makes no difference that both do it.
-    fn is_same(self, other: Self) -> bool {
-        self.kept.is_some() && self == other
-    }
-}
-
-impl Op {
-    /// The states that it changes, which no other operation may change in another way, and the keys and
-    /// values that it keeps there.
-    fn changes(&self) -> Vec<(StateId, Option<(ValueId, ValueId)>)> {
-        let Self::Attention(Attention { memory, blocks, .. }) = self else {
-            return self.states().into_iter().map(|state| (state, None)).collect();
-        };
-        let of_memory = match *memory {
-            Memory::Cached { key, value, state } => Some((state, Some((key, value)))),
-            Memory::Given { .. } | Memory::Stored { .. } => None,
-        };
-        let of_blocks = blocks.map(|blocks| (blocks.state, Some((blocks.key, blocks.value))));
-        of_memory.into_iter().chain(of_blocks).collect()
-    }
-}
-
-fn invalid(message: String) -> Finding {
-    Finding::error("graph-invalid", message)
-        .help("the graph of the file is damaged, or made by a faulty program")
-}
-
 fn limit(message: String) -> Finding {
-    Finding::error("graph-limit", message).help("no model is so large; the graph may mean harm")
+    Finding::error("graph-limit", message)
+        .help("no known model is so large; the graph may come from an attacker")
 }
 
 #[cfg(test)]
@@ -291,8 +273,8 @@ mod tests {
 
     use super::*;
 
-    /// What is wrong with a graph of these parts.
-    fn fault(states: Value, encoder: Value, main: Value) -> String {
+    /// Returns the error of a graph with these states and programs.
+    fn error(states: Value, encoder: Value, main: Value) -> String {
         let outputs = json!([{"kind": "hidden", "value": 0}]);
         let raw = json!({
             "architecture": "x", "states": states,
@@ -305,28 +287,28 @@ mod tests {
 
     #[test]
     fn an_encoder_reads_frames_of_one_width_or_tokens() {
-        let main = json!([{"op": "embed", "table": 0, "index": "token"}]);
+        let main = json!([{"op": "embedding", "table": 0, "index": "token"}]);
         let frames = json!({"op": "features", "width": 4});
-        let tokens = json!({"op": "embed", "table": 0, "index": "token"});
+        let tokens = json!({"op": "embedding", "table": 0, "index": "token"});
         let both = json!([tokens, frames]);
-        let message = fault(json!([]), both, main.clone());
+        let message = error(json!([]), both, main.clone());
         assert_eq!(message, "encoder, operation 0: an encoder of frames has no tokens");
         let two = json!([frames, {"op": "features", "width": 5}]);
-        let message = fault(json!([]), two, main);
-        assert_eq!(message, "encoder, operation 1: widths of the features: 5 and 4");
+        let message = error(json!([]), two, main);
+        assert_eq!(message, "encoder, operation 1: the width of the features is 5; expected 4");
     }
 
     #[test]
-    fn all_read_a_state_by_the_same_heads() {
+    fn all_operations_read_a_state_with_the_same_heads() {
         let attention = |heads: u32, len: u32| {
-            json!({"op": "attention", "query": 0, "memory": {"stored": {"state": 0}},
+            json!({"op": "attention", "query": 0, "kv": {"encoder": {"state": 0}},
                 "heads": heads, "heads_kv": heads, "key_len": len, "value_len": len,
-                "scale": 1.0, "mask": "all"})
+                "scale": 1.0, "mask": "full"})
         };
-        let embed = json!({"op": "embed", "table": 0, "index": "token"});
-        let main = json!([embed, attention(2, 2), attention(4, 1)]);
-        let states = json!([{"kind": "stored", "keys": 4, "values": 4}]);
-        let message = fault(states, json!([{"op": "features", "width": 4}]), main);
-        assert_eq!(message, "operations read state 0 by other numbers of heads");
+        let embedding = json!({"op": "embedding", "table": 0, "index": "token"});
+        let main = json!([embedding, attention(2, 2), attention(4, 1)]);
+        let states = json!([{"kind": "encoder_kv", "key_width": 4, "value_width": 4}]);
+        let message = error(states, json!([{"op": "features", "width": 4}]), main);
+        assert_eq!(message, "operations read state 0 with different `heads_kv`");
     }
 }

@@ -1,27 +1,29 @@
-//! What a model computes, as data.
+//! Computation graphs of models, as data.
 //!
-//! A [`RawGraph`] says which operations ([`Op`]) are done in which order, with which tensors, and
-//! what is kept between runs. Every hyper-parameter is a number in it: whoever runs it needs no
-//! knowledge of architectures. A [`Graph`] is one that is proven to fit together. [`build`] makes one
-//! from the metadata of a model, [`stored`] puts it into a file and reads it back; `docs/graph.md`
-//! specifies the stored form.
+//! A [`RawGraph`] lists the operations ([`Op`]) of a model in the order of execution, the tensors that they read
+//! and the states that persist between runs. Every hyper-parameter is a number in the graph, so that a runtime
+//! needs no knowledge of architectures. A [`Graph`] is a checked one: every operation fits its inputs, weights and
+//! states. The `gguf-models` crate builds graphs from the metadata of models; [`stored`] writes them to a file and reads them back;
+//! `docs/graph.md` specifies the stored form.
+//!
+//! Modules depend on each other in one direction: `id`, `tensor`, `scope` and `cost`, `op`, `raw`, `graph`,
+//! `stored` and `dot`.
 
 mod cost;
 mod dot;
+mod field;
 mod graph;
-mod op;
-mod parts;
+mod id;
+pub mod op;
 mod raw;
-mod rotation;
-mod shape;
+mod scope;
 pub mod stored;
+mod tensor;
 
-pub use cost::{Cost, Load};
-pub use graph::{Graph, Limits, Rows, Shape};
-pub use op::{
-    Among, Attention, Blocks, Bucket, Choose, Compress, Decay, Experts, Function, GateFunction,
-    Gating, Index, LinearAttention, Mark, Mask, Memory, Ngrams, NormKind, NumberedProduct, Op,
-    Pooling, PositionBias, Scan, Wkv,
-};
-pub use raw::{Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight, WeightId};
-pub use rotation::{Factors, Pairs, Rotation, Stretch};
+pub use cost::{Cost, CostScope, Work, Workload};
+pub use graph::{Graph, Limits};
+pub use id::{StateId, ValueId, WeightId};
+pub use op::*;
+pub use raw::{Output, OutputKind, Program, RawGraph};
+pub use scope::Scope;
+pub use tensor::{RowDim, Shape, State, Weight};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gguf::Error;
-use gguf_graph::{Load, OutputKind};
+use gguf_graph::{OutputKind, Workload};
 use gguf_store::{Model, ModelTensor, Progress};
 
 use crate::graph_cost::GraphCost;
@@ -94,8 +94,9 @@ impl BenchmarkReport {
         let byte_len = |tensor: &ModelTensor| tensor.info.byte_len().unwrap_or(0);
         let model_bytes = model.tensors().iter().map(byte_len).sum();
         let cost = |tokens: usize, before: usize| {
-            let load = Load { tokens: tokens as u64, outputs: 1, before: before as u64, frames: 0 };
-            GraphCost::new(model, executor.graph(), load)
+            let workload =
+                Workload { tokens: tokens as u64, outputs: 1, past: before as u64, frames: 0 };
+            GraphCost::new(model, executor.graph(), workload)
         };
         let prompt_cost = cost(options.prompt, 0);
         let token_cost = cost(1, options.generated / 2);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gguf::{Error, TensorInfo, TensorType};
-use gguf_graph::{Graph, Index, Op, OutputKind};
+use gguf_graph::{Embedding, Graph, Index, Op, OutputKind};
 use gguf_store::Model;
 
 use crate::instructions::{Instructions, Proof};
@@ -101,7 +101,7 @@ impl Executor {
     pub fn vocabulary_len(&self) -> Option<usize> {
         let (program, _) = self.graph.main();
         program.ops.iter().find_map(|op| match op {
-            Op::Embed { table, index: Index::Token | Index::Replaced(_) } => {
+            Op::Embedding(Embedding { table, index: Index::Token | Index::MappedToken(_) }) => {
                 Some(self.weights.matrix(*table).rows)
             }
             _ => None,

@@ -1,11 +1,11 @@
 //! Memory traffic and arithmetic of each operation of a graph, with the weights of a model.
 
-use gguf_graph::{Cost, Graph, Load, Op, Shape};
+use gguf_graph::{Cost, Graph, Op, Shape, Workload};
 use gguf_store::Model;
 
 use crate::machine::Machine;
 
-/// Cost of one operation under a load.
+/// Cost of one operation under a workload.
 #[derive(Clone, Debug)]
 pub struct OpCost {
     /// Whether the operation belongs to the encoder.
@@ -24,7 +24,7 @@ pub struct OpCost {
     pub multiply_adds: u64,
 }
 
-/// Cost of a graph under a load.
+/// Cost of a graph under a workload.
 #[derive(Clone, Debug)]
 pub struct GraphCost {
     /// Costs of the operations, those of the encoder first.
@@ -39,7 +39,7 @@ pub struct GraphCost {
 
 impl GraphCost {
     /// Computes the cost of `graph` with the weights of `model`.
-    pub fn new(model: &Model, graph: &Graph, load: Load) -> Self {
+    pub fn new(model: &Model, graph: &Graph, workload: Workload) -> Self {
         let index = model.index();
         let byte_len =
             |name: &str| index.get(name).and_then(|tensor| tensor.info.byte_len()).unwrap_or(0);
@@ -64,10 +64,10 @@ impl GraphCost {
             }
         };
         if let Some((program, shapes)) = graph.encoder() {
-            add(true, &program.ops, shapes, graph.encoder_costs(load));
+            add(true, &program.ops, shapes, graph.encoder_costs(workload));
         }
         let (program, shapes) = graph.main();
-        add(false, &program.ops, shapes, graph.costs(load));
+        add(false, &program.ops, shapes, graph.costs(workload));
         let sum = |field: fn(&OpCost) -> u64| rows.iter().map(field).fold(0, u64::saturating_add);
         Self {
             bytes: sum(|row| row.bytes),

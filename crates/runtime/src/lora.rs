@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gguf::{Error, Finding};
-use gguf_graph::{Graph, Op, WeightId};
+use gguf_graph::{Graph, Matmul, Op, WeightId};
 use gguf_store::Model;
 
 use crate::weight::Matrix;
@@ -84,7 +84,7 @@ impl Adapters {
 
 fn product(op: &Op) -> Option<u32> {
     match op {
-        Op::Product { weight, .. } => Some(weight.0),
+        Op::Matmul(Matmul { weight, .. }) => Some(weight.0),
         _ => None,
     }
 }

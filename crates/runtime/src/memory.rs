@@ -1,6 +1,6 @@
 //! Memory that a run takes beside the weights, known before anything is allocated.
 
-use gguf_graph::{Graph, OutputKind, Program, Rows, Shape};
+use gguf_graph::{Graph, OutputKind, Program, RowDim, Shape};
 
 use crate::context::ContextOptions;
 use crate::run::last_use;
@@ -23,9 +23,9 @@ impl Memory {
         let (program, shapes) = graph.main();
         let wanted: Vec<_> = graph.output(kind).into_iter().map(|(value, _)| value).collect();
         let rows = |rows| match rows {
-            Rows::Tokens => options.batch as u64,
-            Rows::Outputs | Rows::Sequences => 1,
-            Rows::Frames { .. } => 0,
+            RowDim::Tokens => options.batch as u64,
+            RowDim::Outputs | RowDim::Sequences => 1,
+            RowDim::Frames { .. } => 0,
         };
         let values = values(program, shapes, &last_use(program, &wanted), rows);
         Self { states: states(graph, options), values }
@@ -44,7 +44,7 @@ pub(crate) fn values(
     program: &Program,
     shapes: &[Shape],
     last_use: &[Option<usize>],
-    rows: impl Fn(Rows) -> u64,
+    rows: impl Fn(RowDim) -> u64,
 ) -> u64 {
     let size = |value: usize| {
         let shape = shapes[value];
@@ -54,7 +54,7 @@ pub(crate) fn values(
     for (number, op) in program.ops.iter().enumerate().filter(|(n, _)| last_use[*n].is_some()) {
         live = live.saturating_add(size(number));
         peak = peak.max(live);
-        let mut ended: Vec<usize> = op.values().iter().map(|value| value.0 as usize).collect();
+        let mut ended: Vec<usize> = op.inputs().iter().map(|value| value.0 as usize).collect();
         ended.push(number);
         ended.sort_unstable();
         ended.dedup();

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use gguf::Error;
 use gguf::units::bytes_apart;
-use gguf_graph::{Op, Program, Rows, Shape, ValueId};
+use gguf_graph::{Op, Program, RowDim, Shape, ValueId};
 
 use crate::batch::Token;
 use crate::context::ContextOptions;
@@ -129,11 +129,13 @@ pub(crate) fn run_some(
         let memory = free.take(rows * width);
         let out = match op {
             // What is most of a run writes every number, and needs no zeros before.
-            Op::Product { .. }
-            | Op::Norm { .. }
-            | Op::Add { .. }
-            | Op::Gate { .. }
-            | Op::Rotate { .. }
+            Op::Matmul(_)
+            | Op::LayerNorm(_)
+            | Op::RmsNorm(_)
+            | Op::L2Norm(_)
+            | Op::Add(_)
+            | Op::GatedActivation(_)
+            | Op::Rope(_)
             | Op::Attention(_) => Value::anything(rows, width, memory),
             _ => Value::zeros(rows, width, memory),
         };
@@ -143,7 +145,7 @@ pub(crate) fn run_some(
             observer.made(&executor.graph, number, &made);
         }
         run.values[number] = Some(made);
-        for read in op.values() {
+        for read in op.inputs() {
             let read = read.0 as usize;
             if last_use[read] == Some(number) {
                 run.kept[read].clear();
@@ -225,12 +227,12 @@ impl<'r> Run<'r> {
         Input { value: self.value(id), kept: Some(&self.kept[id.0 as usize]) }
     }
 
-    fn rows(&self, rows: Rows) -> usize {
+    fn rows(&self, rows: RowDim) -> usize {
         match (rows, self.inputs) {
-            (Rows::Tokens, Inputs::Tokens(tokens)) => tokens.len(),
-            (Rows::Outputs, _) => self.outputs.len(),
-            (Rows::Sequences, _) => self.groups.len(),
-            (Rows::Frames { stride }, Inputs::Features(features)) => {
+            (RowDim::Tokens, Inputs::Tokens(tokens)) => tokens.len(),
+            (RowDim::Outputs, _) => self.outputs.len(),
+            (RowDim::Sequences, _) => self.groups.len(),
+            (RowDim::Frames { stride }, Inputs::Features(features)) => {
                 features.rows.div_ceil(stride as usize)
             }
             _ => 0,
@@ -241,7 +243,7 @@ impl<'r> Run<'r> {
 /// Whether what makes a value has to see all tokens of a batch together.
 pub(crate) fn sees_whole_batch(program: &Program, wanted: ValueId) -> bool {
     let needed = last_use(program, &[wanted]);
-    program.ops.iter().zip(needed).any(|(op, last)| last.is_some() && op.sees_whole_batch())
+    program.ops.iter().zip(needed).any(|(op, last)| last.is_some() && op.needs_whole_batch())
 }
 
 /// Of each operation the number of the last one that reads its value: its own if it is only done for
@@ -256,7 +258,7 @@ pub(crate) fn last_use(program: &Program, wanted: &[ValueId]) -> Vec<Option<usiz
             last[number] = Some(number);
         }
         if last[number].is_some() {
-            for read in op.values() {
+            for read in op.inputs() {
                 let last = &mut last[read.0 as usize];
                 *last = (*last).or(Some(number));
             }

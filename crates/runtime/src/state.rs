@@ -34,20 +34,25 @@ impl Sequence {
     pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Self {
         let states = graph.raw().states.iter().zip(0..);
         let kept = states.map(|(state, id)| match *state {
-            State::Cache { keys, values, .. } | State::Stored { keys, values } => {
+            State::KvCache { key_width: keys, value_width: values, .. }
+            | State::EncoderKv { key_width: keys, value_width: values } => {
                 let (block, most) = match *state {
-                    State::Cache { block, .. } => (block as usize, tokens / block as usize),
+                    State::KvCache { block, .. } => (block as usize, tokens / block as usize),
                     _ => (1, usize::MAX),
                 };
-                let stored = matches!(state, State::Stored { .. });
+                let stored = matches!(state, State::EncoderKv { .. });
                 let [keys, values] = layouts(graph, id, keys, values, state, cache_type)
                     .map(|layout| Cache::new(layout, most));
                 Kept::Cache { keys, values, block, stored }
             }
             // One more while a token is put behind the others.
-            State::Tokens { count } => Kept::Tokens(Vec::with_capacity(count as usize + 1)),
-            State::Rows { width, rows } => Kept::Floats(vec![0.0; width as usize * rows as usize]),
-            State::Floats { len } => Kept::Floats(initial(graph, id, len as usize)),
+            State::TokenHistory { len: count } => {
+                Kept::Tokens(Vec::with_capacity(count as usize + 1))
+            }
+            State::RowHistory { width, len: rows } => {
+                Kept::Floats(vec![0.0; width as usize * rows as usize])
+            }
+            State::Recurrent { len } => Kept::Floats(initial(graph, id, len as usize)),
         });
         Self { len: 0, kept: kept.collect() }
     }
@@ -77,7 +82,7 @@ impl Sequence {
                     values.truncate(0);
                 }
                 (Kept::Tokens(ids), _) => ids.clear(),
-                (Kept::Floats(numbers), State::Floats { len }) => {
+                (Kept::Floats(numbers), State::Recurrent { len }) => {
                     *numbers = initial(graph, id, *len as usize);
                 }
                 (Kept::Floats(numbers), _) => numbers.fill(0.0),
@@ -106,16 +111,18 @@ impl Sequence {
 /// knows before.
 pub(crate) fn full_lens(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
     let of_state = |(state, id): (&State, u32)| match *state {
-        State::Cache { keys, values, block } => layouts(graph, id, keys, values, state, cache_type)
-            .map(|layout| layout.byte_len(tokens / block as usize))
-            .into_iter()
-            .fold(0, u64::saturating_add),
-        State::Stored { .. } => 0,
-        State::Tokens { count } => 4 * (u64::from(count) + 1),
-        State::Rows { width, rows } => {
+        State::KvCache { key_width: keys, value_width: values, block } => {
+            layouts(graph, id, keys, values, state, cache_type)
+                .map(|layout| layout.byte_len(tokens / block as usize))
+                .into_iter()
+                .fold(0, u64::saturating_add)
+        }
+        State::EncoderKv { .. } => 0,
+        State::TokenHistory { len: count } => 4 * (u64::from(count) + 1),
+        State::RowHistory { width, len: rows } => {
             4u64.saturating_mul(width.into()).saturating_mul(rows.into())
         }
-        State::Floats { len } => 4 * u64::from(len),
+        State::Recurrent { len } => 4 * u64::from(len),
     };
     graph.raw().states.iter().zip(0..).map(of_state).collect()
 }
@@ -131,7 +138,7 @@ fn layouts(
 ) -> [Layout; 2] {
     let heads = heads(graph, id);
     // What an encoder stored is read by every token: it stays as it is.
-    let ty = if matches!(state, State::Stored { .. }) { CacheType::F32 } else { cache_type };
+    let ty = if matches!(state, State::EncoderKv { .. }) { CacheType::F32 } else { cache_type };
     [(keys, Role::Keys), (values, Role::Values)].map(|(width, role)| Layout {
         ty,
         heads,
@@ -178,16 +185,16 @@ mod tests {
     fn full_states_take_what_was_foretold() {
         let raw = json!({
             "architecture": "x",
-            "states": [{"kind": "cache", "keys": 96, "values": 72}, {"kind": "rows", "width": 8, "rows": 3},
-                {"kind": "cache", "keys": 96, "values": 72, "block": 5}, {"kind": "tokens", "count": 2}],
+            "states": [{"kind": "kv_cache", "key_width": 96, "value_width": 72}, {"kind": "row_history", "width": 8, "len": 3},
+                {"kind": "kv_cache", "key_width": 96, "value_width": 72, "block": 5}, {"kind": "token_history", "len": 2}],
             "weights": [{"name": "k", "shape": [96, 9]}, {"name": "v", "shape": [72, 9]}],
             "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
-                {"op": "embed", "table": 0, "index": "token"},
-                {"op": "embed", "table": 1, "index": "token"},
-                {"op": "attention", "query": 0, "memory": {"cached": {"key": 0, "value": 1, "state": 0}},
-                 "blocks": {"key": 0, "value": 1, "state": 2},
+                {"op": "embedding", "table": 0, "index": "token"},
+                {"op": "embedding", "table": 1, "index": "token"},
+                {"op": "attention", "query": 0, "kv": {"cached": {"key": 0, "value": 1, "state": 0}},
+                 "compressed": {"key": 0, "value": 1, "state": 2},
                  "heads": 3, "heads_kv": 3, "key_len": 32, "value_len": 24, "scale": 1.0, "mask": "causal"},
-                {"op": "embed", "table": 0, "index": "token"}]},
+                {"op": "embedding", "table": 0, "index": "token"}]},
         });
         let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
         for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {

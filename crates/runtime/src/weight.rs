@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use gguf::{Error, Finding, TensorType};
-use gguf_graph::{Graph, NumberedProduct, Op, WeightId};
+use gguf_graph::{BatchedMatmul, Embedding, Graph, Matmul, MatmulId, Op, WeightId};
 use gguf_quant::Codec;
 use gguf_store::{Model, ModelTensor};
 
@@ -276,12 +276,12 @@ fn used(graph: &Graph) -> (HashSet<u32>, HashSet<u32>) {
 /// The weights that an operation multiplies with, or looks up in.
 fn multiplied(op: &Op) -> Vec<WeightId> {
     match op {
-        Op::Embed { table, .. } => vec![*table],
-        Op::Ngrams(ngrams) => vec![ngrams.table],
-        Op::Product { weight, .. }
-        | Op::HeadProduct { weight, .. }
-        | Op::NumberedProduct(NumberedProduct { weight, .. }) => vec![*weight],
-        Op::Experts(experts) => {
+        Op::Embedding(Embedding { table, .. }) => vec![*table],
+        Op::NgramEmbedding(ngrams) => vec![ngrams.table],
+        Op::Matmul(Matmul { weight, .. })
+        | Op::BatchedMatmul(BatchedMatmul { weight, .. })
+        | Op::MatmulId(MatmulId { weight, .. }) => vec![*weight],
+        Op::Moe(experts) => {
             [experts.gate, Some(experts.up), Some(experts.down)].into_iter().flatten().collect()
         }
         _ => Vec::new(),

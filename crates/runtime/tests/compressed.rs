@@ -47,7 +47,7 @@ fn table(name: &str, row: usize, column: usize) -> f64 {
 /// The value of the last operation. Those before the given ones embed the first five tables.
 fn context(ops: &[Json], states: Json) -> Context {
     let weights = TABLES.map(|(name, width, rows)| json!({"name": name, "shape": [width, rows]}));
-    let embed = |table: usize| json!({"op": "embed", "table": table, "index": "token"});
+    let embed = |table: usize| json!({"op": "embedding", "table": table, "index": "token"});
     let ops: Vec<Json> = (0..5).map(embed).chain(ops.iter().cloned()).collect();
     let last = ops.len() - 1;
     let raw = json!({"architecture": "x", "weights": weights, "states": states,
@@ -133,9 +133,9 @@ fn compressed(block: usize, overlap: bool) -> Vec<f64> {
 /// The operation, and its state.
 fn compress(overlap: bool) -> (Json, Json) {
     let rows = if overlap { 2 * BLOCK } else { BLOCK };
-    let op = json!({"op": "compress", "x": 0, "gate": 1, "place": 5, "block": BLOCK,
+    let op = json!({"op": "block_compress", "x": 0, "gate": 1, "position_bias": 5, "block": BLOCK,
         "overlap": overlap, "state": 0});
-    (op, json!({"kind": "rows", "width": 4 * WIDTH, "rows": rows}))
+    (op, json!({"kind": "row_history", "width": 4 * WIDTH, "len": rows}))
 }
 
 #[test]
@@ -180,14 +180,14 @@ fn chosen(position: usize) -> Vec<usize> {
 }
 
 fn choose(state: usize) -> Json {
-    json!({"op": "choose", "query": 3, "key": 5, "weights": 4, "heads": HEADS, "count": CHOSEN,
+    json!({"op": "topk_indexer", "query": 3, "key": 5, "weights": 4, "heads": HEADS, "top_k": CHOSEN,
         "state": state})
 }
 
 #[test]
 fn blocks_are_chosen_by_their_keys() {
     let (op, state) = compress(true);
-    let cache = json!({"kind": "cache", "keys": WIDTH, "values": 0, "block": BLOCK});
+    let cache = json!({"kind": "kv_cache", "key_width": WIDTH, "value_width": 0, "block": BLOCK});
     let found = computed(&[op, choose(1)], json!([state, cache]));
     for position in 0..TOKENS {
         let mut wanted: Vec<f32> = chosen(position).into_iter().map(|block| block as f32).collect();
@@ -200,15 +200,15 @@ fn blocks_are_chosen_by_their_keys() {
 fn a_token_sees_its_window_and_whole_blocks_in_one_softmax() {
     for is_chosen in [false, true] {
         let (op, state) = compress(true);
-        let kept = |values: usize, block: usize| json!({"kind": "cache", "keys": WIDTH, "values": values, "block": block});
+        let kept = |values: usize, block: usize| json!({"kind": "kv_cache", "key_width": WIDTH, "value_width": values, "block": block});
         let states = json!([state, kept(0, BLOCK), kept(WIDTH, 1), kept(WIDTH, BLOCK)]);
         let mut attention = json!({"op": "attention", "query": 3, "heads": HEADS, "heads_kv": 1,
-            "memory": {"cached": {"key": 2, "value": 2, "state": 2}},
-            "blocks": {"key": 5, "value": 5, "state": 3},
-            "key_len": WIDTH, "value_len": WIDTH, "scale": 0.7, "mask": {"window": WINDOW},
+            "kv": {"cached": {"key": 2, "value": 2, "state": 2}},
+            "compressed": {"key": 5, "value": 5, "state": 3},
+            "key_len": WIDTH, "value_len": WIDTH, "scale": 0.7, "mask": {"sliding_window": WINDOW},
             "sinks": 6});
         if is_chosen {
-            attention["blocks"]["chosen"] = 6.into();
+            attention["compressed"]["indices"] = 6.into();
         }
         let found = computed(&[op, choose(1), attention], states);
         for position in 0..TOKENS {
@@ -235,8 +235,8 @@ fn a_token_sees_its_window_and_whole_blocks_in_one_softmax() {
 #[test]
 fn blocks_rotate_by_their_first_token_and_back() {
     let rotate = |x: usize, block: usize, inverse: bool| {
-        json!({"op": "rotate", "x": x, "heads": 1, "rotation": {"pairs": "neighbours", "count": 2,
-            "start": 2, "base": 100.0, "block": block, "inverse": inverse}})
+        json!({"op": "rope", "x": x, "heads": 1, "parameters": {"layout": "interleaved", "dimensions": 2,
+            "start": 2, "freq_base": 100.0, "block": block, "inverse": inverse}})
     };
     // Where nothing is kept, positions begin anew with each batch.
     let (op, state) = compress(false);

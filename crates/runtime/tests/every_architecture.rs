@@ -65,7 +65,7 @@ fn numbers_do_not_depend_on_batches_or_threads() {
 fn check(name: &str, arithmetic: Arithmetic) {
     let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
     let model = tiny::model(&graph).unwrap();
-    let whole = graph.main().0.ops.iter().any(|op| op.sees_whole_batch());
+    let whole = graph.main().0.ops.iter().any(|op| op.needs_whole_batch());
     let executor = Arc::new(Executor::new(&model, graph, arithmetic).unwrap());
     let all = run(&mut context(&executor, 512), of(0, &IDS));
     assert!(all.data.iter().all(|number| number.is_finite()), "{name}");
@@ -98,7 +98,7 @@ fn a_token_that_is_no_number_reaches_none_before_it() {
         for arithmetic in [Arithmetic::Exact, Arithmetic::Fast] {
             let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
             let model = tiny::model(&graph).unwrap();
-            let whole = graph.main().0.ops.iter().any(|op| op.sees_whole_batch());
+            let whole = graph.main().0.ops.iter().any(|op| op.needs_whole_batch());
             let executor = Executor::new(&model, graph, arithmetic).unwrap();
             beside_nan(name, Arc::new(executor), whole);
         }
@@ -136,9 +136,9 @@ fn a_weight_may_be_multiplied_with_and_more() {
     let graph = r#"{"architecture": "x", "states": [],
         "weights": [{"name": "table", "shape": [4, 9]}, {"name": "both", "shape": [4]}],
         "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
-            {"op": "embed", "table": 0, "index": "token"},
-            {"op": "norm", "x": 0, "kind": "mean_square", "epsilon": 1e-6, "weight": 1},
-            {"op": "product", "x": 1, "weight": 1}]}}"#;
+            {"op": "embedding", "table": 0, "index": "token"},
+            {"op": "rms_norm", "x": 0, "epsilon": 1e-6, "weight": 1},
+            {"op": "matmul", "x": 1, "weight": 1}]}}"#;
     assert!(tiny::run(graph.as_bytes()));
 }
 
@@ -159,8 +159,8 @@ fn matrices_of_heads_may_stand_one_below_the_other() {
             r#"{{"architecture": "x", "states": [],
             "weights": [{{"name": "table", "shape": [4, 9]}}, {{"name": "heads", "shape": {shape}}}],
             "main": {{"outputs": [{{"kind": "hidden", "value": 1}}], "ops": [
-                {{"op": "embed", "table": 0, "index": "token"}},
-                {{"op": "head_product", "x": 0, "weight": 1}}]}}}}"#
+                {{"op": "embedding", "table": 0, "index": "token"}},
+                {{"op": "batched_matmul", "x": 0, "weight": 1}}]}}}}"#
         );
         let raw = serde_json::from_str(&graph).unwrap();
         let graph = gguf_graph::Graph::new(raw, gguf_graph::Limits::default()).unwrap();
@@ -184,11 +184,11 @@ fn matrices_of_heads_may_stand_one_below_the_other() {
 fn chosen(count: usize, block: usize, local: usize) -> Vec<Vec<f32>> {
     let graph = format!(
         r#"{{"architecture": "x", "weights": [{{"name": "table", "shape": [4, 9]}}],
-        "states": [{{"kind": "cache", "keys": 4, "values": 0}}],
+        "states": [{{"kind": "kv_cache", "key_width": 4, "value_width": 0}}],
         "main": {{"outputs": [{{"kind": "hidden", "value": 1}}], "ops": [
-            {{"op": "embed", "table": 0, "index": "token"}},
-            {{"op": "choose", "query": 0, "key": 0, "heads": 1, "count": {count}, "block": {block},
-              "local": {local}, "state": 0}}]}}}}"#
+            {{"op": "embedding", "table": 0, "index": "token"}},
+            {{"op": "topk_indexer", "query": 0, "key": 0, "heads": 1, "top_k": {count}, "block": {block},
+              "local_blocks": {local}, "state": 0}}]}}}}"#
     );
     let raw = serde_json::from_str(&graph).unwrap();
     let graph = gguf_graph::Graph::new(raw, gguf_graph::Limits::default()).unwrap();

@@ -32,7 +32,7 @@ fn batches_do_not_change_the_logits() {
         let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
         // Encoders see their text whole, or something else.
         let ops = &graph.main().0.ops;
-        if graph.encoder().is_some() || ops.iter().any(|op| op.sees_whole_batch()) {
+        if graph.encoder().is_some() || ops.iter().any(|op| op.needs_whole_batch()) {
             continue;
         }
         let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap());

@@ -22,7 +22,7 @@ fn made(states: Json, mut ops: Json, weights: &[(&str, [u64; 2], Vec<f32>)]) -> 
         weights.iter().map(|(name, shape, _)| json!({"name": name, "shape": shape})).collect();
     let ops = ops.as_array_mut().unwrap();
     let last = ops.len();
-    ops.push(json!({"op": "select", "x": last - 1}));
+    ops.push(json!({"op": "select_outputs", "x": last - 1}));
     let graph = json!({
         "architecture": "x", "weights": names, "states": states,
         "main": {"outputs": [{"kind": "hidden", "value": last}], "ops": ops},
@@ -67,7 +67,7 @@ fn made(states: Json, mut ops: Json, weights: &[(&str, [u64; 2], Vec<f32>)]) -> 
 }
 
 fn embed() -> Json {
-    json!({"op": "embed", "table": 0, "index": "token"})
+    json!({"op": "embedding", "table": 0, "index": "token"})
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn ngrams_are_hashed_in_whole_numbers_within_their_text() {
     let heads = [(0u64, 11u64), (11, 13), (24, 17), (41, 19)];
     let rows: Vec<f32> = (0..60).flat_map(|row| [row as f32, -(row as f32)]).collect();
     let listed: Vec<_> =
-        heads.iter().map(|(start, count)| json!({"start": start, "count": count})).collect();
+        heads.iter().map(|(start, count)| json!({"offset": start, "size": count})).collect();
     let found = made(
-        json!([{"kind": "tokens", "count": 2}]),
-        json!([{"op": "ngrams", "table": 0, "multipliers": multipliers, "heads": listed,
-                "end": END, "state": 0}]),
+        json!([{"kind": "token_history", "len": 2}]),
+        json!([{"op": "ngram_embedding", "table": 0, "multipliers": multipliers, "heads": listed,
+                "end_token": END, "state": 0}]),
         &[("rows", [2, 60], rows)],
     );
     for (at, found) in found.iter().enumerate() {
@@ -108,8 +108,8 @@ fn table() -> Vec<f32> {
 fn a_convolution_looks_back_over_gaps() {
     let kernels = vec![1.0, 2.0, 4.0, -1.0, 0.5, 8.0];
     let found = made(
-        json!([{"kind": "rows", "width": 2, "rows": 6}]),
-        json!([embed(), {"op": "causal_convolution", "x": 0, "weight": 1, "dilation": 3, "state": 0}]),
+        json!([{"kind": "row_history", "width": 2, "len": 6}]),
+        json!([embed(), {"op": "causal_conv1d", "x": 0, "weight": 1, "dilation": 3, "state": 0}]),
         &[("table", [2, 8], table()), ("kernels", [3, 2], kernels.clone())],
     );
     let number = |at: usize, column: usize| table()[IDS[at] as usize * 2 + column];
@@ -130,12 +130,12 @@ fn whole_blocks_are_compared_by_one_key() {
     const BLOCK: usize = 4;
     const COUNT: usize = 2;
     let found = made(
-        json!([{"kind": "rows", "width": 4, "rows": BLOCK},
-               {"kind": "cache", "keys": 2, "values": 0, "block": BLOCK}]),
+        json!([{"kind": "row_history", "width": 4, "len": BLOCK},
+               {"kind": "kv_cache", "key_width": 2, "value_width": 0, "block": BLOCK}]),
         json!([embed(),
-               {"op": "compress", "x": 0, "block": BLOCK, "state": 0},
-               {"op": "join", "a": 0, "b": 0, "groups": 1},
-               {"op": "choose", "query": 2, "key": 1, "heads": 2, "together": true, "count": COUNT,
+               {"op": "block_compress", "x": 0, "block": BLOCK, "state": 0},
+               {"op": "concat", "a": 0, "b": 0, "groups": 1},
+               {"op": "topk_indexer", "query": 2, "key": 1, "heads": 2, "sum_heads": true, "top_k": COUNT,
                 "state": 1}]),
         &[("table", [2, 8], table())],
     );

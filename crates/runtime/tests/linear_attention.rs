@@ -41,16 +41,16 @@ const TABLES: [&str; 6] = ["query", "key", "value", "rate", "by_head", "by_numbe
 /// The operation, run with tokens whose numbers are those of the tables.
 fn computed(decay: &Json, has_rate: bool) -> Value {
     let weights = TABLES.map(|name| json!({"name": name, "shape": [table(name).0, TOKENS]}));
-    let embed = |table: usize| json!({"op": "embed", "table": table, "index": "token"});
+    let embed = |table: usize| json!({"op": "embedding", "table": table, "index": "token"});
     let mut ops: Vec<Json> = (0..TABLES.len()).map(embed).collect();
     let mut attention = json!({"op": "linear_attention", "query": 0, "key": 1, "value": 2,
         "heads": HEADS, "decay": decay, "state": 0});
     if has_rate {
-        attention["rate"] = 3.into();
+        attention["beta"] = 3.into();
     }
     ops.push(attention);
     let raw = json!({"architecture": "x", "weights": weights,
-        "states": [{"kind": "floats", "len": HEADS * KEY * VALUE}],
+        "states": [{"kind": "recurrent", "len": HEADS * KEY * VALUE}],
         "main": {"ops": ops, "outputs": [{"kind": "hidden", "value": TABLES.len()}]}});
     let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
     let model = tiny::model(&graph).unwrap();
@@ -110,7 +110,7 @@ fn states_change_and_are_read_as_the_formula_says() {
         let cases = [
             (json!({"value": 4}), expected(of_head, has_rate)),
             (json!({"value": 5}), expected(of_number, has_rate)),
-            (json!({"slopes": {"max": 8.0, "factor": 0.5}}), expected(slopes, has_rate)),
+            (json!({"alibi_slopes": {"max_bias": 8.0, "factor": 0.5}}), expected(slopes, has_rate)),
         ];
         for (decay, expected) in cases {
             let found = computed(&decay, has_rate);

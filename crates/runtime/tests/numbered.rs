@@ -35,7 +35,7 @@ fn run(ops: &[Json], states: Json, ids: &[u32]) -> Value {
 }
 
 fn replaced() -> Json {
-    json!({"op": "embed", "table": 0, "index": {"replaced": [[3, 5], [7, 0]]}})
+    json!({"op": "embedding", "table": 0, "index": {"mapped_token": [[3, 5], [7, 0]]}})
 }
 
 #[test]
@@ -47,26 +47,25 @@ fn others_stand_in_for_some_tokens() {
 #[test]
 fn each_row_goes_through_the_matrix_of_its_number() {
     // Of the numbers 0.5, 1, 2.4, -3 and 99 the nearest of four matrices are 1, 1, 2, 0 and 3.
-    let marks = json!({"op": "mark", "marks": [[1, 1.0], [2, 2.4], [3, -3.0], [8, 99.0]], "otherwise": 0.5});
-    let product = json!({"op": "numbered_product", "x": 0, "number": 1, "weight": 1});
+    let marks = json!({"op": "token_constant", "values": [[1, 1.0], [2, 2.4], [3, -3.0], [8, 99.0]], "default": 0.5});
+    let product = json!({"op": "matmul_id", "x": 0, "ids": 1, "weight": 1});
     let made = run(&[replaced(), marks, product], json!([]), &[0, 1, 2, 3, 4, 8]);
     assert_eq!(made.data, [10.0, 11.0, 24.0, 0.0, 14.0, 54.0]);
 }
 
 #[test]
 fn a_head_finds_the_number_of_a_token_before() {
-    let mark =
-        |marks: Json, otherwise: f32| json!({"op": "mark", "marks": marks, "otherwise": otherwise});
+    let mark = |marks: Json, otherwise: f32| json!({"op": "token_constant", "values": marks, "default": otherwise});
     let ops = [
         replaced(),
         mark(json!([]), 1.0),
         mark(json!([[3, 12.5], [7, 12.5]]), -12.5),
         mark(json!([[3, 1.0], [7, 3.0]]), 0.0),
-        json!({"op": "attention", "query": 1, "memory": {"cached": {"key": 2, "value": 3, "state": 0}},
+        json!({"op": "attention", "query": 1, "kv": {"cached": {"key": 2, "value": 3, "state": 0}},
                "heads": 1, "heads_kv": 1, "key_len": 1, "value_len": 1, "scale": 1.0, "mask": "causal"}),
-        json!({"op": "numbered_product", "x": 0, "number": 4, "weight": 1}),
+        json!({"op": "matmul_id", "x": 0, "ids": 4, "weight": 1}),
     ];
-    let states = json!([{"kind": "cache", "keys": 1, "values": 1}]);
+    let states = json!([{"kind": "kv_cache", "key_width": 1, "value_width": 1}]);
     // Before a token that counts none, then that of the token, of two their mean, of three the nearest to it.
     let numbers = run(&ops[..5], states.clone(), &[1, 3, 1, 7, 1, 7]);
     for (found, expected) in numbers.data.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0, 7.0 / 3.0]) {

@@ -23,8 +23,8 @@ fn table() -> Vec<f32> {
 fn run(ops: &[Json], batch: usize) -> Value {
     let raw = json!({
         "architecture": "x", "weights": [{"name": "x", "shape": [WIDTH, TOKENS]}],
-        "states": [{"kind": "cache", "keys": WIDTH, "values": 0, "block": BLOCK},
-            {"kind": "cache", "keys": WIDTH, "values": WIDTH}],
+        "states": [{"kind": "kv_cache", "key_width": WIDTH, "value_width": 0, "block": BLOCK},
+            {"kind": "kv_cache", "key_width": WIDTH, "value_width": WIDTH}],
         "main": {"ops": ops, "outputs": [{"kind": "hidden", "value": ops.len() - 1}]},
     });
     let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
@@ -51,13 +51,14 @@ fn attended(row: usize, seen: &[usize]) -> [f64; WIDTH] {
 
 #[test]
 fn the_block_of_a_token_is_looked_at_until_it_ends() {
-    let embed = json!({"op": "embed", "table": 0, "index": "token"});
-    let choose = json!({"op": "choose", "query": 0, "key": 0, "heads": 1, "count": 1, "state": 0});
+    let embed = json!({"op": "embedding", "table": 0, "index": "token"});
+    let choose =
+        json!({"op": "topk_indexer", "query": 0, "key": 0, "heads": 1, "top_k": 1, "state": 0});
     for tail in [true, false] {
         let attention = json!({
-            "op": "attention", "query": 0, "memory": {"cached": {"key": 0, "value": 0, "state": 1}},
+            "op": "attention", "query": 0, "kv": {"cached": {"key": 0, "value": 0, "state": 1}},
             "heads": 1, "heads_kv": 1, "key_len": WIDTH, "value_len": WIDTH, "scale": 1.0,
-            "mask": "causal", "among": {"chosen": 1, "block": BLOCK, "tail": tail},
+            "mask": "causal", "selection": {"indices": 1, "block": BLOCK, "include_tail": tail},
         });
         let ops = [embed.clone(), choose.clone(), attention];
         let chosen = run(&ops[..2], 512).data;

@@ -141,7 +141,7 @@ impl Pool {
     fn kind(self) -> Option<Pooling> {
         match self {
             Self::Mean => Some(Pooling::Mean),
-            Self::Cls => Some(Pooling::First),
+            Self::Cls => Some(Pooling::Cls),
             Self::Last => Some(Pooling::Last),
             Self::None => None,
         }

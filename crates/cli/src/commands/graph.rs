@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gguf_graph::{Graph, Load, stored};
+use gguf_graph::{Graph, Workload, stored};
 use gguf_kit::bench::Machine;
 use gguf_kit::edit::{Changes, Rewritten, in_place, rewrite};
 use gguf_kit::key_value::KeyValue;
@@ -98,10 +98,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             &args.force.protecting(opened.files()),
         )?);
     }
-    let load = Load {
+    let load = Workload {
         tokens: args.tokens,
         outputs: args.tokens,
-        before: args.before,
+        past: args.before,
         frames: args.frames,
     };
     let report = GraphCost::new(opened.model(), &graph, load);

@@ -72,7 +72,7 @@ fn graphs_are_shown() {
     let of = |tokens: &str| json(&succeeds(&["graph", &model, "--json", "--tokens", tokens]));
     let (one, four) = (of("1"), of("4"));
     let operation = |graph: &serde_json::Value| graph["operations"][2].clone();
-    assert_eq!(operation(&one)["op"], "product");
+    assert_eq!(operation(&one)["op"], "matmul");
     assert_eq!(operation(&one)["multiply_adds"], 256 * 256);
     assert_eq!(operation(&four)["multiply_adds"], 4 * 256 * 256);
     assert_eq!(operation(&four)["bytes_read"], 2 * 256 * 256, "once for all tokens");

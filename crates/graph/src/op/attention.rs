@@ -1,195 +1,416 @@
-//! Attention, and which tokens it sees.
+//! Softmax attention.
 
 use serde::{Deserialize, Serialize};
 
-use super::{is_one, is_zero, one};
-use crate::raw::{StateId, ValueId, WeightId};
+use super::{Operation, StateWrite};
+use crate::cost::{CostScope, Work};
+use crate::field::{is_default, is_one, one};
+use crate::id::{StateId, ValueId, WeightId};
+use crate::scope::{Result, Scope, equal, finite, invalid, nonzero, positive, product, require};
+use crate::tensor::{RowDim, Shape, State};
 
-/// Attention of every token to those that it may see.
+/// Attends to keys and values by softmax, with grouped-query heads:
+/// `y[h] = sum over j of softmax over j of (s[h, j]) v[j]`, `s[h, j] = cap(scale q[h] k[j]) + position_bias`.
 ///
-/// Of head `h`, keys and values are those of head `h / (heads / heads_kv)`. The score of a pair is
-/// `scale q k`, then capped, then biased.
+/// Head `h` attends to head `floor(h heads_kv / heads)` of keys and values. `cap` is `soft_cap`.
+///
+/// - Inputs: `query` `[rows, heads key_len]`; `key` `[rows, heads_kv key_len]` and `value`
+///   `[rows, heads_kv value_len]` in `kv`.
+/// - Weights: `sinks` `[heads]`, optional; buckets of the position bias.
+/// - State: a `kv_cache` or `encoder_kv` of `kv`; the `kv_cache` of compressed blocks.
+/// - Output: `[rows, heads value_len]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attention {
-    /// Queries: `heads` of `key_len`.
+    /// Queries.
     pub query: ValueId,
-    /// Keys and values.
-    pub memory: Memory,
-    /// Heads of the queries.
+    /// Source of keys and values.
+    pub kv: KvSource,
+    /// Number of query heads.
     pub heads: u32,
-    /// Heads of keys and values.
+    /// Number of key and value heads.
     pub heads_kv: u32,
-    /// Length of a head of queries and keys.
+    /// Length of a query or key head.
     pub key_len: u32,
-    /// Length of a head of values.
+    /// Length of a value head.
     pub value_len: u32,
     /// Factor of the scores.
     pub scale: f32,
-    /// Which tokens one sees.
+    /// Positions that a token may attend to.
     pub mask: Mask,
-    /// What is added to a score for its distance.
-    #[serde(default, skip_serializing_if = "PositionBias::is_none")]
-    pub bias: PositionBias,
-    /// Soft bound of the scores.
+    /// Bias of the scores by distance.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub position_bias: PositionBias,
+    /// Logit soft-capping of the scores: `soft_cap tanh(score / soft_cap)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soft_cap: Option<f32>,
-    /// Looks at no others than these.
+    /// Restriction to selected blocks (block-sparse attention).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub among: Option<Among>,
-    /// Whole blocks of tokens that it sees besides, in the same softmax.
+    pub selection: Option<BlockSelection>,
+    /// Compressed blocks that a token attends to in addition, within the same softmax.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocks: Option<Blocks>,
-    /// Per head the score of a token without a value, which takes part in the softmax: `[heads]`.
+    pub compressed: Option<CompressedKv>,
+    /// Attention sinks: per head, the score of a virtual token with the value 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sinks: Option<WeightId>,
 }
 
-/// Which of the tokens that the mask lets one see it looks at.
+/// Blocks of positions that attention is restricted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Among {
-    /// Numbers of blocks of positions, as [`Choose`] makes them.
-    pub chosen: ValueId,
-    /// Equal parts of a row of these: head `h` of keys and values takes those of part
-    /// `h groups / heads_kv`.
+pub struct BlockSelection {
+    /// Block numbers, as [`TopkIndexer`](super::TopkIndexer) returns them. Negative numbers select nothing.
+    pub indices: ValueId,
+    /// Number of groups of a row of `indices`: key head `h` uses group `floor(h groups / heads_kv)`.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub groups: u32,
-    /// Positions of a block.
+    /// Positions per block.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub block: u32,
-    /// Whether a token also looks at the block of its own position, unless it ends that.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub tail: bool,
+    /// Whether a token also attends to the incomplete block of its own position.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub include_tail: bool,
 }
 
-/// Blocks of tokens of which one row is kept each. A token sees those that end no later than itself.
+/// Keys and values of compressed blocks. A token attends to blocks that end at or before its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Blocks {
-    /// Keys: those of the last token of a block count.
+pub struct CompressedKv {
+    /// Keys, in the row of the last token of each block.
     pub key: ValueId,
-    /// Values, in the same way.
+    /// Values, in the row of the last token of each block.
     pub value: ValueId,
-    /// A [`State::Cache`](crate::State::Cache) of blocks.
+    /// KV cache with one row per block.
     pub state: StateId,
-    /// Looks at no others than the blocks of these numbers.
+    /// Numbers of the blocks that a token is restricted to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chosen: Option<ValueId>,
+    pub indices: Option<ValueId>,
 }
 
-/// The blocks of positions whose keys fit the query of a token best, of those up to its own.
-///
-/// The score of a position is the sum of `weight max(q k, 0)` over the heads, or, without weights, `q k`
-/// of each head for itself; that of a block is the best of its positions. Of each head, or of all
-/// together, the result has the numbers of the best `count` blocks, the lower number first among equals,
-/// then -1 for as many as there are too few. Where the state keeps keys of blocks of tokens only, each of these
-/// that ends no later than the token stands for a position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Choose {
-    /// Queries: `heads` of the width of a key.
-    pub query: ValueId,
-    /// One key for each token.
-    pub key: ValueId,
-    /// Weights of the heads: `heads` numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weights: Option<ValueId>,
-    /// Heads of the queries.
-    pub heads: u32,
-    /// Whether heads without weights are added up, as if all of them were 1.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub together: bool,
-    /// Blocks that are chosen.
-    pub count: u32,
-    /// Positions of a block.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    pub block: u32,
-    /// So many blocks up to the token's own are chosen whatever their score.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub local: u32,
-    /// A [`State::Cache`](crate::State::Cache) of keys without values, of tokens or of blocks.
-    pub state: StateId,
-}
-
-/// Where keys and values come from.
+/// Source of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Memory {
-    /// From the tokens of this run alone.
-    Given {
-        /// `heads_kv` of `key_len`.
+pub enum KvSource {
+    /// Tokens or frames of the batch only.
+    Batch {
+        /// Keys.
         key: ValueId,
-        /// `heads_kv` of `value_len`.
+        /// Values.
         value: ValueId,
     },
-    /// From these tokens and those of earlier runs; these are kept for later ones. Operations with the
-    /// same keys and values may have one state, where they are kept once.
+    /// All tokens of the sequence, through a KV cache. Operations with the same keys and values may share it.
     Cached {
-        /// `heads_kv` of `key_len`.
+        /// Keys.
         key: ValueId,
-        /// `heads_kv` of `value_len`.
+        /// Values.
         value: ValueId,
-        /// A [`State::Cache`](crate::State::Cache) of all tokens.
+        /// KV cache with one row per token.
         state: StateId,
     },
-    /// What an encoder stored.
-    Stored {
-        /// A [`State::Stored`](crate::State::Stored).
+    /// Output of the encoder (cross-attention).
+    Encoder {
+        /// Keys and values that [`KvStore`](super::KvStore) wrote.
         state: StateId,
     },
 }
 
-/// Which tokens of its sequence one sees.
+/// Positions `j` that a token at position `i` may attend to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mask {
-    /// All.
-    All,
-    /// Those up to its own position.
+    /// All positions.
+    Full,
+    /// `j <= i`.
     Causal,
-    /// Of these the last `n`, itself included.
-    Window(u32),
-    /// Of these the ones in the same chunk of `n` positions.
-    Chunk(u32),
-    /// Those whose distance is at most `n / 2`, on both sides.
-    Around(u32),
+    /// `i - n < j <= i`.
+    SlidingWindow(u32),
+    /// `j <= i`, in the same chunk of `n` positions.
+    Chunked(u32),
+    /// `|i - j| <= n / 2`.
+    SymmetricWindow(u32),
 }
 
 impl Mask {
-    /// Whether it is a window.
-    pub fn is_window(self) -> bool {
-        matches!(self, Self::Window(_))
+    /// Whether the mask is a sliding window.
+    pub fn is_sliding_window(self) -> bool {
+        matches!(self, Self::SlidingWindow(_))
+    }
+
+    /// Returns the number of pairs of a query and a key.
+    pub(super) fn pairs(self, scope: &CostScope<'_>) -> u64 {
+        let (rows, past) = (scope.rows, scope.workload.past);
+        let all = match scope.output.rows {
+            RowDim::Frames { .. } => rows,
+            _ => past.saturating_add(rows),
+        };
+        // The token in the middle of the batch has the average number of keys.
+        let causal = past.saturating_add(rows.div_ceil(2));
+        let keys = match self {
+            Self::Full => all,
+            Self::Causal => causal,
+            Self::SlidingWindow(n) | Self::Chunked(n) => causal.min(n.into()),
+            Self::SymmetricWindow(n) => all.min(u64::from(n) + 1),
+        };
+        rows.saturating_mul(keys)
     }
 }
 
-/// What is added to the score of a query at position `i` and a key at position `j`.
+/// Bias of the score of a query at position `i` and a key at position `j`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PositionBias {
-    /// Nothing.
+    /// None.
     #[default]
     None,
-    /// `-slope |i - j|`, where the slopes of `n` heads, with `p` the greatest power of 2 that is not
-    /// above `n`, are `2^(-max (h + 1) / p)` for `h < p`, else `2^(-max (2 (h - p) + 1) / (2 p))`
-    /// (ALiBi).
-    Slopes {
-        /// The `max` of the formula, usually 8.
-        max: f32,
+    /// ALiBi: `-slope |i - j|`. With `p` the largest power of 2 that is at most `heads`, the slope of head
+    /// `h < p` is `2^(-max_bias (h + 1) / p)`, of others `2^(-max_bias (2 (h - p) + 1) / (2 p))`.
+    Alibi {
+        /// Exponent of the smallest slope, usually 8.
+        max_bias: f32,
     },
-    /// A number per head for each bucket of distances: a weight `[heads, buckets]` (T5).
-    Buckets {
-        /// The numbers.
+    /// Relative position bias (T5): an element of a weight `[heads, buckets]` by the bucket of the distance.
+    RelativeBuckets {
+        /// Biases.
         weight: WeightId,
         /// Distance from which all are in the last bucket.
         max_distance: u32,
-        /// Whether there are buckets for later tokens.
-        both_sides: bool,
+        /// Whether later tokens have buckets of their own.
+        bidirectional: bool,
     },
 }
 
+impl Operation for Attention {
+    fn inputs(&self) -> Vec<ValueId> {
+        let mut inputs = vec![self.query];
+        match self.kv {
+            KvSource::Batch { key, value } | KvSource::Cached { key, value, .. } => {
+                inputs.extend([key, value]);
+            }
+            KvSource::Encoder { .. } => {}
+        }
+        inputs.extend(self.selection.map(|selection| selection.indices));
+        if let Some(CompressedKv { key, value, indices, .. }) = self.compressed {
+            inputs.extend([key, value]);
+            inputs.extend(indices);
+        }
+        inputs
+    }
+
+    fn weights(&self) -> Vec<WeightId> {
+        let buckets = match self.position_bias {
+            PositionBias::RelativeBuckets { weight, .. } => Some(weight),
+            PositionBias::None | PositionBias::Alibi { .. } => None,
+        };
+        buckets.into_iter().chain(self.sinks).collect()
+    }
+
+    fn states(&self) -> Vec<StateId> {
+        let state = match self.kv {
+            KvSource::Batch { .. } => None,
+            KvSource::Cached { state, .. } | KvSource::Encoder { state } => Some(state),
+        };
+        state.into_iter().chain(self.compressed.map(|compressed| compressed.state)).collect()
+    }
+
+    fn writes(&self) -> Vec<StateWrite> {
+        let cache = match self.kv {
+            KvSource::Cached { key, value, state } => Some((state, (key, value))),
+            KvSource::Batch { .. } | KvSource::Encoder { .. } => None,
+        };
+        let compressed = self.compressed.map(|blocks| (blocks.state, (blocks.key, blocks.value)));
+        let write = |(state, key_value)| StateWrite { state, key_value: Some(key_value) };
+        cache.into_iter().chain(compressed).map(write).collect()
+    }
+
+    fn shape(&self, scope: &Scope<'_>) -> Result<Shape> {
+        let Self { heads, heads_kv, key_len, value_len, .. } = *self;
+        let query = scope.input(self.query)?;
+        nonzero("heads", heads)?;
+        nonzero("heads_kv", heads_kv)?;
+        require(heads % heads_kv == 0, || {
+            format!("`heads` is {heads}; expected a multiple of `heads_kv`, which is {heads_kv}")
+        })?;
+        let width = |heads: u32, len: u32| product(heads.into(), len.into());
+        equal("width of the queries", query.width.into(), width(heads, key_len)?)?;
+        let widths = [width(heads_kv, key_len)?, width(heads_kv, value_len)?];
+        self.check_kv(scope, query, widths)?;
+        self.position_bias.check(scope, heads)?;
+        if let Some(selection) = self.selection {
+            selection.check(scope, query, heads_kv)?;
+        }
+        if let Some(compressed) = self.compressed {
+            require(matches!(self.kv, KvSource::Cached { .. }), || {
+                "compressed blocks occur without a KV cache"
+            })?;
+            require(self.position_bias == PositionBias::None, || {
+                "compressed blocks occur with a position bias"
+            })?;
+            compressed.check(scope, widths)?;
+        }
+        scope.optional_weight(self.sinks, &[heads.into()])?;
+        if let Some(cap) = self.soft_cap {
+            positive("soft_cap", cap)?;
+        }
+        Shape::new(query.rows, width(heads, value_len)?)
+    }
+
+    fn cost(&self, scope: &CostScope<'_>) -> Work {
+        let mut pairs = self.mask.pairs(scope);
+        if let Some(selection) = self.selection {
+            let blocks = scope.width(selection.indices) / u64::from(selection.groups.max(1));
+            let blocks = blocks.saturating_add(selection.include_tail.into());
+            let positions = blocks.saturating_mul(selection.block.into());
+            pairs = pairs.min(scope.rows.saturating_mul(positions));
+        }
+        if let Some(compressed) = self.compressed {
+            let causal = Mask::Causal.pairs(scope) / scope.block(compressed.state);
+            let selected = compressed.indices.map_or(u64::MAX, |indices| scope.width(indices));
+            pairs = pairs.saturating_add(causal.min(scope.rows.saturating_mul(selected)));
+        }
+        let len = u64::from(self.key_len) + u64::from(self.value_len);
+        Work::dense(pairs.saturating_mul(len).saturating_mul(self.heads.into()))
+    }
+
+    fn needs_whole_batch(&self) -> bool {
+        matches!(self.kv, KvSource::Batch { .. })
+    }
+}
+
+impl Attention {
+    /// Checks keys, values and their state.
+    fn check_kv(&self, scope: &Scope<'_>, query: Shape, widths: [u64; 2]) -> Result<()> {
+        if let KvSource::Batch { key, value } | KvSource::Cached { key, value, .. } = self.kv {
+            let (key, value) = (scope.input(key)?, scope.input(value)?);
+            query.rows_equal(key)?;
+            query.rows_equal(value)?;
+            equal_widths("", [key.width, value.width], widths)?;
+        }
+        match self.kv {
+            KvSource::Batch { .. } => {
+                require(matches!(query.rows, RowDim::Tokens | RowDim::Frames { .. }), || {
+                    format!("the queries have {} as rows; expected tokens or frames", query.rows)
+                })
+            }
+            KvSource::Cached { state, .. } => match scope.state(state)? {
+                State::KvCache { key_width, value_width, block: 1 } => {
+                    equal_widths(" of the state", [key_width, value_width], widths)?;
+                    is_of_tokens(query)
+                }
+                other => Err(invalid(format!("the state is {other}; expected a KV cache of tokens"))),
+            },
+            KvSource::Encoder { state } => match scope.state(state)? {
+                State::EncoderKv { key_width, value_width } => {
+                    equal_widths(" of the state", [key_width, value_width], widths)?;
+                    is_of_tokens(query)
+                }
+                other => Err(invalid(format!("the state is {other}; expected an encoder KV store"))),
+            },
+        }
+    }
+}
+
+impl BlockSelection {
+    fn check(self, scope: &Scope<'_>, query: Shape, heads_kv: u32) -> Result<()> {
+        let indices = scope.input(self.indices)?;
+        query.rows_equal(indices)?;
+        indices.group_len(self.groups)?;
+        require(heads_kv % self.groups == 0, || {
+            format!("`groups` is {}; expected a divisor of `heads_kv`, which is {heads_kv}", self.groups)
+        })?;
+        nonzero("block", self.block)
+    }
+}
+
+impl CompressedKv {
+    fn check(self, scope: &Scope<'_>, widths: [u64; 2]) -> Result<()> {
+        let (key, value) = (scope.token_input(self.key)?, scope.token_input(self.value)?);
+        equal_widths("", [key.width, value.width], widths)?;
+        match scope.state(self.state)? {
+            State::KvCache { key_width, value_width, block: 2.. } => {
+                equal_widths(" of the state", [key_width, value_width], widths)?;
+            }
+            other => {
+                return Err(invalid(format!("the state is {other}; expected a KV cache of blocks")));
+            }
+        }
+        self.indices.map_or(Ok(()), |indices| scope.token_input(indices).map(drop))
+    }
+}
+
 impl PositionBias {
-    fn is_none(&self) -> bool {
-        matches!(self, Self::None)
+    fn check(self, scope: &Scope<'_>, heads: u32) -> Result<()> {
+        match self {
+            Self::None => Ok(()),
+            Self::Alibi { max_bias } => finite("max_bias", max_bias),
+            Self::RelativeBuckets { weight, .. } => {
+                let [found, buckets] = scope.dims(weight)?;
+                equal("number of heads of the position bias", found, heads.into())?;
+                require(buckets >= 4, || {
+                    format!("the position bias has {buckets} buckets; expected at least 4")
+                })
+            }
+        }
+    }
+}
+
+fn is_of_tokens(query: Shape) -> Result<()> {
+    require(query.rows == RowDim::Tokens, || {
+        format!("the queries have {} as rows; expected tokens", query.rows)
+    })
+}
+
+/// Requires the widths of keys and values.
+fn equal_widths(place: &str, found: [u32; 2], expected: [u64; 2]) -> Result<()> {
+    equal(&format!("key width{place}"), found[0].into(), expected[0])?;
+    equal(&format!("value width{place}"), found[1].into(), expected[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use crate::op::tests::Parts;
+    use crate::tensor::State;
+
+    fn shape(field: &str, value: Json) -> String {
+        let mut op = json!({"op": "attention", "query": 0, "heads": 2, "heads_kv": 1, "key_len": 4,
+            "value_len": 3, "kv": {"cached": {"key": 1, "value": 2, "state": 0}}, "scale": 0.5,
+            "mask": "causal"});
+        op[field] = value;
+        let states = [
+            State::kv_cache(4, 3),
+            State::KvCache { key_width: 4, value_width: 3, block: 2 },
+            State::Recurrent { len: 1 },
+        ];
+        Parts::new(&[8, 4, 3, 6], &[&[2], &[3, 4]]).with(&states).shape(op)
+    }
+
+    #[test]
+    fn fields_are_checked() {
+        let cached = |state: u32| json!({"cached": {"key": 1, "value": 2, "state": state}});
+        let buckets =
+            json!({"relative_buckets": {"weight": 1, "max_distance": 8, "bidirectional": true}});
+        let cases = [
+            ("sinks", json!(0), "tokens x 6"),
+            ("sinks", json!(1), "the weight has shape [3, 4]; expected [2]"),
+            ("mask", json!({"sliding_window": 4}), "tokens x 6"),
+            ("heads_kv", json!(0), "`heads_kv` is 0; expected at least 1"),
+            ("heads", json!(1), "the width of the queries is 8; expected 4"),
+            ("kv", cached(3), "there is no state 3"),
+            ("kv", cached(1), "expected a KV cache of tokens"),
+            ("kv", cached(2), "the state is a recurrent state of 1 floats"),
+            ("kv", json!({"batch": {"key": 1, "value": 1}}), "the value width is 4; expected 3"),
+            ("soft_cap", json!(0.0), "`soft_cap` is 0; expected a number above 0"),
+            ("selection", json!({"indices": 3, "groups": 2}), "`groups` is 2; expected a divisor"),
+            ("selection", json!({"indices": 3, "block": 0}), "`block` is 0"),
+            ("compressed", json!({"key": 1, "value": 2, "state": 1, "indices": 3}), "tokens x 6"),
+            ("compressed", json!({"key": 1, "value": 2, "state": 0}), "expected a KV cache of blocks"),
+            ("position_bias", json!({"alibi": {"max_bias": 8.0}}), "tokens x 6"),
+            ("position_bias", buckets, "the number of heads of the position bias is 3; expected 2"),
+        ];
+        for (field, value, expected) in cases {
+            let found = shape(field, value.clone());
+            assert!(found.contains(expected), "{field} {value}: {found}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! window only, and rotate otherwise, or alone.
 
 use gguf::Finding;
-use gguf_graph::{Gating, Pairs};
+use gguf_graph::{Gating, RopeLayout};
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::Builder;
@@ -15,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         windows: Windows::AllButLast(4),
         rotation: None,
         embedding_scale: width.sqrt(),
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     family.routing.gating = Gating::Sigmoid;
     decoder(builder, &family)

@@ -1,7 +1,7 @@
 //! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
 
 use gguf::Finding;
-use gguf_graph::{Function, Op, Pairs, ValueId};
+use gguf_graph::{Activation, ActivationFunction, RopeLayout, ValueId};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
@@ -14,7 +14,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             let made = xielu(builder, up, layer)?;
             builder.product(made, "ffn_down")
         },
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     decoder(builder, &family)
 }
@@ -26,9 +26,9 @@ fn xielu(builder: &mut Builder<'_>, x: ValueId, layer: u64) -> Result<ValueId, F
     let beta = number("beta")?;
     let positive = softplus(number("alpha_p")?);
     let negative = beta + softplus(number("alpha_n")?);
-    let square = builder.op(Op::Activate { x, function: Function::ReluSquared });
+    let square = builder.op(Activation { x, function: ActivationFunction::ReluSquared });
     let square = builder.scale(square, positive);
-    let elu = builder.op(Op::Activate { x, function: Function::Elu });
+    let elu = builder.op(Activation { x, function: ActivationFunction::Elu });
     let elu = builder.scale(elu, negative);
     let linear = builder.scale(x, beta - negative);
     let sum = builder.add(square, elu);

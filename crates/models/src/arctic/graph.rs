@@ -1,7 +1,7 @@
 //! SmallThinker and Arctic: experts are chosen by what goes into the layer.
 
 use gguf::Finding;
-use gguf_graph::{Pairs, ValueId};
+use gguf_graph::{RopeLayout, ValueId};
 
 use crate::blocks::{Decoder, decoder, experts, feed_forward, normed};
 use crate::graph::Builder;
@@ -9,7 +9,7 @@ use crate::smallthinker::graph::attended;
 
 /// Arctic: a dense network behind attention, and experts beside both.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { layer: beside_all, ..Decoder::gated(builder, Pairs::Neighbours)? };
+    let family = Decoder { layer: beside_all, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
     decoder(builder, &family)
 }
 

@@ -1,7 +1,7 @@
 //! Baichuan 1 and 2.
 
 use gguf::Finding;
-use gguf_graph::{Pairs, PositionBias};
+use gguf_graph::{PositionBias, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
@@ -11,9 +11,9 @@ use crate::schema::key;
 const LAYERS_WITH_SLOPES: u64 = 40;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder::gated(builder, Pairs::Neighbours)?;
+    let mut family = Decoder::gated(builder, RopeLayout::Interleaved)?;
     if builder.hyper.u64(key::BLOCK_COUNT)? == LAYERS_WITH_SLOPES {
-        family.bias = PositionBias::Slopes { max: 8.0 };
+        family.bias = PositionBias::Alibi { max_bias: 8.0 };
         (family.rotation, family.window_rotation) = (None, None);
     }
     decoder(builder, &family)

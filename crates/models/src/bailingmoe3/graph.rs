@@ -1,7 +1,7 @@
 //! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed in the others.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Bound, bounded_network, decoder};
 use crate::graph::Builder;
@@ -16,7 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let sees = sections.any(|section| section.to_i64().is_some_and(|section| section != 0));
     let mut family = compressed(builder)?;
     if let Some(rotation) = family.rotation.as_mut().filter(|_| sees) {
-        rotation.pairs = Pairs::Halves;
+        rotation.layout = RopeLayout::Neox;
     }
     family.routing.normalize = false;
     family.network = bounded_network;

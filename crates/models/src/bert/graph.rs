@@ -3,7 +3,8 @@
 
 use gguf::Finding;
 use gguf_graph::{
-    Function, GateFunction, Gating, Index, Mask, Op, OutputKind, PositionBias, Rotation, ValueId,
+    ActivationFunction, Embedding, Gating, GluFunction, Index, Mask, OutputKind, PositionBias,
+    RopeParameters, SelectOutputs, ValueId,
 };
 
 use crate::blocks::{Attend, Heads, Routing, attention, experts, feed_forward, pooled};
@@ -13,8 +14,8 @@ use crate::schema::key;
 /// What differs between them. Which matrices, biases and norms there are, the tensors say.
 pub(crate) struct Encoder {
     /// What is in the middle of feed-forward networks.
-    pub function: Function,
-    pub rotation: Option<Rotation>,
+    pub function: ActivationFunction,
+    pub rotation: Option<RopeParameters>,
     pub bias: PositionBias,
 }
 
@@ -23,23 +24,23 @@ const ROUTING: Routing = Routing {
     gating: Gating::Softmax,
     normalize: false,
     weigh_input: false,
-    function: GateFunction::Plain(Function::Gelu),
+    function: GluFunction::Plain(ActivationFunction::Gelu),
     soft_cap: None,
 };
 
 /// BERT itself, RoBERTa and XLM-RoBERTa: learned positions.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let (function, bias) = (Function::Gelu, PositionBias::None);
+    let (function, bias) = (ActivationFunction::Gelu, PositionBias::None);
     encoder(builder, &Encoder { function, rotation: None, bias })
 }
 
 pub(crate) fn encoder(builder: &mut Builder<'_>, encoder: &Encoder) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
+    let norm = Norm::layer(builder)?;
     let mut x = builder.embedding()?;
     // All of a text is of the first type.
     for (name, index) in [("token_types", Index::Zero), ("position_embd", Index::Position)] {
         if let Some(table) = builder.find(&format!("{name}.weight")) {
-            let row = builder.op(Op::Embed { table, index });
+            let row = builder.op(Embedding { table, index });
             x = builder.add(x, row);
         }
     }
@@ -49,7 +50,7 @@ pub(crate) fn encoder(builder: &mut Builder<'_>, encoder: &Encoder) -> Result<()
         x = self::layer(builder, x, layer, encoder, norm)?;
     }
     builder.at("", None);
-    let hidden = builder.op(Op::Select { x });
+    let hidden = builder.op(SelectOutputs { x });
     builder.output(OutputKind::Hidden, hidden);
     pooled(builder, hidden)
 }
@@ -63,7 +64,7 @@ fn layer(
 ) -> Result<ValueId, Finding> {
     let causal = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
     let attend = Attend {
-        mask: if causal { Mask::Causal } else { Mask::All },
+        mask: if causal { Mask::Causal } else { Mask::Full },
         rotation: encoder.rotation.clone(),
         bias: encoder.bias,
         cached: false,

@@ -5,8 +5,11 @@ use gguf::Finding;
 use crate::blocks::turned;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::Rotation;
-use gguf_graph::{Among, Attention, Blocks, Function, Mask, Memory, Op, PositionBias};
+use gguf_graph::RopeParameters;
+use gguf_graph::{
+    Activation, ActivationFunction, Attention, AttentionTemperature, BlockSelection, Clamp,
+    CompressedKv, KvSource, Mask, Mul, PositionBias, Slice,
+};
 use gguf_graph::{State, ValueId};
 
 /// Heads of a layer.
@@ -61,7 +64,7 @@ pub(crate) struct Attend {
     pub heads: Heads,
     pub scale: f32,
     pub mask: Mask,
-    pub rotation: Option<Rotation>,
+    pub rotation: Option<RopeParameters>,
     /// The norm of queries and keys, where the layer has weights for it.
     pub norm: Norm,
     /// Whether that norm follows the rotation.
@@ -71,13 +74,13 @@ pub(crate) struct Attend {
     pub bias: PositionBias,
     pub soft_cap: Option<f32>,
     /// Which tokens it looks at, if not at all that the mask lets it see.
-    pub among: Option<Among>,
+    pub among: Option<BlockSelection>,
     /// Blocks of tokens that it sees besides.
-    pub blocks: Option<Blocks>,
+    pub blocks: Option<CompressedKv>,
     /// Bound of queries, keys and values.
     pub clamp: Option<f32>,
     /// What the gate of the result goes through, where the layer has one.
-    pub gate: Function,
+    pub gate: ActivationFunction,
     /// Whether later runs see the tokens of this one.
     pub cached: bool,
 }
@@ -98,7 +101,7 @@ impl Attend {
             among: None,
             blocks: None,
             clamp: None,
-            gate: Function::Sigmoid,
+            gate: ActivationFunction::Sigmoid,
             cached: true,
         }
     }
@@ -136,7 +139,7 @@ pub(crate) fn attended(
         [query, key] = rotate(builder, [query, key]);
     }
     if let Some(Sharpening { length, scale }) = attend.sharpening {
-        query = builder.op(Op::ScaleByPosition { x: query, offset: 0, length, scale });
+        query = builder.op(AttentionTemperature { x: query, offset: 0, length, scale });
     }
     attend_to(builder, [query, key, value], attend)
 }
@@ -151,8 +154,8 @@ pub(crate) fn attention_output(
 ) -> Result<ValueId, Finding> {
     if builder.has("attn_gate.weight") {
         let gate = builder.product(x, "attn_gate")?;
-        let gate = builder.op(Op::Activate { x: gate, function: attend.gate });
-        attended = builder.op(Op::Multiply { a: attended, b: gate });
+        let gate = builder.op(Activation { x: gate, function: attend.gate });
+        attended = builder.op(Mul { a: attended, b: gate });
     }
     if builder.has_norm("attn_sub_norm") {
         attended = builder.norm(attended, "attn_sub_norm", attend.norm);
@@ -170,10 +173,10 @@ pub(crate) fn attend_to(
 ) -> ValueId {
     let memory = if attend.cached {
         let [_, keys, values] = attend.heads.widths();
-        let state = builder.state(State::cache(keys, values));
-        Memory::Cached { key, value, state }
+        let state = builder.state(State::kv_cache(keys, values));
+        KvSource::Cached { key, value, state }
     } else {
-        Memory::Given { key, value }
+        KvSource::Batch { key, value }
     };
     attend_in(builder, query, memory, attend)
 }
@@ -182,26 +185,26 @@ pub(crate) fn attend_to(
 pub(crate) fn attend_in(
     builder: &mut Builder<'_>,
     query: ValueId,
-    memory: Memory,
+    memory: KvSource,
     attend: &Attend,
 ) -> ValueId {
     let Heads { heads, heads_kv, key_len, value_len } = attend.heads;
     let sinks = builder.find("attn_sinks.weight");
-    builder.op(Op::Attention(Attention {
+    builder.op(Attention {
         query,
-        memory,
+        kv: memory,
         heads,
         heads_kv,
         key_len,
         value_len,
         scale: attend.scale,
         mask: attend.mask,
-        bias: attend.bias,
+        position_bias: attend.bias,
         soft_cap: attend.soft_cap,
-        among: attend.among,
-        blocks: attend.blocks,
+        selection: attend.among,
+        compressed: attend.blocks,
         sinks,
-    }))
+    })
 }
 
 /// Queries, keys and values: of one matrix or of three.
@@ -211,7 +214,7 @@ pub(crate) fn queries_keys_values(
     attend: &Attend,
 ) -> Result<[ValueId; 3], Finding> {
     let clamped = |builder: &mut Builder<'_>, x| match attend.clamp {
-        Some(bound) => builder.op(Op::Clamp { x, bound }),
+        Some(bound) => builder.op(Clamp { x, bound }),
         None => x,
     };
     if !builder.has("attn_qkv.weight") {
@@ -226,7 +229,7 @@ pub(crate) fn queries_keys_values(
     let fused = clamped(builder, fused);
     let mut start = 0;
     Ok(attend.heads.widths().map(|len| {
-        let part = builder.op(Op::Slice { x: fused, groups: 1, start, len });
+        let part = builder.op(Slice { x: fused, groups: 1, start, len });
         start = start.saturating_add(len);
         part
     }))

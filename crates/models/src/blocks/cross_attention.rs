@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::blocks::Heads;
 use crate::graph::Builder;
-use gguf_graph::{Attention, Mask, Memory, Op, PositionBias};
+use gguf_graph::{Attention, KvSource, KvStore, Mask, PositionBias};
 use gguf_graph::{State, StateId, ValueId};
 
 /// Puts away the keys and values that the layers `dec.blk.` of a decoder make of the encoder's output;
@@ -21,8 +21,8 @@ pub(crate) fn store_cross(
         builder.at("dec.blk.", Some(layer));
         let key = builder.product(x, "cross_attn_k")?;
         let value = builder.product(x, "cross_attn_v")?;
-        let state = builder.state(State::Stored { keys, values });
-        builder.op(Op::Store { key, value, state });
+        let state = builder.state(State::EncoderKv { key_width: keys, value_width: values });
+        builder.op(KvStore { key, value, state });
         states.push(state);
     }
     builder.at("", None);
@@ -39,20 +39,20 @@ pub(crate) fn cross_attention(
 ) -> Result<ValueId, Finding> {
     let Heads { heads, heads_kv, key_len, value_len } = heads;
     let query = builder.product(x, "cross_attn_q")?;
-    let attended = builder.op(Op::Attention(Attention {
+    let attended = builder.op(Attention {
         query,
-        memory: Memory::Stored { state },
+        kv: KvSource::Encoder { state },
         heads,
         heads_kv,
         key_len,
         value_len,
         scale,
-        mask: Mask::All,
-        bias: PositionBias::None,
+        mask: Mask::Full,
+        position_bias: PositionBias::None,
         soft_cap: None,
-        among: None,
-        blocks: None,
+        selection: None,
+        compressed: None,
         sinks: None,
-    }));
+    });
     builder.product(attended, "cross_attn_o")
 }

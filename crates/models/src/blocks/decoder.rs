@@ -8,9 +8,12 @@ use crate::blocks::{
 };
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::{Function, GateFunction, Gating, Index, Mask, Op, PositionBias};
+use gguf_graph::{
+    Activation, ActivationFunction, AddScalar, Concat, Embedding, Gating, GluFunction, Index, Mask,
+    Mul, PositionBias, Scale, SelectOutputs, Slice, SoftCap,
+};
 use gguf_graph::{OutputKind, ValueId};
-use gguf_graph::{Pairs, Rotation};
+use gguf_graph::{RopeLayout, RopeParameters};
 
 /// What differs between transformers. Which matrices, biases and norms a layer has, its tensors say.
 pub(crate) struct Decoder {
@@ -22,11 +25,11 @@ pub(crate) struct Decoder {
     /// The norm before the output matrix.
     pub output_norm: &'static str,
     /// What is in the middle of feed-forward networks.
-    pub function: Function,
+    pub function: ActivationFunction,
     /// How layers rotate queries and keys.
-    pub rotation: Option<Rotation>,
+    pub rotation: Option<RopeParameters>,
     /// How those do that see a window only.
-    pub window_rotation: Option<Rotation>,
+    pub window_rotation: Option<RopeParameters>,
     /// Which layers see a window only, if the model has one.
     pub windows: Windows,
     pub bias: PositionBias,
@@ -82,7 +85,7 @@ pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<
     let embedded = builder.embedding()?;
     let mut x = builder.scale(embedded, decoder.embedding_scale);
     if let Some(table) = builder.find("position_embd.weight") {
-        let positions = builder.op(Op::Embed { table, index: Index::Position });
+        let positions = builder.op(Embedding { table, index: Index::Position });
         x = builder.add(x, positions);
     }
     if decoder.output_norm != EMBEDDING_NORM && builder.has_norm(EMBEDDING_NORM) {
@@ -188,10 +191,10 @@ pub(crate) fn attend(
         heads,
         scale: scale.unwrap_or(1.0 / (heads.key_len as f32).sqrt()),
         mask: match window {
-            Some(len) if cached => Mask::Window(len),
-            Some(len) => Mask::Around(len),
+            Some(len) if cached => Mask::SlidingWindow(len),
+            Some(len) => Mask::SymmetricWindow(len),
             None if cached => Mask::Causal,
-            None => Mask::All,
+            None => Mask::Full,
         },
         rotation: match window {
             Some(_) => decoder.window_rotation.clone(),
@@ -200,12 +203,12 @@ pub(crate) fn attend(
         norm: decoder.norm,
         turned_first: false,
         sharpening: None,
-        bias: slopes.map_or(decoder.bias, |max| PositionBias::Slopes { max }),
+        bias: slopes.map_or(decoder.bias, |max| PositionBias::Alibi { max_bias: max }),
         soft_cap: builder.known(key::ATTN_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0),
         among: None,
         blocks: None,
         clamp,
-        gate: Function::Sigmoid,
+        gate: ActivationFunction::Sigmoid,
         cached,
     })
 }
@@ -226,7 +229,7 @@ pub(crate) fn network_by(
     x: ValueId,
     layer: u64,
     routing: Routing,
-    function: impl Into<GateFunction>,
+    function: impl Into<GluFunction>,
 ) -> Result<ValueId, Finding> {
     let function = function.into();
     if !builder.has("ffn_gate_inp.weight") {
@@ -244,7 +247,7 @@ pub(crate) fn bounded_network(
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
     let function = decoder.function;
-    let bounded = |limit| GateFunction::BoundedAfter { function, limit };
+    let bounded = |limit| GluFunction::ClampAfter { function, limit };
     let [routed, shared] = ["swiglu_clamp_exp", "swiglu_clamp_shexp"].map(|name| {
         let limit = builder.limit(name, layer)?;
         Ok(limit.map_or(function.into(), bounded))
@@ -258,13 +261,13 @@ pub(crate) fn bounded_network(
 pub(crate) fn bounded_gates(
     builder: &Builder<'_>,
     layer: u64,
-    function: Function,
-) -> Result<[GateFunction; 2], Finding> {
+    function: ActivationFunction,
+) -> Result<[GluFunction; 2], Finding> {
     const OF_OTHERS: &str = "swiglu_clamp_shexp";
     let of_experts = builder.limit(key::SWIGLU_CLAMP_EXP, layer)?;
     let is_stated = builder.hyper.stated(OF_OTHERS).is_some();
     let of_others = if is_stated { builder.limit(OF_OTHERS, layer)? } else { of_experts };
-    let bounded = |limit| GateFunction::Bounded { function, limit };
+    let bounded = |limit| GluFunction::ClampBefore { function, limit };
     Ok([of_experts, of_others].map(|limit| limit.map_or(function.into(), bounded)))
 }
 
@@ -273,7 +276,7 @@ pub(crate) fn beside_shared(
     builder: &mut Builder<'_>,
     x: ValueId,
     routed: ValueId,
-    function: impl Into<GateFunction>,
+    function: impl Into<GluFunction>,
 ) -> Result<ValueId, Finding> {
     if !builder.has("ffn_up_shexp.weight") {
         return Ok(routed);
@@ -281,8 +284,8 @@ pub(crate) fn beside_shared(
     let mut shared = feed_forward(builder, x, function, "_shexp")?;
     if builder.has("ffn_gate_inp_shexp.weight") {
         let gate = builder.product(x, "ffn_gate_inp_shexp")?;
-        let gate = builder.op(Op::Activate { x: gate, function: Function::Sigmoid });
-        shared = builder.op(Op::Multiply { a: shared, b: gate });
+        let gate = builder.op(Activation { x: gate, function: ActivationFunction::Sigmoid });
+        shared = builder.op(Mul { a: shared, b: gate });
     }
     Ok(builder.add(routed, shared))
 }
@@ -293,7 +296,7 @@ pub(crate) fn finish(
     x: ValueId,
     decoder: &Decoder,
 ) -> Result<(), Finding> {
-    let x = builder.op(Op::Select { x });
+    let x = builder.op(SelectOutputs { x });
     let hidden = normed(builder, x, decoder.output_norm, decoder);
     said(builder, hidden, decoder)
 }
@@ -313,7 +316,7 @@ pub(crate) fn said(
     let mut logits = builder.product(hidden, name)?;
     logits = builder.scale(logits, decoder.logit_scale);
     if let Some(cap) = builder.known(key::FINAL_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0) {
-        logits = builder.op(Op::SoftCap { x: logits, cap });
+        logits = builder.op(SoftCap { x: logits, cap });
     }
     if let Some(silent) = decoder.silent {
         logits = silenced(builder, logits, silent, name);
@@ -335,12 +338,12 @@ fn silenced(
         return x;
     }
     let [before, silent, behind] = [0..start, start..end, end..count].map(|part| {
-        builder.op(Op::Slice { x, groups: 1, start: part.start, len: part.end - part.start })
+        builder.op(Slice { x, groups: 1, start: part.start, len: part.end - part.start })
     });
-    let none = builder.op(Op::Scale { x: silent, factor: 0.0 });
-    let least = builder.op(Op::AddNumber { x: none, number: f32::MIN });
-    let joined = builder.op(Op::Join { a: before, b: least, groups: 1, shared: false });
-    builder.op(Op::Join { a: joined, b: behind, groups: 1, shared: false })
+    let none = builder.op(Scale { x: silent, factor: 0.0 });
+    let least = builder.op(AddScalar { x: none, scalar: f32::MIN });
+    let joined = builder.op(Concat { a: before, b: least, groups: 1, broadcast: false });
+    builder.op(Concat { a: joined, b: behind, groups: 1, broadcast: false })
 }
 
 /// `x` normed by these weights, or as it is where the model does not have them.
@@ -357,19 +360,19 @@ pub(crate) fn normed(
 impl Decoder {
     /// What llama is: root mean square norms, rotation, a gate with SiLU; experts by softmax over all,
     /// the weights of those chosen made to sum to 1.
-    pub fn gated(builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
-        let norm = Norm::mean_square(builder)?;
-        Self { function: Function::Silu, ..Self::plain(norm) }.rotating(builder, pairs)
+    pub fn gated(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
+        let norm = Norm::rms(builder)?;
+        Self { function: ActivationFunction::Silu, ..Self::plain(norm) }.rotating(builder, pairs)
     }
 
     /// Norms with a mean, rotation, no gates.
-    pub fn rotated(builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
-        let norm = Norm::variance(builder)?;
+    pub fn rotated(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
+        let norm = Norm::layer(builder)?;
         Self::plain(norm).rotating(builder, pairs)
     }
 
     /// The same, but queries and keys are rotated.
-    pub fn rotating(self, builder: &mut Builder<'_>, pairs: Pairs) -> Result<Self, Finding> {
+    pub fn rotating(self, builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
         let rotation = rotation(builder, pairs)?;
         Ok(Self { rotation, window_rotation: window_rotation(builder, pairs)?, ..self })
     }
@@ -381,7 +384,7 @@ impl Decoder {
             weightless_norms: false,
             network_norm: "ffn_norm",
             output_norm: "output_norm",
-            function: Function::Gelu,
+            function: ActivationFunction::Gelu,
             rotation: None,
             window_rotation: None,
             windows: Windows::All,
@@ -400,7 +403,7 @@ impl Decoder {
                 gating: Gating::Softmax,
                 normalize: true,
                 weigh_input: false,
-                function: GateFunction::Plain(Function::Silu),
+                function: GluFunction::Plain(ActivationFunction::Silu),
                 soft_cap: None,
             },
             has_logits: true,

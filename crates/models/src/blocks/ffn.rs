@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::graph::{Builder, Norm};
 use gguf_graph::ValueId;
-use gguf_graph::{GateFunction, Op};
+use gguf_graph::{Activation, GatedActivation, GluFunction, MulWeight, Slice};
 
 /// The feed-forward network of a layer: with a gate in a matrix of its own, with a gate in the first
 /// half of `ffn_up`, or without.
@@ -13,7 +13,7 @@ use gguf_graph::{GateFunction, Op};
 pub(crate) fn feed_forward(
     builder: &mut Builder<'_>,
     x: ValueId,
-    function: impl Into<GateFunction>,
+    function: impl Into<GluFunction>,
     suffix: &str,
 ) -> Result<ValueId, Finding> {
     let [gate, up, down] = ["gate", "up", "down"].map(|part| format!("ffn_{part}{suffix}"));
@@ -22,23 +22,23 @@ pub(crate) fn feed_forward(
     let mut made = if builder.has(&format!("{gate}.weight")) {
         let gate = builder.product(x, &gate)?;
         let up = builder.product(x, &up)?;
-        builder.op(Op::Gate { gate, up, function })
+        builder.op(GatedActivation { gate, up, function })
     } else if builder.extent(&format!("{up}.weight"), 1) == 2 * u64::from(inner) {
         let both = builder.product(x, &up)?;
-        let gate = builder.op(Op::Slice { x: both, groups: 1, start: 0, len: inner });
-        let up = builder.op(Op::Slice { x: both, groups: 1, start: inner, len: inner });
-        builder.op(Op::Gate { gate, up, function })
+        let gate = builder.op(Slice { x: both, groups: 1, start: 0, len: inner });
+        let up = builder.op(Slice { x: both, groups: 1, start: inner, len: inner });
+        builder.op(GatedActivation { gate, up, function })
     } else {
         let up = builder.product(x, &up)?;
-        let mut made = builder.op(Op::Activate { x: up, function: function.of_gate() });
+        let mut made = builder.op(Activation { x: up, function: function.activation() });
         if let Some(scales) = builder.find("ffn.act.scales") {
-            made = builder.op(Op::MultiplyWeight { x: made, weight: scales });
+            made = builder.op(MulWeight { x: made, weight: scales });
         }
         made
     };
     let sub_norm = format!("ffn_sub_norm{suffix}");
     if builder.has_norm(&sub_norm) {
-        let norm = Norm::mean_square(builder)?;
+        let norm = Norm::rms(builder)?;
         made = builder.norm(made, &sub_norm, norm);
     }
     builder.product(made, &down)

@@ -4,7 +4,10 @@ use gguf::Finding;
 
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::{Decay, Function, GateFunction, LinearAttention, NormKind, Op};
+use gguf_graph::{
+    Activation, ActivationFunction, Bias, CausalConv1d, Concat, Decay, GatedActivation,
+    GluFunction, LinearAttention, MulWeight, NormKind,
+};
 use gguf_graph::{State, ValueId};
 
 /// What `fla` adds to the squared length of a query or key before it divides by the root.
@@ -18,11 +21,11 @@ pub(crate) fn short_convolution(
     width: u32,
 ) -> Result<ValueId, Finding> {
     let kernel = builder.size(key::SSM_CONV_KERNEL)?;
-    let state = builder.state(State::Rows { width, rows: kernel.saturating_sub(1) });
+    let state = builder.state(State::RowHistory { width, len: kernel.saturating_sub(1) });
     let weight = builder.weight(&format!("{name}.weight"))?;
     let bias = builder.find(&format!("{name}.bias"));
-    let x = builder.op(Op::CausalConvolution { x, weight, bias, dilation: 1, state });
-    Ok(builder.op(Op::Activate { x, function: Function::Silu }))
+    let x = builder.op(CausalConv1d { x, weight, bias, dilation: 1, state });
+    Ok(builder.op(Activation { x, function: ActivationFunction::Silu }))
 }
 
 /// Heads brought to this length.
@@ -34,20 +37,13 @@ pub(crate) fn unit_heads(
     length: f32,
 ) -> ValueId {
     let numbers = head_len as f32;
-    let normed = builder.op(Op::Norm {
-        x,
-        kind: NormKind::MeanSquare,
-        epsilon: UNIT_EPSILON / numbers,
-        groups: heads,
-        weight: None,
-        bias: None,
-    });
+    let normed = builder.op(NormKind::Rms.op(x, UNIT_EPSILON / numbers, heads, None, None));
     builder.scale(normed, length / numbers.sqrt())
 }
 
 /// Each of `groups` equal parts of a row so many times, one beside the other.
 pub(crate) fn repeated(builder: &mut Builder<'_>, x: ValueId, groups: u32, times: u32) -> ValueId {
-    let join = |a, _| builder.op(Op::Join { a, b: x, groups, shared: false });
+    let join = |a, _| builder.op(Concat { a, b: x, groups, broadcast: false });
     (1..times).fold(x, join)
 }
 
@@ -81,25 +77,25 @@ pub(crate) fn delta_attention(
     let key = unit_heads(builder, key, heads, len, 1.0);
     let decay = decay(builder, x, bound)?;
     let rate = builder.product(x, "ssm_beta")?;
-    let rate = Some(builder.op(Op::Activate { x: rate, function: Function::Sigmoid }));
-    let state = builder.state(State::Floats { len: width.saturating_mul(len) });
-    let y = builder.op(Op::LinearAttention(LinearAttention {
+    let rate = Some(builder.op(Activation { x: rate, function: ActivationFunction::Sigmoid }));
+    let state = builder.state(State::Recurrent { len: width.saturating_mul(len) });
+    let y = builder.op(LinearAttention {
         query,
         key,
         value,
         heads,
         decay: Decay::Value(decay),
-        rate,
+        beta: rate,
         state,
-    }));
+    });
     let y = builder.norm_parts(y, "ssm_norm", norm, heads);
     let gate = if builder.has("ssm_g.weight") {
         builder.product(x, "ssm_g")?
     } else {
         low_rank(builder, x, "ssm_g")?
     };
-    let function = GateFunction::Plain(Function::Sigmoid);
-    let y = builder.op(Op::Gate { gate, up: y, function });
+    let function = GluFunction::Plain(ActivationFunction::Sigmoid);
+    let y = builder.op(GatedActivation { gate, up: y, function });
     builder.product(y, "attn_output")
 }
 
@@ -107,21 +103,21 @@ pub(crate) fn delta_attention(
 fn decay(builder: &mut Builder<'_>, x: ValueId, bound: Option<Bound>) -> Result<ValueId, Finding> {
     let made = low_rank(builder, x, "ssm_f")?;
     let weight = builder.weight("ssm_dt.bias")?;
-    let made = builder.op(Op::AddWeight { x: made, weight });
+    let made = builder.op(Bias { x: made, weight });
     let weight = builder.weight("ssm_a")?;
     let logarithm = match bound {
         None => {
-            let made = builder.op(Op::Activate { x: made, function: Function::Softplus });
-            builder.op(Op::MultiplyWeight { x: made, weight })
+            let made = builder.op(Activation { x: made, function: ActivationFunction::Softplus });
+            builder.op(MulWeight { x: made, weight })
         }
         Some(Bound { least, sign }) => {
-            let made = builder.op(Op::MultiplyWeight { x: made, weight });
+            let made = builder.op(MulWeight { x: made, weight });
             let made = builder.scale(made, sign);
-            let made = builder.op(Op::Activate { x: made, function: Function::Sigmoid });
+            let made = builder.op(Activation { x: made, function: ActivationFunction::Sigmoid });
             builder.scale(made, least)
         }
     };
-    Ok(builder.op(Op::Activate { x: logarithm, function: Function::Exp }))
+    Ok(builder.op(Activation { x: logarithm, function: ActivationFunction::Exp }))
 }
 
 /// The product with `name_a`, and with `name_b` where there is one.

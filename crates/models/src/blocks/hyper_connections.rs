@@ -7,7 +7,10 @@ use crate::blocks::{Decoder, layers, mean_of_parts, normed, repeated, shares_of,
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 use gguf_graph::ValueId;
-use gguf_graph::{Function, Index, Op};
+use gguf_graph::{
+    Activation, ActivationFunction, AddScalar, Bias, Concat, Embedding, Index, Mul, Sinkhorn,
+    StreamMix,
+};
 
 /// A part of a layer: what it makes of a value, in the layer of that number.
 type Part<'p> = &'p mut dyn FnMut(&mut Builder<'_>, ValueId, u64) -> Result<ValueId, Finding>;
@@ -69,21 +72,21 @@ impl HyperConnections {
         let x = builder.weightless_norm(streams, self.norm, 1);
         let x = builder.product(x, &format!("{name}_fn"))?;
         let table = builder.weight(&format!("{name}_scale.weight"))?;
-        let factors = builder.op(Op::Embed { table, index: Index::Zero });
+        let factors = builder.op(Embedding { table, index: Index::Zero });
         let parts = builder.split(x, [two, every]);
         let factors = builder.split(factors, [2, 1]);
-        let [a, b] = [0, 1].map(|i| builder.op(Op::Multiply { a: parts[i], b: factors[i] }));
-        let x = builder.op(Op::Join { a, b, groups: 1, shared: false });
+        let [a, b] = [0, 1].map(|i| builder.op(Mul { a: parts[i], b: factors[i] }));
+        let x = builder.op(Concat { a, b, groups: 1, broadcast: false });
         let weight = builder.weight(&format!("{name}_base.weight"))?;
-        let x = builder.op(Op::AddWeight { x, weight });
+        let x = builder.op(Bias { x, weight });
         let [read, made, kept] = builder.split(x, [one, one, every]);
-        let read = builder.op(Op::Activate { x: read, function: Function::Sigmoid });
+        let read = builder.op(Activation { x: read, function: ActivationFunction::Sigmoid });
         let read = self.sum(builder, streams, read);
-        let made = builder.op(Op::Activate { x: made, function: Function::Sigmoid });
+        let made = builder.op(Activation { x: made, function: ActivationFunction::Sigmoid });
         let made = builder.scale(made, 2.0);
         let Self { iterations, epsilon, .. } = *self;
-        let kept = builder.op(Op::Sinkhorn { x: kept, iterations, epsilon });
-        let shares = builder.op(Op::Join { a: kept, b: made, groups: 1, shared: false });
+        let kept = builder.op(Sinkhorn { x: kept, iterations, epsilon });
+        let shares = builder.op(Concat { a: kept, b: made, groups: 1, broadcast: false });
         Ok((read, shares))
     }
 
@@ -95,8 +98,8 @@ impl HyperConnections {
         made: ValueId,
         shares: ValueId,
     ) -> ValueId {
-        let x = builder.op(Op::Join { a: streams, b: made, groups: 1, shared: false });
-        builder.op(Op::Combine { x, shares, parts: self.count + 1 })
+        let x = builder.op(Concat { a: streams, b: made, groups: 1, broadcast: false });
+        builder.op(StreamMix { x, matrix: shares, streams: self.count + 1 })
     }
 
     /// One of all streams, by the tensors of the output.
@@ -113,7 +116,7 @@ impl HyperConnections {
 
     /// The sum of all streams, each by its share and a little more.
     fn sum(&self, builder: &mut Builder<'_>, streams: ValueId, shares: ValueId) -> ValueId {
-        let shares = builder.op(Op::AddNumber { x: shares, number: self.epsilon });
-        builder.op(Op::Combine { x: streams, shares, parts: self.count })
+        let shares = builder.op(AddScalar { x: shares, scalar: self.epsilon });
+        builder.op(StreamMix { x: streams, matrix: shares, streams: self.count })
     }
 }

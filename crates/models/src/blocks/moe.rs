@@ -5,7 +5,7 @@ use gguf::Finding;
 use crate::graph::Builder;
 use crate::schema::key;
 use gguf_graph::ValueId;
-use gguf_graph::{Experts, GateFunction, Gating, Op};
+use gguf_graph::{Gating, GluFunction, Moe, SoftCap};
 
 /// How an architecture chooses experts, where its models do not say it themselves.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Routing {
     pub gating: Gating,
     pub normalize: bool,
     pub weigh_input: bool,
-    pub function: GateFunction,
+    pub function: GluFunction,
     /// Soft bound of the scores.
     pub soft_cap: Option<f32>,
 }
@@ -27,7 +27,7 @@ pub(crate) fn experts(
 ) -> Result<ValueId, Finding> {
     let mut scores = builder.product(x, "ffn_gate_inp")?;
     if let Some(cap) = routing.soft_cap {
-        scores = builder.op(Op::SoftCap { x: scores, cap });
+        scores = builder.op(SoftCap { x: scores, cap });
     }
     scored_experts(builder, x, scores, layer, routing)
 }
@@ -41,7 +41,7 @@ pub(crate) fn scored_experts(
     routing: Routing,
 ) -> Result<ValueId, Finding> {
     let experts = experts_by(builder, x, scores, layer, routing)?;
-    Ok(builder.op(Op::Experts(Box::new(experts))))
+    Ok(builder.op(experts))
 }
 
 /// The operation that this is.
@@ -51,7 +51,7 @@ pub(crate) fn experts_by(
     scores: ValueId,
     layer: u64,
     routing: Routing,
-) -> Result<Experts, Finding> {
+) -> Result<Moe, Finding> {
     let used = builder.size_in(key::EXPERT_USED_COUNT, layer)?;
     let gating = gating(builder, routing.gating)?;
     let normalize = match builder.hyper.stated(key::EXPERT_WEIGHTS_NORM) {
@@ -59,20 +59,20 @@ pub(crate) fn experts_by(
         None => routing.normalize,
     };
     let selection_bias = builder.find("exp_probs_b.bias");
-    Ok(Experts {
+    Ok(Moe {
         x,
-        scores,
-        used,
-        chosen: None,
+        router_logits: scores,
+        experts_per_token: used,
+        expert_ids: None,
         gating,
         selection_bias: selection_bias.or_else(|| builder.find("exp_probs_b")),
         groups: builder.size(key::EXPERT_GROUP_COUNT)?.max(1),
-        groups_used: builder.size(key::EXPERT_GROUP_USED_COUNT)?.max(1),
+        groups_per_token: builder.size(key::EXPERT_GROUP_USED_COUNT)?.max(1),
         // DeepSeek 2 compares groups by their best expert, DeepSeek 3 by their two best.
-        group_best: if gating == Gating::Sigmoid { 2 } else { 1 },
-        normalize,
-        scale: builder.factor(key::EXPERT_WEIGHTS_SCALE)?,
-        weigh_input: routing.weigh_input,
+        group_top_k: if gating == Gating::Sigmoid { 2 } else { 1 },
+        normalize_weights: normalize,
+        weights_scale: builder.factor(key::EXPERT_WEIGHTS_SCALE)?,
+        weight_before_ffn: routing.weigh_input,
         gate: builder.find("ffn_gate_exps.weight"),
         up: match builder.find("ffn_gate_up_exps.weight") {
             Some(both) => both,
@@ -82,8 +82,8 @@ pub(crate) fn experts_by(
         gate_bias: builder.find("ffn_gate_exps.bias"),
         up_bias: builder.find("ffn_up_exps.bias"),
         down_bias: builder.find("ffn_down_exps.bias"),
-        scales: builder.find("ffn_down_exps.scale"),
-        share: 1,
+        expert_scales: builder.find("ffn_down_exps.scale"),
+        experts_per_network: 1,
         function: routing.function,
     })
 }
@@ -98,7 +98,7 @@ fn gating(builder: &Builder<'_>, usual: Gating) -> Result<Gating, Finding> {
         0 => Ok(usual),
         1 => Ok(Gating::Softmax),
         2 => Ok(Gating::Sigmoid),
-        3 => Ok(Gating::SoftmaxOfUsed),
+        3 => Ok(Gating::SoftmaxAfterTopk),
         4 => Ok(Gating::SqrtSoftplus),
         other => Err(Finding::error("key-value", format!("{NAME} is {other}: no known function"))
             .help("1 is softmax, 2 sigmoid, 3 softmax over those chosen, 4 the root of softplus")),

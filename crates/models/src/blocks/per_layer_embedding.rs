@@ -5,16 +5,16 @@ use gguf::Finding;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 use gguf_graph::ValueId;
-use gguf_graph::{Function, Index, Op};
+use gguf_graph::{ActivationFunction, Embedding, GatedActivation, Index, Slice};
 
 /// Of each token a part for each layer: of a table of tokens, and of the embedding `x`.
 pub(crate) fn inputs_of_layers(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
-    let norm = Norm::mean_square(builder)?;
+    let norm = Norm::rms(builder)?;
     let layers = builder.size(key::BLOCK_COUNT)?;
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let len = builder.size(key::EMBEDDING_LENGTH_PER_LAYER_INPUT)? as f32;
     let table = builder.weight("per_layer_token_embd.weight")?;
-    let told = builder.op(Op::Embed { table, index: Index::Token });
+    let told = builder.op(Embedding { table, index: Index::Token });
     let told = builder.scale(told, len.sqrt());
     let made = builder.product(x, "per_layer_model_proj")?;
     let made = builder.scale(made, 1.0 / width.sqrt());
@@ -30,12 +30,13 @@ pub(crate) fn with_input(
     inputs: ValueId,
     layer: u64,
 ) -> Result<ValueId, Finding> {
-    let norm = Norm::mean_square(builder)?;
+    let norm = Norm::rms(builder)?;
     let len = builder.size(key::EMBEDDING_LENGTH_PER_LAYER_INPUT)?;
     let start = u32::try_from(layer).unwrap_or(u32::MAX).saturating_mul(len);
-    let up = builder.op(Op::Slice { x: inputs, groups: 1, start, len });
+    let up = builder.op(Slice { x: inputs, groups: 1, start, len });
     let gate = builder.product(x, "inp_gate")?;
-    let made = builder.op(Op::Gate { gate, up, function: Function::GeluTanh.into() });
+    let made =
+        builder.op(GatedActivation { gate, up, function: ActivationFunction::GeluTanh.into() });
     let made = builder.product(made, "proj")?;
     Ok(builder.norm(made, "post_norm", norm))
 }

@@ -4,7 +4,7 @@ use gguf::Finding;
 
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::{Function, Op, Pooling};
+use gguf_graph::{Activation, ActivationFunction, Pool, Pooling};
 use gguf_graph::{OutputKind, ValueId};
 
 /// The matrices behind the pooling, by the folders of their modules in `sentence-transformers`.
@@ -18,7 +18,7 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
     // What stands behind the pooling shows that there is one: then it is that which is usual there.
     let usual = (!dense.is_empty()).then_some(Pooling::Mean);
     if let Some(kind) = kind(builder.hyper.u64(key::POOLING_TYPE)?).or(usual) {
-        let mut x = builder.op(Op::Pool { x: hidden, kind });
+        let mut x = builder.op(Pool { x: hidden, kind });
         for name in dense {
             x = builder.product(x, name)?;
         }
@@ -34,17 +34,17 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
     };
     // Only the last token sees all, if tokens do not see what follows.
     let causal = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
-    let kind = stated.unwrap_or(if causal { Pooling::Last } else { Pooling::First });
-    let mut x = builder.op(Op::Pool { x: hidden, kind });
+    let kind = stated.unwrap_or(if causal { Pooling::Last } else { Pooling::Cls });
+    let mut x = builder.op(Pool { x: hidden, kind });
     if builder.has("cls.weight") {
         let made = builder.product(x, "cls")?;
         // ModernBERT has a norm there.
         if builder.has_norm("cls.norm") {
-            let norm = Norm::variance(builder)?;
-            let made = builder.op(Op::Activate { x: made, function: Function::Gelu });
+            let norm = Norm::layer(builder)?;
+            let made = builder.op(Activation { x: made, function: ActivationFunction::Gelu });
             x = builder.norm(made, "cls.norm", norm);
         } else {
-            x = builder.op(Op::Activate { x: made, function: Function::Tanh });
+            x = builder.op(Activation { x: made, function: ActivationFunction::Tanh });
         }
     }
     if builder.has("cls.output.weight") {
@@ -58,7 +58,7 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
 fn kind(number: u64) -> Option<Pooling> {
     match number {
         1 => Some(Pooling::Mean),
-        2 => Some(Pooling::First),
+        2 => Some(Pooling::Cls),
         3 => Some(Pooling::Last),
         _ => None,
     }

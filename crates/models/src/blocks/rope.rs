@@ -4,9 +4,9 @@ use gguf::Finding;
 
 use crate::graph::Builder;
 use crate::schema::key;
-use gguf_graph::Op;
+use gguf_graph::Rope;
 use gguf_graph::ValueId;
-use gguf_graph::{Factors, Pairs, Rotation, Stretch};
+use gguf_graph::{FreqFactors, RopeLayout, RopeParameters, RopeScaling};
 
 /// The rotation of an architecture that turns these pairs; `None` if nothing is rotated.
 ///
@@ -14,8 +14,8 @@ use gguf_graph::{Factors, Pairs, Rotation, Stretch};
 /// but a factor of attention that the model states for YaRN holds, as in `transformers`.
 pub(crate) fn rotation(
     builder: &mut Builder<'_>,
-    pairs: Pairs,
-) -> Result<Option<Rotation>, Finding> {
+    pairs: RopeLayout,
+) -> Result<Option<RopeParameters>, Finding> {
     let base = builder.hyper.f32(key::ROPE_FREQ_BASE)?;
     let count = builder.size(key::ROPE_DIMENSION_COUNT)?;
     rotation_of_base(builder, pairs, base, count)
@@ -24,8 +24,8 @@ pub(crate) fn rotation(
 /// That of windowed layers, which may have another base, and rotate another part of a head.
 pub(crate) fn window_rotation(
     builder: &mut Builder<'_>,
-    pairs: Pairs,
-) -> Result<Option<Rotation>, Finding> {
+    pairs: RopeLayout,
+) -> Result<Option<RopeParameters>, Finding> {
     let base = match builder.known(key::ROPE_FREQ_BASE_SWA)? {
         Some(base) => base,
         None => builder.hyper.f32(key::ROPE_FREQ_BASE)?,
@@ -38,10 +38,10 @@ pub(crate) fn window_rotation(
 
 fn rotation_of_base(
     builder: &mut Builder<'_>,
-    pairs: Pairs,
+    pairs: RopeLayout,
     base: f32,
     count: u32,
-) -> Result<Option<Rotation>, Finding> {
+) -> Result<Option<RopeParameters>, Finding> {
     if count == 0 {
         return Ok(None);
     }
@@ -52,7 +52,7 @@ fn rotation_of_base(
     let factor = stated.map_or(Ok(1.0), |name| builder.factor(name))?;
     let mut magnitude = hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
     let stretch = match hyper.str(key::ROPE_SCALING_TYPE)? {
-        "none" => Stretch::None,
+        "none" => RopeScaling::None,
         "yarn" => {
             magnitude *= match builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)? {
                 Some(stated) => stated,
@@ -61,20 +61,30 @@ fn rotation_of_base(
                     sharper(factor, 1.0) / sharper(factor, by)
                 }
             };
-            Stretch::Yarn {
+            RopeScaling::Yarn {
                 factor,
-                original: builder.size(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH)?,
+                original_context: builder.size(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH)?,
                 beta_fast: hyper.f32(key::ROPE_SCALING_YARN_BETA_FAST)?,
                 beta_slow: hyper.f32(key::ROPE_SCALING_YARN_BETA_SLOW)?,
-                rounded: true,
+                truncate: true,
             }
         }
-        _ if factor == 1.0 => Stretch::None,
-        _ => Stretch::Linear(factor),
+        _ if factor == 1.0 => RopeScaling::None,
+        _ => RopeScaling::Linear(factor),
     };
     let factors = factors(builder)?;
     let (block, inverse) = (1, false);
-    Ok(Some(Rotation { pairs, start: 0, count, base, stretch, magnitude, factors, block, inverse }))
+    Ok(Some(RopeParameters {
+        layout: pairs,
+        start: 0,
+        dimensions: count,
+        freq_base: base,
+        scaling: stretch,
+        attention_factor: magnitude,
+        freq_factors: factors,
+        block,
+        inverse,
+    }))
 }
 
 /// By how much YaRN lengthens queries and keys, so that attention to long contexts is as sharp as to
@@ -84,19 +94,19 @@ pub(crate) fn sharper(factor: f32, by: f32) -> f32 {
 }
 
 /// The tensors that frequencies are divided by. They stand outside of layers.
-fn factors(builder: &mut Builder<'_>) -> Result<Factors, Finding> {
+fn factors(builder: &mut Builder<'_>) -> Result<FreqFactors, Finding> {
     let of = |builder: &mut Builder<'_>, name| builder.find_outside(name);
     if let Some(weight) = of(builder, "rope_freqs.weight") {
-        return Ok(Factors::One(weight));
+        return Ok(FreqFactors::Fixed(weight));
     }
     let long = of(builder, "rope_factors_long.weight");
     let short = of(builder, "rope_factors_short.weight");
     Ok(match (short, long) {
         (Some(short), Some(long)) => {
             let original = builder.size(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH)?;
-            Factors::ByContext { short, long, original }
+            FreqFactors::LongRope { short, long, original_context: original }
         }
-        _ => Factors::None,
+        _ => FreqFactors::None,
     })
 }
 
@@ -105,10 +115,10 @@ pub(crate) fn turned(
     builder: &mut Builder<'_>,
     x: ValueId,
     heads: u32,
-    rotation: &Option<Rotation>,
+    rotation: &Option<RopeParameters>,
 ) -> ValueId {
     match rotation.clone() {
-        Some(rotation) => builder.op(Op::Rotate { x, heads, rotation }),
+        Some(rotation) => builder.op(Rope { x, heads, parameters: rotation }),
         None => x,
     }
 }

@@ -5,15 +5,15 @@ use gguf::Finding;
 use crate::blocks::attention::{Attend, Heads, attend_in, attention_output, head_norm};
 use crate::blocks::{layers, turned};
 use crate::graph::Builder;
-use gguf_graph::Memory;
+use gguf_graph::KvSource;
 use gguf_graph::{State, ValueId};
 
 /// Keys and values of the last layer that has its own: of those with a window, and of those without.
 pub(crate) struct Shared {
     /// Layers that have their own: the first.
     own: u64,
-    windowed: Option<Memory>,
-    whole: Option<Memory>,
+    windowed: Option<KvSource>,
+    whole: Option<KvSource>,
 }
 
 impl Shared {
@@ -45,7 +45,7 @@ pub(crate) fn shared_attention(
     };
     let query = builder.product(x, "attn_q")?;
     let query = normed(builder, query, "attn_q_norm", heads);
-    let is_windowed = attend.mask.is_window();
+    let is_windowed = attend.mask.is_sliding_window();
     let is_own = layer < shared.own;
     let place = if is_windowed { &mut shared.windowed } else { &mut shared.whole };
     if is_own {
@@ -54,8 +54,8 @@ pub(crate) fn shared_attention(
         let key = normed(builder, key, "attn_k_norm", heads_kv);
         let value = builder.weightless_norm(value, attend.norm, heads_kv);
         let [_, keys, values] = attend.heads.widths();
-        let state = builder.state(State::cache(keys, values));
-        *place = Some(Memory::Cached { key, value, state });
+        let state = builder.state(State::kv_cache(keys, values));
+        *place = Some(KvSource::Cached { key, value, state });
     }
     let memory = place.ok_or_else(|| {
         Finding::error("key-value", "a layer shares keys and values, and none before it has some")

@@ -5,7 +5,9 @@ use gguf::Finding;
 use super::short_convolution;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::{Function, GateFunction, Op, Scan};
+use gguf_graph::{
+    Activation, ActivationFunction, Bias, GatedActivation, GluFunction, SelectiveScan,
+};
 use gguf_graph::{State, ValueId};
 
 /// The extents of a state space.
@@ -72,7 +74,7 @@ impl StateSpace {
         let x = short_convolution(builder, x, "ssm_conv1d", channels)?;
         let [x, b, c] = builder.split(x, [inner, shared, shared]);
         let bias = builder.weight("ssm_dt.bias")?;
-        let dt = builder.op(Op::AddWeight { x: dt, weight: bias });
+        let dt = builder.op(Bias { x: dt, weight: bias });
         let y = self.scanned(builder, x, dt, [b, c], groups)?;
         let mut y = gated(builder, gate, y);
         if builder.has_norm("ssm_norm") {
@@ -90,16 +92,17 @@ impl StateSpace {
         [b, c]: [ValueId; 2],
         groups: u32,
     ) -> Result<ValueId, Finding> {
-        let dt = builder.op(Op::Activate { x: dt, function: Function::Softplus });
+        let dt = builder.op(Activation { x: dt, function: ActivationFunction::Softplus });
         let (a, d) = (builder.weight("ssm_a")?, builder.weight("ssm_d")?);
-        let state = builder.state(State::Floats { len: self.inner.saturating_mul(self.numbers) });
-        Ok(builder.op(Op::Scan(Scan { x, dt, b, c, a, d, groups, state })))
+        let state =
+            builder.state(State::Recurrent { len: self.inner.saturating_mul(self.numbers) });
+        Ok(builder.op(SelectiveScan { x, dt, b, c, a, d, groups, state }))
     }
 }
 
 /// What comes out of the states, times a gate.
 fn gated(builder: &mut Builder<'_>, gate: ValueId, up: ValueId) -> ValueId {
-    builder.op(Op::Gate { gate, up, function: GateFunction::Plain(Function::Silu) })
+    builder.op(GatedActivation { gate, up, function: GluFunction::Plain(ActivationFunction::Silu) })
 }
 
 /// Returns whether the layer has a state space instead of attention.

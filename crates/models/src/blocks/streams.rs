@@ -5,7 +5,7 @@ use gguf::Finding;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 use gguf_graph::ValueId;
-use gguf_graph::{Function, Op};
+use gguf_graph::{Activation, ActivationFunction, Bias, Concat, Mul, MulWeight, Slice};
 
 /// How many streams a residual has.
 pub(crate) fn stream_count(builder: &Builder<'_>) -> Result<u32, Finding> {
@@ -14,7 +14,7 @@ pub(crate) fn stream_count(builder: &Builder<'_>) -> Result<u32, Finding> {
 
 /// Rows of all, one beside the other.
 pub(crate) fn joined(builder: &mut Builder<'_>, first: ValueId, others: &[ValueId]) -> ValueId {
-    let join = |a, b: &ValueId| builder.op(Op::Join { a, b: *b, groups: 1, shared: false });
+    let join = |a, b: &ValueId| builder.op(Concat { a, b: *b, groups: 1, broadcast: false });
     others.iter().fold(first, join)
 }
 
@@ -29,10 +29,10 @@ pub(crate) fn shares_of(
     let x = builder.weightless_norm(streams, norm, 1);
     let x = builder.product(x, &format!("{name}_fn"))?;
     let weight = builder.weight(&format!("{name}_scale.weight"))?;
-    let x = builder.op(Op::MultiplyWeight { x, weight });
+    let x = builder.op(MulWeight { x, weight });
     let weight = builder.weight(&format!("{name}_base.weight"))?;
-    let x = builder.op(Op::AddWeight { x, weight });
-    Ok(builder.op(Op::Activate { x, function: Function::Sigmoid }))
+    let x = builder.op(Bias { x, weight });
+    Ok(builder.op(Activation { x, function: ActivationFunction::Sigmoid }))
 }
 
 /// `x` times one number of the rows of shares.
@@ -42,8 +42,8 @@ pub(crate) fn share(
     shares: ValueId,
     number: u32,
 ) -> ValueId {
-    let share = builder.op(Op::Slice { x: shares, groups: 1, start: number, len: 1 });
-    builder.op(Op::Multiply { a: x, b: share })
+    let share = builder.op(Slice { x: shares, groups: 1, start: number, len: 1 });
+    builder.op(Mul { a: x, b: share })
 }
 
 /// The sum of all, each times its share.
@@ -67,7 +67,7 @@ pub(crate) fn mean_of_parts(
     len: u32,
 ) -> ValueId {
     let part = |builder: &mut Builder<'_>, number: u32| {
-        builder.op(Op::Slice { x, groups: 1, start: number.saturating_mul(len), len })
+        builder.op(Slice { x, groups: 1, start: number.saturating_mul(len), len })
     };
     let first = part(builder, 0);
     let sum = (1..count).fold(first, |sum, number| {

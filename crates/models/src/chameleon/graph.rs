@@ -1,7 +1,7 @@
 //! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
 
 use gguf::Finding;
-use gguf_graph::{NormKind, Pairs, ValueId};
+use gguf_graph::{NormKind, RopeLayout, ValueId};
 
 use crate::blocks::{Decoder, attend, attention, decoder, network};
 use crate::graph::{Builder, Norm};
@@ -12,11 +12,11 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         attention: |builder, x, _, mut attend| {
-            attend.norm = Norm { kind: NormKind::Variance, epsilon: HEAD_EPSILON };
+            attend.norm = Norm { kind: NormKind::Layer, epsilon: HEAD_EPSILON };
             attention(builder, x, &attend)
         },
         silent: Some(IMAGE_TOKENS),
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     if builder.hyper.stated(key::SWIN_NORM).is_some() && builder.hyper.bool(key::SWIN_NORM)? {
         family.layer = norms_behind;

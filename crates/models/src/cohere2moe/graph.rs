@@ -1,7 +1,7 @@
 //! Command R, Command R7B and North Mini: attention and feed-forward share one norm.
 
 use gguf::Finding;
-use gguf_graph::{Gating, Pairs};
+use gguf_graph::{Gating, RopeLayout};
 
 use crate::blocks::{Decoder, Windows, attention, decoder, network, rotation};
 use crate::command_r::graph::usual;
@@ -14,7 +14,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         windows: Windows::AllButFirst(4),
         attention: |builder, x, layer, mut attend| {
             if layer < builder.hyper.u64(key::LEADING_DENSE_BLOCK_COUNT)? {
-                attend.rotation = rotation(builder, Pairs::Neighbours)?;
+                attend.rotation = rotation(builder, RopeLayout::Interleaved)?;
             }
             attention(builder, x, &attend)
         },
@@ -27,7 +27,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         ..usual(builder)?
     };
     if builder.hyper.stated(key::ATTENTION_LAYER_NORM_RMS_EPSILON).is_some() {
-        family.norm = Norm::mean_square(builder)?;
+        family.norm = Norm::rms(builder)?;
     }
     family.routing.gating = Gating::Sigmoid;
     family.routing.normalize = false;

@@ -1,7 +1,7 @@
 //! Command R, Command R7B and North Mini: attention and feed-forward share one norm.
 
 use gguf::Finding;
-use gguf_graph::{Function, Pairs};
+use gguf_graph::{ActivationFunction, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
@@ -14,9 +14,9 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     Ok(Decoder {
-        function: Function::Silu,
+        function: ActivationFunction::Silu,
         parallel: true,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
-        ..Decoder::rotated(builder, Pairs::Neighbours)?
+        ..Decoder::rotated(builder, RopeLayout::Interleaved)?
     })
 }

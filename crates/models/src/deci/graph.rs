@@ -2,14 +2,14 @@
 //! instead, and may lack a feed-forward network.
 
 use gguf::Finding;
-use gguf_graph::{Pairs, ValueId};
+use gguf_graph::{RopeLayout, ValueId};
 
 use crate::blocks::{Decoder, attend, decoder, network, normed};
 use crate::graph::Builder;
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { layer, ..Decoder::gated(builder, Pairs::Neighbours)? };
+    let family = Decoder { layer, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
     decoder(builder, &family)
 }
 

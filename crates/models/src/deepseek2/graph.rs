@@ -2,7 +2,10 @@
 //! layers.
 
 use gguf::Finding;
-use gguf_graph::{Gating, Op, Pairs, Rotation, Stretch, ValueId};
+use gguf_graph::{
+    AttentionTemperature, BatchedMatmul, Concat, Gating, Op, RopeLayout, RopeParameters,
+    RopeScaling, Slice, ValueId,
+};
 
 use crate::blocks::{
     Attend, Decoder, Heads, attend_to, attention_output, decoder, sharper, turned,
@@ -14,7 +17,7 @@ use crate::schema::key;
 const GLM_VOCABULARY: u64 = 154_880;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder { attention, ..Decoder::gated(builder, Pairs::Neighbours)? };
+    let mut family = Decoder { attention, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
     let mut scale = scale(builder)?;
     if let Some(rotation) = &mut family.rotation {
         scale *= sharpen(builder, rotation)?;
@@ -44,15 +47,18 @@ fn has_sigmoid(builder: &Builder<'_>) -> Result<bool, Finding> {
 
 /// By how much attention is sharper under YaRN. Where the model says by how much, all dimensions are
 /// sharpened by the scale of the scores, so that rotated ones need not be longer.
-pub(crate) fn sharpen(builder: &Builder<'_>, rotation: &mut Rotation) -> Result<f32, Finding> {
-    let Stretch::Yarn { factor, .. } = rotation.stretch else { return Ok(1.0) };
+pub(crate) fn sharpen(
+    builder: &Builder<'_>,
+    rotation: &mut RopeParameters,
+) -> Result<f32, Finding> {
+    let RopeScaling::Yarn { factor, .. } = rotation.scaling else { return Ok(1.0) };
     // The key holds a tenth, for this architecture only.
     let by = 10.0 * builder.hyper.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
     if by == 0.0 {
         return Ok(1.0);
     }
     if builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.is_none() {
-        rotation.magnitude = builder.hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
+        rotation.attention_factor = builder.hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
     }
     Ok(sharper(factor, by).powi(2))
 }
@@ -139,7 +145,7 @@ pub(crate) fn attend(
     let matrix = if builder.has("attn_q_b.weight") { "attn_q_b" } else { "attn_q" };
     let query = builder.product(compressed, matrix)?;
     let both = builder.product(x, "attn_kv_a_mqa")?;
-    let compressed = builder.op(Op::Slice { x: both, groups: 1, start: 0, len: rank });
+    let compressed = builder.op(Slice { x: both, groups: 1, start: 0, len: rank });
     let compressed = builder.norm(compressed, "attn_kv_a_norm", attend.norm);
     let turned = (rotated > 0).then(|| turned_key(builder, both, widths, attend));
     let attended = if builder.has("attn_k_b.weight") {
@@ -157,7 +163,7 @@ fn turned_key(
     Widths { rank, rotated, .. }: Widths,
     attend: &Attend,
 ) -> ValueId {
-    let mut turned = builder.op(Op::Slice { x: both, groups: 1, start: rank, len: rotated });
+    let mut turned = builder.op(Slice { x: both, groups: 1, start: rank, len: rotated });
     if builder.has_norm("attn_k_norm") {
         turned = builder.norm(turned, "attn_k_norm", attend.norm);
     }
@@ -177,14 +183,14 @@ fn attend_compressed(
     let (heads, still) = (attend.heads.heads, widths.still());
     let weight = builder.weight("attn_k_b.weight")?;
     let (query, key) = match turned {
-        None => (builder.op(Op::HeadProduct { x: query, weight }), compressed),
+        None => (builder.op(BatchedMatmul { x: query, weight }), compressed),
         Some(turned) => {
-            let a = builder.op(Op::Slice { x: query, groups: heads, start: 0, len: still });
-            let a = builder.op(Op::HeadProduct { x: a, weight });
-            let b = builder.op(Op::Slice { x: query, groups: heads, start: still, len: rotated });
+            let a = builder.op(Slice { x: query, groups: heads, start: 0, len: still });
+            let a = builder.op(BatchedMatmul { x: a, weight });
+            let b = builder.op(Slice { x: query, groups: heads, start: still, len: rotated });
             let b = rotate(builder, b, heads, 0, attend);
-            let query = builder.op(Op::Join { a, b, groups: heads, shared: false });
-            let both = Op::Join { a: compressed, b: turned, groups: 1, shared: false };
+            let query = builder.op(Concat { a, b, groups: heads, broadcast: false });
+            let both = Op::Concat(Concat { a: compressed, b: turned, groups: 1, broadcast: false });
             (query, builder.op(both))
         }
     };
@@ -193,7 +199,7 @@ fn attend_compressed(
     attend.heads = Heads { heads, heads_kv: 1, key_len, value_len: rank };
     let x = attend_to(builder, [query, key, compressed], attend);
     let weight = builder.weight("attn_v_b.weight")?;
-    Ok(builder.op(Op::HeadProduct { x, weight }))
+    Ok(builder.op(BatchedMatmul { x, weight }))
 }
 
 /// Keys and values are unpacked for each head, as files from before 2025 have it.
@@ -207,11 +213,11 @@ fn attend_unpacked(
     let Widths { key: key_len, value: value_len, .. } = widths;
     let (heads, still) = (attend.heads.heads, widths.still());
     let x = builder.product(compressed, "attn_kv_b")?;
-    let mut key = builder.op(Op::Slice { x, groups: heads, start: 0, len: still });
+    let mut key = builder.op(Slice { x, groups: heads, start: 0, len: still });
     if let Some(turned) = turned {
-        key = builder.op(Op::Join { a: key, b: turned, groups: heads, shared: true });
+        key = builder.op(Concat { a: key, b: turned, groups: heads, broadcast: true });
     }
-    let value = builder.op(Op::Slice { x, groups: heads, start: still, len: value_len });
+    let value = builder.op(Slice { x, groups: heads, start: still, len: value_len });
     let query = rotate(builder, query, heads, still, attend);
     let query = temper(builder, query)?;
     attend.heads = Heads { heads, heads_kv: heads, key_len, value_len };
@@ -226,7 +232,7 @@ fn rotate(
     start: u32,
     attend: &Attend,
 ) -> ValueId {
-    let rotation = attend.rotation.clone().map(|rotation| Rotation { start, ..rotation });
+    let rotation = attend.rotation.clone().map(|rotation| RopeParameters { start, ..rotation });
     turned(builder, x, heads, &rotation)
 }
 
@@ -237,5 +243,5 @@ fn temper(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
         return Ok(x);
     }
     let length = builder.size(key::ATTENTION_TEMPERATURE_LENGTH)?;
-    Ok(builder.op(Op::ScaleByPosition { x, offset: 0, length, scale }))
+    Ok(builder.op(AttentionTemperature { x, offset: 0, length, scale }))
 }

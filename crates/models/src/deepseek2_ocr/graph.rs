@@ -2,7 +2,7 @@
 //! the first DeepSeek with experts weighed otherwise.
 
 use gguf::Finding;
-use gguf_graph::{Factors, Mask, Pairs, Rotation, Stretch};
+use gguf_graph::{FreqFactors, Mask, RopeLayout, RopeParameters, RopeScaling};
 
 use crate::blocks::{Decoder, Heads, attention, decoder};
 use crate::graph::Builder;
@@ -11,14 +11,14 @@ use crate::schema::key;
 /// DeepSeek's OCR: heads rotate whole, whatever the key says. The window of those that have one spares
 /// what is read first, which no mask here tells: all is looked at.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let rotation = Rotation {
-        pairs: Pairs::Halves,
+    let rotation = RopeParameters {
+        layout: RopeLayout::Neox,
         start: 0,
-        count: Heads::of(builder, 0)?.key_len,
-        base: builder.hyper.f32(key::ROPE_FREQ_BASE)?,
-        stretch: Stretch::None,
-        magnitude: 1.0,
-        factors: Factors::None,
+        dimensions: Heads::of(builder, 0)?.key_len,
+        freq_base: builder.hyper.f32(key::ROPE_FREQ_BASE)?,
+        scaling: RopeScaling::None,
+        attention_factor: 1.0,
+        freq_factors: FreqFactors::None,
         block: 1,
         inverse: false,
     };
@@ -29,7 +29,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         },
         window_rotation: Some(rotation.clone()),
         rotation: Some(rotation),
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     family.routing.normalize = false;
     decoder(builder, &family)

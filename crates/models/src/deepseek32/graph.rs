@@ -1,7 +1,9 @@
 //! DeepSeek 3.2, GLM 5 and dots 3: compressed attention to the tokens that an indexer chooses.
 
 use gguf::Finding;
-use gguf_graph::{Among, Choose, Gating, NormKind, Op, Pairs, Rotation, State, ValueId};
+use gguf_graph::{
+    BlockSelection, Gating, NormKind, RopeLayout, RopeParameters, State, TopkIndexer, ValueId,
+};
 
 use crate::blocks::{Attend, Decoder, embedding, finish, layer_of, layers, turned};
 use crate::deepseek2;
@@ -11,10 +13,10 @@ use crate::schema::key;
 
 /// DeepSeek 3.2: halves of the indexer's heads rotate together, of the others neighbours.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    indexed(builder, Pairs::Halves)
+    indexed(builder, RopeLayout::Neox)
 }
 
-pub(crate) fn indexed(builder: &mut Builder<'_>, pairs: Pairs) -> Result<(), Finding> {
+pub(crate) fn indexed(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<(), Finding> {
     let family = usual(builder)?;
     let mut x = embedding(builder, &family)?;
     let mut among = None;
@@ -36,7 +38,7 @@ pub(crate) fn indexed(builder: &mut Builder<'_>, pairs: Pairs) -> Result<(), Fin
 
 /// Experts as in DeepSeek 3; scores of attention sharper where YaRN stretches positions.
 pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
-    let mut family = Decoder::gated(builder, Pairs::Neighbours)?;
+    let mut family = Decoder::gated(builder, RopeLayout::Interleaved)?;
     let mut scale = 1.0 / (Widths::of(builder)?.key as f32).sqrt();
     if let Some(rotation) = &mut family.rotation {
         scale *= deepseek2::graph::sharpen(builder, rotation)?;
@@ -50,7 +52,7 @@ pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
 /// How the heads of an indexer rotate, and its keys are normed.
 #[derive(Clone, Copy)]
 pub(crate) struct Indexer {
-    pub pairs: Pairs,
+    pub pairs: RopeLayout,
     /// The first number of a head that rotates.
     pub start: u32,
     /// Of the norm of keys.
@@ -68,24 +70,34 @@ impl Indexer {
         x: ValueId,
         compressed: ValueId,
         attend: &Attend,
-    ) -> Result<Among, Finding> {
+    ) -> Result<BlockSelection, Finding> {
         let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
         let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
         let query = builder.product(compressed, "indexer.attn_q_b")?;
         let key = builder.product(x, "indexer.attn_k")?;
-        let norm = Norm { kind: NormKind::Variance, epsilon: self.epsilon };
+        let norm = Norm { kind: NormKind::Layer, epsilon: self.epsilon };
         let key = builder.norm(key, "indexer.k_norm", norm);
         let Self { pairs, start, .. } = self;
         let rotation = attend.rotation.clone();
-        let rotation = rotation.map(|rotation| Rotation { pairs, start, ..rotation });
+        let rotation = rotation.map(|rotation| RopeParameters { layout: pairs, start, ..rotation });
         let [query, key] =
             [(query, heads), (key, 1)].map(|(x, heads)| turned(builder, x, heads, &rotation));
         let weights = Some(builder.product(x, "indexer.proj")?);
         let count = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
-        let state = builder.state(State::cache(len, 0));
+        let state = builder.state(State::kv_cache(len, 0));
         let (together, block, local) = (false, 1, 0);
-        let choose = Choose { query, key, weights, heads, together, count, block, local, state };
-        let chosen = builder.op(Op::Choose(choose));
-        Ok(Among { chosen, groups: 1, block: 1, tail: false })
+        let choose = TopkIndexer {
+            query,
+            key,
+            weights,
+            heads,
+            sum_heads: together,
+            top_k: count,
+            block,
+            local_blocks: local,
+            state,
+        };
+        let chosen = builder.op(choose);
+        Ok(BlockSelection { indices: chosen, groups: 1, block: 1, include_tail: false })
     }
 }

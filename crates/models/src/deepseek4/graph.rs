@@ -2,7 +2,10 @@
 //! compressed, among which an indexer chooses where blocks are short; experts that tokens choose.
 
 use gguf::Finding;
-use gguf_graph::{Blocks, Choose, Compress, Function, Index, Op, Pairs, Rotation, State, ValueId};
+use gguf_graph::{
+    ActivationFunction, BatchedMatmul, BlockCompress, CompressedKv, Embedding, Index, Op,
+    RopeLayout, RopeParameters, State, TopkIndexer, ValueId,
+};
 
 use crate::blocks::{
     Attend, Decoder, Heads, HyperConnections, Routing, attend, attend_to, beside_shared,
@@ -13,7 +16,7 @@ use crate::graph::Builder;
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, Pairs::Neighbours)?;
+    let family = Decoder::gated(builder, RopeLayout::Interleaved)?;
     let streams = HyperConnections::of(builder, family.norm)?;
     let embedded = embedding(builder, &family)?;
     let x = streams.layers(
@@ -52,10 +55,10 @@ fn attention(
     }
     let attended = attend_to(builder, [query, key, key], &attend);
     // What was rotated as a key is not rotated as a value.
-    let back = rotation.map(|rotation| Rotation { inverse: true, ..rotation });
+    let back = rotation.map(|rotation| RopeParameters { inverse: true, ..rotation });
     let attended = turned(builder, attended, heads, &back);
     let weight = builder.weight("attn_output_a.weight")?;
-    let grouped = builder.op(Op::HeadProduct { x: attended, weight });
+    let grouped = builder.op(BatchedMatmul { x: attended, weight });
     builder.product(grouped, "attn_output_b")
 }
 
@@ -64,19 +67,19 @@ fn rotation(
     builder: &Builder<'_>,
     block: u32,
     decoder: &Decoder,
-) -> Result<Option<Rotation>, Finding> {
+) -> Result<Option<RopeParameters>, Finding> {
     let Some(rotation) = decoder.rotation.clone() else { return Ok(None) };
     if block == 0 {
-        return Ok(Some(rotation.plain()));
+        return Ok(Some(rotation.without_scaling()));
     }
     let base = builder.hyper.f32(key::ATTENTION_COMPRESS_ROPE_FREQ_BASE)?;
-    Ok(Some(Rotation { base, magnitude: 1.0, ..rotation }))
+    Ok(Some(RopeParameters { freq_base: base, attention_factor: 1.0, ..rotation }))
 }
 
 /// The same of heads that are so long, whose last numbers rotate.
-fn of_heads(rotation: &Option<Rotation>, len: u32) -> Option<Rotation> {
+fn of_heads(rotation: &Option<RopeParameters>, len: u32) -> Option<RopeParameters> {
     let rotation = rotation.clone()?;
-    Some(Rotation { start: len.saturating_sub(rotation.count), ..rotation })
+    Some(RopeParameters { start: len.saturating_sub(rotation.dimensions), ..rotation })
 }
 
 /// The blocks of tokens that a layer sees, and which of them.
@@ -86,7 +89,7 @@ fn blocks(
     compressed: ValueId,
     block: u32,
     attend: &Attend,
-) -> Result<Blocks, Finding> {
+) -> Result<CompressedKv, Finding> {
     let len = attend.heads.key_len;
     let key = compress(builder, x, "attn_compressor", len, block, attend)?;
     let chosen = if builder.has("indexer.attn_q_b.weight") {
@@ -94,8 +97,8 @@ fn blocks(
     } else {
         None
     };
-    let state = builder.state(State::Cache { keys: len, values: len, block });
-    Ok(Blocks { key, value: key, state, chosen })
+    let state = builder.state(State::KvCache { key_width: len, value_width: len, block });
+    Ok(CompressedKv { key, value: key, state, indices: chosen })
 }
 
 /// A key for each block, which rotates by the position of its first token. Where the tensors are twice as
@@ -115,12 +118,19 @@ fn compress(
     let place = Some(builder.weight(&format!("{name}_ape.weight"))?);
     let overlap = width == len.saturating_mul(2);
     let rows = block.saturating_mul(if overlap { 2 } else { 1 });
-    let state = builder.state(State::Rows { width: width.saturating_mul(2), rows });
-    let made = Op::Compress(Compress { x: values, gate: Some(gate), place, block, overlap, state });
+    let state = builder.state(State::RowHistory { width: width.saturating_mul(2), len: rows });
+    let made = Op::BlockCompress(BlockCompress {
+        x: values,
+        gate: Some(gate),
+        position_bias: place,
+        block,
+        overlap,
+        state,
+    });
     let made = builder.op(made);
     let made = builder.norm(made, &format!("{name}_norm"), attend.norm);
     let rotation = of_heads(&attend.rotation, len);
-    let rotation = rotation.map(|rotation| Rotation { block, ..rotation });
+    let rotation = rotation.map(|rotation| RopeParameters { block, ..rotation });
     Ok(turned(builder, made, 1, &rotation))
 }
 
@@ -139,10 +149,20 @@ fn choose(
     let query = turned(builder, query, heads, &of_heads(&attend.rotation, len));
     let key = compress(builder, x, "indexer_compressor", len, block, attend)?;
     let weights = Some(builder.product(x, "indexer.proj")?);
-    let state = builder.state(State::Cache { keys: len, values: 0, block });
+    let state = builder.state(State::KvCache { key_width: len, value_width: 0, block });
     let (together, block, local) = (false, 1, 0);
-    let choose = Choose { query, key, weights, heads, together, count, block, local, state };
-    Ok(builder.op(Op::Choose(choose)))
+    let choose = TopkIndexer {
+        query,
+        key,
+        weights,
+        heads,
+        sum_heads: together,
+        top_k: count,
+        block,
+        local_blocks: local,
+        state,
+    };
+    Ok(builder.op(choose))
 }
 
 /// Experts, which in the first layers tokens choose by their ids, and one that all share.
@@ -152,13 +172,13 @@ fn network(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let [function, shared] = bounded_gates(builder, layer, Function::Silu)?;
+    let [function, shared] = bounded_gates(builder, layer, ActivationFunction::Silu)?;
     let routing = Routing { function, ..decoder.routing };
     let scores = builder.product(x, "ffn_gate_inp")?;
     let mut experts = experts_by(builder, x, scores, layer, routing)?;
     if let Some(table) = builder.find("ffn_gate_tid2eid.weight") {
-        experts.chosen = Some(builder.op(Op::Embed { table, index: Index::Token }));
+        experts.expert_ids = Some(builder.op(Embedding { table, index: Index::Token }));
     }
-    let routed = builder.op(Op::Experts(Box::new(experts)));
+    let routed = builder.op(experts);
     beside_shared(builder, x, routed, shared)
 }

@@ -2,14 +2,14 @@
 //! images too count positions in several dimensions, which are the same for text.
 
 use gguf::Finding;
-use gguf_graph::{Gating, Pairs};
+use gguf_graph::{Gating, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
 /// Experts by the sigmoid of each.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder::gated(builder, Pairs::Halves)?;
+    let mut family = Decoder::gated(builder, RopeLayout::Neox)?;
     family.routing.gating = Gating::Sigmoid;
     decoder(builder, &family)
 }

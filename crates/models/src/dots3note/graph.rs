@@ -1,7 +1,7 @@
 //! DeepSeek 3.2, GLM 5 and dots 3: compressed attention to the tokens that an indexer chooses.
 
 use gguf::Finding;
-use gguf_graph::{Pairs, ValueId};
+use gguf_graph::{RopeLayout, ValueId};
 
 use crate::blocks::{Attend, Decoder, decoder};
 use crate::deepseek2;
@@ -24,12 +24,12 @@ fn dots3_attention(
     _layer: u64,
     mut attend: Attend,
 ) -> Result<ValueId, Finding> {
-    let is_windowed = attend.mask.is_window();
+    let is_windowed = attend.mask.is_sliding_window();
     let widths = if is_windowed { Widths::of_window(builder)? } else { Widths::of(builder)? };
     attend.scale = 1.0 / (widths.key as f32).sqrt();
     let compressed = deepseek2::graph::compressed_queries(builder, x, &attend)?;
     if !is_windowed {
-        let indexer = Indexer { pairs: Pairs::Halves, start: 0, epsilon: EPSILON };
+        let indexer = Indexer { pairs: RopeLayout::Neox, start: 0, epsilon: EPSILON };
         attend.among = Some(indexer.choose(builder, x, compressed, &attend)?);
     }
     deepseek2::graph::attend(builder, x, compressed, widths, &mut attend)

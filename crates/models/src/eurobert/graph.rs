@@ -2,14 +2,14 @@
 //! NeoBERT and EuroBERT, are decoders that see both sides.
 
 use gguf::Finding;
-use gguf_graph::{Mask, Pairs};
+use gguf_graph::{Mask, RopeLayout};
 
 use crate::blocks::{Decoder, attention, decoder};
 use crate::graph::Builder;
 
 /// EuroBERT is as llama, but for what its tokens see.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = on_both_sides(Decoder::gated(builder, Pairs::Halves)?);
+    let family = on_both_sides(Decoder::gated(builder, RopeLayout::Neox)?);
     decoder(builder, &family)
 }
 
@@ -22,8 +22,8 @@ pub(crate) fn on_both_sides(family: Decoder) -> Decoder {
             if !is_causal {
                 attend.cached = false;
                 attend.mask = match attend.mask {
-                    Mask::Window(len) => Mask::Around(len),
-                    Mask::Causal => Mask::All,
+                    Mask::SlidingWindow(len) => Mask::SymmetricWindow(len),
+                    Mask::Causal => Mask::Full,
                     mask => mask,
                 };
             }

@@ -1,7 +1,7 @@
 //! Exaone 4 and K-Exaone: where some layers see a window, only these rotate.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::Builder;
@@ -14,7 +14,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 
 pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     let mut family =
-        Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, Pairs::Halves)? };
+        Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, RopeLayout::Neox)? };
     let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
     if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
         family.rotation = None;

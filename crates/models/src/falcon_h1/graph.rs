@@ -1,7 +1,7 @@
 //! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1, Nemotron-H.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, StateSpace, attention, decoder};
 use crate::graph::Builder;
@@ -15,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             let scanned = StateSpace::of(builder)?.second(builder, x, norm)?;
             Ok(builder.add(attended, scanned))
         },
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     decoder(builder, &family)
 }

@@ -1,7 +1,7 @@
 //! Gemma 1, 2 and 3, and the encoder made of the third.
 
 use gguf::Finding;
-use gguf_graph::{Function, Pairs};
+use gguf_graph::{ActivationFunction, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
@@ -23,9 +23,9 @@ pub(crate) fn usual(builder: &mut Builder<'_>, special: u64) -> Result<Decoder, 
         None
     };
     Ok(Decoder {
-        function: Function::GeluTanh,
+        function: ActivationFunction::GeluTanh,
         embedding_scale: (width as f32).sqrt(),
         attention_scale,
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     })
 }

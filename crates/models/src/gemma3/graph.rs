@@ -1,7 +1,7 @@
 //! Gemma 1, 2 and 3, and the encoder made of the third.
 
 use gguf::Finding;
-use gguf_graph::Rotation;
+use gguf_graph::RopeParameters;
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::gemma::graph::usual;
@@ -14,6 +14,6 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 }
 
 pub(crate) fn third(family: Decoder) -> Decoder {
-    let window_rotation = family.window_rotation.clone().map(Rotation::plain);
+    let window_rotation = family.window_rotation.clone().map(RopeParameters::without_scaling);
     Decoder { windows: Windows::AllButLast(6), window_rotation, ..family }
 }

@@ -3,7 +3,10 @@
 //! token than its embedding.
 
 use gguf::Finding;
-use gguf_graph::{Function, GateFunction, NormKind, Op, Pairs, Rotation, ValueId};
+use gguf_graph::{
+    Activation, ActivationFunction, AddScalar, BatchedMatmul, GatedActivation, GluFunction, Mul,
+    MulWeight, NormKind, RopeLayout, RopeParameters, Slice, Sum, ValueId,
+};
 
 use crate::blocks::{
     Decoder, Shared, attend, embedding, finish, inputs_of_layers, joined, layers, normed, share,
@@ -20,9 +23,9 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         embedding_scale: width.sqrt(),
         attention_scale: Some(1.0),
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.window_rotation = family.window_rotation.map(Rotation::plain);
+    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
     let x = embedding(builder, &family)?;
     let inputs = inputs_of_layers(builder, x)?;
     let count = builder.size(key::ALTUP_NUM_INPUTS)?.max(1);
@@ -39,7 +42,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         let made = self::layer(builder, predicted[active], layer, &family, &mut shared)?;
         streams = correct(builder, &predicted, made, active, &family)?;
         let first = match builder.find("altup_correct_scale.weight") {
-            Some(weight) => builder.op(Op::MultiplyWeight { x: streams[active], weight }),
+            Some(weight) => builder.op(MulWeight { x: streams[active], weight }),
             None => streams[active],
         };
         let told = with_input(builder, first, inputs, layer)?;
@@ -66,26 +69,26 @@ fn products(
     let Some((first, others)) = streams.split_first() else { return Ok(Vec::new()) };
     let weight = builder.weight(name)?;
     let x = joined(builder, *first, others);
-    let made = builder.op(Op::HeadProduct { x, weight });
+    let made = builder.op(BatchedMatmul { x, weight });
     let len = builder.size(key::EMBEDDING_LENGTH)?;
     let starts = (0..streams.len() as u32).map(|stream| stream.saturating_mul(len));
-    Ok(starts.map(|start| builder.op(Op::Slice { x: made, groups: 1, start, len })).collect())
+    Ok(starts.map(|start| builder.op(Slice { x: made, groups: 1, start, len })).collect())
 }
 
 /// `x` with the root mean square of `like`, which has as many numbers.
 fn as_large(builder: &mut Builder<'_>, x: ValueId, like: ValueId) -> Result<ValueId, Finding> {
-    let norm = Norm { kind: NormKind::MeanSquare, epsilon: TINY };
+    let norm = Norm { kind: NormKind::Rms, epsilon: TINY };
     let width = builder.size(key::EMBEDDING_LENGTH)?;
     let size = divisor(builder, like, norm, width);
     let x = builder.weightless_norm(x, norm, 1);
-    Ok(builder.op(Op::Multiply { a: x, b: size }))
+    Ok(builder.op(Mul { a: x, b: size }))
 }
 
 /// What a norm divides rows of so many numbers by: the mean product of what goes in and what comes out.
 fn divisor(builder: &mut Builder<'_>, x: ValueId, norm: Norm, width: u32) -> ValueId {
     let unit = builder.weightless_norm(x, norm, 1);
-    let product = builder.op(Op::Multiply { a: x, b: unit });
-    let sum = builder.op(Op::Sum { x: product, groups: 1 });
+    let product = builder.op(Mul { a: x, b: unit });
+    let sum = builder.op(Sum { x: product, groups: 1 });
     builder.scale(sum, 1.0 / width.max(1) as f32)
 }
 
@@ -99,7 +102,7 @@ fn modalities(
     let x = normed(builder, x, "altup_router_norm", decoder);
     let x = builder.scale(x, 1.0 / width);
     let x = builder.product(x, "altup_router")?;
-    Ok(builder.op(Op::Activate { x, function: Function::Tanh }))
+    Ok(builder.op(Activation { x, function: ActivationFunction::Tanh }))
 }
 
 /// Each stream, and shares of all.
@@ -135,7 +138,7 @@ fn correct(
 ) -> Result<Vec<ValueId>, Finding> {
     let x = modalities(builder, made, decoder)?;
     let shares = builder.product(x, "altup_correct_coef")?;
-    let shares = builder.op(Op::AddNumber { x: shares, number: 1.0 });
+    let shares = builder.op(AddScalar { x: shares, scalar: 1.0 });
     let less = builder.scale(predicted[active], -1.0);
     let wrong = builder.add(made, less);
     let moved = predicted.iter().zip(0..).map(|(stream, number)| {
@@ -177,16 +180,16 @@ fn network(builder: &mut Builder<'_>, x: ValueId, layer: u64) -> Result<ValueId,
     let deviations = builder.number_in(key::ACTIVATION_SPARSITY_SCALE, layer)?;
     // Minus infinity stands for all.
     if deviations.is_finite() {
-        let norm = Norm { kind: NormKind::Variance, epsilon: TINY };
+        let norm = Norm { kind: NormKind::Layer, epsilon: TINY };
         let inner = u32::try_from(builder.extent("ffn_gate.weight", 1)).unwrap_or(1);
         let deviation = divisor(builder, gate, norm, inner);
         let unit = builder.weightless_norm(gate, norm, 1);
-        let above = builder.op(Op::AddNumber { x: unit, number: -deviations });
-        let above = builder.op(Op::Activate { x: above, function: Function::Relu });
-        gate = builder.op(Op::Multiply { a: above, b: deviation });
+        let above = builder.op(AddScalar { x: unit, scalar: -deviations });
+        let above = builder.op(Activation { x: above, function: ActivationFunction::Relu });
+        gate = builder.op(Mul { a: above, b: deviation });
     }
     let up = builder.product(x, "ffn_up")?;
-    let function = GateFunction::Plain(Function::GeluTanh);
-    let made = builder.op(Op::Gate { gate, up, function });
+    let function = GluFunction::Plain(ActivationFunction::GeluTanh);
+    let made = builder.op(GatedActivation { gate, up, function });
     builder.product(made, "ffn_down")
 }

@@ -2,7 +2,7 @@
 //! told more of each token than its embedding, and some models have experts beside a dense network.
 
 use gguf::Finding;
-use gguf_graph::{Function, GateFunction, Op, Pairs, Rotation, ValueId};
+use gguf_graph::{ActivationFunction, GluFunction, MulWeight, RopeLayout, RopeParameters, ValueId};
 
 use crate::blocks::{
     Decoder, Shared, attend, embedding, feed_forward, finish, inputs_of_layers, layers, normed,
@@ -14,13 +14,13 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let mut family = Decoder {
-        function: Function::GeluTanh,
+        function: ActivationFunction::GeluTanh,
         embedding_scale: width.sqrt(),
         attention_scale: Some(1.0),
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.window_rotation = family.window_rotation.map(Rotation::plain);
-    family.routing.function = GateFunction::Plain(Function::GeluTanh);
+    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
+    family.routing.function = GluFunction::Plain(ActivationFunction::GeluTanh);
     let mut x = embedding(builder, &family)?;
     let inputs = match builder.has("per_layer_token_embd.weight") {
         true => Some(inputs_of_layers(builder, x)?),
@@ -38,7 +38,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             x = builder.add(x, made);
         }
         if let Some(weight) = builder.find("layer_output_scale.weight") {
-            x = builder.op(Op::MultiplyWeight { x, weight });
+            x = builder.op(MulWeight { x, weight });
         }
     }
     builder.at("", None);
@@ -77,7 +77,7 @@ fn network(
     let scores = builder.weightless_norm(x, decoder.norm, 1);
     let scores = builder.scale(scores, 1.0 / width.sqrt());
     let weight = builder.weight("ffn_gate_inp.scale")?;
-    let scores = builder.op(Op::MultiplyWeight { x: scores, weight });
+    let scores = builder.op(MulWeight { x: scores, weight });
     let scores = builder.product(scores, "ffn_gate_inp")?;
     let input = normed(builder, x, "pre_ffw_norm_2", decoder);
     let routed = scored_experts(builder, input, scores, layer, decoder.routing)?;

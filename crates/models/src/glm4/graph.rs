@@ -1,7 +1,7 @@
 //! GLM 4.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
@@ -15,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let sections = sections.into_iter().flat_map(|all| all.iter()).take(2);
     let sees_images =
         sections.filter(|section| section.to_i64().is_some_and(|len| len > 0)).count() == 2;
-    let pairs = if sees_images { Pairs::Halves } else { Pairs::Neighbours };
+    let pairs = if sees_images { RopeLayout::Neox } else { RopeLayout::Interleaved };
     let family = Decoder::gated(builder, pairs)?;
     decoder(builder, &family)
 }

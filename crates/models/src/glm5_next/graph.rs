@@ -2,7 +2,10 @@
 //! indexer chooses, and several streams of the residual.
 
 use gguf::Finding;
-use gguf_graph::{Among, Choose, Compress, Function, Gating, Op, Pairs, State, ValueId};
+use gguf_graph::{
+    ActivationFunction, BlockCompress, BlockSelection, Gating, RopeLayout, State, TopkIndexer,
+    ValueId,
+};
 
 use crate::blocks::{
     Bound, Decoder, HyperConnections, Routing, attend, bounded_gates, delta_attention, embedding,
@@ -16,7 +19,7 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         attention_scale: Some(deepseek2::graph::scale(builder)?),
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     // States and the masks of attention know the order.
     (family.rotation, family.window_rotation) = (None, None);
@@ -42,7 +45,7 @@ fn mixer(
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
-    among: &mut Option<Among>,
+    among: &mut Option<BlockSelection>,
 ) -> Result<ValueId, Finding> {
     let mut attend = attend(builder, layer, decoder)?;
     if !builder.has("attn_kv_a_mqa.weight") {
@@ -67,7 +70,11 @@ fn has_indexer(builder: &Builder<'_>, layer: u64) -> Result<bool, Finding> {
 
 /// The blocks of tokens whose keys together fit the compressed queries of a layer best. Queries have no rotation,
 /// and what weights of heads are scaled by makes no block better than another.
-fn choose(builder: &mut Builder<'_>, x: ValueId, compressed: ValueId) -> Result<Among, Finding> {
+fn choose(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    compressed: ValueId,
+) -> Result<BlockSelection, Finding> {
     let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
     let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
     let block = builder.size(key::ATTENTION_INDEXER_KPOOL)?.max(1);
@@ -75,19 +82,35 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, compressed: ValueId) -> Result<
     let tail = builder.hyper.bool(key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL)?;
     let query = builder.product(compressed, "indexer.attn_q_b")?;
     let key = builder.product(x, "indexer.attn_k")?;
-    let norm = Norm::variance(builder)?;
+    let norm = Norm::layer(builder)?;
     let key = builder.norm(key, "indexer.k_norm", norm);
     let gate = builder.product(x, "indexer_compressor_gate")?;
     let place = Some(builder.weight("indexer_compressor_ape.weight")?);
-    let state = builder.state(State::Rows { width: len.saturating_mul(2), rows: block });
-    let compress = Compress { x: key, gate: Some(gate), place, block, overlap: false, state };
-    let key = builder.op(Op::Compress(compress));
+    let state = builder.state(State::RowHistory { width: len.saturating_mul(2), len: block });
+    let compress = BlockCompress {
+        x: key,
+        gate: Some(gate),
+        position_bias: place,
+        block,
+        overlap: false,
+        state,
+    };
+    let key = builder.op(compress);
     let weights = Some(builder.product(x, "indexer.proj")?);
-    let state = builder.state(State::Cache { keys: len, values: 0, block });
-    let choose =
-        Choose { query, key, weights, heads, together: false, count, block: 1, local: 0, state };
-    let chosen = builder.op(Op::Choose(choose));
-    Ok(Among { chosen, groups: 1, block, tail })
+    let state = builder.state(State::KvCache { key_width: len, value_width: 0, block });
+    let choose = TopkIndexer {
+        query,
+        key,
+        weights,
+        heads,
+        sum_heads: false,
+        top_k: count,
+        block: 1,
+        local_blocks: 0,
+        state,
+    };
+    let chosen = builder.op(choose);
+    Ok(BlockSelection { indices: chosen, groups: 1, block, include_tail: tail })
 }
 
 /// Gates are bounded, those of experts and those of other networks; by the same where a model states one bound.
@@ -97,6 +120,6 @@ fn network(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let [function, others] = bounded_gates(builder, layer, Function::Silu)?;
+    let [function, others] = bounded_gates(builder, layer, ActivationFunction::Silu)?;
     network_by(builder, x, layer, Routing { function, ..decoder.routing }, others)
 }

@@ -1,7 +1,7 @@
 //! Granite, dense and with experts, and MiniCPM: as llama, with scales.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
@@ -18,7 +18,7 @@ pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
         embedding_scale: builder.factor(key::EMBEDDING_SCALE)?,
         residual_scale: builder.factor(key::RESIDUAL_SCALE)?,
         logit_scale: 1.0 / builder.factor(key::LOGIT_SCALE)?,
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     // The models that are not to rotate say so by this key.
     let finetuned = "rope.scaling.finetuned";

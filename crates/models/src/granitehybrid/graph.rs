@@ -1,7 +1,7 @@
 //! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1, Nemotron-H.
 
 use gguf::Finding;
-use gguf_graph::{Op, Pairs, ValueId};
+use gguf_graph::{Concat, RopeLayout, Slice, ValueId};
 
 use crate::blocks::is_state_space;
 use crate::blocks::{
@@ -32,12 +32,14 @@ fn partly_rotated(
 ) -> Result<ValueId, Finding> {
     let Heads { heads, heads_kv, key_len, .. } = attend.heads;
     let [mut query, mut key, value] = queries_keys_values(builder, x, &attend)?;
-    if let Some(rotation) = attend.rotation.as_mut().filter(|rotation| rotation.count < key_len) {
-        rotation.pairs = Pairs::Halves;
+    if let Some(rotation) =
+        attend.rotation.as_mut().filter(|rotation| rotation.dimensions < key_len)
+    {
+        rotation.layout = RopeLayout::Neox;
         [query, key] = [(query, heads), (key, heads_kv)].map(|(x, heads)| {
             let groups = heads.saturating_mul(key_len / 2);
-            let [a, b] = [0, 1].map(|start| builder.op(Op::Slice { x, groups, start, len: 1 }));
-            builder.op(Op::Join { a, b, groups: heads, shared: false })
+            let [a, b] = [0, 1].map(|start| builder.op(Slice { x, groups, start, len: 1 }));
+            builder.op(Concat { a, b, groups: heads, broadcast: false })
         });
     }
     let made = attended(builder, [query, key, value], &attend);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use gguf::{Finding, Value};
-use gguf_graph::{Function, Index, Mark, NumberedProduct, Op, ValueId};
+use gguf_graph::{
+    ActivationFunction, Embedding, GatedActivation, Index, MatmulId, TokenConstant, ValueId,
+};
 
 use crate::blocks::{
     Attend, Heads, attend, attend_to, attended, finish, layers, normed, queries_keys_values,
@@ -68,17 +70,17 @@ impl Switch {
     fn embedding(&self, builder: &mut Builder<'_>) -> Result<ValueId, Finding> {
         let table = builder.weight("token_embd.weight")?;
         let others = self.tokens.iter().map(|(token, (_, other))| (*token, *other));
-        Ok(builder.op(Op::Embed { table, index: Index::Replaced(others.collect()) }))
+        Ok(builder.op(Embedding { table, index: Index::MappedToken(others.collect()) }))
     }
 
     /// The number of each token's adapter, 0 before one is switched on. A head of attention finds it, whose
     /// keys are so far apart that only tokens that switch count: of several it gives the mean.
     fn adapter(&self, builder: &mut Builder<'_>, norm: Norm) -> Adapter {
-        let query = builder.op(Op::Mark(Mark { marks: Vec::new(), otherwise: 1.0 }));
+        let query = builder.op(TokenConstant { values: Vec::new(), default: 1.0 });
         let keys = self.tokens.keys().map(|token| (*token, self.gain)).collect();
-        let key = builder.op(Op::Mark(Mark { marks: keys, otherwise: -self.gain }));
+        let key = builder.op(TokenConstant { values: keys, default: -self.gain });
         let numbers = self.tokens.iter().map(|(token, (number, _))| (*token, *number)).collect();
-        let value = builder.op(Op::Mark(Mark { marks: numbers, otherwise: 0.0 }));
+        let value = builder.op(TokenConstant { values: numbers, default: 0.0 });
         let heads = Heads { heads: 1, heads_kv: 1, key_len: 1, value_len: 1 };
         Adapter(attend_to(builder, [query, key, value], &Attend::plain(heads, norm)))
     }
@@ -113,8 +115,8 @@ impl Adapter {
         let mut low = x;
         for end in ["lora_a", "lora_b"] {
             let weight = builder.weight(&format!("{name}.{end}"))?;
-            let product = NumberedProduct { x: low, number: self.0, weight };
-            low = builder.op(Op::NumberedProduct(product));
+            let product = MatmulId { x: low, ids: self.0, weight };
+            low = builder.op(product);
         }
         Ok(builder.add(made, low))
     }
@@ -148,11 +150,11 @@ impl Adapter {
         self,
         builder: &mut Builder<'_>,
         x: ValueId,
-        function: Function,
+        function: ActivationFunction,
     ) -> Result<ValueId, Finding> {
         let gate = self.product(builder, x, "ffn_gate")?;
         let up = self.product(builder, x, "ffn_up")?;
-        let made = builder.op(Op::Gate { gate, up, function: function.into() });
+        let made = builder.op(GatedActivation { gate, up, function: function.into() });
         self.product(builder, made, "ffn_down")
     }
 }

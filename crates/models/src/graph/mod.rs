@@ -9,7 +9,7 @@ use gguf::{Finding, Metadata, TensorInfo, Value};
 
 use crate::registry;
 use crate::schema::key;
-use gguf_graph::{Graph, Limits};
+use gguf_graph::{Add, Embedding, Graph, Limits, Matmul, MulWeight, Scale, Slice};
 use gguf_graph::{Index, NormKind, Op};
 use gguf_graph::{
     Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight, WeightId,
@@ -62,9 +62,9 @@ impl Builder<'_> {
     }
 
     /// Adds an operation, and names its value.
-    pub fn op(&mut self, op: Op) -> ValueId {
+    pub fn op(&mut self, op: impl Into<Op>) -> ValueId {
         let ops = &mut self.graph.main.ops;
-        ops.push(op);
+        ops.push(op.into());
         ValueId(ops.len() as u32 - 1)
     }
 
@@ -225,7 +225,7 @@ impl Builder<'_> {
     /// The embedding of the tokens.
     pub fn embedding(&mut self) -> Result<ValueId, Finding> {
         let table = self.weight("token_embd.weight")?;
-        Ok(self.op(Op::Embed { table, index: Index::Token }))
+        Ok(self.op(Embedding { table, index: Index::Token }))
     }
 
     /// `x` times the matrix `name.weight`, times the number `name.scale` and plus `name.bias` if the model
@@ -233,12 +233,12 @@ impl Builder<'_> {
     pub fn product(&mut self, x: ValueId, name: &str) -> Result<ValueId, Finding> {
         let weight = self.weight(&format!("{name}.weight"))?;
         let bias = self.find(&format!("{name}.bias"));
-        let made = self.op(Op::Product { x, weight, bias });
+        let made = self.op(Matmul { x, weight, bias });
         let scale = format!("{name}.scale");
         // A scale of more numbers is one of what goes in.
         if bias.is_none() && self.extent(&scale, 0) == 1 && self.extent(&scale, 1) == 1 {
             let weight = self.weight(&scale)?;
-            return Ok(self.op(Op::MultiplyWeight { x: made, weight }));
+            return Ok(self.op(MulWeight { x: made, weight }));
         }
         Ok(made)
     }
@@ -254,13 +254,13 @@ impl Builder<'_> {
         let weight = self.find(&format!("{name}.weight")).or_else(|| self.find(name));
         let bias = self.find(&format!("{name}.bias"));
         let Norm { kind, epsilon } = norm;
-        self.op(Op::Norm { x, kind, epsilon, groups, weight, bias })
+        self.op(kind.op(x, epsilon, groups, weight, bias))
     }
 
     /// Equal parts of each row normed, and that is all.
     pub fn weightless_norm(&mut self, x: ValueId, norm: Norm, groups: u32) -> ValueId {
         let Norm { kind, epsilon } = norm;
-        self.op(Op::Norm { x, kind, epsilon, groups, weight: None, bias: None })
+        self.op(kind.op(x, epsilon, groups, None, None))
     }
 
     /// Whether the model has the weights of this norm in the layer.
@@ -272,7 +272,7 @@ impl Builder<'_> {
     pub fn split<const N: usize>(&mut self, x: ValueId, widths: [u32; N]) -> [ValueId; N] {
         let mut start = 0u32;
         widths.map(|len| {
-            let part = self.op(Op::Slice { x, groups: 1, start, len });
+            let part = self.op(Slice { x, groups: 1, start, len });
             start = start.saturating_add(len);
             part
         })
@@ -280,12 +280,12 @@ impl Builder<'_> {
 
     /// `a + b`.
     pub fn add(&mut self, a: ValueId, b: ValueId) -> ValueId {
-        self.op(Op::Add { a, b })
+        self.op(Add { a, b })
     }
 
     /// `x` times a number, which may be 1.
     pub fn scale(&mut self, x: ValueId, factor: f32) -> ValueId {
-        if factor == 1.0 { x } else { self.op(Op::Scale { x, factor }) }
+        if factor == 1.0 { x } else { self.op(Scale { x, factor }) }
     }
 }
 
@@ -298,13 +298,13 @@ pub(crate) struct Norm {
 
 impl Norm {
     /// The root mean square norm, with its hyper-parameter.
-    pub fn mean_square(builder: &Builder<'_>) -> Result<Self, Finding> {
+    pub fn rms(builder: &Builder<'_>) -> Result<Self, Finding> {
         let epsilon = builder.hyper.f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON)?;
-        Ok(Self { kind: NormKind::MeanSquare, epsilon })
+        Ok(Self { kind: NormKind::Rms, epsilon })
     }
 
     /// The norm with mean, with its hyper-parameter; some files have it under the key of the other.
-    pub fn variance(builder: &Builder<'_>) -> Result<Self, Finding> {
+    pub fn layer(builder: &Builder<'_>) -> Result<Self, Finding> {
         let name = "attention.layer_norm_epsilon";
         let epsilon = match builder.stated(name)? {
             Some(epsilon) => epsilon,
@@ -313,7 +313,7 @@ impl Norm {
                 None => builder.hyper.f32(name)?,
             },
         };
-        Ok(Self { kind: NormKind::Variance, epsilon })
+        Ok(Self { kind: NormKind::Layer, epsilon })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Grok 1 and 2.
 
 use gguf::Finding;
-use gguf_graph::{Function, GateFunction, Pairs, Stretch, ValueId};
+use gguf_graph::{ActivationFunction, GluFunction, RopeLayout, RopeScaling, ValueId};
 
 use crate::blocks::{Decoder, attention, decoder, experts, feed_forward, sharper};
 use crate::graph::Builder;
@@ -24,7 +24,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let logit_scale = builder.stated(key::LOGIT_SCALE)?.unwrap_or(LOGIT_SCALE);
     let attention_scale = builder.stated(key::ATTENTION_OUTPUT_SCALE)?.unwrap_or(ATTENTION_SCALE);
     let mut family = Decoder {
-        function: Function::GeluTanh,
+        function: ActivationFunction::GeluTanh,
         embedding_scale,
         logit_scale,
         attention_scale: Some(attention_scale),
@@ -33,17 +33,17 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             attention(builder, x, &attend)
         },
         network,
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     // What the model states for YaRN multiplies what is usual there.
     let factor = builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.unwrap_or(1.0);
     for rotation in [&mut family.rotation, &mut family.window_rotation].into_iter().flatten() {
-        if let Stretch::Yarn { factor: by, .. } = rotation.stretch {
-            rotation.magnitude = factor * sharper(by, 1.0);
+        if let RopeScaling::Yarn { factor: by, .. } = rotation.scaling {
+            rotation.attention_factor = factor * sharper(by, 1.0);
         }
     }
     family.routing.normalize = false;
-    family.routing.function = GateFunction::Plain(Function::GeluTanh);
+    family.routing.function = GluFunction::Plain(ActivationFunction::GeluTanh);
     let cap = builder.stated(key::ROUTER_LOGIT_SOFTCAPPING)?;
     family.routing.soft_cap = cap.filter(|cap| *cap > 0.0);
     decoder(builder, &family)

@@ -1,7 +1,7 @@
 //! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
 
 use gguf::Finding;
-use gguf_graph::{Op, Pairs, ValueId};
+use gguf_graph::{Bias, RopeLayout, ValueId};
 
 use crate::blocks::{Decoder, embedding, finish, layer};
 use crate::graph::Builder;
@@ -15,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         weightless_norms: true,
         embedding_scale,
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     let per_stack = builder.hyper.u64(key::HRM_LAYERS_PER_STACK)?;
     let [slow, fast] = ["hrm.h_cycles", "hrm.l_cycles"].map(|key| builder.hyper.u64(key));
@@ -27,7 +27,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         for _ in 0..fast {
             let input = match low {
                 Some(low) => builder.add(high, low),
-                None => builder.op(Op::AddWeight { x: high, weight: first }),
+                None => builder.op(Bias { x: high, weight: first }),
             };
             low = Some(stack(builder, input, 0..per_stack, &family)?);
         }

@@ -2,7 +2,9 @@
 //! several streams of the residual (hyper-connections, arXiv 2409.19606).
 
 use gguf::Finding;
-use gguf_graph::{Among, Function, GateFunction, Gating, Op, Pairs, ValueId};
+use gguf_graph::{
+    ActivationFunction, AddScalar, BlockSelection, Gating, GluFunction, RopeLayout, ValueId,
+};
 
 use crate::blocks::{
     Decoder, attend, embedding, finish, joined, layers, network_by, normed, share, shares_of,
@@ -15,7 +17,7 @@ use crate::graph::Builder;
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder::gated(builder, Pairs::Neighbours)?;
+    let mut family = Decoder::gated(builder, RopeLayout::Interleaved)?;
     let widths = Widths::of(builder)?;
     family.attention_scale = Some(1.0 / (widths.key as f32).sqrt());
     family.routing.gating = Gating::Sigmoid;
@@ -45,14 +47,14 @@ fn attention(
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
-    among: &mut Option<Among>,
+    among: &mut Option<BlockSelection>,
 ) -> Result<ValueId, Finding> {
     let mut attend = attend(builder, layer, decoder)?;
     let compressed = deepseek2::graph::compressed_queries(builder, x, &attend)?;
     if builder.has("indexer.attn_q_b.weight") {
         let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
         let rotated = builder.size(key::ROPE_DIMENSION_COUNT)?;
-        let (pairs, start) = (Pairs::Neighbours, len.saturating_sub(rotated));
+        let (pairs, start) = (RopeLayout::Interleaved, len.saturating_sub(rotated));
         let indexer = Indexer { pairs, start, epsilon: attend.norm.epsilon };
         *among = Some(indexer.choose(builder, x, compressed, &attend)?);
     }
@@ -69,7 +71,7 @@ fn network(
 ) -> Result<ValueId, Finding> {
     let mut routing = decoder.routing;
     if let Some(limit) = builder.limit(key::SWIGLU_CLAMP_EXP, layer)? {
-        routing.function = GateFunction::Bounded { function: Function::Silu, limit };
+        routing.function = GluFunction::ClampBefore { function: ActivationFunction::Silu, limit };
     }
     network_by(builder, x, layer, routing, decoder.function)
 }
@@ -111,9 +113,9 @@ impl Streams {
     ) -> Result<(ValueId, ValueId), Finding> {
         let shares = Self::shares(builder, streams, name, decoder)?;
         let [before, behind] = builder.split(shares, [self.count; 2]);
-        let before = builder.op(Op::AddNumber { x: before, number: self.epsilon });
+        let before = builder.op(AddScalar { x: before, scalar: self.epsilon });
         let behind = builder.scale(behind, self.magnitude);
-        let behind = builder.op(Op::AddNumber { x: behind, number: self.epsilon });
+        let behind = builder.op(AddScalar { x: behind, scalar: self.epsilon });
         Ok((sum_of_shares(builder, streams[0], &streams[1..], before), behind))
     }
 
@@ -139,7 +141,7 @@ impl Streams {
         decoder: &Decoder,
     ) -> Result<ValueId, Finding> {
         let shares = Self::shares(builder, streams, "output_hc", decoder)?;
-        let shares = builder.op(Op::AddNumber { x: shares, number: self.epsilon });
+        let shares = builder.op(AddScalar { x: shares, scalar: self.epsilon });
         Ok(sum_of_shares(builder, streams[0], &streams[1..], shares))
     }
 }

@@ -1,7 +1,7 @@
 //! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1, Nemotron-H.
 
 use gguf::Finding;
-use gguf_graph::Function;
+use gguf_graph::ActivationFunction;
 
 use crate::blocks::is_state_space;
 use crate::blocks::{Decoder, StateSpace, attention, decoder};
@@ -14,8 +14,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             true => StateSpace::of(builder)?.first(builder, x, Some(attend.norm)),
             false => attention(builder, x, &attend),
         },
-        function: Function::Silu,
-        ..Decoder::plain(Norm::mean_square(builder)?)
+        function: ActivationFunction::Silu,
+        ..Decoder::plain(Norm::rms(builder)?)
     };
     family.routing.normalize = false;
     decoder(builder, &family)

@@ -2,13 +2,13 @@
 //! NeoBERT and EuroBERT, are decoders that see both sides.
 
 use gguf::Finding;
-use gguf_graph::{Function, PositionBias};
+use gguf_graph::{ActivationFunction, PositionBias};
 
 use crate::bert::graph::{Encoder, encoder};
 use crate::graph::Builder;
 
 /// The second of Jina's: ALiBi, and a gate.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let bias = PositionBias::Slopes { max: 8.0 };
-    encoder(builder, &Encoder { function: Function::Gelu, rotation: None, bias })
+    let bias = PositionBias::Alibi { max_bias: 8.0 };
+    encoder(builder, &Encoder { function: ActivationFunction::Gelu, rotation: None, bias })
 }

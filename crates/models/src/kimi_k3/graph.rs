@@ -1,7 +1,7 @@
 //! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed in the others.
 
 use gguf::Finding;
-use gguf_graph::{GateFunction, Op, ValueId};
+use gguf_graph::{GluFunction, Softmax, Sum, ValueId};
 
 use crate::blocks::{
     Bound, Decoder, attend, beside_shared, feed_forward, finish, joined, layers, scored_experts,
@@ -17,7 +17,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     (family.rotation, family.window_rotation) = (None, None);
     let beta = builder.hyper.f32(key::ACTIVATION_SITU_BETA)?;
     let linear = builder.known(key::ACTIVATION_SITU_LINEAR_BETA)?.filter(|beta| *beta > 0.0);
-    let situ = GateFunction::Situ { beta, linear };
+    let situ = GluFunction::Situ { beta, linear };
     family.routing.function = situ;
     family.routing.normalize = false;
     let bound = builder.known(key::KDA_GATE_LOWER_BOUND)?;
@@ -60,12 +60,12 @@ fn mixed(
     builder.weight(&format!("{name}.weight"))?;
     let mut score = |x| {
         let normed = builder.norm(x, name, norm);
-        builder.op(Op::Sum { x: normed, groups: 1 })
+        builder.op(Sum { x: normed, groups: 1 })
     };
     let first_score = score(*first);
     let scores: Vec<_> = others.iter().map(|x| score(*x)).collect();
     let scores = joined(builder, first_score, &scores);
-    let shares = builder.op(Op::Softmax { x: scores, groups: 1 });
+    let shares = builder.op(Softmax { x: scores, groups: 1 });
     Ok(sum_of_shares(builder, *first, &others, shares))
 }
 

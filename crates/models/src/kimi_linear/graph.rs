@@ -1,7 +1,7 @@
 //! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed in the others.
 
 use gguf::Finding;
-use gguf_graph::{Gating, Pairs, ValueId};
+use gguf_graph::{Gating, RopeLayout, ValueId};
 
 use crate::blocks::{Attend, Bound, Decoder, decoder, delta_attention};
 use crate::deepseek2;
@@ -19,7 +19,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 pub(crate) fn compressed(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     let mut family = Decoder {
         attention_scale: Some(deepseek2::graph::scale(builder)?),
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     family.routing.gating = Gating::Sigmoid;
     Ok(family)

@@ -2,7 +2,7 @@
 //! window only, and rotate otherwise, or alone.
 
 use gguf::Finding;
-use gguf_graph::{Function, Gating, Pairs, Rotation};
+use gguf_graph::{ActivationFunction, Gating, RopeLayout, RopeParameters};
 
 use crate::blocks::{Attend, Decoder, Windows, attention, decoder};
 use crate::graph::Builder;
@@ -12,12 +12,12 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         windows: Windows::AllButFirst(4),
         attention: |builder, x, _, mut attend: Attend| {
-            attend.gate = Function::Softplus;
+            attend.gate = ActivationFunction::Softplus;
             attention(builder, x, &attend)
         },
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.window_rotation = family.window_rotation.map(Rotation::plain);
+    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
     family.routing.gating = Gating::Sigmoid;
     family.routing.normalize = false;
     decoder(builder, &family)

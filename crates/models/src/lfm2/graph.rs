@@ -1,7 +1,7 @@
 //! LFM2: short convolutions in most layers, attention in some.
 
 use gguf::Finding;
-use gguf_graph::{Gating, Op, Pairs, State, ValueId};
+use gguf_graph::{CausalConv1d, Gating, Mul, RopeLayout, State, ValueId};
 
 use crate::blocks::{Attend, Decoder, attention, decoder};
 use crate::graph::Builder;
@@ -16,7 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         attention: mixer,
         output_norm: "token_embd_norm",
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     family.routing.gating = Gating::Sigmoid;
     decoder(builder, &family)
@@ -36,10 +36,10 @@ fn mixer(
     let rows = builder.size(key::SHORTCONV_L_CACHE)?.saturating_sub(1);
     let made = builder.product(x, "shortconv.in_proj")?;
     let [b, c, x] = builder.split(made, [width; 3]);
-    let x = builder.op(Op::Multiply { a: b, b: x });
+    let x = builder.op(Mul { a: b, b: x });
     let weight = builder.weight("shortconv.conv.weight")?;
-    let state = builder.state(State::Rows { width, rows });
-    let x = builder.op(Op::CausalConvolution { x, weight, bias: None, dilation: 1, state });
-    let x = builder.op(Op::Multiply { a: c, b: x });
+    let state = builder.state(State::RowHistory { width, len: rows });
+    let x = builder.op(CausalConv1d { x, weight, bias: None, dilation: 1, state });
+    let x = builder.op(Mul { a: c, b: x });
     builder.product(x, "shortconv.out_proj")
 }

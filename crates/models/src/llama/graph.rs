@@ -2,12 +2,12 @@
 //! the first DeepSeek with experts weighed otherwise.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, Pairs::Neighbours)?;
+    let family = Decoder::gated(builder, RopeLayout::Interleaved)?;
     decoder(builder, &family)
 }

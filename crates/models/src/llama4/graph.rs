@@ -1,7 +1,7 @@
 //! Llama 4.
 
 use gguf::Finding;
-use gguf_graph::{Gating, Mask, NormKind, Op, Pairs, ValueId};
+use gguf_graph::{AttentionTemperature, Gating, Mask, NormKind, Rope, RopeLayout, ValueId};
 
 use crate::blocks::{Attend, Decoder, attend_to, decoder, queries_keys_values};
 use crate::graph::{Builder, Norm};
@@ -19,7 +19,7 @@ const EXPERTS_WITHOUT_NORM: u64 = 128;
 /// The scores of experts weigh what goes in. Three of four layers rotate, and attend within chunks of
 /// positions; the last sharpens attention with the position instead.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder { attention, ..Decoder::gated(builder, Pairs::Neighbours)? };
+    let mut family = Decoder { attention, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
     family.routing.gating = Gating::Sigmoid;
     family.routing.normalize = false;
     family.routing.weigh_input = true;
@@ -35,7 +35,7 @@ fn attention(
     let [mut query, mut key, value] = queries_keys_values(builder, x, &attend)?;
     let window = stated_or(builder, "attention.sliding_window", LENGTH)?;
     let rotates = window == 0 || layer % 4 != 3;
-    attend.mask = if window > 0 && rotates { Mask::Chunk(window) } else { Mask::Causal };
+    attend.mask = if window > 0 && rotates { Mask::Chunked(window) } else { Mask::Causal };
     if rotates {
         let [heads, heads_kv] = [attend.heads.heads, attend.heads.heads_kv];
         query = rotated(builder, query, heads, &attend)?;
@@ -43,7 +43,7 @@ fn attention(
     } else {
         let length = stated_or(builder, "attention.temperature_length", LENGTH)?;
         let scale = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(SHARPENING);
-        query = builder.op(Op::ScaleByPosition { x: query, offset: 1, length, scale });
+        query = builder.op(AttentionTemperature { x: query, offset: 1, length, scale });
     }
     let attended = attend_to(builder, [query, key, value], &attend);
     builder.product(attended, "attn_output")
@@ -57,14 +57,14 @@ fn rotated(
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
     if let Some(rotation) = attend.rotation.clone() {
-        x = builder.op(Op::Rotate { x, heads, rotation });
+        x = builder.op(Rope { x, heads, parameters: rotation });
     }
     if builder.hyper.u64(key::EXPERT_COUNT)? == EXPERTS_WITHOUT_NORM {
         return Ok(x);
     }
     let Norm { epsilon, .. } = attend.norm;
-    let kind = NormKind::MeanSquare;
-    Ok(builder.op(Op::Norm { x, kind, epsilon, groups: heads, weight: None, bias: None }))
+    let kind = NormKind::Rms;
+    Ok(builder.op(kind.op(x, epsilon, heads, None, None)))
 }
 
 fn stated_or(builder: &Builder<'_>, name: &str, usual: u32) -> Result<u32, Finding> {

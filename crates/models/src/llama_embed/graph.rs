@@ -2,7 +2,7 @@
 //! the first DeepSeek with experts weighed otherwise.
 
 use gguf::Finding;
-use gguf_graph::{Mask, Pairs};
+use gguf_graph::{Mask, RopeLayout};
 
 use crate::blocks::{Decoder, attention, decoder};
 use crate::graph::Builder;
@@ -12,10 +12,10 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         attention: |builder, x, _, mut attend| {
-            (attend.mask, attend.cached) = (Mask::All, false);
+            (attend.mask, attend.cached) = (Mask::Full, false);
             attention(builder, x, &attend)
         },
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     decoder(builder, &family)
 }

@@ -13,7 +13,7 @@ const INNER_EPSILON: f32 = 1e-6;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let has_norms = builder.hyper.bool(key::SSM_DT_B_C_RMS)?;
-    let norm = Norm { kind: NormKind::MeanSquare, epsilon: INNER_EPSILON };
+    let norm = Norm { kind: NormKind::Rms, epsilon: INNER_EPSILON };
     let inner_norm = has_norms.then_some(norm);
     layers(builder, |builder, x, space, _| space.first(builder, x, inner_norm))
 }
@@ -24,7 +24,7 @@ pub(crate) fn layers<'m>(
     mixer: impl Fn(&mut Builder<'m>, ValueId, StateSpace, Norm) -> Result<ValueId, Finding>,
 ) -> Result<(), Finding> {
     let space = StateSpace::of(builder)?;
-    let norm = Norm::mean_square(builder)?;
+    let norm = Norm::rms(builder)?;
     let mut x = builder.embedding()?;
     for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));

@@ -2,7 +2,7 @@
 //! window only, and rotate otherwise, or alone.
 
 use gguf::Finding;
-use gguf_graph::{Function, GateFunction, Pairs};
+use gguf_graph::{ActivationFunction, GluFunction, RopeLayout};
 
 use crate::blocks::{Decoder, decoder, experts};
 use crate::graph::Builder;
@@ -15,11 +15,12 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         network: |builder, x, layer, decoder| {
             let mut routing = decoder.routing;
             if let Some(limit) = builder.limit(key::SWIGLU_CLAMP_EXP, layer)? {
-                routing.function = GateFunction::Bounded { function: Function::Silu, limit };
+                routing.function =
+                    GluFunction::ClampBefore { function: ActivationFunction::Silu, limit };
             }
             experts(builder, x, layer, routing)
         },
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     decoder(builder, &family)
 }

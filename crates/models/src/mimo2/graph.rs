@@ -2,7 +2,7 @@
 //! window only, and rotate otherwise, or alone.
 
 use gguf::Finding;
-use gguf_graph::{Gating, Pairs};
+use gguf_graph::{Gating, RopeLayout};
 
 use crate::blocks::{Decoder, attention, decoder};
 use crate::graph::Builder;
@@ -16,7 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             let scale = builder.factor(key::ATTENTION_VALUE_SCALE)?;
             Ok(builder.scale(attended, scale))
         },
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     family.routing.gating = Gating::Sigmoid;
     decoder(builder, &family)

@@ -1,7 +1,7 @@
 //! Granite, dense and with experts, and MiniCPM: as llama, with scales.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
@@ -18,7 +18,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         embedding_scale: builder.factor(key::EMBEDDING_SCALE)?,
         residual_scale: residual.unwrap_or(1.4 / layers.sqrt()),
         logit_scale: 1.0 / logit.filter(|scale| *scale != 0.0).unwrap_or(width / 256.0),
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     decoder(builder, &family)
 }

@@ -2,7 +2,7 @@
 //! layers.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, decoder};
 use crate::deepseek2::graph::{attention, scale};
@@ -19,7 +19,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         embedding_scale: 12.0,
         residual_scale: 1.4 / layers.sqrt(),
         logit_scale: 256.0 / width,
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     decoder(builder, &family)
 }

@@ -2,14 +2,17 @@
 //! changes. What a layer adds to is its normed input.
 
 use gguf::Finding;
-use gguf_graph::{Decay, Function, GateFunction, LinearAttention, Op, Pairs, State, ValueId};
+use gguf_graph::{
+    Activation, ActivationFunction, Decay, GatedActivation, GluFunction, LinearAttention,
+    RopeLayout, Slice, State, ValueId,
+};
 
 use crate::blocks::{Decoder, attend, attention, finish, layers, network};
 use crate::graph::Builder;
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, Pairs::Halves)?;
+    let family = Decoder::gated(builder, RopeLayout::Neox)?;
     let scale = builder.factor(key::RESIDUAL_SCALE)?;
     let mut x = builder.embedding()?;
     let count = layers(builder)?;
@@ -47,21 +50,22 @@ fn lightning(
     heads: u32,
 ) -> Result<ValueId, Finding> {
     let made = builder.product(x, "attn_qkv")?;
-    let made = builder.op(Op::Activate { x: made, function: Function::Silu });
+    let made = builder.op(Activation { x: made, function: ActivationFunction::Silu });
     let len = builder.size(key::ATTENTION_KEY_LENGTH)?;
     let mut start = 0u32;
     let [query, key, value] = [(); 3].map(|()| {
-        let part = builder.op(Op::Slice { x: made, groups: heads, start, len });
+        let part = builder.op(Slice { x: made, groups: heads, start, len });
         start = start.saturating_add(len);
         part
     });
-    let state = builder.state(State::Floats { len: heads.saturating_mul(len).saturating_mul(len) });
-    let decay = Decay::Slopes { max: 8.0, factor };
-    let attention = LinearAttention { query, key, value, heads, decay, rate: None, state };
-    let up = builder.op(Op::LinearAttention(attention));
+    let state =
+        builder.state(State::Recurrent { len: heads.saturating_mul(len).saturating_mul(len) });
+    let decay = Decay::AlibiSlopes { max_bias: 8.0, factor };
+    let attention = LinearAttention { query, key, value, heads, decay, beta: None, state };
+    let up = builder.op(attention);
     let up = builder.norm(up, "attn_norm_2", family.norm);
     let gate = builder.product(x, "attn_gate")?;
-    let function = GateFunction::Plain(Function::Sigmoid);
-    let gated = builder.op(Op::Gate { gate, up, function });
+    let function = GluFunction::Plain(ActivationFunction::Sigmoid);
+    let gated = builder.op(GatedActivation { gate, up, function });
     builder.product(gated, "attn_output")
 }

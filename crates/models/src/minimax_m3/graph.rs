@@ -2,14 +2,14 @@
 //! head of an indexer chooses for it.
 
 use gguf::Finding;
-use gguf_graph::{Among, Choose, GateFunction, Gating, Op, Pairs, State, ValueId};
+use gguf_graph::{BlockSelection, Gating, GluFunction, RopeLayout, State, TopkIndexer, ValueId};
 
 use crate::blocks::{Attend, Decoder, attention, decoder, network_by, turned};
 use crate::graph::Builder;
 use crate::schema::key;
 
 /// What is in the middle of all networks.
-const FUNCTION: GateFunction = GateFunction::Clamped { alpha: 1.702, limit: 7.0 };
+const FUNCTION: GluFunction = GluFunction::SwigluOai { alpha: 1.702, limit: 7.0 };
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
@@ -22,14 +22,18 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         network: |builder, x, layer, decoder| {
             network_by(builder, x, layer, decoder.routing, FUNCTION)
         },
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     family.routing.gating = Gating::Sigmoid;
     family.routing.function = FUNCTION;
     decoder(builder, &family)
 }
 
-fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Among, Finding> {
+fn choose(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    attend: &Attend,
+) -> Result<BlockSelection, Finding> {
     let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
     let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
     let block = builder.size(key::ATTENTION_INDEXER_BLOCK_SIZE)?;
@@ -42,10 +46,20 @@ fn choose(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Amon
     let (query, key) = (query?, key?);
     let count = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
     let local = builder.size(key::ATTENTION_INDEXER_LOCAL_BLOCKS)?;
-    let state = builder.state(State::cache(len, 0));
+    let state = builder.state(State::kv_cache(len, 0));
     let weights = None;
     let together = false;
-    let choose = Choose { query, key, weights, heads, together, count, block, local, state };
-    let chosen = builder.op(Op::Choose(choose));
-    Ok(Among { chosen, groups: heads, block, tail: false })
+    let choose = TopkIndexer {
+        query,
+        key,
+        weights,
+        heads,
+        sum_heads: together,
+        top_k: count,
+        block,
+        local_blocks: local,
+        state,
+    };
+    let chosen = builder.op(choose);
+    Ok(BlockSelection { indices: chosen, groups: heads, block, include_tail: false })
 }

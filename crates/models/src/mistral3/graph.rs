@@ -1,7 +1,7 @@
 //! Ministral 3: as llama, with attention that sharpens with the position.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, Sharpening, attention, decoder};
 use crate::graph::Builder;
@@ -18,7 +18,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             }
             attention(builder, x, &attend)
         },
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     decoder(builder, &family)
 }

@@ -2,7 +2,7 @@
 //! NeoBERT and EuroBERT, are decoders that see both sides.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::eurobert::graph::on_both_sides;
@@ -12,7 +12,7 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         windows: Windows::AllButFirst(3),
-        ..on_both_sides(Decoder::rotated(builder, Pairs::Halves)?)
+        ..on_both_sides(Decoder::rotated(builder, RopeLayout::Neox)?)
     };
     decoder(builder, &family)
 }

@@ -2,7 +2,7 @@
 //! window only, and rotate otherwise, or alone.
 
 use gguf::Finding;
-use gguf_graph::{NormKind, Pairs};
+use gguf_graph::{NormKind, RopeLayout};
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::{Builder, Norm};
@@ -13,14 +13,14 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     /// No key tells it.
     const EPSILON: f32 = 1e-8;
-    let behind = Norm { kind: NormKind::MeanSquare, epsilon: EPSILON };
+    let behind = Norm { kind: NormKind::Rms, epsilon: EPSILON };
     let family = Decoder {
         windows: Windows::AllButLast(4),
         rotation: None,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
         norms_embedding: true,
         norm_behind: Some(behind),
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     decoder(builder, &family)
 }

@@ -1,7 +1,7 @@
 //! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, embedding, finish, layer, layers};
 use crate::graph::Builder;
@@ -9,7 +9,7 @@ use crate::schema::key;
 
 /// The layers are run through several times, with the last norm between.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, Pairs::Neighbours)?;
+    let family = Decoder::gated(builder, RopeLayout::Interleaved)?;
     let stated = builder.hyper.stated(key::NUM_LOOPS).is_some();
     let loops = if stated { builder.hyper.u64(key::NUM_LOOPS)?.clamp(1, MOST_LOOPS) } else { 1 };
     let skips = builder.hyper.stated(key::SKIP_LOOP_FINAL_NORM).is_some()

@@ -1,7 +1,7 @@
 //! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1, Nemotron-H.
 
 use gguf::Finding;
-use gguf_graph::{Function, Gating, ValueId};
+use gguf_graph::{ActivationFunction, Gating, ValueId};
 
 use crate::blocks::is_state_space;
 use crate::blocks::{
@@ -12,8 +12,8 @@ use crate::graph::{Builder, Norm};
 
 /// Each layer is one of a state space, attention, and a feed-forward network.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::mean_square(builder)?;
-    let mut family = Decoder { function: Function::ReluSquared, ..Decoder::plain(norm) };
+    let norm = Norm::rms(builder)?;
+    let mut family = Decoder { function: ActivationFunction::ReluSquared, ..Decoder::plain(norm) };
     family.routing.gating = Gating::Sigmoid;
     family.routing.function = family.function.into();
     let mut x = builder.embedding()?;

@@ -2,7 +2,7 @@
 //! NeoBERT and EuroBERT, are decoders that see both sides.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, decoder};
 use crate::eurobert::graph::on_both_sides;
@@ -11,7 +11,7 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         output_norm: "enc.output_norm",
-        ..on_both_sides(Decoder::gated(builder, Pairs::Neighbours)?)
+        ..on_both_sides(Decoder::gated(builder, RopeLayout::Interleaved)?)
     };
     decoder(builder, &family)
 }

@@ -2,7 +2,7 @@
 //! NeoBERT and EuroBERT, are decoders that see both sides.
 
 use gguf::Finding;
-use gguf_graph::{Function, Pairs, PositionBias};
+use gguf_graph::{ActivationFunction, PositionBias, RopeLayout};
 
 use crate::bert::graph::{Encoder, encoder};
 use crate::blocks::rotation;
@@ -10,10 +10,13 @@ use crate::graph::Builder;
 
 /// Nomic's: rotation, and a gate.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    rotated(builder, Function::Silu)
+    rotated(builder, ActivationFunction::Silu)
 }
 
-pub(crate) fn rotated(builder: &mut Builder<'_>, function: Function) -> Result<(), Finding> {
-    let rotation = rotation(builder, Pairs::Halves)?;
+pub(crate) fn rotated(
+    builder: &mut Builder<'_>,
+    function: ActivationFunction,
+) -> Result<(), Finding> {
+    let rotation = rotation(builder, RopeLayout::Neox)?;
     encoder(builder, &Encoder { function, rotation, bias: PositionBias::None })
 }

@@ -1,7 +1,7 @@
 //! OLMo 1, 2 and 3.
 
 use gguf::Finding;
-use gguf_graph::{Function, Pairs};
+use gguf_graph::{ActivationFunction, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
@@ -9,9 +9,9 @@ use crate::graph::Builder;
 /// The norms have no weights.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
-        function: Function::Silu,
+        function: ActivationFunction::Silu,
         weightless_norms: true,
-        ..Decoder::rotated(builder, Pairs::Neighbours)?
+        ..Decoder::rotated(builder, RopeLayout::Interleaved)?
     };
     decoder(builder, &family)
 }

@@ -1,7 +1,7 @@
 //! OLMo 1, 2 and 3.
 
 use gguf::Finding;
-use gguf_graph::{Pairs, Rotation};
+use gguf_graph::{RopeLayout, RopeParameters};
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::Builder;
@@ -10,7 +10,7 @@ use crate::graph::Builder;
 /// the others alone stretch positions.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family =
-        Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, Pairs::Halves)? };
-    family.window_rotation = family.window_rotation.map(Rotation::plain);
+        Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, RopeLayout::Neox)? };
+    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
     decoder(builder, &family)
 }

@@ -1,7 +1,7 @@
 //! Phi 2, Phi 3 and Phi 4, and Phi 3.5 with experts.
 
 use gguf::Finding;
-use gguf_graph::{Gating, Pairs};
+use gguf_graph::{Gating, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::{Builder, Norm};
@@ -11,9 +11,9 @@ use crate::graph::{Builder, Norm};
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     /// Twice the jitter that the models were trained with.
     const MARGIN: f32 = 0.02;
-    let mut family = Decoder::gated(builder, Pairs::Halves)?;
-    family.norm = Norm::variance(builder)?;
-    family.routing.gating = Gating::SoftmaxOfClose { margin: MARGIN };
+    let mut family = Decoder::gated(builder, RopeLayout::Neox)?;
+    family.norm = Norm::layer(builder)?;
+    family.routing.gating = Gating::SparseMixer { margin: MARGIN };
     family.routing.normalize = false;
     decoder(builder, &family)
 }

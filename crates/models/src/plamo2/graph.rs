@@ -1,7 +1,7 @@
 //! PLaMo 2: state spaces in most layers, attention in some, and a norm behind each part.
 
 use gguf::Finding;
-use gguf_graph::{Function, GateFunction, Op, Pairs, ValueId};
+use gguf_graph::{ActivationFunction, GatedActivation, GluFunction, RopeLayout, Slice, ValueId};
 
 use crate::blocks::{Attend, Decoder, StateSpace, attention, decoder, short_convolution};
 use crate::graph::Builder;
@@ -12,7 +12,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             true => state_space(builder, x, &attend),
             false => attention(builder, x, &attend),
         },
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     decoder(builder, &family)
 }
@@ -24,8 +24,8 @@ fn state_space(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result
     let StateSpace { inner, numbers, rank: heads } = space;
     let len = inner.checked_div(heads).unwrap_or(0);
     let both = builder.product(x, "ssm_in")?;
-    let gate = builder.op(Op::Slice { x: both, groups: heads, start: 0, len });
-    let x = builder.op(Op::Slice { x: both, groups: heads, start: len, len });
+    let gate = builder.op(Slice { x: both, groups: heads, start: 0, len });
+    let x = builder.op(Slice { x: both, groups: heads, start: len, len });
     let x = short_convolution(builder, x, "ssm_conv1d", inner)?;
     let made = builder.product(x, "ssm_x")?;
     let rank = u32::try_from(builder.extent("ssm_dt.weight", 0)).unwrap_or(0);
@@ -36,7 +36,7 @@ fn state_space(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result
     let [b, c, dt] = parts;
     let dt = builder.product(dt, "ssm_dt")?;
     let up = space.scanned(builder, x, dt, [b, c], 1)?;
-    let function = GateFunction::Plain(Function::Silu);
-    let y = builder.op(Op::Gate { gate, up, function });
+    let function = GluFunction::Plain(ActivationFunction::Silu);
+    let y = builder.op(GatedActivation { gate, up, function });
     builder.product(y, "ssm_out")
 }

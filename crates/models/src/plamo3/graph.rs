@@ -2,7 +2,7 @@
 //! window only, and rotate otherwise, or alone.
 
 use gguf::Finding;
-use gguf_graph::{Pairs, Rotation};
+use gguf_graph::{RopeLayout, RopeParameters};
 
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::Builder;
@@ -10,8 +10,8 @@ use crate::graph::Builder;
 /// Layers with a window do not stretch positions, the others do it without rounding.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family =
-        Decoder { windows: Windows::AllButLast(8), ..Decoder::gated(builder, Pairs::Halves)? };
-    family.window_rotation = family.window_rotation.map(Rotation::plain);
-    family.rotation = family.rotation.map(Rotation::unrounded);
+        Decoder { windows: Windows::AllButLast(8), ..Decoder::gated(builder, RopeLayout::Neox)? };
+    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
+    family.rotation = family.rotation.map(RopeParameters::without_truncation);
     decoder(builder, &family)
 }

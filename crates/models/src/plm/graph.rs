@@ -2,7 +2,7 @@
 //! layers.
 
 use gguf::Finding;
-use gguf_graph::{Function, Pairs};
+use gguf_graph::{ActivationFunction, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::deepseek2::graph::{attention, scale};
@@ -12,9 +12,9 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         attention,
-        function: Function::ReluSquared,
+        function: ActivationFunction::ReluSquared,
         attention_scale: Some(scale(builder)?),
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     decoder(builder, &family)
 }

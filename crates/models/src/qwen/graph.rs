@@ -2,12 +2,12 @@
 //! images too count positions in several dimensions, which are the same for text.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, Pairs::Halves)?;
+    let family = Decoder::gated(builder, RopeLayout::Neox)?;
     decoder(builder, &family)
 }

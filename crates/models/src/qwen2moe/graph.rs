@@ -2,14 +2,14 @@
 //! images too count positions in several dimensions, which are the same for text.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
 /// The weights of the experts stay what they are among all.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder::gated(builder, Pairs::Halves)?;
+    let mut family = Decoder::gated(builder, RopeLayout::Neox)?;
     family.routing.normalize = false;
     decoder(builder, &family)
 }

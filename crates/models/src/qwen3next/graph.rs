@@ -2,7 +2,10 @@
 //! result is gated.
 
 use gguf::Finding;
-use gguf_graph::{Decay, Function, GateFunction, LinearAttention, Op, Pairs, State, ValueId};
+use gguf_graph::{
+    Activation, ActivationFunction, Bias, Decay, GatedActivation, GluFunction, LinearAttention,
+    MulWeight, RopeLayout, Slice, State, ValueId,
+};
 
 use crate::blocks::{Attend, Decoder, attended, decoder, repeated, short_convolution, unit_heads};
 use crate::graph::Builder;
@@ -12,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         network_norm: "post_attention_norm",
         attention: mixer,
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     decoder(builder, &family)
 }
@@ -26,7 +29,7 @@ fn mixer(
     if builder.has("attn_q.weight") {
         full(builder, x, &attend)
     } else {
-        linear(builder, x, &attend, Function::Silu)
+        linear(builder, x, &attend, ActivationFunction::Silu)
     }
 }
 
@@ -38,13 +41,13 @@ pub(crate) fn full(
 ) -> Result<ValueId, Finding> {
     let (groups, len) = (attend.heads.heads, attend.heads.key_len);
     let both = builder.product(x, "attn_q")?;
-    let query = builder.op(Op::Slice { x: both, groups, start: 0, len });
-    let gate = builder.op(Op::Slice { x: both, groups, start: len, len });
+    let query = builder.op(Slice { x: both, groups, start: 0, len });
+    let gate = builder.op(Slice { x: both, groups, start: len, len });
     let key = builder.product(x, "attn_k")?;
     let value = builder.product(x, "attn_v")?;
     let up = attended(builder, [query, key, value], attend);
-    let function = GateFunction::Plain(Function::Sigmoid);
-    let gated = builder.op(Op::Gate { gate, up, function });
+    let function = GluFunction::Plain(ActivationFunction::Sigmoid);
+    let gated = builder.op(GatedActivation { gate, up, function });
     builder.product(gated, "attn_output")
 }
 
@@ -54,7 +57,7 @@ pub(crate) fn linear(
     builder: &mut Builder<'_>,
     x: ValueId,
     attend: &Attend,
-    function: Function,
+    function: ActivationFunction,
 ) -> Result<ValueId, Finding> {
     let key_len = builder.size(key::SSM_STATE_SIZE)?;
     let key_heads = builder.size(key::SSM_GROUP_COUNT)?;
@@ -69,7 +72,7 @@ pub(crate) fn linear(
     let (alpha, beta, groups) = if builder.has("ssm_ba.weight") {
         let both = builder.product(x, "ssm_ba")?;
         let [beta, alpha] = [0, times]
-            .map(|start| builder.op(Op::Slice { x: both, groups: key_heads, start, len: times }));
+            .map(|start| builder.op(Slice { x: both, groups: key_heads, start, len: times }));
         (alpha, beta, key_heads)
     } else {
         // In files of this form the heads of values with one head of keys do not stand side by side.
@@ -79,18 +82,19 @@ pub(crate) fn linear(
         let x = unit_heads(builder, x, key_heads, key_len, length);
         repeated(builder, x, groups, times)
     });
-    let rate = Some(builder.op(Op::Activate { x: beta, function: Function::Sigmoid }));
+    let rate = Some(builder.op(Activation { x: beta, function: ActivationFunction::Sigmoid }));
     let weight = builder.weight("ssm_dt.bias")?;
-    let step = builder.op(Op::AddWeight { x: alpha, weight });
-    let step = builder.op(Op::Activate { x: step, function: Function::Softplus });
+    let step = builder.op(Bias { x: alpha, weight });
+    let step = builder.op(Activation { x: step, function: ActivationFunction::Softplus });
     let weight = builder.weight("ssm_a")?;
-    let decay = builder.op(Op::MultiplyWeight { x: step, weight });
-    let decay = Decay::Value(builder.op(Op::Activate { x: decay, function: Function::Exp }));
-    let state = builder.state(State::Floats { len: inner.saturating_mul(key_len) });
-    let attention = LinearAttention { query, key, value, heads, decay, rate, state };
-    let up = builder.op(Op::LinearAttention(attention));
+    let decay = builder.op(MulWeight { x: step, weight });
+    let decay =
+        Decay::Value(builder.op(Activation { x: decay, function: ActivationFunction::Exp }));
+    let state = builder.state(State::Recurrent { len: inner.saturating_mul(key_len) });
+    let attention = LinearAttention { query, key, value, heads, decay, beta: rate, state };
+    let up = builder.op(attention);
     let up = builder.norm_parts(up, "ssm_norm", attend.norm, heads);
     let gate = builder.product(x, "attn_gate")?;
-    let gated = builder.op(Op::Gate { gate, up, function: function.into() });
+    let gated = builder.op(GatedActivation { gate, up, function: function.into() });
     builder.product(gated, "ssm_out")
 }

@@ -4,7 +4,9 @@
 
 use gguf::Finding;
 use gguf_graph::{
-    Among, Bucket, Choose, Compress, Function, Ngrams, Op, Pairs, Rotation, State, ValueId,
+    Activation, ActivationFunction, BlockCompress, BlockSelection, CausalConv1d, GatedActivation,
+    HashHead, Mul, NgramEmbedding, Op, RopeLayout, RopeParameters, SelectOutputs, State, Sum,
+    TopkIndexer, ValueId,
 };
 
 use crate::blocks::{
@@ -16,7 +18,7 @@ use crate::qwen3next::graph::{full, linear};
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, Pairs::Halves)?;
+    let family = Decoder::gated(builder, RopeLayout::Neox)?;
     let streams = Streams::of(builder, family.norm)?;
     let embedded = embedding(builder, &family)?;
     let mut x = repeated(builder, embedded, 1, streams.count);
@@ -34,7 +36,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         x = streams.inject(builder, x, made, mixed, "hc_ffn")?;
     }
     builder.at("", None);
-    let x = builder.op(Op::Select { x });
+    let x = builder.op(SelectOutputs { x });
     let hidden = streams.mix(builder, x, "output_hc")?.input;
     said(builder, hidden, &family)
 }
@@ -46,7 +48,7 @@ fn attention(
     mut attend: Attend,
 ) -> Result<ValueId, Finding> {
     if !builder.has("attn_q.weight") {
-        return linear(builder, x, &attend, Function::Sigmoid);
+        return linear(builder, x, &attend, ActivationFunction::Sigmoid);
     }
     attend.among = chosen(builder, x, layer, &attend)?;
     full(builder, x, &attend)
@@ -59,7 +61,7 @@ fn chosen(
     x: ValueId,
     layer: u64,
     attend: &Attend,
-) -> Result<Option<Among>, Finding> {
+) -> Result<Option<BlockSelection>, Finding> {
     const RATIOS: &str = "attention.compress_ratios";
     if builder.hyper.stated(RATIOS).is_none() || !builder.has("indexer.k_proj.weight") {
         return Ok(None);
@@ -75,24 +77,25 @@ fn chosen(
     let query = builder.norm_parts(query, "indexer.q_norm", attend.norm, heads);
     let query = turned(builder, query, heads, &attend.rotation);
     let key = builder.product(x, "indexer.k_proj")?;
-    let state = builder.state(State::Rows { width: len.saturating_mul(2), rows: block });
+    let state = builder.state(State::RowHistory { width: len.saturating_mul(2), len: block });
     let (gate, place, overlap) = (None, None, false);
-    let key = builder.op(Op::Compress(Compress { x: key, gate, place, block, overlap, state }));
+    let key =
+        builder.op(BlockCompress { x: key, gate, position_bias: place, block, overlap, state });
     let key = builder.norm(key, "indexer.k_norm", attend.norm);
-    let rotation = attend.rotation.clone().map(|rotation| Rotation { block, ..rotation });
+    let rotation = attend.rotation.clone().map(|rotation| RopeParameters { block, ..rotation });
     let key = turned(builder, key, 1, &rotation);
-    let choose = Choose {
+    let choose = TopkIndexer {
         query,
         key,
         weights: None,
         heads,
-        together: true,
-        count: (tokens / block).max(1),
+        sum_heads: true,
+        top_k: (tokens / block).max(1),
         block: 1,
-        local: 0,
-        state: builder.state(State::Cache { keys: len, values: 0, block }),
+        local_blocks: 0,
+        state: builder.state(State::KvCache { key_width: len, value_width: 0, block }),
     };
-    Ok(Some(Among { chosen: builder.op(Op::Choose(choose)), groups: 1, block, tail: true }))
+    Ok(Some(BlockSelection { indices: builder.op(choose), groups: 1, block, include_tail: true }))
 }
 
 /// The streams of the residual, which stand beside each other in a row.
@@ -125,10 +128,10 @@ impl Streams {
         let normed = builder.norm_parts(x, &format!("{name}_norm"), self.norm, self.count);
         let low = builder.product(normed, &format!("{name}_down"))?;
         let low = builder.scale(low, 1.0 / self.count as f32);
-        let low = builder.op(Op::Activate { x: low, function: Function::Silu });
+        let low = builder.op(Activation { x: low, function: ActivationFunction::Silu });
         let gate = builder.product(low, &format!("{name}_up"))?;
-        let function = Function::Sigmoid.into();
-        let gated = builder.op(Op::Gate { gate, up: normed, function });
+        let function = ActivationFunction::Sigmoid.into();
+        let gated = builder.op(GatedActivation { gate, up: normed, function });
         let input = mean_of_parts(builder, gated, self.count, self.width);
         Ok(Mixed { input, normed })
     }
@@ -144,7 +147,7 @@ impl Streams {
     ) -> Result<ValueId, Finding> {
         let weights = builder.product(mixed.normed, &format!("{name}_inject"))?;
         let weights = builder.scale(weights, 1.0 / self.count as f32);
-        let weights = builder.op(Op::Activate { x: weights, function: Function::Sigmoid });
+        let weights = builder.op(Activation { x: weights, function: ActivationFunction::Sigmoid });
         let weights = builder.scale(weights, 2.0);
         let made = self.spread(builder, made, weights);
         Ok(builder.add(x, made))
@@ -153,7 +156,7 @@ impl Streams {
     /// The same for all streams, for each with a weight.
     fn spread(&self, builder: &mut Builder<'_>, x: ValueId, weights: ValueId) -> ValueId {
         let all = repeated(builder, x, 1, self.count);
-        builder.op(Op::Multiply { a: all, b: weights })
+        builder.op(Mul { a: all, b: weights })
     }
 }
 
@@ -169,22 +172,22 @@ fn with_ngrams(
     let key = builder.product(embedded, "ple_key")?;
     let key = builder.norm_parts(key, "ple_norm_key", norm, count);
     let query = builder.norm_parts(x, "ple_norm_query", norm, count);
-    let scores = builder.op(Op::Multiply { a: key, b: query });
-    let scores = builder.op(Op::Sum { x: scores, groups: count });
+    let scores = builder.op(Mul { a: key, b: query });
+    let scores = builder.op(Sum { x: scores, groups: count });
     let scores = builder.scale(scores, 1.0 / (width as f32).sqrt());
-    let scores = builder.op(Op::Activate { x: scores, function: Function::SignedRoot });
-    let weights = builder.op(Op::Activate { x: scores, function: Function::Sigmoid });
+    let scores = builder.op(Activation { x: scores, function: ActivationFunction::SignedSqrt });
+    let weights = builder.op(Activation { x: scores, function: ActivationFunction::Sigmoid });
     let value = builder.product(embedded, "ple_value")?;
     let told = streams.spread(builder, value, weights);
     let normed = builder.norm_parts(told, "ple_norm_conv", norm, count);
     let kernel = builder.size(key::PLE_CONV_KERNEL)?;
     let rows = kernel.saturating_sub(1).saturating_mul(tokens);
-    let state = builder.state(State::Rows { width: width.saturating_mul(count), rows });
+    let state = builder.state(State::RowHistory { width: width.saturating_mul(count), len: rows });
     let weight = builder.weight("ple_conv1d.weight")?;
     let convolved =
-        Op::CausalConvolution { x: normed, weight, bias: None, dilation: tokens, state };
+        Op::CausalConv1d(CausalConv1d { x: normed, weight, bias: None, dilation: tokens, state });
     let convolved = builder.op(convolved);
-    let convolved = builder.op(Op::Activate { x: convolved, function: Function::Silu });
+    let convolved = builder.op(Activation { x: convolved, function: ActivationFunction::Silu });
     let both = builder.add(told, convolved);
     Ok(builder.add(x, both))
 }
@@ -197,7 +200,8 @@ fn ngrams(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Finding> {
     let starts = builder.numbers(key::PLE_HEAD_OFFSETS)?;
     let counts = builder.numbers(key::PLE_HEAD_VOCAB_SIZES)?;
     let buckets = starts.into_iter().zip(counts).take(heads);
-    let buckets: Vec<_> = buckets.map(|(start, count)| Bucket { start, count }).collect();
+    let buckets: Vec<_> =
+        buckets.map(|(start, count)| HashHead { offset: start, size: count }).collect();
     if multipliers.len() < tokens as usize || buckets.len() < heads {
         let message = "ple lists too few numbers for its n-grams and their heads";
         return Err(Finding::error("key-value", message)
@@ -205,12 +209,12 @@ fn ngrams(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Finding> {
             .help("convert the model anew"));
     }
     let table = builder.weight_outside("per_layer_token_embd.weight")?;
-    let state = builder.state(State::Tokens { count: tokens.saturating_sub(1) });
-    Ok(builder.op(Op::Ngrams(Ngrams {
+    let state = builder.state(State::TokenHistory { len: tokens.saturating_sub(1) });
+    Ok(builder.op(NgramEmbedding {
         table,
         multipliers: multipliers.into_iter().take(tokens as usize).collect(),
         heads: buckets,
-        end: builder.size(key::PLE_EOS_TOKEN_ID)?,
+        end_token: builder.size(key::PLE_EOS_TOKEN_ID)?,
         state,
-    })))
+    }))
 }

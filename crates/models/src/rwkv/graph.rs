@@ -1,7 +1,9 @@
 //! RWKV 4, 6 and 7.
 
 use gguf::Finding;
-use gguf_graph::{Function, NormKind, Op, State, ValueId, Wkv};
+use gguf_graph::{
+    Activation, ActivationFunction, Lerp, Mul, NormKind, State, TokenShift, ValueId, Wkv,
+};
 
 use crate::blocks::{Decoder, finish};
 use crate::graph::{Builder, Norm};
@@ -40,7 +42,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 pub(crate) fn norm(builder: &Builder<'_>) -> Result<Norm, Finding> {
     let stated = builder.known(key::ATTENTION_LAYER_NORM_EPSILON)?;
     let stated = stated.or(builder.known(key::ATTENTION_LAYER_NORM_RMS_EPSILON)?);
-    Ok(Norm { kind: NormKind::Variance, epsilon: stated.unwrap_or(1e-5) })
+    Ok(Norm { kind: NormKind::Layer, epsilon: stated.unwrap_or(1e-5) })
 }
 
 fn time_mix4(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueId, Finding> {
@@ -54,10 +56,10 @@ fn time_mix4(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueI
     let r = part(builder, "time_mix_lerp_r", "time_mix_receptance")?;
     let decay = builder.weight("time_mix_decay.weight")?;
     let first = builder.weight("time_mix_first.weight")?;
-    let state = builder.state(State::Floats { len: width.saturating_mul(3) });
-    let made = builder.op(Op::Wkv(Wkv::V4 { k, v, decay, first, state }));
-    let r = builder.op(Op::Activate { x: r, function: Function::Sigmoid });
-    let gated = builder.op(Op::Multiply { a: made, b: r });
+    let state = builder.state(State::Recurrent { len: width.saturating_mul(3) });
+    let made = builder.op(Wkv::V4 { k, v, decay, bonus: first, state });
+    let r = builder.op(Activation { x: r, function: ActivationFunction::Sigmoid });
+    let gated = builder.op(Mul { a: made, b: r });
     builder.product(gated, "time_mix_output")
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn mixed_current(
     name: &str,
 ) -> Result<ValueId, Finding> {
     let weight = builder.weight(&format!("{name}.weight"))?;
-    Ok(builder.op(Op::Mix { a: x, b: before, weight }))
+    Ok(builder.op(Lerp { a: x, b: before, weight }))
 }
 
 /// The feed-forward network, with a gate in versions that have one.
@@ -85,18 +87,18 @@ pub(crate) fn channel_mix(
     let before = shifted(builder, x, width);
     let mixed = lerp(builder, x, before, "channel_mix_lerp_k")?;
     let key = builder.product(mixed, "channel_mix_key")?;
-    let key = builder.op(Op::Activate { x: key, function: Function::ReluSquared });
+    let key = builder.op(Activation { x: key, function: ActivationFunction::ReluSquared });
     let value = builder.product(key, "channel_mix_value")?;
     if !builder.has("channel_mix_receptance.weight") {
         return Ok(value);
     }
     let mixed = lerp(builder, x, before, "channel_mix_lerp_r")?;
     let gate = builder.product(mixed, "channel_mix_receptance")?;
-    let gate = builder.op(Op::Activate { x: gate, function: Function::Sigmoid });
-    Ok(builder.op(Op::Multiply { a: value, b: gate }))
+    let gate = builder.op(Activation { x: gate, function: ActivationFunction::Sigmoid });
+    Ok(builder.op(Mul { a: value, b: gate }))
 }
 
 pub(crate) fn shifted(builder: &mut Builder<'_>, x: ValueId, width: u32) -> ValueId {
-    let state = builder.state(State::Rows { width, rows: 1 });
-    builder.op(Op::Shift { x, state })
+    let state = builder.state(State::RowHistory { width, len: 1 });
+    builder.op(TokenShift { x, state })
 }

@@ -1,7 +1,9 @@
 //! RWKV 4, 6 and 7.
 
 use gguf::Finding;
-use gguf_graph::{Function, NormKind, Op, State, ValueId, Wkv};
+use gguf_graph::{
+    Activation, ActivationFunction, BatchedMatmul, Bias, Mul, NormKind, State, ValueId, Wkv,
+};
 
 use crate::blocks::{Decoder, finish};
 use crate::graph::{Builder, Norm};
@@ -54,7 +56,7 @@ impl Sizes {
     }
 
     pub fn state(self) -> State {
-        State::Floats { len: self.width.saturating_mul(self.head_len) }
+        State::Recurrent { len: self.width.saturating_mul(self.head_len) }
     }
 }
 
@@ -64,13 +66,13 @@ fn time_mix6(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<Valu
     let r = builder.product(r, "time_mix_receptance")?;
     let k = builder.product(k, "time_mix_key")?;
     let v = builder.product(v, "time_mix_value")?;
-    let g = low_rank(builder, g, "time_mix_gate", Some(Function::Silu))?;
+    let g = low_rank(builder, g, "time_mix_gate", Some(ActivationFunction::Silu))?;
     let w = decay6(builder, w)?;
     let first = builder.weight("time_mix_first.weight")?;
     let state = builder.state(sizes.state());
-    let made = builder.op(Op::Wkv(Wkv::V6 { r, w, k, v, first, head_len, state }));
+    let made = builder.op(Wkv::V6 { r, w, k, v, bonus: first, head_len, state });
     let made = builder.norm_parts(made, "time_mix_ln", head_norm(), sizes.heads());
-    let gated = builder.op(Op::Multiply { a: made, b: g });
+    let gated = builder.op(Mul { a: made, b: g });
     builder.product(gated, "time_mix_output")
 }
 
@@ -83,38 +85,38 @@ pub(crate) fn mixed_by_tokens(
     let before = shifted(builder, x, width);
     let apart = subtracted(builder, before, x);
     let mixed = mixed_before(builder, x, before, "time_mix_lerp_x")?;
-    let low = low_rank(builder, mixed, "time_mix_w1", Some(Function::Tanh))?;
+    let low = low_rank(builder, mixed, "time_mix_w1", Some(ActivationFunction::Tanh))?;
     let weight = builder.weight("time_mix_w2.weight")?;
-    let shares = builder.op(Op::HeadProduct { x: low, weight });
+    let shares = builder.op(BatchedMatmul { x: low, weight });
     let shares = match builder.find("time_mix_lerp_fused.weight") {
         Some(weight) => {
-            let shares = builder.op(Op::AddWeight { x: shares, weight });
+            let shares = builder.op(Bias { x: shares, weight });
             builder.split(shares, [width; 5])
         }
         None => {
             let mut shares = builder.split(shares, [width; 5]);
             for (share, letter) in shares.iter_mut().zip(["w", "k", "v", "r", "g"]) {
                 let weight = builder.weight(&format!("time_mix_lerp_{letter}.weight"))?;
-                *share = builder.op(Op::AddWeight { x: *share, weight });
+                *share = builder.op(Bias { x: *share, weight });
             }
             shares
         }
     };
     Ok(shares.map(|share| {
-        let part = builder.op(Op::Multiply { a: share, b: apart });
+        let part = builder.op(Mul { a: share, b: apart });
         builder.add(x, part)
     }))
 }
 
 /// The decays of RWKV 6.
 pub(crate) fn decay6(builder: &mut Builder<'_>, w: ValueId) -> Result<ValueId, Finding> {
-    let w = low_rank(builder, w, "time_mix_decay_w1", Some(Function::Tanh))?;
+    let w = low_rank(builder, w, "time_mix_decay_w1", Some(ActivationFunction::Tanh))?;
     let w = low_rank(builder, w, "time_mix_decay_w2", None)?;
-    plus(builder, w, "time_mix_decay.weight", Function::ExpNegExp)
+    plus(builder, w, "time_mix_decay.weight", ActivationFunction::ExpNegExp)
 }
 
 pub(crate) fn head_norm() -> Norm {
-    Norm { kind: NormKind::Variance, epsilon: HEAD_EPSILON }
+    Norm { kind: NormKind::Layer, epsilon: HEAD_EPSILON }
 }
 
 /// A product, and a function of it.
@@ -122,10 +124,10 @@ pub(crate) fn low_rank(
     builder: &mut Builder<'_>,
     x: ValueId,
     name: &str,
-    function: Option<Function>,
+    function: Option<ActivationFunction>,
 ) -> Result<ValueId, Finding> {
     let x = builder.product(x, name)?;
-    Ok(function.map_or(x, |function| builder.op(Op::Activate { x, function })))
+    Ok(function.map_or(x, |function| builder.op(Activation { x, function })))
 }
 
 /// A function of the sum with a weight.
@@ -133,11 +135,11 @@ pub(crate) fn plus(
     builder: &mut Builder<'_>,
     x: ValueId,
     weight: &str,
-    function: Function,
+    function: ActivationFunction,
 ) -> Result<ValueId, Finding> {
     let weight = builder.weight(weight)?;
-    let x = builder.op(Op::AddWeight { x, weight });
-    Ok(builder.op(Op::Activate { x, function }))
+    let x = builder.op(Bias { x, weight });
+    Ok(builder.op(Activation { x, function }))
 }
 
 /// `a - b`.

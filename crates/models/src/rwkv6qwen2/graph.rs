@@ -1,7 +1,7 @@
 //! Qwen 2 with its attention replaced by RWKV 6 or 7.
 
 use gguf::Finding;
-use gguf_graph::{Decay, Function, LinearAttention, Op, ValueId};
+use gguf_graph::{ActivationFunction, Decay, LinearAttention, Mul, ValueId};
 
 use crate::blocks::{Decoder, feed_forward, finish, layers, repeated};
 use crate::graph::{Builder, Norm};
@@ -16,7 +16,7 @@ pub(crate) fn qwen<'m>(
     builder: &mut Builder<'m>,
     mut mixer: impl FnMut(&mut Builder<'m>, ValueId, Sizes) -> Result<ValueId, Finding>,
 ) -> Result<(), Finding> {
-    let norm = Norm::mean_square(builder)?;
+    let norm = Norm::rms(builder)?;
     let sizes = Sizes::of(builder)?;
     let mut x = builder.embedding()?;
     for layer in 0..layers(builder)? {
@@ -25,7 +25,7 @@ pub(crate) fn qwen<'m>(
         let mixed = mixer(builder, normed, sizes)?;
         x = builder.add(x, mixed);
         let normed = builder.norm(x, "ffn_norm", norm);
-        let fed = feed_forward(builder, normed, Function::Silu, "")?;
+        let fed = feed_forward(builder, normed, ActivationFunction::Silu, "")?;
         x = builder.add(x, fed);
     }
     builder.at("", None);
@@ -47,13 +47,13 @@ fn time_mix6(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<Valu
     });
     let w = decay6(builder, w)?;
     let key = key?;
-    let kept = builder.op(Op::Multiply { a: key, b: w });
+    let kept = builder.op(Mul { a: key, b: w });
     let key = subtracted(builder, key, kept);
     let state = builder.state(sizes.state());
     let (decay, value) = (Decay::Value(w), value?);
-    let attention = LinearAttention { query, key, value, heads, decay, rate: None, state };
-    let made = builder.op(Op::LinearAttention(attention));
-    let gate = low_rank(builder, g, "time_mix_gate", Some(Function::Sigmoid))?;
-    let gated = builder.op(Op::Multiply { a: made, b: gate });
+    let attention = LinearAttention { query, key, value, heads, decay, beta: None, state };
+    let made = builder.op(attention);
+    let gate = low_rank(builder, g, "time_mix_gate", Some(ActivationFunction::Sigmoid))?;
+    let gated = builder.op(Mul { a: made, b: gate });
     builder.product(gated, "time_mix_output")
 }

@@ -1,7 +1,9 @@
 //! RWKV 4, 6 and 7.
 
 use gguf::Finding;
-use gguf_graph::{Function, NormKind, Op, ValueId, Wkv};
+use gguf_graph::{
+    Activation, ActivationFunction, Mul, MulWeight, NormKind, Slice, Sum, ValueId, Wkv,
+};
 
 use crate::blocks::{Decoder, finish};
 use crate::graph::Builder;
@@ -39,21 +41,21 @@ pub(crate) fn time_mix7(
     let before = shifted(builder, x, width);
     let apart = subtracted(builder, before, x);
     let weight = builder.weight("time_mix_lerp_fused.weight")?;
-    let shares = builder.op(Op::MultiplyWeight { x: apart, weight });
+    let shares = builder.op(MulWeight { x: apart, weight });
     let mut start = 0;
     let mut part = |builder: &mut Builder<'_>| {
-        let part = builder.op(Op::Slice { x: shares, groups: 1, start, len: width });
+        let part = builder.op(Slice { x: shares, groups: 1, start, len: width });
         start = start.saturating_add(width);
         builder.add(x, part)
     };
     let [r, w, k, v, a] = [(); 5].map(|()| part(builder));
     let r = builder.product(r, "time_mix_receptance")?;
-    let w = low_rank(builder, w, "time_mix_w1", Some(Function::Tanh))?;
+    let w = low_rank(builder, w, "time_mix_w1", Some(ActivationFunction::Tanh))?;
     let w = low_rank(builder, w, "time_mix_w2", None)?;
-    let w = plus(builder, w, "time_mix_w0.weight", Function::Sigmoid)?;
+    let w = plus(builder, w, "time_mix_w0.weight", ActivationFunction::Sigmoid)?;
     // exp(-1/2), rounded as its authors do.
     let w = builder.scale(w, -0.606_531);
-    let w = builder.op(Op::Activate { x: w, function: Function::Exp });
+    let w = builder.op(Activation { x: w, function: ActivationFunction::Exp });
     let k = builder.product(k, "time_mix_key")?;
     let value = builder.product(v, "time_mix_value")?;
     let value = match *first {
@@ -61,36 +63,28 @@ pub(crate) fn time_mix7(
         Some(first) => {
             let share = low_rank(builder, v, "time_mix_v1", None)?;
             let share = low_rank(builder, share, "time_mix_v2", None)?;
-            let share = plus(builder, share, "time_mix_v0.weight", Function::Sigmoid)?;
+            let share = plus(builder, share, "time_mix_v0.weight", ActivationFunction::Sigmoid)?;
             let apart = subtracted(builder, first, value);
-            let part = builder.op(Op::Multiply { a: apart, b: share });
+            let part = builder.op(Mul { a: apart, b: share });
             builder.add(value, part)
         }
     };
     let a = low_rank(builder, a, "time_mix_a1", None)?;
     let a = low_rank(builder, a, "time_mix_a2", None)?;
-    let a = plus(builder, a, "time_mix_a0.weight", Function::Sigmoid)?;
+    let a = plus(builder, a, "time_mix_a0.weight", ActivationFunction::Sigmoid)?;
     // What is taken out of the state, and what is put there instead.
     let weight = builder.weight("time_mix_k_k.weight")?;
-    let removed = builder.op(Op::MultiplyWeight { x: k, weight });
-    let removed = builder.op(Op::Norm {
-        x: removed,
-        kind: NormKind::Length,
-        epsilon: 1e-12,
-        groups: sizes.heads(),
-        weight: None,
-        bias: None,
-    });
-    let put = builder.op(Op::Multiply { a: removed, b: a });
+    let removed = builder.op(MulWeight { x: k, weight });
+    let removed = builder.op(NormKind::L2.op(removed, 1e-12, sizes.heads(), None, None));
+    let put = builder.op(Mul { a: removed, b: a });
     let removed = builder.scale(removed, -1.0);
     let weight = builder.weight("time_mix_k_a.weight")?;
-    let share = builder.op(Op::MultiplyWeight { x: k, weight });
-    let changed = builder.op(Op::Multiply { a, b: share });
+    let share = builder.op(MulWeight { x: k, weight });
+    let changed = builder.op(Mul { a, b: share });
     let changed = subtracted(builder, changed, share);
     let k = builder.add(k, changed);
     let state = builder.state(sizes.state());
-    let made =
-        builder.op(Op::Wkv(Wkv::V7 { r, w, k, v: value, a: removed, b: put, head_len, state }));
+    let made = builder.op(Wkv::V7 { r, w, k, v: value, a: removed, b: put, head_len, state });
     let is_normed = builder.has_norm("time_mix_ln");
     let made = match is_normed {
         true => builder.norm_parts(made, "time_mix_ln", head_norm(), sizes.heads()),
@@ -98,16 +92,16 @@ pub(crate) fn time_mix7(
     };
     // What the token says of itself.
     let weight = builder.weight("time_mix_r_k.weight")?;
-    let bonus = builder.op(Op::Multiply { a: k, b: r });
-    let bonus = builder.op(Op::MultiplyWeight { x: bonus, weight });
-    let bonus = builder.op(Op::Sum { x: bonus, groups: sizes.heads() });
-    let bonus = builder.op(Op::Multiply { a: value, b: bonus });
+    let bonus = builder.op(Mul { a: k, b: r });
+    let bonus = builder.op(MulWeight { x: bonus, weight });
+    let bonus = builder.op(Sum { x: bonus, groups: sizes.heads() });
+    let bonus = builder.op(Mul { a: value, b: bonus });
     let mut made = builder.add(made, bonus);
     if builder.has("time_mix_g1.weight") {
         let g = part(builder);
-        let g = low_rank(builder, g, "time_mix_g1", Some(Function::Sigmoid))?;
+        let g = low_rank(builder, g, "time_mix_g1", Some(ActivationFunction::Sigmoid))?;
         let g = low_rank(builder, g, "time_mix_g2", None)?;
-        made = builder.op(Op::Multiply { a: made, b: g });
+        made = builder.op(Mul { a: made, b: g });
     }
     builder.product(made, "time_mix_output")
 }

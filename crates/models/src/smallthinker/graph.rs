@@ -1,7 +1,7 @@
 //! SmallThinker and Arctic: experts are chosen by what goes into the layer.
 
 use gguf::Finding;
-use gguf_graph::{Function, GateFunction, Pairs, ValueId};
+use gguf_graph::{ActivationFunction, GluFunction, RopeLayout, ValueId};
 
 use crate::blocks::{Decoder, Windows, attend, decoder, normed, scored_experts};
 use crate::graph::Builder;
@@ -12,13 +12,13 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         windows: Windows::AllButFirst(4),
         layer: before_attention,
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
     if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
         family.rotation = None;
     }
-    family.routing.function = GateFunction::Plain(Function::Relu);
+    family.routing.function = GluFunction::Plain(ActivationFunction::Relu);
     decoder(builder, &family)
 }
 

@@ -1,7 +1,7 @@
 //! SmolLM3: as llama, but of four layers the last does not rotate.
 
 use gguf::Finding;
-use gguf_graph::Pairs;
+use gguf_graph::RopeLayout;
 
 use crate::blocks::{Decoder, attention, decoder};
 use crate::graph::Builder;
@@ -14,7 +14,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             }
             attention(builder, x, &attend)
         },
-        ..Decoder::gated(builder, Pairs::Neighbours)?
+        ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     decoder(builder, &family)
 }

@@ -2,14 +2,16 @@
 //! window only, and rotate otherwise, or alone.
 
 use gguf::Finding;
-use gguf_graph::{Function, Pairs};
+use gguf_graph::{ActivationFunction, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
 /// Spark X2.5.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family =
-        Decoder { function: Function::GeluTanh, ..Decoder::gated(builder, Pairs::Halves)? };
+    let family = Decoder {
+        function: ActivationFunction::GeluTanh,
+        ..Decoder::gated(builder, RopeLayout::Neox)?
+    };
     decoder(builder, &family)
 }

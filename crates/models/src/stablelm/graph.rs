@@ -1,7 +1,7 @@
 //! StableLM.
 
 use gguf::Finding;
-use gguf_graph::{Function, Pairs};
+use gguf_graph::{ActivationFunction, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
@@ -10,7 +10,10 @@ use crate::graph::Builder;
 /// the first files state it of models that have one after the other.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let parallel = !builder.has("blk.0.ffn_norm.weight");
-    let family =
-        Decoder { function: Function::Silu, parallel, ..Decoder::rotated(builder, Pairs::Halves)? };
+    let family = Decoder {
+        function: ActivationFunction::Silu,
+        parallel,
+        ..Decoder::rotated(builder, RopeLayout::Neox)?
+    };
     decoder(builder, &family)
 }

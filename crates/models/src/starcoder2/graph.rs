@@ -1,14 +1,16 @@
 //! GPT-2 and what is built like it: learned positions or slopes, norms with mean, no gates.
 
 use gguf::Finding;
-use gguf_graph::{Function, Pairs};
+use gguf_graph::{ActivationFunction, RopeLayout};
 
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
 /// StarCoder 2 and CodeShell.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family =
-        Decoder { function: Function::GeluTanh, ..Decoder::rotated(builder, Pairs::Halves)? };
+    let family = Decoder {
+        function: ActivationFunction::GeluTanh,
+        ..Decoder::rotated(builder, RopeLayout::Neox)?
+    };
     decoder(builder, &family)
 }

@@ -2,7 +2,7 @@
 //! window only, and rotate otherwise, or alone.
 
 use gguf::Finding;
-use gguf_graph::{Factors, Gating, Pairs, Rotation};
+use gguf_graph::{FreqFactors, Gating, RopeLayout, RopeParameters};
 
 use crate::blocks::{Decoder, bounded_network, decoder};
 use crate::graph::Builder;
@@ -11,12 +11,13 @@ use crate::graph::Builder;
 /// bounded in some layers.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family =
-        Decoder { network: bounded_network, ..Decoder::gated(builder, Pairs::Halves)? };
+        Decoder { network: bounded_network, ..Decoder::gated(builder, RopeLayout::Neox)? };
     if let Some(rotation) = &mut family.rotation {
-        rotation.count /= 2;
+        rotation.dimensions /= 2;
     }
-    family.window_rotation =
-        family.window_rotation.map(|rotation| Rotation { factors: Factors::None, ..rotation });
+    family.window_rotation = family
+        .window_rotation
+        .map(|rotation| RopeParameters { freq_factors: FreqFactors::None, ..rotation });
     family.routing.gating = Gating::Sigmoid;
     family.routing.normalize = false;
     decoder(builder, &family)

@@ -1,7 +1,9 @@
 //! T5: encoder and decoder of text, or the encoder alone.
 
 use gguf::Finding;
-use gguf_graph::{Function, Mask, Op, OutputKind, PositionBias, StateId, ValueId, WeightId};
+use gguf_graph::{
+    ActivationFunction, Mask, OutputKind, PositionBias, SelectOutputs, StateId, ValueId, WeightId,
+};
 
 use crate::blocks::{Attend, Heads, attention, cross_attention, feed_forward, store_cross};
 use crate::graph::{Builder, Norm};
@@ -12,7 +14,7 @@ const MAX_DISTANCE: u32 = 128;
 
 /// Encoder and decoder.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::mean_square(builder)?;
+    let norm = Norm::rms(builder)?;
     let x = encoder_layers(builder, norm)?;
     let hidden = builder.norm(x, "enc.output_norm", norm);
     builder.output(OutputKind::Hidden, hidden);
@@ -27,7 +29,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         x = self::layer(builder, x, norm, shared, Some(state))?;
     }
     builder.at("", None);
-    let x = builder.op(Op::Select { x });
+    let x = builder.op(SelectOutputs { x });
     let hidden = builder.norm(x, "dec.output_norm", norm);
     builder.output(OutputKind::Hidden, hidden);
     let logits = if builder.has("output.weight") {
@@ -66,14 +68,14 @@ fn layer(
     let heads = Heads::of(builder, 0)?;
     let is_encoder = stored.is_none();
     let weight = builder.find("attn_rel_b.weight").or(shared);
-    let bias = weight.map_or(PositionBias::None, |weight| PositionBias::Buckets {
+    let bias = weight.map_or(PositionBias::None, |weight| PositionBias::RelativeBuckets {
         weight,
         max_distance: MAX_DISTANCE,
-        both_sides: is_encoder,
+        bidirectional: is_encoder,
     });
     let attend = Attend {
         scale: 1.0,
-        mask: if is_encoder { Mask::All } else { Mask::Causal },
+        mask: if is_encoder { Mask::Full } else { Mask::Causal },
         bias,
         cached: !is_encoder,
         ..Attend::plain(heads, norm)
@@ -88,7 +90,7 @@ fn layer(
     }
     let normed = builder.norm(x, "ffn_norm", norm);
     let is_gated = builder.has("ffn_gate.weight");
-    let function = if is_gated { Function::GeluTanh } else { Function::Relu };
+    let function = if is_gated { ActivationFunction::GeluTanh } else { ActivationFunction::Relu };
     let fed = feed_forward(builder, normed, function, "")?;
     Ok(builder.add(x, fed))
 }

@@ -1,7 +1,7 @@
 //! T5: encoder and decoder of text, or the encoder alone.
 
 use gguf::Finding;
-use gguf_graph::{Op, OutputKind};
+use gguf_graph::{OutputKind, SelectOutputs};
 
 use crate::blocks::pooled;
 use crate::graph::{Builder, Norm};
@@ -9,9 +9,9 @@ use crate::t5::graph::encoder_layers;
 
 /// The encoder alone.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::mean_square(builder)?;
+    let norm = Norm::rms(builder)?;
     let x = encoder_layers(builder, norm)?;
-    let x = builder.op(Op::Select { x });
+    let x = builder.op(SelectOutputs { x });
     let hidden = builder.norm(x, "enc.output_norm", norm);
     builder.output(OutputKind::Hidden, hidden);
     pooled(builder, hidden)

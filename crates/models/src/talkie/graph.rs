@@ -1,7 +1,7 @@
 //! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
 
 use gguf::Finding;
-use gguf_graph::{Op, Pairs, ValueId};
+use gguf_graph::{MulWeight, RopeLayout, ValueId};
 
 use crate::blocks::{
     Attend, Decoder, attend_to, attention_output, embedding, finish, layer, layers,
@@ -17,7 +17,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         norms_embedding: true,
         weightless_norms: true,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
-        ..Decoder::gated(builder, Pairs::Halves)?
+        ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     let embedded = embedding(builder, &family)?;
     let mut x = embedded;
@@ -25,7 +25,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         builder.at("blk.", Some(number));
         x = layer(builder, x, number, &family)?;
         let weight = builder.weight("layer_output_scale.weight")?;
-        let again = builder.op(Op::MultiplyWeight { x: embedded, weight });
+        let again = builder.op(MulWeight { x: embedded, weight });
         x = builder.add(x, again);
     }
     builder.at("", None);
@@ -45,7 +45,7 @@ fn talkie_attention(
         builder.weightless_norm(x, attend.norm, heads)
     });
     let weight = builder.weight("attn_q_norm.weight")?;
-    let query = builder.op(Op::MultiplyWeight { x: query, weight });
+    let query = builder.op(MulWeight { x: query, weight });
     let attended = attend_to(builder, [query, key, value], &attend);
     attention_output(builder, x, attended, &attend)
 }

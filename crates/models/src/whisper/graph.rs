@@ -1,14 +1,17 @@
 //! Whisper: an encoder of sound, and a decoder that attends to what the encoder says.
 
 use gguf::Finding;
-use gguf_graph::{Function, Index, Mask, NormKind, Op, OutputKind, StateId, ValueId};
+use gguf_graph::{
+    Activation, ActivationFunction, Conv1d, Embedding, Features, Index, Mask, NormKind, OutputKind,
+    SelectOutputs, StateId, ValueId,
+};
 
 use crate::blocks::{Attend, Heads, attention, cross_attention, feed_forward, store_cross};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
 /// Of all Whispers; files have no key for it.
-const NORM: Norm = Norm { kind: NormKind::Variance, epsilon: 1e-5 };
+const NORM: Norm = Norm { kind: NormKind::Layer, epsilon: 1e-5 };
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = half(builder, "decoder", true)?;
@@ -25,7 +28,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         x = fed(builder, x)?;
     }
     builder.at("", None);
-    let x = builder.op(Op::Select { x });
+    let x = builder.op(SelectOutputs { x });
     let hidden = builder.norm(x, "dec.output_norm", NORM);
     builder.output(OutputKind::Hidden, hidden);
     let logits = builder.product(hidden, "token_embd")?;
@@ -41,7 +44,7 @@ fn encoder(
 ) -> Result<Vec<StateId>, Finding> {
     let encoder = half(builder, "encoder", false)?;
     let width = builder.size(key::ENCODER_MELS_COUNT)?;
-    let features = builder.op(Op::Features { width });
+    let features = builder.op(Features { width });
     let x = convolved(builder, features, "enc.conv1", 1)?;
     let x = convolved(builder, x, "enc.conv2", 2)?;
     let mut x = positions(builder, x, "enc.position_embd.weight", Index::Row)?;
@@ -63,7 +66,7 @@ fn half(builder: &Builder<'_>, half: &str, is_decoder: bool) -> Result<Attend, F
     let heads = builder.size(&format!("{half}.attention.head_count"))?;
     let len = builder.size(&format!("{half}.embedding_length"))?.checked_div(heads).unwrap_or(0);
     let heads = Heads { heads, heads_kv: heads, key_len: len, value_len: len };
-    let mask = if is_decoder { Mask::Causal } else { Mask::All };
+    let mask = if is_decoder { Mask::Causal } else { Mask::Full };
     Ok(Attend { mask, cached: is_decoder, ..Attend::plain(heads, NORM) })
 }
 
@@ -75,7 +78,7 @@ fn attended(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<Va
 
 fn fed(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
     let normed = builder.norm(x, "ffn_norm", NORM);
-    let fed = feed_forward(builder, normed, Function::Gelu, "")?;
+    let fed = feed_forward(builder, normed, ActivationFunction::Gelu, "")?;
     Ok(builder.add(x, fed))
 }
 
@@ -87,8 +90,8 @@ fn convolved(
 ) -> Result<ValueId, Finding> {
     let weight = builder.weight(&format!("{name}.weight"))?;
     let bias = builder.find(&format!("{name}.bias"));
-    let x = builder.op(Op::Convolution { x, weight, bias, stride });
-    Ok(builder.op(Op::Activate { x, function: Function::Gelu }))
+    let x = builder.op(Conv1d { x, weight, bias, stride });
+    Ok(builder.op(Activation { x, function: ActivationFunction::Gelu }))
 }
 
 fn positions(
@@ -98,6 +101,6 @@ fn positions(
     index: Index,
 ) -> Result<ValueId, Finding> {
     let table = builder.weight(name)?;
-    let positions = builder.op(Op::Embed { table, index });
+    let positions = builder.op(Embedding { table, index });
     Ok(builder.add(x, positions))
 }

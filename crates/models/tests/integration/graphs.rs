@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::tiny::{metadata, tensors, text_models};
 use gguf::{Array, Value};
 use gguf_graph::{
-    Gating, Graph, Limits, Mask, Op, OutputKind, Pooling, PositionBias, Stretch, stored,
+    Gating, Graph, Limits, Mask, Matmul, Op, OutputKind, Pool, Pooling, PositionBias, RopeScaling,
+    stored,
 };
 use gguf_models::build_graph as build;
 use gguf_models::registry::architectures_with_graph;
@@ -41,7 +42,7 @@ fn masks(graph: &Graph) -> Vec<Mask> {
 fn biases(graph: &Graph) -> Vec<PositionBias> {
     let ops = &graph.main().0.ops;
     ops.iter()
-        .filter_map(|op| if let Op::Attention(a) = op { Some(a.bias) } else { None })
+        .filter_map(|op| if let Op::Attention(a) = op { Some(a.position_bias) } else { None })
         .collect()
 }
 
@@ -113,9 +114,9 @@ fn a_stored_graph_is_the_one_that_was_built() {
 
 #[test]
 fn baichuan_of_40_layers_has_slopes_and_does_not_rotate() {
-    let rotations = |graph: &Graph| count(graph, |op| matches!(op, Op::Rotate { .. }));
+    let rotations = |graph: &Graph| count(graph, |op| matches!(op, Op::Rope(_)));
     let large = graph("baichuan", &[("block_count", 40u64.into())]);
-    assert_eq!(biases(&large), [PositionBias::Slopes { max: 8.0 }; 40]);
+    assert_eq!(biases(&large), [PositionBias::Alibi { max_bias: 8.0 }; 40]);
     assert_eq!(rotations(&large), 0);
     let small = graph("baichuan", &[]);
     assert_eq!((biases(&small), rotations(&small)), (vec![PositionBias::None; 4], 8));
@@ -125,7 +126,7 @@ fn baichuan_of_40_layers_has_slopes_and_does_not_rotate() {
 fn windows_are_where_the_model_or_its_architecture_has_them() {
     let window = |len: u32| ("attention.sliding_window", Value::from(len));
     let pattern = |value: Value| ("attention.sliding_window_pattern", value);
-    let (w, all) = (Mask::Window, Mask::Causal);
+    let (w, all) = (Mask::SlidingWindow, Mask::Causal);
     let of = |name, others: &[(&str, Value)]| masks(&graph(name, others));
     assert_eq!(of("gemma2", &[]), [w(4096), all, w(4096), all], "without a key");
     assert_eq!(of("gemma3", &[]), [all; 4]);
@@ -137,20 +138,20 @@ fn windows_are_where_the_model_or_its_architecture_has_them() {
     assert_eq!(of("gpt-oss", &[window(8), pattern(flags.into())]), [w(8), all, all, w(8)]);
     assert_eq!(of("phi3", &[window(8)]), [w(8); 4]);
     assert_eq!(of("phi3", &[window(0)]), [all; 4]);
-    let chunk = Mask::Chunk(8192);
+    let chunk = Mask::Chunked(8192);
     assert_eq!(of("llama4", &[]), [chunk, chunk, chunk, all]);
     assert_eq!(of("llama4", &[window(0)]), [all; 4]);
-    assert_eq!(of("qwen2", &[("attention.causal", false.into())]), [Mask::All; 4]);
+    assert_eq!(of("qwen2", &[("attention.causal", false.into())]), [Mask::Full; 4]);
 }
 
 #[test]
 fn encoders_see_half_a_window_on_both_sides() {
     let of = |others: &[(&str, Value)]| masks(&graph("gemma-embedding", others));
     let pattern = ("attention.sliding_window_pattern", Value::from(2u32));
-    let (around, all) = (Mask::Around(16), Mask::All);
+    let (around, all) = (Mask::SymmetricWindow(16), Mask::Full);
     assert_eq!(of(&[]), [around; 4], "of six layers the last sees all");
     assert_eq!(of(std::slice::from_ref(&pattern)), [around, all, around, all]);
-    let window = Mask::Window(16);
+    let window = Mask::SlidingWindow(16);
     let causal = of(&[pattern, ("attention.causal", true.into())]);
     assert_eq!(causal, [window, Mask::Causal, window, Mask::Causal], "if the model is none");
 }
@@ -162,11 +163,11 @@ fn to_vector(graph: &Graph) -> (Vec<String>, u64) {
     let mut found = Vec::new();
     loop {
         match &program.ops[at.0 as usize] {
-            Op::Product { x, weight, bias: None } => {
+            Op::Matmul(Matmul { x, weight, bias: None }) => {
                 found.push(graph.raw().weights[weight.0 as usize].name.clone());
                 at = *x;
             }
-            Op::Pool { kind, .. } => {
+            Op::Pool(Pool { kind, .. }) => {
                 found.push(format!("{kind:?}"));
                 return (found, shape.width.into());
             }
@@ -189,14 +190,14 @@ fn matrices_behind_the_pooling_are_applied_whatever_it_is() {
     };
     assert_eq!(to_vector(&built(&[])), of_names("Mean"));
     let first = built(&[size("pooling_type", 2)]);
-    assert_eq!(to_vector(&first), of_names("First"));
+    assert_eq!(to_vector(&first), of_names("Cls"));
     assert_eq!(to_vector(&first.pooled(Pooling::Last).unwrap()), of_names("Last"));
 }
 
 #[test]
 fn only_some_layers_rotate() {
     let rotations = |name, others: &[(&str, Value)]| {
-        count(&graph(name, others), |op| matches!(op, Op::Rotate { .. }))
+        count(&graph(name, others), |op| matches!(op, Op::Rope(_)))
     };
     assert_eq!(rotations("smollm3", &[]), 6);
     assert_eq!(rotations("cohere2", &[]), 6);
@@ -235,14 +236,14 @@ fn experts_are_weighed_as_the_model_says() {
         let graph = graph(name, others);
         let ops = &graph.main().0.ops;
         ops.iter().find_map(|op| match op {
-            Op::Experts(e) => Some((e.gating, e.normalize, e.group_best)),
+            Op::Moe(e) => Some((e.gating, e.normalize_weights, e.group_top_k)),
             _ => None,
         })
     };
     let function = |number: u32| ("expert_gating_func", Value::from(number));
     assert_eq!(gating("qwen2moe", &[]), Some((Gating::Softmax, false, 1)));
     assert_eq!(gating("qwen3moe", &[]), Some((Gating::Softmax, true, 1)));
-    assert_eq!(gating("gpt-oss", &[]), Some((Gating::SoftmaxOfUsed, false, 1)));
+    assert_eq!(gating("gpt-oss", &[]), Some((Gating::SoftmaxAfterTopk, false, 1)));
     assert_eq!(gating("deepseek2", &[]), Some((Gating::Softmax, false, 1)));
     assert_eq!(gating("deepseek2", &[function(2)]), Some((Gating::Sigmoid, false, 2)));
     let norm = ("expert_weights_norm", Value::from(true));
@@ -258,7 +259,7 @@ fn experts_are_weighed_as_the_model_says() {
     let plain = metadata(of, &[]);
     let graph = build(&plain, &tensors(of, &plain, true)).unwrap();
     let ops = &graph.main().0.ops;
-    assert!(ops.iter().any(|op| matches!(op, Op::Experts(e) if e.gating == Gating::Sigmoid)));
+    assert!(ops.iter().any(|op| matches!(op, Op::Moe(e) if e.gating == Gating::Sigmoid)));
 }
 
 #[test]
@@ -272,8 +273,10 @@ fn yarn_is_rounded_but_in_gpt_oss() {
         let graph = graph(name, &yarn);
         let ops = &graph.main().0.ops;
         ops.iter().find_map(|op| match op {
-            Op::Rotate { rotation, .. } => match rotation.stretch {
-                Stretch::Yarn { rounded, .. } => Some((rounded, rotation.magnitude)),
+            Op::Rope(rope) => match rope.parameters.scaling {
+                RopeScaling::Yarn { truncate, .. } => {
+                    Some((truncate, rope.parameters.attention_factor))
+                }
                 _ => None,
             },
             _ => None,
@@ -310,11 +313,11 @@ fn layers_without_an_indexer_look_at_what_one_before_them_has_chosen() {
     tensors.retain(|tensor| !tensor.name.starts_with("blk.2.indexer"));
     let graph = build(&metadata, &tensors).unwrap();
     let chosen = graph.main().0.ops.iter().filter_map(|op| match op {
-        Op::Attention(attention) => Some(attention.among.unwrap().chosen),
+        Op::Attention(attention) => Some(attention.selection.unwrap().indices),
         _ => None,
     });
     let chosen: Vec<_> = chosen.collect();
-    assert_eq!(count(&graph, |op| matches!(op, Op::Choose(_))), 3);
+    assert_eq!(count(&graph, |op| matches!(op, Op::TopkIndexer(_))), 3);
     assert!(chosen[1] == chosen[2] && chosen[0] != chosen[1] && chosen[2] != chosen[3]);
 }
 
@@ -338,7 +341,7 @@ fn layers_of_deepseek_4_see_blocks_as_long_as_their_ratio() {
     let graph = build(&metadata, &tensors).unwrap();
     let (program, _) = graph.main();
     let compressed = program.ops.iter().filter_map(|op| match op {
-        Op::Compress(compress) => Some((compress.block, compress.overlap)),
+        Op::BlockCompress(compress) => Some((compress.block, compress.overlap)),
         _ => None,
     });
     let of_indexed = [(4, true); 2];
@@ -348,11 +351,12 @@ fn layers_of_deepseek_4_see_blocks_as_long_as_their_ratio() {
         Op::Attention(attention) => Some(attention),
         _ => None,
     });
-    let seen = attentions.map(|attention| attention.blocks.map(|blocks| blocks.chosen.is_some()));
+    let seen =
+        attentions.map(|attention| attention.compressed.map(|blocks| blocks.indices.is_some()));
     assert_eq!(seen.collect::<Vec<_>>(), [None, Some(true), Some(false), Some(true)]);
-    assert_eq!(masks(&graph), [Mask::Window(16); 4]);
+    assert_eq!(masks(&graph), [Mask::SlidingWindow(16); 4]);
     let chosen = program.ops.iter().filter_map(|op| match op {
-        Op::Experts(experts) => Some((experts.chosen.is_some(), experts.gating)),
+        Op::Moe(experts) => Some((experts.expert_ids.is_some(), experts.gating)),
         _ => None,
     });
     let gating = Gating::SqrtSoftplus;
@@ -370,13 +374,15 @@ fn layers_of_glm_5_3_choose_blocks_or_look_at_what_one_before_them_has_chosen() 
     let metadata = metadata(of, &[("attention.indexer.types", kinds.into())]);
     let graph = build(&metadata, &tensors(of, &metadata, true)).unwrap();
     let among = graph.main().0.ops.iter().filter_map(|op| match op {
-        Op::Attention(attention) => attention.among,
+        Op::Attention(attention) => attention.selection,
         _ => None,
     });
     let among: Vec<_> = among.collect();
-    assert_eq!(count(&graph, |op| matches!(op, Op::Choose(_))), 1);
+    assert_eq!(count(&graph, |op| matches!(op, Op::TopkIndexer(_))), 1);
     assert_eq!(count(&graph, |op| matches!(op, Op::LinearAttention(_))), 2);
-    assert!(among.len() == 2 && among[0] == among[1] && among[0].block == 2 && among[0].tail);
+    assert!(
+        among.len() == 2 && among[0] == among[1] && among[0].block == 2 && among[0].include_tail
+    );
 }
 
 #[test]
@@ -394,5 +400,5 @@ fn adapters_have_a_token_each_and_one_that_stands_in_for_it() {
     // There are 40 tokens.
     let (code, message) = fault(replacing, &[1, 40]);
     assert_eq!(code, "graph-invalid");
-    assert!(message.ends_with("a token that stands in has no row"), "{message}");
+    assert!(message.ends_with("a mapped token id has no row in the table"), "{message}");
 }

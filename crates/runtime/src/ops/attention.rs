@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gguf_graph::{Among, Attention, Blocks, Mask, Memory, StateId};
+use gguf_graph::{Attention, BlockSelection, CompressedKv, KvSource, Mask, StateId};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -101,11 +101,11 @@ pub(super) fn attention(
     sequences: &mut [Sequence],
     out: &mut Value,
 ) {
-    let of_memory = match attention.memory {
-        Memory::Cached { key, value, state } => Some((key, value, state)),
-        Memory::Given { .. } | Memory::Stored { .. } => None,
+    let of_memory = match attention.kv {
+        KvSource::Cached { key, value, state } => Some((key, value, state)),
+        KvSource::Batch { .. } | KvSource::Encoder { .. } => None,
     };
-    let of_blocks = attention.blocks.map(|blocks| (blocks.key, blocks.value, blocks.state));
+    let of_blocks = attention.compressed.map(|blocks| (blocks.key, blocks.value, blocks.state));
     for (key, value, state) in of_memory.into_iter().chain(of_blocks) {
         let of_row = (run.value(key), Some(run.value(value)));
         for (sequence, rows) in &run.groups {
@@ -153,7 +153,7 @@ struct Source<'r> {
     /// Tokens that one of them stands for.
     block: usize,
     /// Which of them are looked at alone.
-    among: Option<Among>,
+    among: Option<BlockSelection>,
 }
 
 fn sources<'r>(
@@ -168,17 +168,25 @@ fn sources<'r>(
         }
         _ => unreachable!("the graph's states have been checked"),
     };
-    let among = attention.among;
-    let first = match attention.memory {
-        Memory::Given { key, value } => {
+    let among = attention.selection;
+    let first = match attention.kv {
+        KvSource::Batch { key, value } => {
             let of = |id, len: u32| Rows::Value { value: run.value(id), rows, len: len as usize };
             let (keys, values) = (of(key, attention.key_len), of(value, attention.value_len));
             Source { keys, values, block: 1, among }
         }
-        Memory::Cached { state, .. } | Memory::Stored { state } => kept(state, among),
+        KvSource::Cached { state, .. } | KvSource::Encoder { state } => kept(state, among),
     };
-    let blocks = attention.blocks.map(|Blocks { state, chosen, .. }| {
-        kept(state, chosen.map(|chosen| Among { chosen, groups: 1, block: 1, tail: false }))
+    let blocks = attention.compressed.map(|CompressedKv { state, indices: chosen, .. }| {
+        kept(
+            state,
+            chosen.map(|chosen| BlockSelection {
+                indices: chosen,
+                groups: 1,
+                block: 1,
+                include_tail: false,
+            }),
+        )
     });
     [first].into_iter().chain(blocks).collect()
 }
@@ -208,7 +216,7 @@ impl Task<'_> {
     /// at all.
     fn chosen(&self, source: Source<'_>, token: usize) -> Option<(usize, Vec<bool>)> {
         let among = source.among?;
-        let row = self.run.value(among.chosen).row(self.rows[token]);
+        let row = self.run.value(among.indices).row(self.rows[token]);
         let count = row.len() / among.groups as usize;
         let group = self.head * among.groups as usize / self.attention.heads_kv as usize;
         let block = among.block as usize;
@@ -222,7 +230,7 @@ impl Task<'_> {
             }
         }
         let position = self.position(token);
-        if among.tail
+        if among.include_tail
             && !(position + 1).is_multiple_of(block)
             && let Some(chosen) = chosen.get_mut(position / block)
         {
@@ -238,11 +246,11 @@ impl Task<'_> {
             return 0..((position + 1) / source.block).min(count);
         }
         let (first, last) = match self.attention.mask {
-            Mask::All => (0, count),
+            Mask::Full => (0, count),
             Mask::Causal => (0, position + 1),
-            Mask::Window(n) => ((position + 1).saturating_sub(n as usize), position + 1),
-            Mask::Chunk(n) => (position - position % (n as usize).max(1), position + 1),
-            Mask::Around(n) => {
+            Mask::SlidingWindow(n) => ((position + 1).saturating_sub(n as usize), position + 1),
+            Mask::Chunked(n) => (position - position % (n as usize).max(1), position + 1),
+            Mask::SymmetricWindow(n) => {
                 (position.saturating_sub(n as usize / 2), position + n as usize / 2 + 1)
             }
         };

@@ -1,6 +1,6 @@
 //! Which tokens one looks at: those whose keys fit best.
 
-use gguf_graph::Choose;
+use gguf_graph::TopkIndexer;
 use rayon::prelude::*;
 
 use super::attention::push;
@@ -9,7 +9,12 @@ use crate::run::Run;
 use crate::state::{Kept, Sequence};
 use crate::value::Value;
 
-pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence], out: &mut Value) {
+pub(super) fn choose(
+    run: &Run<'_>,
+    choose: &TopkIndexer,
+    sequences: &mut [Sequence],
+    out: &mut Value,
+) {
     let key = run.value(choose.key);
     for (sequence, rows) in &run.groups {
         push(run, &mut sequences[*sequence], choose.state, (key, None), rows);
@@ -24,7 +29,7 @@ pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence],
             && !run.watch.ended()
         {
             let scores = scores(run, choose, keys, *block, row);
-            let count = choose.count as usize;
+            let count = choose.top_k as usize;
             for (scores, out) in scores.iter().zip(out.chunks_exact_mut(count)) {
                 best(choose, scores, out);
             }
@@ -34,13 +39,19 @@ pub(super) fn choose(run: &Run<'_>, choose: &Choose, sequences: &mut [Sequence],
 
 /// The scores of all positions up to that of a token, or of all blocks of so many tokens: of each head, or of
 /// all together.
-fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, block: usize, row: usize) -> Vec<Vec<f32>> {
+fn scores(
+    run: &Run<'_>,
+    choose: &TopkIndexer,
+    keys: &Cache,
+    block: usize,
+    row: usize,
+) -> Vec<Vec<f32>> {
     let query = run.value(choose.query).row(row);
     let weights = choose.weights.map(|weights| run.value(weights).row(row));
     let heads = choose.heads as usize;
     let len = query.len() / heads;
     let seen = ((run.positions[row] + 1) / block).min(keys.rows());
-    let together = choose.together || weights.is_some();
+    let together = choose.sum_heads || weights.is_some();
     let groups = if together { 1 } else { heads };
     let of_block = |block: usize| {
         let (first, count) = (block * BLOCK, BLOCK.min(keys.rows() - block * BLOCK));
@@ -71,11 +82,11 @@ fn scores(run: &Run<'_>, choose: &Choose, keys: &Cache, block: usize, row: usize
 }
 
 /// The numbers of the best blocks; -1 for those that there are too few of.
-fn best(choose: &Choose, scores: &[f32], out: &mut [f32]) {
+fn best(choose: &TopkIndexer, scores: &[f32], out: &mut [f32]) {
     let best = |block: &[f32]| block.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut blocks: Vec<f32> = scores.chunks(choose.block as usize).map(best).collect();
     let count = blocks.len();
-    for block in blocks.iter_mut().skip(count.saturating_sub(choose.local as usize)) {
+    for block in blocks.iter_mut().skip(count.saturating_sub(choose.local_blocks as usize)) {
         *block = f32::INFINITY;
     }
     let mut order: Vec<usize> = (0..count).collect();

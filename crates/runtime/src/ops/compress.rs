@@ -2,7 +2,7 @@
 
 use std::iter::repeat_n;
 
-use gguf_graph::Compress;
+use gguf_graph::BlockCompress;
 
 use super::recurrent::kept;
 use crate::exp::exp;
@@ -13,12 +13,12 @@ use crate::value::Value;
 /// `out` is all zeros before.
 pub(super) fn compress(
     run: &Run<'_>,
-    compress: &Compress,
+    compress: &BlockCompress,
     sequences: &mut [Sequence],
     out: &mut Value,
 ) {
     let (x, gate) = (run.value(compress.x), compress.gate.map(|gate| run.value(gate)));
-    let place = run.executor.weights.optional(compress.place);
+    let place = run.executor.weights.optional(compress.position_bias);
     let (width, block) = (x.width, compress.block as usize);
     for (sequence, rows) in &run.groups {
         // The row of a position stands where those before and behind it by as many as there are stand too.

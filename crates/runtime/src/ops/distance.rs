@@ -11,17 +11,19 @@ pub(super) enum Biases<'r> {
 
 impl crate::executor::Executor {
     pub(super) fn biases(&self, attention: &Attention) -> Biases<'_> {
-        match attention.bias {
+        match attention.position_bias {
             PositionBias::None => Biases::None,
-            PositionBias::Slopes { max } => Biases::Slopes(
+            PositionBias::Alibi { max_bias: max } => Biases::Slopes(
                 (0..attention.heads).map(|head| slope(head, attention.heads, max)).collect(),
             ),
-            PositionBias::Buckets { weight, max_distance, both_sides } => Biases::Buckets {
-                weight: self.weights.floats(weight),
-                heads: attention.heads as usize,
-                max_distance: max_distance as usize,
-                both_sides,
-            },
+            PositionBias::RelativeBuckets { weight, max_distance, bidirectional: both_sides } => {
+                Biases::Buckets {
+                    weight: self.weights.floats(weight),
+                    heads: attention.heads as usize,
+                    max_distance: max_distance as usize,
+                    both_sides,
+                }
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Operations on numbers one by one.
 
-use gguf_graph::{Function, GateFunction};
+use gguf_graph::{ActivationFunction, GluFunction};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::each_row;
@@ -122,26 +122,26 @@ pub(super) fn softmax(x: &mut [f32]) {
     x.iter_mut().for_each(|x| *x /= sum);
 }
 
-pub(super) fn activate(x: &Value, function: Function, out: &mut Value) {
+pub(super) fn activate(x: &Value, function: ActivationFunction, out: &mut Value) {
     map(x, out, |x| apply(function, x));
 }
 
-pub(super) fn gate(gate: &Value, up: &Value, function: GateFunction, out: &mut Value) {
+pub(super) fn gate(gate: &Value, up: &Value, function: GluFunction, out: &mut Value) {
     // Where the function is known when this is compiled, loops become vectors.
     match function {
-        GateFunction::Plain(Function::Silu) => pairs(
+        GluFunction::Plain(ActivationFunction::Silu) => pairs(
             gate,
             up,
             out,
             #[inline(always)]
-            |gate, up| apply(Function::Silu, gate) * up,
+            |gate, up| apply(ActivationFunction::Silu, gate) * up,
         ),
-        GateFunction::Plain(Function::GeluTanh) => pairs(
+        GluFunction::Plain(ActivationFunction::GeluTanh) => pairs(
             gate,
             up,
             out,
             #[inline(always)]
-            |gate, up| apply(Function::GeluTanh, gate) * up,
+            |gate, up| apply(ActivationFunction::GeluTanh, gate) * up,
         ),
         _ => pairs(gate, up, out, |gate, up| gated(function, gate, up)),
     }
@@ -149,21 +149,21 @@ pub(super) fn gate(gate: &Value, up: &Value, function: GateFunction, out: &mut V
 
 /// What a gate makes of a pair.
 #[inline(always)]
-pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
+pub(super) fn gated(function: GluFunction, gate: f32, up: f32) -> f32 {
     match function {
-        GateFunction::Plain(function) => apply(function, gate) * up,
-        GateFunction::Clamped { alpha, limit } => {
+        GluFunction::Plain(function) => apply(function, gate) * up,
+        GluFunction::SwigluOai { alpha, limit } => {
             let gate = gate.min(limit);
             let up = up.clamp(-limit, limit);
             gate / (1.0 + exp(-alpha * gate)) * (up + 1.0)
         }
-        GateFunction::Bounded { function, limit } => {
+        GluFunction::ClampBefore { function, limit } => {
             apply(function, gate.min(limit)) * up.clamp(-limit, limit)
         }
-        GateFunction::BoundedAfter { function, limit } => {
+        GluFunction::ClampAfter { function, limit } => {
             apply(function, gate).min(limit) * up.clamp(-limit, limit)
         }
-        GateFunction::Situ { beta, linear } => {
+        GluFunction::Situ { beta, linear } => {
             let up = linear.map_or(up, |linear| linear * tanh(up / linear));
             beta * tanh(gate / beta) * sigmoid(gate) * up
         }
@@ -172,31 +172,33 @@ pub(super) fn gated(function: GateFunction, gate: f32, up: f32) -> f32 {
 
 /// A function of a number.
 #[inline(always)]
-pub(super) fn apply(function: Function, x: f32) -> f32 {
+pub(super) fn apply(function: ActivationFunction, x: f32) -> f32 {
     /// sqrt(2 / pi).
     const ROOT: f32 = 0.797_884_6;
     match function {
-        Function::Silu => x / (1.0 + exp(-x)),
-        Function::Gelu => 0.5 * x * (1.0 + libm::erff(x * std::f32::consts::FRAC_1_SQRT_2)),
-        Function::GeluTanh => 0.5 * x * (1.0 + tanh(ROOT * (x + 0.044_715 * x * x * x))),
-        Function::GeluQuick => x / (1.0 + exp(-1.702 * x)),
-        Function::Relu => x.max(0.0),
-        Function::ReluSquared => x.max(0.0) * x.max(0.0),
-        Function::Sigmoid => sigmoid(x),
-        Function::Tanh => tanh(x),
+        ActivationFunction::Silu => x / (1.0 + exp(-x)),
+        ActivationFunction::Gelu => {
+            0.5 * x * (1.0 + libm::erff(x * std::f32::consts::FRAC_1_SQRT_2))
+        }
+        ActivationFunction::GeluTanh => 0.5 * x * (1.0 + tanh(ROOT * (x + 0.044_715 * x * x * x))),
+        ActivationFunction::GeluQuick => x / (1.0 + exp(-1.702 * x)),
+        ActivationFunction::Relu => x.max(0.0),
+        ActivationFunction::ReluSquared => x.max(0.0) * x.max(0.0),
+        ActivationFunction::Sigmoid => sigmoid(x),
+        ActivationFunction::Tanh => tanh(x),
         // Beyond 20 the difference is less than a rounding.
-        Function::Softplus => {
+        ActivationFunction::Softplus => {
             if x > 20.0 {
                 x
             } else {
                 x.exp().ln_1p()
             }
         }
-        Function::Exp => exp(x),
-        Function::ExpNegExp => exp(-exp(x)),
-        Function::SignedRoot if x == 0.0 => 0.0,
-        Function::SignedRoot => x.abs().max(1e-6).sqrt() * x.signum(),
-        Function::Elu => {
+        ActivationFunction::Exp => exp(x),
+        ActivationFunction::ExpNegExp => exp(-exp(x)),
+        ActivationFunction::SignedSqrt if x == 0.0 => 0.0,
+        ActivationFunction::SignedSqrt => x.abs().max(1e-6).sqrt() * x.signum(),
+        ActivationFunction::Elu => {
             if x < 0.0 {
                 x.exp_m1()
             } else {

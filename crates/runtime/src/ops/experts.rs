@@ -1,6 +1,6 @@
-//! Experts: each token goes through those of its best scores.
+//! Moe: each token goes through those of its best scores.
 
-use gguf_graph::{Experts, Function, Gating};
+use gguf_graph::{ActivationFunction, Gating, Moe};
 use rayon::prelude::*;
 
 use super::elementwise::{apply, gated, softmax};
@@ -11,14 +11,14 @@ use crate::value::Value;
 /// The tokens of an expert, and what their results count.
 type Assigned = Vec<(usize, f32)>;
 
-pub(super) fn experts(run: &Run<'_>, experts: &Experts, out: &mut Value) {
+pub(super) fn experts(run: &Run<'_>, experts: &Moe, out: &mut Value) {
     let weights = &run.executor.weights;
-    let (x, scores) = (run.value(experts.x), run.value(experts.scores));
+    let (x, scores) = (run.value(experts.x), run.value(experts.router_logits));
     let bias = weights.optional(experts.selection_bias);
-    let scales = weights.optional(experts.scales);
-    let share = experts.share.max(1) as usize;
+    let scales = weights.optional(experts.expert_scales);
+    let share = experts.experts_per_network.max(1) as usize;
     let mut assigned: Vec<Assigned> = vec![Vec::new(); scores.width / share];
-    let chosen = experts.chosen.map(|chosen| run.value(chosen));
+    let chosen = experts.expert_ids.map(|chosen| run.value(chosen));
     for row in 0..scores.rows {
         let chosen = chosen.map(|chosen| chosen.row(row));
         for (expert, weight) in choose(experts, scores.row(row), chosen, bias, scales) {
@@ -29,7 +29,7 @@ pub(super) fn experts(run: &Run<'_>, experts: &Experts, out: &mut Value) {
     for (expert, tokens) in assigned.iter().enumerate().filter(|(_, tokens)| !tokens.is_empty()) {
         let made = network(run, experts, expert, x, tokens);
         for ((row, weight), made) in tokens.iter().zip(made.data.chunks_exact(made.width)) {
-            let factor = if experts.weigh_input { 1.0 } else { *weight };
+            let factor = if experts.weight_before_ffn { 1.0 } else { *weight };
             let out = &mut out.data[row * made.len()..(row + 1) * made.len()];
             out.iter_mut().zip(made).for_each(|(out, made)| *out += factor * made);
         }
@@ -39,7 +39,7 @@ pub(super) fn experts(run: &Run<'_>, experts: &Experts, out: &mut Value) {
 /// What an expert makes of its tokens.
 fn network(
     run: &Run<'_>,
-    experts: &Experts,
+    experts: &Moe,
     expert: usize,
     x: &Value,
     tokens: &[(usize, f32)],
@@ -47,7 +47,7 @@ fn network(
     let weights = &run.executor.weights;
     let mut input = Value::zeros(tokens.len(), x.width, Vec::new());
     for ((row, weight), input) in tokens.iter().zip(input.data.chunks_exact_mut(x.width)) {
-        let factor = if experts.weigh_input { *weight } else { 1.0 };
+        let factor = if experts.weight_before_ffn { *weight } else { 1.0 };
         input.iter_mut().zip(x.row(*row)).for_each(|(input, x)| *input = x * factor);
     }
     let multiply = |x: Input<'_>, id, bias| {
@@ -84,7 +84,7 @@ fn network(
             up = made;
         }
         None => {
-            let function = experts.function.of_gate();
+            let function = experts.function.activation();
             up.data.iter_mut().for_each(|up| *up = apply(function, *up));
         }
     }
@@ -93,7 +93,7 @@ fn network(
 
 /// The experts of a token with their weights, in the order of their numbers; they may be chosen before.
 fn choose(
-    experts: &Experts,
+    experts: &Moe,
     scores: &[f32],
     chosen: Option<&[f32]>,
     bias: Option<&[f32]>,
@@ -104,9 +104,9 @@ fn choose(
         Gating::Softmax => softmax(&mut weights),
         Gating::Sigmoid => weights.iter_mut().for_each(|x| *x = 1.0 / (1.0 + (-*x).exp())),
         Gating::SqrtSoftplus => {
-            weights.iter_mut().for_each(|x| *x = apply(Function::Softplus, *x).sqrt());
+            weights.iter_mut().for_each(|x| *x = apply(ActivationFunction::Softplus, *x).sqrt());
         }
-        Gating::SoftmaxOfUsed | Gating::SoftmaxOfClose { .. } => {}
+        Gating::SoftmaxAfterTopk | Gating::SparseMixer { .. } => {}
     }
     let mut merits = weights.clone();
     if let Some(bias) = bias {
@@ -125,22 +125,22 @@ fn choose(
         // The first of equals, as everywhere.
         None => order.sort_by(|a, b| merits[*b].total_cmp(&merits[*a])),
     }
-    if let Gating::SoftmaxOfClose { margin } = experts.gating {
-        weights = shares_of_close(scores, &order, experts.used as usize, margin);
+    if let Gating::SparseMixer { margin } = experts.gating {
+        weights = shares_of_close(scores, &order, experts.experts_per_token as usize, margin);
     }
-    order.truncate(experts.used as usize);
+    order.truncate(experts.experts_per_token as usize);
     order.sort_unstable();
     let mut chosen: Vec<f32> = order.iter().map(|expert| weights[*expert]).collect();
-    if experts.gating == Gating::SoftmaxOfUsed {
+    if experts.gating == Gating::SoftmaxAfterTopk {
         softmax(&mut chosen);
     }
     let sum: f32 = chosen.iter().sum();
     // Half the least normal half-precision number: where all weights are 0 they stay so.
-    let divisor = if experts.normalize { sum.max(6.103_515_6e-5) } else { 1.0 };
+    let divisor = if experts.normalize_weights { sum.max(6.103_515_6e-5) } else { 1.0 };
     let weighed = order.into_iter().zip(chosen);
     let weighed = weighed.map(|(expert, weight)| {
         let own = scales.map_or(1.0, |scales| scales[expert]);
-        (expert, weight / divisor * experts.scale * own)
+        (expert, weight / divisor * experts.weights_scale * own)
     });
     weighed.collect()
 }
@@ -159,13 +159,13 @@ fn shares_of_close(scores: &[f32], order: &[usize], used: usize, margin: f32) ->
 }
 
 /// Leaves no merit to the experts outside of the groups whose best are best.
-fn keep_best_groups(merits: &mut [f32], experts: &Experts) {
-    let (groups, used) = (experts.groups as usize, experts.groups_used as usize);
+fn keep_best_groups(merits: &mut [f32], experts: &Moe) {
+    let (groups, used) = (experts.groups as usize, experts.groups_per_token as usize);
     let len = merits.len() / groups;
     let merit = |group: &[f32]| {
         let mut best = group.to_vec();
         best.sort_by(|a, b| b.total_cmp(a));
-        best.iter().take(experts.group_best as usize).sum::<f32>()
+        best.iter().take(experts.group_top_k as usize).sum::<f32>()
     };
     let of_groups: Vec<f32> = merits.chunks_exact(len).map(merit).collect();
     let mut order: Vec<usize> = (0..groups).collect();
@@ -177,39 +177,39 @@ fn keep_best_groups(merits: &mut [f32], experts: &Experts) {
 
 #[cfg(test)]
 mod tests {
-    use gguf_graph::{GateFunction, ValueId, WeightId};
+    use gguf_graph::{GluFunction, ValueId, WeightId};
 
     use super::*;
 
-    fn experts(gating: Gating) -> Experts {
-        Experts {
+    fn experts(gating: Gating) -> Moe {
+        Moe {
             x: ValueId(0),
-            scores: ValueId(1),
-            used: 2,
-            chosen: None,
+            router_logits: ValueId(1),
+            experts_per_token: 2,
+            expert_ids: None,
             gating,
             selection_bias: None,
             groups: 1,
-            groups_used: 1,
-            group_best: 1,
-            normalize: false,
-            scale: 2.0,
-            weigh_input: false,
+            groups_per_token: 1,
+            group_top_k: 1,
+            normalize_weights: false,
+            weights_scale: 2.0,
+            weight_before_ffn: false,
             gate: None,
             up: WeightId(0),
             down: WeightId(1),
             gate_bias: None,
             up_bias: None,
             down_bias: None,
-            scales: None,
-            share: 1,
-            function: GateFunction::Plain(Function::Silu),
+            expert_scales: None,
+            experts_per_network: 1,
+            function: GluFunction::Plain(ActivationFunction::Silu),
         }
     }
 
     #[test]
     fn those_that_are_close_share_the_weight() {
-        let experts = experts(Gating::SoftmaxOfClose { margin: 0.02 });
+        let experts = experts(Gating::SparseMixer { margin: 0.02 });
         let share = 1.0 / (1.0 + (-0.01f32).exp());
         let scores = [0.5, 2.0, 1.99];
         let chosen = choose(&experts, &scores, None, None, None);
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn those_chosen_before_have_the_weights_of_their_scores() {
         let mut experts = experts(Gating::SqrtSoftplus);
-        experts.normalize = true;
+        experts.normalize_weights = true;
         let scores = [0.5f32, -3.0, 1.5, 30.0];
         let root = |x: f32| x.exp().ln_1p().sqrt();
         let chosen = choose(&experts, &scores, Some(&[2.0, 0.0]), None, None);

@@ -64,7 +64,7 @@ impl<'r> Numbers<'r> {
     fn fixed_decay(self) -> Option<f32> {
         match self.attention.decay {
             Decay::Value(_) => None,
-            Decay::Slopes { max, factor } => {
+            Decay::AlibiSlopes { max_bias: max, factor } => {
                 let slope = slope(self.head as u32, self.heads as u32, max);
                 Some((-factor * slope).exp())
             }
@@ -118,7 +118,7 @@ impl Head<'_> {
         let value_len = self.state.len() / key_len;
         let state = &mut self.state[key_len * first..key_len * (first + N)];
         let state = state.as_chunks_mut::<N>().0;
-        let LinearAttention { query, key, value, rate, .. } = *numbers.attention;
+        let LinearAttention { query, key, value, beta: rate, .. } = *numbers.attention;
         let mut decay = vec![numbers.fixed_decay().unwrap_or_default(); key_len];
         for (&row, made) in rows.iter().zip(self.made.chunks_exact_mut(value_len)) {
             let (q, k) = (numbers.of(query, row), numbers.of(key, row));

@@ -39,13 +39,13 @@ pub(super) fn norm(
 fn statistics(kind: NormKind, epsilon: f32, x: &[f32]) -> (f32, f32) {
     let len = x.len() as f32;
     match kind {
-        NormKind::Variance => {
+        NormKind::Layer => {
             let mean = sum(x, |x| x) / len;
             let variance = sum(x, |x| (x - mean) * (x - mean)) / len;
             (mean, 1.0 / (variance + epsilon).sqrt())
         }
-        NormKind::MeanSquare => (0.0, 1.0 / (sum(x, |x| x * x) / len + epsilon).sqrt()),
-        NormKind::Length => (0.0, 1.0 / sum(x, |x| x * x).sqrt().max(epsilon)),
+        NormKind::Rms => (0.0, 1.0 / (sum(x, |x| x * x) / len + epsilon).sqrt()),
+        NormKind::L2 => (0.0, 1.0 / sum(x, |x| x * x).sqrt().max(epsilon)),
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use gguf_graph::Mark;
+use gguf_graph::TokenConstant;
 
 use crate::product;
 use crate::run::Run;
 use crate::value::Value;
 use crate::weight::Matrix;
 
-pub(super) fn mark(run: &Run<'_>, mark: &Mark, out: &mut Value) {
+pub(super) fn mark(run: &Run<'_>, mark: &TokenConstant, out: &mut Value) {
     for (out, token) in out.data.iter_mut().zip(run.tokens()) {
-        *out = of_token(&mark.marks, token.id, mark.otherwise);
+        *out = of_token(&mark.values, token.id, mark.default);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Operations that remember the tokens before.
 
-use gguf_graph::{Scan, StateId};
+use gguf_graph::{SelectiveScan, StateId};
 use rayon::prelude::*;
 
 use crate::run::Run;
@@ -69,7 +69,12 @@ pub(super) fn convolution(
     }
 }
 
-pub(super) fn scan(run: &Run<'_>, scan: &Scan, sequences: &mut [Sequence], out: &mut Value) {
+pub(super) fn scan(
+    run: &Run<'_>,
+    scan: &SelectiveScan,
+    sequences: &mut [Sequence],
+    out: &mut Value,
+) {
     let weights = &run.executor.weights;
     let (x, dt) = (run.value(scan.x), run.value(scan.dt));
     let (b, c) = (run.value(scan.b), run.value(scan.c));

@@ -1,13 +1,19 @@
 //! Rotary position embedding.
 
-use gguf_graph::{Factors, Pairs, Rotation, Stretch};
+use gguf_graph::{FreqFactors, RopeLayout, RopeParameters, RopeScaling};
 
 use super::each_row;
 use crate::run::Run;
 use crate::value::Value;
 use crate::weight::Weights;
 
-pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, out: &mut Value) {
+pub(super) fn rotate(
+    run: &Run<'_>,
+    x: &Value,
+    heads: u32,
+    rotation: &RopeParameters,
+    out: &mut Value,
+) {
     let frequencies = frequencies(rotation, &run.executor.weights, run.context_len);
     let len = x.width / heads as usize;
     let (start, half) = (rotation.start as usize, frequencies.len());
@@ -20,15 +26,15 @@ pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, 
             .iter()
             .map(|frequency| {
                 let (sin, cos) = (position * frequency).sin_cos();
-                (sign * sin * rotation.magnitude, cos * rotation.magnitude)
+                (sign * sin * rotation.attention_factor, cos * rotation.attention_factor)
             })
             .collect();
         for head in out.chunks_exact_mut(len) {
             let head = &mut head[start..start + 2 * half];
             for (i, (sin, cos)) in turns.iter().enumerate() {
-                let (a, b) = match rotation.pairs {
-                    Pairs::Neighbours => (2 * i, 2 * i + 1),
-                    Pairs::Halves => (i, i + half),
+                let (a, b) = match rotation.layout {
+                    RopeLayout::Interleaved => (2 * i, 2 * i + 1),
+                    RopeLayout::Neox => (i, i + half),
                 };
                 let (x, y) = (head[a], head[b]);
                 head[a] = x * cos - y * sin;
@@ -39,12 +45,18 @@ pub(super) fn rotate(run: &Run<'_>, x: &Value, heads: u32, rotation: &Rotation, 
 }
 
 /// The angle of each pair per position.
-fn frequencies(rotation: &Rotation, weights: &Weights, context_len: usize) -> Vec<f32> {
-    let Rotation { count, base, stretch, factors, .. } = rotation;
+fn frequencies(rotation: &RopeParameters, weights: &Weights, context_len: usize) -> Vec<f32> {
+    let RopeParameters {
+        dimensions: count,
+        freq_base: base,
+        scaling: stretch,
+        freq_factors: factors,
+        ..
+    } = rotation;
     let factors = match *factors {
-        Factors::None => None,
-        Factors::One(weight) => Some(weights.floats(weight)),
-        Factors::ByContext { short, long, original } => {
+        FreqFactors::None => None,
+        FreqFactors::Fixed(weight) => Some(weights.floats(weight)),
+        FreqFactors::LongRope { short, long, original_context: original } => {
             let id = if context_len > original as usize { long } else { short };
             Some(weights.floats(id))
         }
@@ -59,11 +71,17 @@ fn frequencies(rotation: &Rotation, weights: &Weights, context_len: usize) -> Ve
 }
 
 /// What the frequency of a pair is multiplied by.
-fn stretched(stretch: Stretch, pair: u32, count: u32, base: f32) -> f64 {
+fn stretched(stretch: RopeScaling, pair: u32, count: u32, base: f32) -> f64 {
     match stretch {
-        Stretch::None => 1.0,
-        Stretch::Linear(factor) => 1.0 / f64::from(factor),
-        Stretch::Yarn { factor, original, beta_fast, beta_slow, rounded } => {
+        RopeScaling::None => 1.0,
+        RopeScaling::Linear(factor) => 1.0 / f64::from(factor),
+        RopeScaling::Yarn {
+            factor,
+            original_context: original,
+            beta_fast,
+            beta_slow,
+            truncate: rounded,
+        } => {
             let pair_of = |turns: f32| {
                 let wavelength = f64::from(original) / (f64::from(turns) * std::f64::consts::TAU);
                 f64::from(count) * wavelength.ln() / (2.0 * f64::from(base).ln())

@@ -23,7 +23,7 @@ pub(super) fn embed(
     let tokens = run.tokens();
     let of = |row: usize| match index {
         Index::Token => tokens[row].id as usize,
-        Index::Replaced(others) => {
+        Index::MappedToken(others) => {
             numbered::of_token(others, tokens[row].id, tokens[row].id) as usize
         }
         Index::Position => run.positions[row],
@@ -97,7 +97,7 @@ pub(super) fn pool(run: &Run<'_>, x: &Value, kind: Pooling, out: &mut Value) {
             |row: &usize| if has_all { Some(*row) } else { run.outputs.binary_search(row).ok() };
         let rows: Vec<usize> = rows.iter().filter_map(place).collect();
         let picked = match kind {
-            Pooling::First => rows.first(),
+            Pooling::Cls => rows.first(),
             Pooling::Last => rows.last(),
             Pooling::Mean => None,
         };

@@ -16,11 +16,11 @@ pub(super) fn wkv(run: &Run<'_>, wkv: &Wkv, sequences: &mut [Sequence], out: &mu
             let out = &mut out.data[row * width..(row + 1) * width];
             let of = |id| run.value(id).row(*row);
             match *wkv {
-                Wkv::V4 { k, v, decay, first, state } => {
+                Wkv::V4 { k, v, decay, bonus: first, state } => {
                     let (decay, first) = (weights.floats(decay), weights.floats(first));
                     v4(of(k), of(v), decay, first, kept(sequence, state), out);
                 }
-                Wkv::V6 { r, w, k, v, first, head_len, state } => {
+                Wkv::V6 { r, w, k, v, bonus: first, head_len, state } => {
                     let (first, len) = (weights.floats(first), head_len as usize);
                     v6(of(r), of(w), of(k), of(v), first, len, kept(sequence, state), out);
                 }

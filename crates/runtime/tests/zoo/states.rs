@@ -132,7 +132,7 @@ fn a_text_becomes_one_row() {
     let ids = Reference::read(&folder, "last_hidden_state").tokens;
     let texts = [&ids[..5], &ids, &ids[3..4]];
     let rows = hidden(&executor(&folder), &texts);
-    for kind in [Pooling::Mean, Pooling::First, Pooling::Last] {
+    for kind in [Pooling::Mean, Pooling::Cls, Pooling::Last] {
         let executor = executor_with(&folder, |graph| graph.pooled(kind).unwrap());
         let mut context = Context::new(executor, options(3)).unwrap();
         let mut batch = Batch::default();
@@ -151,7 +151,7 @@ fn a_text_becomes_one_row() {
                 |column: usize| rows.iter().map(|row| row[column]).sum::<f32>() / rows.len() as f32;
             let wanted = match kind {
                 Pooling::Mean => (0..made.width).map(mean).collect(),
-                Pooling::First => rows[0].to_vec(),
+                Pooling::Cls => rows[0].to_vec(),
                 Pooling::Last => rows[rows.len() - 1].to_vec(),
             };
             assert!(made.row(number) == wanted, "{kind:?} of text {number}, to the bit");

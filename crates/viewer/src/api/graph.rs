@@ -1,6 +1,6 @@
 //! The computation graph.
 
-use gguf_graph::Load;
+use gguf_graph::Workload;
 use gguf_kit::report::graph_svg;
 use gguf_kit::run::{GraphSource, model_graph};
 use gguf_runtime::graph_cost::GraphCost;
@@ -11,19 +11,19 @@ use crate::response::{ApiError, ApiResult, Response};
 /// `GET graph`.
 pub fn graph(request: &Request) -> ApiResult {
     let (model, query) = (request.model.model()?, request.query);
-    let load = Load {
+    let workload = Workload {
         tokens: query.parsed_or("tokens", 1)?,
         outputs: query.parsed_or("tokens", 1)?,
-        before: query.parsed_or("before", 0)?,
+        past: query.parsed_or("before", 0)?,
         frames: query.parsed_or("frames", 3000)?,
     };
     /// Limit that keeps the costs within U64.
     const MAX: u64 = 1 << 32;
-    if load.tokens.max(load.before).max(load.frames) > MAX {
+    if workload.tokens.max(workload.past).max(workload.frames) > MAX {
         return Err(ApiError::bad_request(format!("expected at most {MAX} tokens or frames")));
     }
     let graph = model_graph(model, GraphSource::Auto)?;
-    let shown = gguf_kit::json::graph(&graph, &GraphCost::new(model, &graph, load), None);
+    let shown = gguf_kit::json::graph(&graph, &GraphCost::new(model, &graph, workload), None);
     Ok(Response::Json(gguf_kit::json::with_schema("graph/1", shown)))
 }
 

@@ -56,17 +56,17 @@ function layerOf(operation: Operation): number | null {
   return null;
 }
 
-/** Fields that refer to values (docs/graph.md). Other operations use `x`, `a` and `b`. */
-const INPUT_FIELDS: Record<string, string[]> = {
-  gate: ["gate", "up"],
-  store: ["key", "value"],
-  experts: ["x", "scores"],
-  scan: ["x", "dt", "b", "c"],
+/** Fields of an operation that hold value numbers (docs/graph.md); those of operations not listed here are `x`, `a` and `b`. */
+const INPUTS: Record<string, string[]> = {
+  gated_activation: ["gate", "up"],
+  kv_store: ["key", "value"],
+  moe: ["x", "router_logits"],
+  selective_scan: ["x", "dt", "b", "c"],
   wkv: ["r", "w", "k", "v", "a", "b"],
   attention: ["query"],
 };
 
-/** Returns the input values of an operation with their field names. */
+/** Returns the values that an operation reads, each with the name of its field. */
 export function inputs(op: Record<string, unknown>): { name: string; value: number }[] {
   const found: { name: string; value: number }[] = [];
   const take = (from: Record<string, unknown>, names: string[]) => {
@@ -75,12 +75,12 @@ export function inputs(op: Record<string, unknown>): { name: string; value: numb
       if (typeof value === "number") found.push({ name, value });
     }
   };
-  take(op, INPUT_FIELDS[String(op.op)] ?? ["x", "a", "b"]);
-  // The keys and values of attention are nested in `memory`.
-  const memory = op.memory;
-  if (op.op === "attention" && memory && typeof memory === "object") {
-    for (const where of Object.values(memory))
-      if (where && typeof where === "object") take(where as Record<string, unknown>, ["key", "value"]);
+  take(op, INPUTS[String(op.op)] ?? ["x", "a", "b"]);
+  // Keys and values of attention are nested in their source.
+  const kv = op.kv;
+  if (op.op === "attention" && kv && typeof kv === "object") {
+    for (const source of Object.values(kv))
+      if (source && typeof source === "object") take(source as Record<string, unknown>, ["key", "value"]);
   }
   return found;
 }

@@ -1,0 +1,4 @@
+//! Integration tests of graphs.
+
+mod document;
+mod invalid;
