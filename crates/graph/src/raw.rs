@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::id::{StateId, ValueId, WeightId};
+use crate::id::ValueId;
 use crate::op::Op;
-pub use crate::tensor::{State, Weight};
+use crate::tensor::{State, Weight};
 
 /// An unchecked computation graph. [`Graph::new`](crate::Graph::new) checks it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

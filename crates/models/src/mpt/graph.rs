@@ -7,6 +7,6 @@ use crate::graph::{Builder, Norm};
 
 /// Positions by ALiBi, or learned.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let norm = Norm::variance(builder)?;
+    let norm = Norm::layer(builder)?;
     decoder(builder, &Decoder::plain(norm))
 }

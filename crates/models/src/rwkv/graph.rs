@@ -64,7 +64,7 @@ fn time_mix4(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueI
 }
 
 /// A row mixed with the one before by a weight of this name.
-type Lerp = fn(&mut Builder<'_>, ValueId, ValueId, &str) -> Result<ValueId, Finding>;
+type Interpolate = fn(&mut Builder<'_>, ValueId, ValueId, &str) -> Result<ValueId, Finding>;
 
 /// The weight is the share of the current row.
 pub(crate) fn mixed_current(
@@ -82,7 +82,7 @@ pub(crate) fn channel_mix(
     builder: &mut Builder<'_>,
     x: ValueId,
     width: u32,
-    lerp: Lerp,
+    lerp: Interpolate,
 ) -> Result<ValueId, Finding> {
     let before = shifted(builder, x, width);
     let mixed = lerp(builder, x, before, "channel_mix_lerp_k")?;
