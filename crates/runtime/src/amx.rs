@@ -1,7 +1,7 @@
-//! AMX: products of tiles of bytes, and what those of BF16 share with them.
+//! AMX: INT8 tile products, and what they share with those of BF16.
 #![allow(unsafe_code)]
 
-pub(crate) mod brain;
+pub(crate) mod bf16;
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -9,26 +9,26 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-/// Rows and columns of a product.
+/// Rows and columns of a tile of sums.
 pub(crate) const SIDE: usize = 16;
 
-/// Bytes of a row of a tile, at most.
+/// Maximum number of bytes in a row of a tile.
 const ROW: usize = 64;
 
-/// Proof that this processor has AMX with bytes (Intel's for servers since 2023), and that the system
-/// lets this process use it.
+/// Proof that the processor has AMX with INT8 (Intel server processors since 2023) and that the operating system
+/// lets the process use it.
 #[derive(Clone, Copy)]
 pub(crate) struct Amx(());
 
 impl Amx {
-    /// Asks the processor and, once, the system.
+    /// Queries the processor and, once, the operating system.
     pub fn try_new() -> Option<Self> {
         static PERMITTED: OnceLock<bool> = OnceLock::new();
         PERMITTED.get_or_init(|| offered() && permitted()).then_some(Self(()))
     }
 
-    /// Makes tiles of this thread ready for products over `depth` columns, which are a multiple of 4 and
-    /// 64 at most; `None` if they are not, or this thread has such tiles already.
+    /// Configures the tiles of the thread for products over `depth` columns. Returns `None` if `depth` is not a
+    /// multiple of 4 up to 64, or if the thread has configured tiles already.
     pub fn tiles(self, depth: usize) -> Option<Tiles> {
         if depth == 0 || depth > ROW || !depth.is_multiple_of(4) {
             return None;
@@ -38,69 +38,69 @@ impl Amx {
         Some(Tiles { depth, _shaped: shaped })
     }
 
-    /// Gives the first tiles of this thread their rows, at most 16, and bytes of a row, at most 64; `None`
-    /// if it has tiles already.
+    /// Configures the first tiles of the thread with at most 16 rows and at most 64 bytes per row; `None` if it
+    /// has configured tiles already.
     fn shaped(self, tiles: &[(usize, usize)]) -> Option<Shaped> {
         if IN_USE.replace(true) {
             return None;
         }
         let mut shapes =
             Shapes { palette: 1, start: 0, rest: [0; 14], widths: [0; 16], rows: [0; 16] };
-        let of_tiles = shapes.widths.iter_mut().zip(&mut shapes.rows);
-        for ((width, rows), tile) in of_tiles.zip(tiles) {
+        let tile_features = shapes.widths.iter_mut().zip(&mut shapes.rows);
+        for ((width, rows), tile) in tile_features.zip(tiles) {
             (*rows, *width) = (tile.0 as u8, tile.1 as u16);
         }
-        // SAFETY: an `Amx` is only made where tiles are there and may be used. 64 bytes are read, those of
-        // a description of tiles.
+        // SAFETY: an `Amx` exists only where tiles may be used. The instruction reads 64 bytes, the size of the
+        // configuration.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &shapes, options(nostack, preserves_flags, readonly))
         }
-        Some(Shaped { of_thread: PhantomData })
+        Some(Shaped { thread_tiles: PhantomData })
     }
 }
 
-/// What tiles look like, as the processor reads it.
+/// Tile configuration in the layout of the processor.
 #[repr(C, align(64))]
 struct Shapes {
     palette: u8,
     start: u8,
     rest: [u8; 14],
-    /// Bytes of a row.
+    /// Bytes per row.
     widths: [u16; 16],
     rows: [u8; 16],
 }
 
 thread_local! {
-    /// Whether this thread has [`Shaped`] tiles: others would change their shapes.
+    /// Whether the thread has [`Shaped`] tiles: a second configuration would change their shapes.
     static IN_USE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Tiles of this thread that have their shapes.
+/// Configured tiles of the thread.
 struct Shaped {
-    /// Not sent to another.
-    of_thread: PhantomData<*const ()>,
+    /// Makes the type not `Send`: tiles belong to a thread.
+    thread_tiles: PhantomData<*const ()>,
 }
 
 impl Drop for Shaped {
     fn drop(&mut self) {
-        // SAFETY: an `Amx` is only made where tiles are there and may be used.
+        // SAFETY: an `Amx` exists only where tiles may be used.
         unsafe { asm!("tilerelease", options(nostack, preserves_flags, nomem)) }
         IN_USE.set(false);
     }
 }
 
-/// Sums of products, with a row for each of the first factor.
+/// Sums, with a row for each row of the first factor.
 #[repr(align(64))]
 pub(crate) struct Sums(pub [[i32; SIDE]; SIDE]);
 
-/// The tiles of this thread: 0 for sums, 1 and 2 for factors.
+/// Tiles of the thread: 0 for sums, 1 and 2 for factors.
 pub(crate) struct Tiles {
     depth: usize,
     _shaped: Shaped,
 }
 
 impl Tiles {
-    /// `sums[i][j]` becomes the sum of `a[i * stride + k] * b[k / 4][j][k % 4]` over k.
+    /// Computes `sums[i][j] = sum over k of a[i * stride + k] * b[k / 4][j][k % 4]`.
     ///
     /// # Panics
     /// If there are too few numbers.
@@ -108,9 +108,9 @@ impl Tiles {
     pub fn multiply(&self, a: &[i8], stride: usize, b: &[[[u8; 4]; SIDE]], sums: &mut Sums) {
         let last = stride.checked_mul(SIDE - 1).expect("rows are in memory");
         assert!(last <= a.len() && self.depth <= a.len() - last && self.depth / 4 <= b.len());
-        // SAFETY: whoever has `Tiles` has tiles of these shapes. Of `a` 16 rows of `depth` bytes are read,
-        // `stride` bytes from one to the next, and of `b` a quarter as many of 64 bytes: both were just
-        // checked. 16 rows of 64 bytes are written, which are `sums`.
+        // SAFETY: `Tiles` exists only while the tiles have these shapes. The instructions read 16 rows of
+        // `depth` bytes of `a`, `stride` bytes apart, and `depth / 4` rows of 64 bytes of `b`; both lengths were
+        // checked above. They write 16 rows of 64 bytes, the size of `sums`.
         unsafe {
             asm!(
                 "tilezero tmm0",
@@ -130,25 +130,25 @@ impl Tiles {
     }
 }
 
-/// Whether the processor has tiles and multiplies bytes with them.
+/// Whether the processor has AMX with INT8.
 fn offered() -> bool {
     has(0b11 << 24)
 }
 
-/// Whether the processor has extended features (leaf 7 of CPUID, register EDX).
+/// Whether the processor has features of CPUID leaf 7, register EDX.
 fn has(features: u32) -> bool {
     __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & features == features
 }
 
-/// Asks the system for room to keep tiles, which a process has only then.
+/// Requests permission to use tiles from the operating system, which then saves their state.
 #[cfg(target_os = "linux")]
 fn permitted() -> bool {
     const ARCH_PRCTL: isize = 158;
     const ARCH_REQ_XCOMP_PERM: usize = 0x1023;
     const XFEATURE_XTILEDATA: usize = 18;
     let mut result = ARCH_PRCTL;
-    // SAFETY: this call neither reads nor writes memory of the process. By the rules of such calls two
-    // registers are lost beside that of the result.
+    // SAFETY: the system call neither reads nor writes memory of the process. It clobbers two registers besides
+    // that of the result, which are declared.
     unsafe {
         asm!(
             "syscall",
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tiles_are_multiplied() {
+    fn tile_products_are_exact() {
         let Some(amx) = Amx::try_new() else {
             eprintln!("SKIPPED: this processor or system has no AMX");
             return;

@@ -1,7 +1,7 @@
-//! AVX-512 with sums of products of small integers (VNNI).
+//! AVX-512 with VNNI: dot products of INT8 and INT16.
 #![allow(unsafe_code)]
 
-pub(crate) mod brain;
+pub(crate) mod bf16;
 
 use std::arch::x86_64::{__m512i, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32};
 use std::ops::Deref;
@@ -9,10 +9,10 @@ use std::ops::Deref;
 use pulp::NullaryFnOnce;
 use pulp::x86::V4;
 
-use crate::simd::V3Halves;
+use crate::simd::V3F16c;
 
 pulp::simd_type!({
-    /// What [`V4`] and [`V3Halves`] have, and VNNI.
+    /// Features of [`V4`] and [`V3F16c`], and VNNI.
     struct Features {
         sse: f!("sse"),
         sse2: f!("sse2"),
@@ -38,52 +38,52 @@ pulp::simd_type!({
     }
 });
 
-/// Proof that this processor has AVX-512 and VNNI: Intel's for servers since 2019, AMD's since 2022.
+/// Proof that the processor has AVX-512 and VNNI: Intel server processors since 2019, AMD since 2022.
 #[derive(Clone, Copy)]
-pub(crate) struct V4Products {
-    halves: V3Halves,
+pub(crate) struct V4Vnni {
+    halves: V3F16c,
     v4: V4,
     features: Features,
 }
 
-impl V4Products {
-    /// Asks the processor.
+impl V4Vnni {
+    /// Queries the processor.
     pub fn try_new() -> Option<Self> {
         Some(Self {
-            halves: V3Halves::try_new()?,
+            halves: V3F16c::try_new()?,
             v4: V4::try_new()?,
             features: Features::try_new()?,
         })
     }
 
-    /// The proof of less.
+    /// Returns the proof for AVX2.
     #[inline(always)]
-    pub fn halves(self) -> V3Halves {
+    pub fn halves(self) -> V3F16c {
         self.halves
     }
 
-    /// Calls what is compiled for these instructions: all that is inlined into it.
+    /// Calls a function compiled for these instructions, with everything that is inlined into it.
     #[inline(always)]
     pub fn vectorize<F: NullaryFnOnce>(self, work: F) -> F::Output {
         self.features.vectorize(work)
     }
 
-    /// Adds to each of 16 sums four products of bytes, the first of which have no sign.
+    /// Adds four INT8 products to each of 16 sums; the first factors are unsigned.
     #[inline(always)]
     pub fn add_bytes(self, sums: __m512i, unsigned: __m512i, signed: __m512i) -> __m512i {
-        // SAFETY: `features` is only made where the processor has AVX-512 and VNNI.
+        // SAFETY: `features` exists only where the processor has AVX-512 and VNNI.
         unsafe { _mm512_dpbusd_epi32(sums, unsigned, signed) }
     }
 
-    /// Adds to each of 16 sums two products of 16 bits.
+    /// Adds two INT16 products to each of 16 sums.
     #[inline(always)]
     pub fn add_pairs(self, sums: __m512i, a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: `features` is only made where the processor has AVX-512 and VNNI.
+        // SAFETY: `features` exists only where the processor has AVX-512 and VNNI.
         unsafe { _mm512_dpwssd_epi32(sums, a, b) }
     }
 }
 
-impl Deref for V4Products {
+impl Deref for V4Vnni {
     type Target = V4;
 
     #[inline(always)]

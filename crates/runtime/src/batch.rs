@@ -1,13 +1,13 @@
-//! Tokens that are computed together.
+//! Batches of tokens.
 
-/// A token of a sequence. Its position is one more than that of the token before it there.
+/// A token of a sequence. Its position is that of the preceding token of the sequence, plus 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its id in the vocabulary.
+    /// Id in the vocabulary.
     pub id: u32,
-    /// The sequence, from 0.
+    /// Number of the sequence, from 0.
     pub sequence: usize,
-    /// Whether the result is asked for.
+    /// Whether the output of the token is requested.
     pub output: bool,
 }
 
@@ -19,17 +19,17 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Tokens of the first sequence, with the results of all.
+    /// Returns tokens of the first sequence, and requests all outputs.
     pub fn of_all(ids: &[u32]) -> Self {
         Self::of_sequence(ids, 0)
     }
 
-    /// Tokens of a sequence, with the results of all.
+    /// Returns tokens of a sequence, and requests all outputs.
     pub fn of_sequence(ids: &[u32], sequence: usize) -> Self {
         Self { tokens: ids.iter().map(|&id| Token { id, sequence, output: true }).collect() }
     }
 
-    /// Tokens of a sequence, with the result of the last one.
+    /// Returns tokens of a sequence, and requests the output of the last one.
     pub fn of_last(ids: &[u32], sequence: usize) -> Self {
         let last = ids.len().saturating_sub(1);
         let token = |(i, &id)| Token { id, sequence, output: i == last };

@@ -1,4 +1,4 @@
-//! Columns of a matrix that tasks write side by side: slices cannot say what is theirs.
+//! Disjoint columns of a matrix, for tasks that write them in parallel. Slices cannot express them.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -9,55 +9,55 @@ use rayon::prelude::*;
 use crate::prefetch::prefetch;
 use crate::value::Value;
 
-/// Some columns of all rows of a matrix, which nobody else writes or reads meanwhile.
+/// Exclusive access to some columns of all rows of a matrix.
 pub(crate) struct Columns<'v> {
-    /// The first of the first row.
+    /// First column of the first row.
     start: *mut f32,
     rows: usize,
-    /// From a row to the next.
+    /// Distance from a row to the next.
     stride: usize,
     len: usize,
     of: PhantomData<&'v mut [f32]>,
 }
 
-// SAFETY: it is as exclusive slices of its columns are, which may be sent.
+// SAFETY: the access is exclusive, like that of a mutable slice, which may be sent.
 unsafe impl Send for Columns<'_> {}
 
 impl Columns<'_> {
-    /// How many they are.
+    /// Returns the number of columns.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Brings their numbers in a row nearer, if there is such a row.
+    /// Prefetches the columns of a row, if there is such a row.
     #[inline(always)]
-    pub fn ask_for(&self, row: usize) {
+    pub fn prefetch(&self, row: usize) {
         for line in (0..self.len).step_by(16) {
             prefetch(self.start.wrapping_add(row * self.stride + line));
         }
     }
 
-    /// Their numbers in a row.
+    /// Returns the columns of a row.
     ///
     /// # Panics
     /// If there is no such row.
     #[inline(always)]
     pub fn row(&mut self, row: usize) -> &mut [f32] {
         assert!(row < self.rows);
-        // SAFETY: `columns` made it of a matrix of so many rows, each of which has these columns, and gave them
-        // to nobody else; as long as the slice lives this is borrowed.
+        // SAFETY: `columns` made `self` of a matrix with `rows` rows that have these columns, and made no other access to
+        // them. `self` stays borrowed while the slice lives.
         unsafe { slice::from_raw_parts_mut(self.start.add(row * self.stride), self.len) }
     }
 
-    /// Puts numbers there that stand row by row.
-    pub fn put(&mut self, numbers: &[f32]) {
-        for (row, numbers) in numbers.chunks_exact(self.len).enumerate() {
-            self.row(row).copy_from_slice(numbers);
+    /// Writes the columns, given row by row.
+    pub fn write(&mut self, data: &[f32]) {
+        for (row, data) in data.chunks_exact(self.len).enumerate() {
+            self.row(row).copy_from_slice(data);
         }
     }
 }
 
-/// All columns of a matrix, `len` at a time; the last ones may be fewer.
+/// Splits a matrix into groups of `len` columns; the last group may have fewer.
 pub(crate) fn columns(
     matrix: &mut Value,
     len: usize,
@@ -65,13 +65,13 @@ pub(crate) fn columns(
     let (rows, stride) = (matrix.rows, matrix.width);
     assert!(matrix.data.len() >= rows * stride && len > 0);
     let start = matrix.data.as_mut_ptr();
-    // No two have a column in common, and all live as long as the matrix is borrowed.
-    let all = (0..stride).step_by(len).map(|first| {
+    // The groups are disjoint, and the matrix stays borrowed while they live.
+    let groups = (0..stride).step_by(len).map(|first| {
         let (start, len) = (start.wrapping_add(first), len.min(stride - first));
         Columns { start, rows, stride, len, of: PhantomData }
     });
-    // Each may go to another thread: several that one thread had begun would keep the others waiting at the end.
-    all.collect::<Vec<_>>().into_par_iter().with_max_len(1)
+    // Groups of one item: a thread that took several would keep the others waiting at the end.
+    groups.collect::<Vec<_>>().into_par_iter().with_max_len(1)
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_is_in_the_columns_of_one_task() {
+    fn columns_are_disjoint_and_complete() {
         for (rows, width, len) in [(3, 10, 4), (1, 5, 5), (4, 3, 8), (0, 3, 2), (2, 0, 1)] {
             let mut matrix = Value::zeros(rows, width, Vec::new());
             columns(&mut matrix, len).enumerate().for_each(|(task, mut columns)| {

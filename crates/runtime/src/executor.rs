@@ -1,4 +1,4 @@
-//! A graph with its weights.
+//! Executors: a graph with its weights.
 
 use std::sync::Arc;
 
@@ -6,14 +6,13 @@ use gguf::{Error, TensorInfo, TensorType};
 use gguf_graph::{Embedding, Graph, Index, Op, OutputKind};
 use gguf_store::Model;
 
-use crate::instructions::{Instructions, Proof};
+use crate::instructions::{Instructions, SimdToken};
 use crate::lora::{Adapter, Adapters};
-use crate::product::Arithmetic;
-use crate::repacking::Repacking;
-use crate::weight::Weights;
+use crate::matmul::Arithmetic;
+use crate::repack::RepackBudget;
+use crate::weights::Weights;
 
-/// A graph, and the weights it names. Nothing in it changes: any number of contexts may share it.
-/// A clone shares all weights.
+/// A graph and its weights. It is immutable: any number of contexts may share it, and a clone shares all weights.
 #[derive(Clone)]
 pub struct Executor {
     pub(crate) graph: Arc<Graph>,
@@ -21,83 +20,83 @@ pub struct Executor {
     pub(crate) adapters: Arc<Adapters>,
     pub(crate) arithmetic: Arithmetic,
     instructions: Instructions,
-    pub(crate) proof: Proof,
-    pub(crate) repacking: Arc<Repacking>,
+    pub(crate) simd: SimdToken,
+    pub(crate) repack_budget: Arc<RepackBudget>,
 }
 
 impl Executor {
-    /// Binds the weights of a graph to the tensors of a model. Those of a mapped file stay where they
-    /// are; those of a far or big-endian one are read.
+    /// Binds the weights of a graph to the tensors of a model. Those of a memory-mapped file are not copied; those of a
+    /// remote or big-endian file are read.
     ///
     /// # Errors
-    /// `tensor-missing` or `tensor-shape` if the model does not have what the graph names,
-    /// `weights-unusable` for NaN among the weights that are decoded here, and errors of reading.
+    /// `tensor-missing` or `tensor-shape` if the model lacks a tensor of the graph, `weights-unusable` for NaN in
+    /// dequantized weights, and errors of reading.
     pub fn new(model: &Model, graph: Graph, arithmetic: Arithmetic) -> Result<Self, Error> {
         let weights = Weights::bind(&graph, model)?;
         let (graph, adapters) = (Arc::new(graph), Arc::default());
         let instructions = Instructions::best();
-        let proof = instructions.require()?;
-        let repacking = Arc::default();
-        Ok(Self { graph, weights, adapters, arithmetic, instructions, proof, repacking })
+        let simd = instructions.require()?;
+        let repack_budget = Arc::default();
+        Ok(Self { graph, weights, adapters, arithmetic, instructions, simd, repack_budget })
     }
 
-    /// With a set of instructions for products, instead of the best that is there.
+    /// Returns the executor with another instruction set than the best available one.
     ///
     /// # Errors
-    /// `instructions-missing` if this processor or its system does not have it.
+    /// `instructions-missing` if this processor or its system does not support it.
     pub fn with_instructions(self, instructions: Instructions) -> Result<Self, Error> {
-        Ok(Self { instructions, proof: instructions.require()?, ..self })
+        Ok(Self { instructions, simd: instructions.require()?, ..self })
     }
 
-    /// What products are computed by.
+    /// Returns the instruction set of matrix multiplications.
     pub fn instructions(&self) -> Instructions {
         self.instructions
     }
 
-    /// With a limit in bytes on weights that are kept in memory once more, in the order in which generating
-    /// reads them; 0 forbids it. Without this, up to half of the memory that is available when the executor
-    /// is made. Only [`Arithmetic::Fast`] does so, where the processor gains from it, with matrices that were
-    /// multiplied with one to four tokens several times. Results are the same.
+    /// Returns the executor with a limit in bytes for weight repacking: copies of matrices in the order in which token
+    /// generation reads them. 0 disables it; the default is half of the memory available at creation. Only
+    /// [`Arithmetic::Fast`] repacks, on processors that gain from it, after several products of a matrix with one to
+    /// four tokens. Results are the same.
     pub fn with_repacking(self, limit: u64) -> Self {
-        Self { repacking: Arc::new(Repacking::of(limit)), ..self }
+        Self { repack_budget: Arc::new(RepackBudget::new(limit)), ..self }
     }
 
-    /// Bytes of weights that are in memory once more by now.
+    /// Returns the bytes of repacked weights.
     pub fn repacked(&self) -> u64 {
-        self.repacking.taken()
+        self.repack_budget.used()
     }
 
-    /// With low-rank adapters, which are added to the products of their matrices.
+    /// Returns the executor with LoRA adapters.
     ///
     /// # Errors
-    /// If a tensor of an adapter goes with no matrix of the graph.
+    /// `adapter-none` if a file is not an adapter, `adapter-other-base` if a tensor does not fit the graph.
     pub fn with_adapters(mut self, adapters: &[Adapter]) -> Result<Self, Error> {
         self.adapters = Arc::new(Adapters::bind(&self.graph, adapters)?);
         Ok(self)
     }
 
-    /// The same model with other weights in one of its tensors, of any type: rows of blocks as a file has
-    /// them. All others are shared.
+    /// Returns the executor with other data for one of its tensors, of any type and in the layout of the file. All other
+    /// weights are shared.
     ///
     /// # Errors
-    /// `tensor-missing` if the graph names no such tensor, `tensor-shape` if the bytes are not those of its
-    /// shape in this type.
+    /// `tensor-missing` if the graph has no such tensor, `tensor-shape` if the bytes do not have the size of its shape in
+    /// this type.
     pub fn with_tensor(&self, name: &str, ty: TensorType, bytes: Vec<u8>) -> Result<Self, Error> {
         let weights = self.weights.with_tensor(&self.graph, name, ty, bytes)?;
         Ok(Self { weights, ..self.clone() })
     }
 
-    /// The same model, its products computed in another way. All weights are shared.
+    /// Returns the executor with another precision. All weights are shared.
     pub fn with_arithmetic(&self, arithmetic: Arithmetic) -> Self {
         Self { arithmetic, ..self.clone() }
     }
 
-    /// The graph.
+    /// Returns the graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// Ids that the model knows: rows of the table that ids look up in.
+    /// Returns the size of the vocabulary: the number of rows of the token embedding.
     pub fn vocabulary_len(&self) -> Option<usize> {
         let (program, _) = self.graph.main();
         program.ops.iter().find_map(|op| match op {
@@ -108,12 +107,12 @@ impl Executor {
         })
     }
 
-    /// Numbers of a row of a result; `None` if the model does not compute it.
+    /// Returns the width of an output; `None` if the model does not compute it.
     pub fn width(&self, kind: OutputKind) -> Option<usize> {
         self.graph.output(kind).map(|(_, shape)| shape.width as usize)
     }
 
-    /// The tensors of a model, as [`gguf_models::build_graph`] wants them.
+    /// Returns the tensors of a model, for the builder of a graph.
     pub fn tensors(model: &Model) -> impl Iterator<Item = &TensorInfo> {
         model.tensors().iter().map(|tensor| &tensor.info)
     }

@@ -1,15 +1,15 @@
-//! The exponential function and what is made of it, in operations that every instruction set does the
-//! same: no call, no branch, no fused operation, so that loops become vectors and bits stay.
+//! The exponential function and functions derived from it, by operations that all instruction sets round alike:
+//! no call, no branch and no fused operation, so that the compiler vectorizes loops and results stay bit-exact.
 
-/// e^x with an error of at most 2 units in the last place; 0 and infinity where the range ends.
+/// Returns e^x with an error of at most 2 units in the last place; 0 and infinity beyond the range.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
-    // Where units are the last place, adding rounds to an integer.
+    // Adding a number whose unit in the last place is 1 rounds to an integer.
     const SHIFT: f32 = 12_582_912.0;
     // ln 2 in two parts: products of the first with integers are exact.
     const HIGH: f32 = 0.693_359_4;
     const LOW: f32 = -2.121_944_4e-4;
-    // Beyond these nothing changes; NaN stays.
+    // The result does not change beyond these bounds; NaN stays NaN.
     let x = if x > 89.0 { 89.0 } else { x };
     let x = if x < -104.0 { -104.0 } else { x };
     let shifted = x * std::f32::consts::LOG2_E + SHIFT;
@@ -22,20 +22,20 @@ pub(crate) fn exp(x: f32) -> f32 {
     let p = p * r + 1.666_666_5e-1;
     let p = p * r + 0.5;
     let p = p * (r * r) + r + 1.0;
-    // 2^n in two factors, so that results beyond normal numbers are rounded once.
+    // 2^n in two factors, so that subnormal results are rounded once.
     let n = (shifted.to_bits() as i32).wrapping_sub(SHIFT.to_bits() as i32);
     let half = n >> 1;
     let power = |n: i32| f32::from_bits((n.wrapping_add(127) as u32) << 23);
     p * power(half) * power(n.wrapping_sub(half))
 }
 
-/// 1 / (1 + e^-x).
+/// Returns 1 / (1 + e^-x).
 #[inline(always)]
 pub(crate) fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
-/// The hyperbolic tangent, with an absolute error of at most 2e-7.
+/// Returns the hyperbolic tangent with an absolute error of at most 2e-7.
 #[inline(always)]
 pub(crate) fn tanh(x: f32) -> f32 {
     let e = exp(-2.0 * x.abs());
@@ -51,11 +51,11 @@ mod tests {
         let mut worst = 0.0f64;
         for i in -1_050_000..=890_000 {
             let x = i as f32 * 1e-4;
-            let wanted = f64::from(x).exp();
-            // A unit in the last place, also of numbers below normal ones.
-            let unit = f64::from((wanted as f32).max(f32::MIN_POSITIVE)) * 2f64.powi(-23);
-            if wanted < f64::from(f32::MAX) {
-                worst = worst.max((f64::from(exp(x)) - wanted).abs() / unit);
+            let expected = f64::from(x).exp();
+            // Unit in the last place, also of subnormal numbers.
+            let unit = f64::from((expected as f32).max(f32::MIN_POSITIVE)) * 2f64.powi(-23);
+            if expected < f64::from(f32::MAX) {
+                worst = worst.max((f64::from(exp(x)) - expected).abs() / unit);
             }
         }
         assert!(worst <= 2.0, "{worst}");

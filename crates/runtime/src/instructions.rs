@@ -1,4 +1,4 @@
-//! Which instructions of a processor products in 8 bits, and those in BF16, are computed by.
+//! Instruction sets of matrix multiplication in 8 bits and in BF16.
 
 use gguf::Error;
 
@@ -6,46 +6,46 @@ use gguf::Error;
 use crate::neon::{NeonDot, NeonMatrix};
 #[cfg(target_arch = "x86_64")]
 use crate::{
-    amx::{Amx, brain::AmxBrain},
-    avx512::{V4Products, brain::V4Brain},
-    simd::V3Halves,
+    amx::{Amx, bf16::AmxBf16},
+    avx512::{V4Vnni, bf16::V4Bf16},
+    simd::V3F16c,
 };
 
-/// Sets of instructions, for tests and measurements. Of products in 8 bits every one gives the same bits; of
-/// those in BF16 AVX-512 and AMX give others each.
+/// Instruction sets, for tests and benchmarks. Products in 8 bits are bit-exact across all sets; products in BF16 differ
+/// between AVX-512 and AMX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instructions {
-    /// No vectors but those that a compiler finds.
+    /// No explicit SIMD.
     Scalar,
     /// AVX2 with F16C: x86-64 since 2013.
     Avx2,
     /// AVX-512 with VNNI, and with BF16 if the processor has it.
     Avx512,
-    /// AMX with bytes, with BF16 if the processor has it, and AVX-512 for what it does not do.
+    /// AMX with INT8, with BF16 if the processor has it, and AVX-512 for the rest.
     Amx,
-    /// NEON with products of bytes (`dotprod`).
+    /// NEON with INT8 dot products (`dotprod`).
     Neon,
-    /// NEON with products of matrices of bytes as well (`i8mm`).
+    /// NEON with INT8 dot and matrix products (`i8mm`).
     NeonMatrix,
 }
 
 impl Instructions {
-    /// All sets, from the plainest on.
+    /// All sets, in ascending order of preference.
     pub const ALL: [Self; 6] =
         [Self::Scalar, Self::Avx2, Self::Avx512, Self::Amx, Self::Neon, Self::NeonMatrix];
 
-    /// The best set that this processor and its system have.
+    /// Returns the best set that processor and operating system support.
     pub fn best() -> Self {
-        let found = Self::ALL.into_iter().rev().find(|set| set.is_there());
+        let found = Self::ALL.into_iter().rev().find(|set| set.is_supported());
         found.unwrap_or(Self::Scalar)
     }
 
-    /// Whether this processor and its system have a set.
-    pub fn is_there(self) -> bool {
+    /// Whether processor and operating system support the set.
+    pub fn is_supported(self) -> bool {
         self.proof().is_some()
     }
 
-    /// The name of a set.
+    /// Returns the name of the set.
     pub fn name(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
@@ -57,60 +57,61 @@ impl Instructions {
         }
     }
 
-    /// The proof that a set is there.
-    pub(crate) fn require(self) -> Result<Proof, Error> {
+    /// Returns a proof that the set is supported.
+    pub(crate) fn require(self) -> Result<SimdToken, Error> {
         self.proof().ok_or_else(|| {
-            let there = Self::ALL.into_iter().filter(|set| set.is_there());
-            let there: Vec<_> = there.map(Self::name).collect();
-            let what = format!("this processor or its system has no {}", self.name());
-            let help = format!("it has {}", there.join(", "));
+            let supported = Self::ALL.into_iter().filter(|set| set.is_supported());
+            let supported: Vec<_> = supported.map(Self::name).collect();
+            let what =
+                format!("this processor or operating system does not support {}", self.name());
+            let help = format!("it supports {}", supported.join(", "));
             Error::request("instructions-missing", what, help)
         })
     }
 
-    fn proof(self) -> Option<Proof> {
+    fn proof(self) -> Option<SimdToken> {
         match self {
-            Self::Scalar => Some(Proof::Scalar),
+            Self::Scalar => Some(SimdToken::Scalar),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => Some(Proof::Avx2(V3Halves::try_new()?)),
+            Self::Avx2 => Some(SimdToken::Avx2(V3F16c::try_new()?)),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
-                let brain = V4Brain::try_new().map(Brain::Vectors);
-                Some(Proof::Avx512(V4Products::try_new()?, None, brain))
+                let bf16 = V4Bf16::try_new().map(Bf16Token::Avx512);
+                Some(SimdToken::Avx512(V4Vnni::try_new()?, None, bf16))
             }
             #[cfg(target_arch = "x86_64")]
             Self::Amx => {
-                let brain = AmxBrain::try_new().map(Brain::Tiles);
-                let brain = brain.or_else(|| V4Brain::try_new().map(Brain::Vectors));
-                Some(Proof::Avx512(V4Products::try_new()?, Some(Amx::try_new()?), brain))
+                let bf16 = AmxBf16::try_new().map(Bf16Token::Amx);
+                let bf16 = bf16.or_else(|| V4Bf16::try_new().map(Bf16Token::Avx512));
+                Some(SimdToken::Avx512(V4Vnni::try_new()?, Some(Amx::try_new()?), bf16))
             }
             #[cfg(target_arch = "aarch64")]
-            Self::Neon => Some(Proof::Neon(NeonDot::try_new()?, None)),
+            Self::Neon => Some(SimdToken::Neon(NeonDot::try_new()?, None)),
             #[cfg(target_arch = "aarch64")]
             Self::NeonMatrix => {
-                Some(Proof::Neon(NeonDot::try_new()?, Some(NeonMatrix::try_new()?)))
+                Some(SimdToken::Neon(NeonDot::try_new()?, Some(NeonMatrix::try_new()?)))
             }
             _ => None,
         }
     }
 }
 
-/// Instructions that are there.
+/// Proof that the processor supports an instruction set.
 #[derive(Clone, Copy)]
-pub(crate) enum Proof {
+pub(crate) enum SimdToken {
     Scalar,
     #[cfg(target_arch = "x86_64")]
-    Avx2(V3Halves),
+    Avx2(V3F16c),
     #[cfg(target_arch = "x86_64")]
-    Avx512(V4Products, Option<Amx>, Option<Brain>),
+    Avx512(V4Vnni, Option<Amx>, Option<Bf16Token>),
     #[cfg(target_arch = "aarch64")]
     Neon(NeonDot, Option<NeonMatrix>),
 }
 
-/// What multiplies numbers in BF16.
+/// Proof that the processor multiplies BF16.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub(crate) enum Brain {
-    Vectors(V4Brain),
-    Tiles(AmxBrain),
+pub(crate) enum Bf16Token {
+    Avx512(V4Bf16),
+    Amx(AmxBf16),
 }

@@ -1,11 +1,14 @@
-//! Runs models on the CPU.
+//! Inference on the CPU.
 //!
-//! An [`Executor`] has a computation graph and the weights it names, which stay where they are
-//! mapped. A [`Context`] has what is kept between runs: caches and states of some sequences. A
-//! [`Batch`] of tokens goes in, and rows of numbers come out: logits, hidden states, classes.
+//! An [`Executor`] is a computation graph with its weights, which stay memory-mapped. A [`Context`] holds the KV caches
+//! and recurrent states of some sequences. It runs a [`Batch`] of tokens and returns logits, hidden states or other
+//! outputs.
 //!
-//! Results do not depend on the number of threads, which are those of the current rayon pool, nor
-//! on how tokens are cut into batches.
+//! Results depend neither on the number of threads, which are those of the current rayon pool, nor on how tokens are
+//! split into batches.
+//!
+//! Modules depend on each other in one direction: `value`, `watch`, `instructions`, `repack`, `matrix`, `matmul`,
+//! `lora`, `weights`, `executor`, `sequence`, `run`, `op`, `interpreter`, `context`.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -16,7 +19,7 @@
 //! let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model))?;
 //! let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact)?);
 //! let mut context = Context::new(executor, ContextOptions::default())?;
-//! // The scores of the token after these three; the context keeps them for what follows.
+//! // The logits after these three tokens, which stay in the context.
 //! let logits = context.run(&Batch::of_last(&[1, 15043, 3186], 0), OutputKind::Logits, &())?;
 //! assert_eq!(logits.rows, 1);
 //! # Ok::<(), gguf::Error>(())
@@ -28,46 +31,51 @@ mod amx;
 mod avx512;
 mod batch;
 pub mod benchmark;
-mod cache;
 mod columns;
 mod context;
 mod executor;
 mod exp;
 pub mod graph_cost;
 mod instructions;
+mod interpreter;
+mod kv_cache;
+mod liveness;
 mod lora;
 pub mod machine;
+mod matmul;
+mod matrix;
 mod memory;
 pub mod memory_estimate;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 pub mod npy;
 mod observer;
-mod ops;
+mod op;
+mod options;
 mod prefetch;
-mod product;
-mod repacking;
+mod repack;
 mod run;
-mod sample;
+mod sampler;
 mod scratch;
+mod sequence;
 #[cfg(target_arch = "x86_64")]
 mod simd;
 mod softmax;
-mod state;
 mod value;
 mod watch;
-mod weight;
+mod weights;
 
 pub use batch::{Batch, Token};
-pub use cache::CacheType;
-pub use context::{Context, ContextOptions};
+pub use context::Context;
 pub use executor::Executor;
 pub use instructions::Instructions;
+pub use interpreter::Between;
+pub use kv_cache::CacheType;
 pub use lora::Adapter;
+pub use matmul::Arithmetic;
 pub use memory::Memory;
 pub use observer::Observer;
-pub use product::Arithmetic;
-pub use run::Between;
-pub use sample::{Sampler, Sampling};
+pub use options::ContextOptions;
+pub use sampler::{Sampler, Sampling};
 pub use softmax::log_sum_exp;
 pub use value::Value;

@@ -1,4 +1,4 @@
-//! Low-rank adapters, added while the model runs.
+//! LoRA adapters, applied while the model runs.
 
 use std::collections::HashMap;
 
@@ -6,39 +6,45 @@ use gguf::{Error, Finding};
 use gguf_graph::{Graph, Matmul, Op, WeightId};
 use gguf_store::Model;
 
-use crate::weight::Matrix;
+use crate::matmul::exact;
+use crate::matrix::Matrix;
+use crate::value::Value;
+use crate::watch::Watch;
 
-/// A model file with an adapter, and by how much it counts.
+/// A LoRA adapter and its scale.
 #[derive(Clone)]
 pub struct Adapter {
-    /// The file: tensors `NAME.lora_a` and `NAME.lora_b`.
+    /// File with tensors `NAME.lora_a` and `NAME.lora_b`.
     pub model: Model,
     /// Factor of the adapter, usually 1.
     pub scale: f32,
 }
 
-/// What adapters add, by weight.
+/// Low-rank updates by weight.
 #[derive(Default)]
 pub(crate) struct Adapters(HashMap<u32, Vec<LowRank>>);
 
-/// `scale B A x`.
-pub(crate) struct LowRank {
-    pub a: Matrix,
-    pub b: Matrix,
-    pub scale: f32,
+/// Low-rank update `scale B A` of a matrix.
+struct LowRank {
+    a: Matrix,
+    b: Matrix,
+    scale: f32,
 }
 
 impl Adapters {
-    /// Finds the matrices that the adapters change.
+    /// Binds adapters to the matrices of a graph.
+    ///
+    /// # Errors
+    /// `adapter-none` if a file is not an adapter, `adapter-other-base` if a tensor does not fit the graph.
     pub fn bind(graph: &Graph, adapters: &[Adapter]) -> Result<Self, Error> {
         let names: HashMap<&str, u32> =
             graph.raw().weights.iter().zip(0..).map(|(weight, id)| (&*weight.name, id)).collect();
-        let products: Vec<u32> = graph.main().0.ops.iter().filter_map(product).collect();
+        let matrices: Vec<u32> = graph.main().0.ops.iter().filter_map(matmul_weight).collect();
         let mut found: HashMap<u32, Vec<LowRank>> = HashMap::new();
         for adapter in adapters {
             if !adapter.model.tensors().iter().any(|tensor| tensor.info.name.ends_with(".lora_a")) {
-                let what = "a file that was given as an adapter has no adapter tensors";
-                let help = "name a GGUF that `gguf convert` or `gguf lora` made of an adapter";
+                let what = "the adapter file has no `.lora_a` tensors";
+                let help = "name a GGUF file that `gguf convert` or `gguf lora` wrote";
                 return Err(Error::request("adapter-none", what, help));
             }
             let index = adapter.model.index();
@@ -46,7 +52,7 @@ impl Adapters {
             let alpha = alpha.and_then(gguf::Value::to_f64).unwrap_or(0.0) as f32;
             for (name, a) in &index {
                 let Some(base) = name.strip_suffix(".lora_a") else { continue };
-                let fault = |message: &str| {
+                let error = |message: &str| {
                     Error::from(
                         Finding::error("adapter-other-base", message)
                             .tensor(*name)
@@ -54,19 +60,18 @@ impl Adapters {
                     )
                 };
                 let Some(b) = index.get(&*format!("{base}.lora_b")) else {
-                    return Err(fault("has no `.lora_b` beside it"));
+                    return Err(error("its `.lora_b` tensor is missing"));
                 };
-                let weight = names.get(base).filter(|id| products.contains(id));
-                let weight =
-                    *weight.ok_or_else(|| fault("the model multiplies with no such matrix"))?;
-                let (a, b) = (Matrix::of(a)?, Matrix::of(b)?);
+                let weight = names.get(base).filter(|id| matrices.contains(id));
+                let weight = *weight.ok_or_else(|| error("the model has no such matrix"))?;
+                let (a, b) = (Matrix::new(a)?, Matrix::new(b)?);
                 let shape = &graph.raw().weights[weight as usize].shape;
-                let wanted = |axis: usize| shape.get(axis).copied().unwrap_or(1);
-                if a.row_len as u64 != wanted(0)
-                    || b.rows as u64 != wanted(1)
+                let extent = |axis: usize| shape.get(axis).copied().unwrap_or(1);
+                if a.row_len as u64 != extent(0)
+                    || b.rows as u64 != extent(1)
                     || b.row_len != a.rows
                 {
-                    return Err(fault("is of another shape than the matrix"));
+                    return Err(error("its shape does not fit the matrix"));
                 }
                 let rank = a.rows as f32;
                 let scale = adapter.scale * if alpha == 0.0 { 1.0 } else { alpha / rank };
@@ -76,13 +81,20 @@ impl Adapters {
         Ok(Self(found))
     }
 
-    /// What is added to the product with a weight.
-    pub fn of(&self, weight: WeightId) -> &[LowRank] {
-        self.0.get(&weight.0).map_or(&[], Vec::as_slice)
+    /// Adds the updates of a weight to its product with `x`.
+    pub fn add(&self, watch: &Watch<'_>, weight: WeightId, x: &Value, out: &mut Value) {
+        for LowRank { a, b, scale } in self.0.get(&weight.0).map_or(&[][..], Vec::as_slice) {
+            let mut low = Value::zeros(x.rows, a.rows, Vec::new());
+            exact::matmul(watch, a, 0, x, &mut low);
+            let mut update = Value::zeros(x.rows, b.rows, Vec::new());
+            exact::matmul(watch, b, 0, &low, &mut update);
+            out.data.iter_mut().zip(&update.data).for_each(|(out, update)| *out += scale * update);
+        }
     }
 }
 
-fn product(op: &Op) -> Option<u32> {
+/// Returns the weight of a matrix multiplication.
+fn matmul_weight(op: &Op) -> Option<u32> {
     match op {
         Op::Matmul(Matmul { weight, .. }) => Some(weight.0),
         _ => None,

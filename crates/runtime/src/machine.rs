@@ -1,4 +1,4 @@
-//! What the machine can do: the limits that speeds are held against.
+//! Limits of the machine: memory bandwidth and arithmetic throughput.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -31,8 +31,8 @@ impl Machine {
 /// Bytes that a bandwidth measurement scans.
 const SCAN: usize = 256 << 20;
 
-/// Bytes per second that the threads of the current rayon pool read from memory together: the best
-/// of several scans over `len` bytes, which should be many times the caches.
+/// Returns the memory bandwidth of the current rayon pool in bytes per second: the best of several scans over
+/// `len` bytes, which should be many times the size of the caches.
 pub fn read_bandwidth(len: usize) -> f64 {
     const TASK: usize = 1 << 17;
     let memory = vec![1u64; len.max(8) / 8];
@@ -63,8 +63,8 @@ impl WithSimd for Scan<'_> {
     }
 }
 
-/// Pairs of F32 numbers per second that the threads of the current rayon pool can multiply and add
-/// together, from registers: the best of several trials.
+/// Returns the F32 multiply-adds per second of the current rayon pool, from registers: the best of several
+/// trials.
 pub fn multiply_adds() -> f64 {
     let trial = |_| {
         let rates = rayon::broadcast(|_| Arch::new().dispatch(MultiplyAdds));

@@ -1,49 +1,56 @@
-//! Memory that a run takes beside the weights, known before anything is allocated.
+//! Memory of a context besides the weights, computed before anything is allocated.
 
 use gguf_graph::{Graph, OutputKind, Program, RowDim, Shape};
 
-use crate::context::ContextOptions;
-use crate::run::last_use;
-use crate::state::full_lens;
+use crate::liveness::last_uses;
+use crate::options::ContextOptions;
+use crate::sequence::full_sizes;
 
-/// Bytes that caches, states and the values of a batch take.
+/// Memory of a context in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Of each state of the graph, in its order: full caches, of all sequences together.
+    /// Each state of the graph, for all sequences, with full caches.
     pub states: Vec<u64>,
-    /// Values of a batch, at most at a time. What threads keep for products and for attention is beside
-    /// them, some hundred kilobytes each.
+    /// Peak of the values of a batch. Scratch memory of threads, some hundred kilobytes each, is not included.
     pub values: u64,
 }
 
 impl Memory {
-    /// What a graph takes in a context of these options, where the result `kind` is asked of the last
-    /// token of each batch. Values of an encoder are not counted: how many frames it gets is not known.
+    /// Returns the memory of a context that computes `kind` for the last token of each batch. The values of an
+    /// encoder are not included, because its number of frames is unknown.
     pub fn of(graph: &Graph, options: ContextOptions, kind: OutputKind) -> Self {
         let (program, shapes) = graph.main();
-        let wanted: Vec<_> = graph.output(kind).into_iter().map(|(value, _)| value).collect();
+        let requested: Vec<_> = graph.output(kind).into_iter().map(|(value, _)| value).collect();
         let rows = |rows| match rows {
             RowDim::Tokens => options.batch as u64,
             RowDim::Outputs | RowDim::Sequences => 1,
             RowDim::Frames { .. } => 0,
         };
-        let values = values(program, shapes, &last_use(program, &wanted), rows);
+        let values = peak(program, shapes, &last_uses(program, &requested), rows);
         Self { states: states(graph, options), values }
     }
 }
 
-/// Bytes of full caches and of all states, one by one.
-pub(crate) fn states(graph: &Graph, options: ContextOptions) -> Vec<u64> {
-    let sequences = options.sequences as u64;
-    let one = full_lens(graph, options.cache_type, options.tokens);
-    one.into_iter().map(|bytes| bytes.saturating_mul(sequences)).collect()
+impl ContextOptions {
+    /// Returns the memory in bytes of full caches and all states; without those of an encoder, whose length is unknown
+    /// before it runs.
+    pub fn byte_len(&self, graph: &Graph) -> u64 {
+        states(graph, *self).into_iter().fold(0, u64::saturating_add)
+    }
 }
 
-/// Bytes that the values of a program take at most at a time, if so many rows are made of each kind.
-pub(crate) fn values(
+/// Returns the size in bytes of each state, for all sequences.
+fn states(graph: &Graph, options: ContextOptions) -> Vec<u64> {
+    let sequences = options.sequences as u64;
+    let sizes = full_sizes(graph, options.cache_type, options.tokens);
+    sizes.into_iter().map(|bytes| bytes.saturating_mul(sequences)).collect()
+}
+
+/// Returns the peak memory in bytes of the values of a program, given the number of rows of each kind.
+pub(crate) fn peak(
     program: &Program,
     shapes: &[Shape],
-    last_use: &[Option<usize>],
+    last_uses: &[Option<usize>],
     rows: impl Fn(RowDim) -> u64,
 ) -> u64 {
     let size = |value: usize| {
@@ -51,15 +58,15 @@ pub(crate) fn values(
         4 * u64::from(shape.width).saturating_mul(rows(shape.rows))
     };
     let (mut live, mut peak) = (0u64, 0);
-    for (number, op) in program.ops.iter().enumerate().filter(|(n, _)| last_use[*n].is_some()) {
+    for (number, op) in program.ops.iter().enumerate().filter(|(n, _)| last_uses[*n].is_some()) {
         live = live.saturating_add(size(number));
         peak = peak.max(live);
-        let mut ended: Vec<usize> = op.inputs().iter().map(|value| value.0 as usize).collect();
-        ended.push(number);
-        ended.sort_unstable();
-        ended.dedup();
-        let ended = ended.into_iter().filter(|value| last_use[*value] == Some(number));
-        live = live.saturating_sub(ended.map(size).sum());
+        let mut dead: Vec<usize> = op.inputs().iter().map(|value| value.0 as usize).collect();
+        dead.push(number);
+        dead.sort_unstable();
+        dead.dedup();
+        let dead = dead.into_iter().filter(|value| last_uses[*value] == Some(number));
+        live = live.saturating_sub(dead.map(size).sum());
     }
     peak
 }

@@ -1,5 +1,5 @@
-//! NEON with products of bytes, for which the standard library has no stable functions yet, and
-//! floats from halves, for which the crate of vectors has none.
+//! NEON: INT8 products, for which the standard library has no stable functions yet, and conversion of FP16,
+//! which the `pulp` crate lacks.
 #![allow(unsafe_code)]
 
 use std::arch::aarch64::{
@@ -10,14 +10,13 @@ use std::arch::asm;
 use pulp::aarch64::Neon;
 
 pulp::simd_type!({
-    /// Proof that this processor multiplies four bytes with four: all from Armv8.4 on, and most of
-    /// Armv8.2.
+    /// Proof that the processor has INT8 dot products (`dotprod`): all from Armv8.4 on, and most of Armv8.2.
     pub(crate) struct NeonDot {
         pub neon: f!("neon"),
         pub dotprod: f!("dotprod"),
     }
 
-    /// Proof that it multiplies matrices of two by eight bytes as well: all from Armv8.6 on.
+    /// Proof that the processor has INT8 matrix products (`i8mm`) too: all from Armv8.6 on.
     pub(crate) struct NeonMatrix {
         pub neon: f!("neon"),
         pub dotprod: f!("dotprod"),
@@ -26,20 +25,20 @@ pulp::simd_type!({
 });
 
 impl NeonDot {
-    /// What every processor of this kind has.
+    /// Returns the base instruction set.
     #[inline(always)]
     pub fn base(self) -> Neon {
         Neon { neon: self.neon }
     }
 
-    /// Adds to each of four numbers the products of four bytes.
+    /// Adds four INT8 products to each of four sums.
     #[inline(always)]
     pub fn dot(self, sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
-        // SAFETY: `self` is only made where the processor has this instruction.
+        // SAFETY: `self` exists only where the processor has this instruction.
         unsafe { sdot(sums, a, b) }
     }
 
-    /// The same with four bytes of `b`, from `4 LANE` on, for all four numbers.
+    /// Adds four INT8 products to each of four sums; all use the four bytes of `b` from `4 LANE` on.
     #[inline(always)]
     pub fn dot_lane<const LANE: usize>(
         self,
@@ -47,30 +46,30 @@ impl NeonDot {
         a: int8x16_t,
         b: int8x16_t,
     ) -> int32x4_t {
-        // SAFETY: `self` is only made where the processor has this instruction.
+        // SAFETY: `self` exists only where the processor has this instruction.
         unsafe { sdot_lane::<LANE>(sums, a, b) }
     }
 
-    /// Four halves as floats, exactly.
+    /// Converts four FP16 numbers to FP32.
     #[inline(always)]
     pub fn floats(self, halves: uint16x4_t) -> float32x4_t {
-        // SAFETY: `self` is only made where the processor has NEON.
+        // SAFETY: `self` exists only where the processor has NEON.
         unsafe { vcvt_f32_f16(vreinterpret_f16_u16(halves)) }
     }
 }
 
 impl NeonMatrix {
-    /// The same processor without matrices.
+    /// Returns the proof for dot products.
     #[inline(always)]
     pub fn dots(self) -> NeonDot {
         NeonDot { neon: self.neon, dotprod: self.dotprod }
     }
 
-    /// Adds to four numbers the products of two rows of eight bytes each, in this order: first with
-    /// first, first with second, second with first, second with second.
+    /// Adds the INT8 products of two pairs of rows of eight bytes to four sums: first with first, first with
+    /// second, second with first, second with second.
     #[inline(always)]
     pub fn matrix(self, sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
-        // SAFETY: `self` is only made where the processor has this instruction.
+        // SAFETY: `self` exists only where the processor has this instruction.
         unsafe { smmla(sums, a, b) }
     }
 }
@@ -78,7 +77,7 @@ impl NeonMatrix {
 #[inline]
 #[target_feature(enable = "neon,dotprod")]
 fn sdot(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
-    // SAFETY: the instruction reads and writes these registers and nothing else.
+    // SAFETY: the instruction reads and writes only these registers.
     unsafe {
         asm!(
             "sdot {0:v}.4s, {1:v}.16b, {2:v}.16b",
@@ -92,7 +91,7 @@ fn sdot(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
 #[inline]
 #[target_feature(enable = "neon,dotprod")]
 fn sdot_lane<const LANE: usize>(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
-    // SAFETY: the instruction reads and writes these registers and nothing else.
+    // SAFETY: the instruction reads and writes only these registers.
     unsafe {
         asm!(
             "sdot {0:v}.4s, {1:v}.16b, {2:v}.4b[{3}]",
@@ -106,7 +105,7 @@ fn sdot_lane<const LANE: usize>(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t)
 #[inline]
 #[target_feature(enable = "neon,i8mm")]
 fn smmla(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
-    // SAFETY: the instruction reads and writes these registers and nothing else.
+    // SAFETY: the instruction reads and writes only these registers.
     unsafe {
         asm!(
             "smmla {0:v}.4s, {1:v}.16b, {2:v}.16b",
@@ -121,7 +120,7 @@ fn smmla(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
 mod tests {
     use super::*;
 
-    /// Bytes of any sign, the least and the greatest among them.
+    /// Returns signed bytes, including the minimum and the maximum.
     fn bytes(factor: i32) -> [i8; 16] {
         std::array::from_fn(|i| match i {
             0 => -128,
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_multiplied_by_fours() {
+    fn dot_products_are_exact() {
         let Some(simd) = NeonDot::try_new() else { return };
         let (a, b) = (bytes(37), bytes(-91));
         let sums = [1, -2, 1 << 30, 4];
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_multiplied_as_matrices() {
+    fn matrix_products_are_exact() {
         let Some(simd) = NeonMatrix::try_new() else { return };
         let (a, b) = (bytes(37), bytes(-91));
         let sums = [1, -2, 1 << 30, 4];
@@ -165,14 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_those_of_the_standard() {
+    fn fp16_conversion_is_exact() {
         let Some(simd) = NeonDot::try_new() else { return };
         let all: Vec<u16> = (0..=u16::MAX).collect();
         for bits in all.as_chunks::<4>().0 {
             let found: [f32; 4] = pulp::cast(simd.floats(pulp::cast(*bits)));
             for (found, bits) in found.iter().zip(bits) {
-                let wanted = half::f16::from_bits(*bits).to_f32();
-                assert!(*found == wanted || found.is_nan() && wanted.is_nan(), "{bits:x}");
+                let expected = half::f16::from_bits(*bits).to_f32();
+                assert!(*found == expected || found.is_nan() && expected.is_nan(), "{bits:x}");
             }
         }
     }

@@ -1,21 +1,20 @@
-//! Who looks on while a model runs.
+//! Observation of a running model.
 
 use gguf_graph::Graph;
 
 use crate::value::Value;
 
-/// Sees what enters each product with a tensor of weights, and what operations make.
+/// Callbacks for the inputs of matrix multiplications and for computed values.
 pub trait Observer: Sync {
-    /// `x` is multiplied with a tensor: with all of it, where a tensor of several matrices has one for
-    /// each part of a row (heads of latent attention); where these matrices stand one below the other as one, the
-    /// parts are rows; or, with `expert`, these rows with one matrix
-    /// of several: its number, and how many there are.
-    fn product(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value) {
+    /// Called before `x` is multiplied by a tensor of weights. With `expert`, the rows are multiplied by one matrix of
+    /// the tensor: its number and the number of matrices. For a tensor with a matrix per head, `x` has all heads in
+    /// each row if the matrices are separate, and one row per head if they are stacked.
+    fn matmul(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value) {
         let _ = (tensor, expert, x);
     }
 
-    /// The operation of this number in the main program of the graph has made a value.
-    fn made(&self, graph: &Graph, operation: usize, value: &Value) {
+    /// Called after an operation of the main program computed its value.
+    fn computed(&self, graph: &Graph, operation: usize, value: &Value) {
         let _ = (graph, operation, value);
     }
 }

@@ -1,5 +1,4 @@
-//! Memory for the time of a computation, which each thread keeps for the next one: neither asked of the
-//! system nor zeroed each time.
+//! Scratch memory of a computation. Each thread reuses it, without allocating or zeroing it again.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -8,10 +7,10 @@ thread_local! {
     static FREE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Numbers of a line of the cache: where vectors begin at such a line, none of them is in two.
+/// Floats per cache line. Vectors aligned to a line never cross lines.
 const LINE: usize = 16;
 
-/// Numbers that are anything at first, from the beginning of a cache line on.
+/// Scratch memory, aligned to a cache line. Its initial contents are unspecified.
 pub(crate) struct Scratch {
     memory: Vec<f32>,
     first: usize,
@@ -19,9 +18,9 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// So many of them.
+    /// Returns memory for `len` floats.
     pub fn new(len: usize) -> Self {
-        // While it waits for others, a thread may do another computation: that one takes other memory.
+        // A thread that waits for others may begin another computation, which takes other memory.
         let mut memory = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
         if memory.len() < len + LINE {
             memory.resize(len + LINE, 0.0);
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_used_again() {
+    fn memory_is_reused() {
         let mut outer = Scratch::new(3);
         outer.fill(1.0);
         {

@@ -1,4 +1,4 @@
-//! AVX2 with F16C, which decodes halves.
+//! AVX2 with F16C, which converts FP16.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{__m128i, __m256, _mm256_cvtph_ps};
@@ -8,7 +8,7 @@ use pulp::x86::V3;
 use pulp::{NullaryFnOnce, WithSimd};
 
 pulp::simd_type!({
-    /// What [`V3`] has, and F16C.
+    /// Features of [`V3`], and F16C.
     struct Features {
         sse: f!("sse"),
         sse2: f!("sse2"),
@@ -28,40 +28,40 @@ pulp::simd_type!({
     }
 });
 
-/// Proof that this processor has AVX2 and F16C, as all do since 2013.
+/// Proof that the processor has AVX2 and F16C: x86-64 since 2013.
 #[derive(Clone, Copy)]
-pub(crate) struct V3Halves {
+pub(crate) struct V3F16c {
     v3: V3,
     features: Features,
 }
 
-impl V3Halves {
-    /// Asks the processor.
+impl V3F16c {
+    /// Queries the processor.
     pub fn try_new() -> Option<Self> {
         Some(Self { v3: V3::try_new()?, features: Features::try_new()? })
     }
 
-    /// Calls what is compiled for these instructions: all that is inlined into it.
+    /// Calls a function compiled for these instructions, with everything that is inlined into it.
     #[inline(always)]
     pub fn vectorize<F: NullaryFnOnce>(self, work: F) -> F::Output {
         self.features.vectorize(work)
     }
 
-    /// The same for what works with any vectors.
+    /// Calls a function that is generic over vectors.
     #[inline(always)]
     pub fn dispatch<F: WithSimd>(self, work: F) -> F::Output {
         self.vectorize(With { simd: self.v3, work })
     }
 
-    /// Eight halves as floats, exactly.
+    /// Converts eight FP16 numbers to FP32.
     #[inline(always)]
     pub fn floats(self, halves: __m128i) -> __m256 {
-        // SAFETY: `features` is only made where the processor has F16C.
+        // SAFETY: `features` exists only where the processor has F16C.
         unsafe { _mm256_cvtph_ps(halves) }
     }
 }
 
-impl Deref for V3Halves {
+impl Deref for V3F16c {
     type Target = V3;
 
     #[inline(always)]
@@ -89,14 +89,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_are_those_of_the_standard() {
-        let Some(simd) = V3Halves::try_new() else { return };
+    fn fp16_conversion_is_exact() {
+        let Some(simd) = V3F16c::try_new() else { return };
         let all: Vec<u16> = (0..=u16::MAX).collect();
         for bits in all.as_chunks::<8>().0 {
             let found: [f32; 8] = pulp::cast(simd.floats(pulp::cast(*bits)));
             for (found, bits) in found.iter().zip(bits) {
-                let wanted = half::f16::from_bits(*bits).to_f32();
-                assert!(*found == wanted || found.is_nan() && wanted.is_nan(), "{bits:x}");
+                let expected = half::f16::from_bits(*bits).to_f32();
+                assert!(*found == expected || found.is_nan() && expected.is_nan(), "{bits:x}");
             }
         }
     }

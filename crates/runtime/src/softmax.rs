@@ -1,13 +1,13 @@
-//! What makes probabilities of logits.
+//! Log-softmax of logits.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::exp::exp;
 
-/// The greatest of some numbers, and the logarithm of the sum of all `exp(x - greatest)`: less both, numbers
-/// are logarithms of probabilities. NaN, or infinity, if there is NaN or infinity among them, or nothing
-/// else than negative infinity. The order of the sum follows from the length alone; each term is off by
-/// two units of F32 in the last place at most, and terms are added in F64.
+/// Returns the maximum, and the logarithm of the sum of `exp(x - maximum)`. The log-probability of a logit is
+/// the logit minus both. The result is NaN or infinite if a logit is NaN or infinite, or if all are negative
+/// infinity. The order of the sum depends only on the length. Each term has an error of at most two units of F32
+/// in the last place, and terms are added in F64.
 pub fn log_sum_exp(x: &[f32]) -> (f32, f64) {
     Arch::new().dispatch(LogSumExp(x))
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_those_of_f64() {
+    fn sums_match_f64() {
         for len in [1, 15, 16, 49_153] {
             let x: Vec<f32> = (0..len).map(|i| (i * 7919 % 1013) as f32 * 0.03 - 21.0).collect();
             let greatest = x.iter().copied().fold(f32::MIN, f32::max);
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_stays() {
+    fn nan_and_infinity_propagate() {
         for x in [&[0.0, f32::NAN][..], &[f32::NAN, 0.0], &[f32::INFINITY], &[f32::NEG_INFINITY]] {
             for len in [x.len(), 40] {
                 let mut all = x.to_vec();

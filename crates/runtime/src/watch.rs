@@ -1,5 +1,4 @@
-//! Who waits for a run: whether it is still wanted, asked by all threads in the midst of an operation,
-//! and who looks on.
+//! Cancellation and observation of a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -9,18 +8,17 @@ use gguf_store::Progress;
 
 use crate::observer::Observer;
 
-/// Milliseconds between two questions: work ends soon, and asking costs nothing.
-const PAUSE: u64 = 50;
+/// Milliseconds between two calls of the progress callback: a run stops soon, and the calls cost nothing.
+const INTERVAL: u64 = 50;
 
-/// Asks now and then whether to go on.
+/// Polls for cancellation, from all threads of a run.
 pub(crate) struct Watch<'r> {
     progress: &'r dyn Progress,
-    /// Who looks on.
     pub observer: Option<&'r dyn Observer>,
-    began: Instant,
-    /// Milliseconds from the beginning to the last question.
-    asked: AtomicU64,
-    ended: AtomicBool,
+    start: Instant,
+    /// Milliseconds from the start to the last poll.
+    polled: AtomicU64,
+    cancelled: AtomicBool,
 }
 
 impl<'r> Watch<'r> {
@@ -28,49 +26,50 @@ impl<'r> Watch<'r> {
         Self {
             progress,
             observer: None,
-            began: Instant::now(),
-            asked: AtomicU64::new(0),
-            ended: AtomicBool::new(false),
+            start: Instant::now(),
+            polled: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
         }
     }
 
-    /// With somebody who looks on.
+    /// Returns the watch with an observer.
     pub fn observed(self, observer: &'r dyn Observer) -> Self {
         Self { observer: Some(observer), ..self }
     }
 
-    /// Whether nobody wants the result any more: then what is computed may be left as it is.
-    pub fn ended(&self) -> bool {
-        if self.ended.load(Ordering::Relaxed) {
+    /// Whether the caller cancelled the run, so that results need not be complete.
+    pub fn cancelled(&self) -> bool {
+        if self.cancelled.load(Ordering::Relaxed) {
             return true;
         }
-        let now = self.began.elapsed().as_millis() as u64;
-        let asked = self.asked.load(Ordering::Relaxed);
+        let now = self.start.elapsed().as_millis() as u64;
+        let polled = self.polled.load(Ordering::Relaxed);
         let relaxed = Ordering::Relaxed;
-        if now < asked + PAUSE || self.asked.compare_exchange(asked, now, relaxed, relaxed).is_err()
+        if now < polled + INTERVAL
+            || self.polled.compare_exchange(polled, now, relaxed, relaxed).is_err()
         {
             return false;
         }
-        self.ask()
+        self.poll()
     }
 
-    /// Asks at once.
+    /// Polls at once.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] if nobody wants the result any more.
-    pub fn require(&self) -> Result<(), Error> {
-        if self.ended.load(Ordering::Relaxed) || self.ask() {
+    /// [`Error::Interrupted`] if the caller cancelled the run.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.cancelled.load(Ordering::Relaxed) || self.poll() {
             Err(Error::Interrupted)
         } else {
             Ok(())
         }
     }
 
-    fn ask(&self) -> bool {
-        let ended = self.progress.advance(0).is_break();
-        if ended {
-            self.ended.store(true, Ordering::Relaxed);
+    fn poll(&self) -> bool {
+        let cancelled = self.progress.advance(0).is_break();
+        if cancelled {
+            self.cancelled.store(true, Ordering::Relaxed);
         }
-        ended
+        cancelled
     }
 }

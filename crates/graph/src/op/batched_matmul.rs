@@ -31,6 +31,10 @@ impl Operation for BatchedMatmul {
         vec![self.weight]
     }
 
+    fn matrices(&self) -> Vec<WeightId> {
+        vec![self.weight]
+    }
+
     fn shape(&self, scope: &Scope<'_>) -> Result<Shape> {
         let [input, output, matrices] = scope.dims(self.weight)?;
         let x = scope.input(self.x)?;

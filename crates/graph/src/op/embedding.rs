@@ -46,6 +46,10 @@ impl Operation for Embedding {
         vec![self.table]
     }
 
+    fn matrices(&self) -> Vec<WeightId> {
+        vec![self.table]
+    }
+
     fn shape(&self, scope: &Scope<'_>) -> Result<Shape> {
         let [width, count] = scope.dims(self.table)?;
         if let Index::MappedToken(tokens) = &self.index {

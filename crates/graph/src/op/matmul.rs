@@ -34,6 +34,10 @@ impl Operation for Matmul {
         [self.weight].into_iter().chain(self.bias).collect()
     }
 
+    fn matrices(&self) -> Vec<WeightId> {
+        vec![self.weight]
+    }
+
     fn shape(&self, scope: &Scope<'_>) -> Result<Shape> {
         let [input, output] = scope.dims(self.weight)?;
         let x = scope.input(self.x)?;

@@ -35,6 +35,10 @@ impl Operation for MatmulId {
         vec![self.weight]
     }
 
+    fn matrices(&self) -> Vec<WeightId> {
+        vec![self.weight]
+    }
+
     fn shape(&self, scope: &Scope<'_>) -> Result<Shape> {
         let [input, output, _] = scope.dims(self.weight)?;
         let (x, ids) = (scope.input(self.x)?, scope.input(self.ids)?);

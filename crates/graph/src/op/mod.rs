@@ -37,6 +37,11 @@ pub trait Operation {
         Vec::new()
     }
 
+    /// Returns those of its weights that it multiplies by or looks rows up in. A runtime may leave them quantized.
+    fn matrices(&self) -> Vec<WeightId> {
+        Vec::new()
+    }
+
     /// Returns the states that it reads or writes.
     fn states(&self) -> Vec<StateId> {
         Vec::new()
@@ -167,6 +172,11 @@ impl Op {
     /// Returns the weights that it reads.
     pub fn weights(&self) -> Vec<WeightId> {
         self.definition().weights()
+    }
+
+    /// Returns those of its weights that it multiplies by or looks rows up in. A runtime may leave them quantized.
+    pub fn matrices(&self) -> Vec<WeightId> {
+        self.definition().matrices()
     }
 
     /// Returns the states that it reads or writes.

@@ -117,6 +117,10 @@ impl Operation for Moe {
         networks.into_iter().chain(biases).chain(router).flatten().collect()
     }
 
+    fn matrices(&self) -> Vec<WeightId> {
+        self.gate.into_iter().chain([self.up, self.down]).collect()
+    }
+
     fn shape(&self, scope: &Scope<'_>) -> Result<Shape> {
         let (x, logits) = (scope.input(self.x)?, scope.input(self.router_logits)?);
         self.function.check()?;

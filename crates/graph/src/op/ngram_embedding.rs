@@ -56,6 +56,10 @@ impl Operation for NgramEmbedding {
         vec![self.table]
     }
 
+    fn matrices(&self) -> Vec<WeightId> {
+        vec![self.table]
+    }
+
     fn states(&self) -> Vec<StateId> {
         vec![self.state]
     }

@@ -1,0 +1,322 @@
+//! KV cache of a sequence.
+
+use gguf::TensorType;
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use pulp::bytemuck::cast_slice;
+
+/// Type of the elements of a KV cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheType {
+    /// Single precision.
+    F32,
+    /// Half precision.
+    #[default]
+    F16,
+    /// 8 bits, with a scale per 32 elements.
+    Q8_0,
+}
+
+impl CacheType {
+    /// Returns the type for heads of a length: heads that are not divisible into blocks stay in half precision.
+    fn for_heads(self, len: usize) -> Self {
+        match self {
+            Self::Q8_0 if !len.is_multiple_of(32) => Self::F16,
+            ty => ty,
+        }
+    }
+
+    /// Returns the size in bytes of elements.
+    fn byte_len(self, elements: u64) -> u64 {
+        match self {
+            Self::F32 => elements.saturating_mul(4),
+            Self::F16 => elements.saturating_mul(2),
+            Self::Q8_0 => elements.div_ceil(32).saturating_mul(34),
+        }
+    }
+}
+
+/// Contents of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Keys, which are read as columns.
+    Keys,
+    /// Values, which are read as rows.
+    Values,
+}
+
+/// Layout of a cache with rows of `heads` heads of `len` elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub ty: CacheType,
+    pub heads: usize,
+    pub len: usize,
+    pub role: Role,
+}
+
+impl Layout {
+    /// Whether the cache stores columns, [`BLOCK`] rows per block. Caches of 8 bits store rows.
+    fn columns(self) -> bool {
+        self.role == Role::Keys && self.ty.for_heads(self.len) != CacheType::Q8_0
+    }
+
+    /// Returns the number of rows to allocate for `rows`.
+    fn allocated_rows(self, rows: usize) -> usize {
+        if self.columns() { rows.checked_next_multiple_of(BLOCK).unwrap_or(rows) } else { rows }
+    }
+
+    /// Returns the size in bytes of a cache with `rows` rows.
+    pub fn byte_len(self, rows: usize) -> u64 {
+        let elements = (self.len as u64).saturating_mul(self.allocated_rows(rows) as u64);
+        self.ty.for_heads(self.len).byte_len(elements).saturating_mul(self.heads as u64)
+    }
+}
+
+/// Number of rows that attention reads together. Blocks begin at multiples of it, so that the order of sums does not
+/// depend on the batches.
+pub(crate) const BLOCK: usize = 64;
+
+/// Keys or values of a sequence, one row per position.
+#[derive(Clone)]
+pub(crate) struct KvCache {
+    layout: Layout,
+    rows: usize,
+    /// Maximum number of rows.
+    capacity: usize,
+    data: Data,
+}
+
+/// Elements by head, then by position.
+#[derive(Clone)]
+enum Data {
+    F32(Vec<Vec<f32>>),
+    F16(Vec<Vec<f16>>),
+    Q8_0(Vec<Vec<u8>>),
+}
+
+impl KvCache {
+    /// Returns an empty cache for `capacity` rows, which take [`Layout::byte_len`] bytes.
+    pub fn new(layout: Layout, capacity: usize) -> Self {
+        let heads = layout.heads;
+        let data = match layout.ty.for_heads(layout.len) {
+            CacheType::F32 => Data::F32(vec![Vec::new(); heads]),
+            CacheType::F16 => Data::F16(vec![Vec::new(); heads]),
+            CacheType::Q8_0 => Data::Q8_0(vec![Vec::new(); heads]),
+        };
+        Self { layout, rows: 0, capacity, data }
+    }
+
+    /// Returns the allocated bytes.
+    #[cfg(test)]
+    pub fn allocated(&self) -> u64 {
+        let bytes = match &self.data {
+            Data::F32(heads) => heads.iter().map(|head| 4 * head.capacity()).sum::<usize>(),
+            Data::F16(heads) => heads.iter().map(|head| 2 * head.capacity()).sum(),
+            Data::Q8_0(heads) => heads.iter().map(Vec::capacity).sum(),
+        };
+        bytes as u64
+    }
+
+    /// Allocates room for one more row, doubling the memory up to the capacity.
+    fn reserve(&mut self) {
+        let Layout { len, .. } = self.layout;
+        let needed = self.layout.allocated_rows(self.rows + 1);
+        let target = self.layout.allocated_rows((2 * needed).min(self.capacity)).max(needed);
+        match &mut self.data {
+            Data::F32(heads) => {
+                heads.iter_mut().for_each(|head| grow(head, needed * len, target * len))
+            }
+            Data::F16(heads) => {
+                heads.iter_mut().for_each(|head| grow(head, needed * len, target * len))
+            }
+            Data::Q8_0(heads) => {
+                let bytes = |rows: usize| rows * (len / 32 * 34);
+                heads.iter_mut().for_each(|head| grow(head, bytes(needed), bytes(target)));
+            }
+        }
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Appends a row.
+    pub fn push(&mut self, row: &[f32]) {
+        self.reserve();
+        let Layout { len, heads, .. } = self.layout;
+        let columns = self.layout.columns().then_some(self.rows);
+        for (head, part) in row.chunks_exact(len).enumerate().take(heads) {
+            match (&mut self.data, columns) {
+                (Data::F32(heads), Some(at)) => put(&mut heads[head], at, part, 0.0, |x| x),
+                (Data::F16(heads), Some(at)) => {
+                    put(&mut heads[head], at, part, f16::ZERO, f16::from_f32);
+                }
+                (Data::F32(heads), None) => heads[head].extend_from_slice(part),
+                (Data::F16(heads), None) => {
+                    heads[head].extend(part.iter().map(|x| f16::from_f32(*x)));
+                }
+                (Data::Q8_0(heads), _) => {
+                    let start = heads[head].len();
+                    heads[head].resize(start + len / 32 * 34, 0);
+                    let encoded = gguf_quant::encode_row(
+                        TensorType::Q8_0,
+                        part,
+                        None,
+                        &mut heads[head][start..],
+                    );
+                    debug_assert!(encoded.is_ok(), "{encoded:?}");
+                }
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// Removes the rows from `rows` on.
+    pub fn truncate(&mut self, rows: usize) {
+        self.rows = self.rows.min(rows);
+        let (len, rows) = (self.layout.len, self.layout.allocated_rows(self.rows));
+        match &mut self.data {
+            Data::F32(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
+            Data::F16(heads) => heads.iter_mut().for_each(|head| head.truncate(rows * len)),
+            Data::Q8_0(heads) => {
+                heads.iter_mut().for_each(|head| head.truncate(rows * len / 32 * 34))
+            }
+        }
+    }
+
+    /// Reads `count` rows of a head from `first` on as columns of [`BLOCK`] elements; elements from `count` on are
+    /// undefined. `first` is a multiple of [`BLOCK`].
+    pub fn read_columns(&self, head: usize, first: usize, count: usize, out: &mut [f32]) {
+        if self.layout.columns() {
+            return self.read(head, first, out);
+        }
+        let len = self.layout.len;
+        let mut rows = vec![0.0; count * len];
+        self.read(head, first, &mut rows);
+        transpose(rows.chunks_exact(len), out);
+    }
+
+    /// Reads rows of a head from `first` on, as many as `out` holds.
+    pub fn read(&self, head: usize, first: usize, out: &mut [f32]) {
+        let start = first * self.layout.len;
+        let end = start + out.len();
+        match &self.data {
+            Data::F32(heads) => out.copy_from_slice(&heads[head][start..end]),
+            Data::F16(heads) if cfg!(target_endian = "little") => {
+                // The bytes are those of a file, so that the codec of the file type decodes them.
+                decode(
+                    TensorType::F16,
+                    cast_slice(heads[head][start..end].reinterpret_cast()),
+                    out,
+                );
+            }
+            Data::F16(heads) => heads[head][start..end].convert_to_f32_slice(out),
+            Data::Q8_0(heads) => {
+                decode(TensorType::Q8_0, &heads[head][start / 32 * 34..end / 32 * 34], out);
+            }
+        }
+    }
+}
+
+/// Decodes as many blocks as `out` holds.
+fn decode(ty: TensorType, blocks: &[u8], out: &mut [f32]) {
+    let decoded = gguf_quant::decode_row(ty, blocks, out);
+    debug_assert!(decoded.is_ok(), "{decoded:?}");
+}
+
+/// Reserves `target` elements, if there is no room for `needed`.
+fn grow<T>(data: &mut Vec<T>, needed: usize, target: usize) {
+    if data.capacity() < needed {
+        data.reserve_exact(target - data.len());
+    }
+}
+
+/// Appends a row as a column of the last block, or of a new one.
+fn put<T: Copy>(data: &mut Vec<T>, at: usize, row: &[f32], zero: T, number: impl Fn(f32) -> T) {
+    let block = at / BLOCK * BLOCK * row.len();
+    if at.is_multiple_of(BLOCK) {
+        data.resize(block + BLOCK * row.len(), zero);
+    }
+    let lines = data[block..].chunks_exact_mut(BLOCK);
+    lines.zip(row).for_each(|(line, x)| line[at % BLOCK] = number(*x));
+}
+
+/// Writes rows as the first columns of a block.
+pub(crate) fn transpose<'r>(rows: impl Iterator<Item = &'r [f32]>, out: &mut [f32]) {
+    for (column, row) in rows.enumerate() {
+        out.chunks_exact_mut(BLOCK).zip(row).for_each(|(line, x)| line[column] = *x);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_transposed_rows() {
+        let (heads, len) = (2, 32);
+        let number = |row: usize, i: usize| ((row * 37 + i * 11) % 97) as f32 - 48.0;
+        for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+            let cache = |role| KvCache::new(Layout { ty, heads, len, role }, 3 * BLOCK);
+            let (mut keys, mut values) = (cache(Role::Keys), cache(Role::Values));
+            let push = |cache: &mut KvCache, from: usize, to: usize| {
+                for row in from..to {
+                    cache.push(&(0..heads * len).map(|i| number(row, i)).collect::<Vec<_>>());
+                }
+            };
+            for cache in [&mut keys, &mut values] {
+                push(cache, 0, 2 * BLOCK + 5);
+                // Truncates within a block, at its end, and within the first one.
+                for rows in [BLOCK + 3, BLOCK, 7] {
+                    cache.truncate(rows);
+                    push(cache, rows, 2 * BLOCK + 9);
+                }
+                assert_eq!(cache.rows(), 2 * BLOCK + 9);
+            }
+            for (first, count) in [(0, BLOCK), (BLOCK, BLOCK), (2 * BLOCK, 9)] {
+                let (mut columns, mut rows) = (vec![0.0; BLOCK * len], vec![0.0; count * len]);
+                keys.read_columns(1, first, count, &mut columns);
+                values.read(1, first, &mut rows);
+                for (k, row) in rows.chunks_exact(len).enumerate() {
+                    for (i, x) in row.iter().enumerate() {
+                        assert_eq!(columns[i * BLOCK + k], *x, "{ty:?} {first} {k} {i}");
+                        let off = if ty == CacheType::Q8_0 { 0.3 } else { 0.0 };
+                        assert!((x - number(first + k, len + i)).abs() <= off, "{x}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_cache_has_the_size_of_its_layout() {
+        for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+            // Partial blocks, and heads that are not divisible into blocks of 8 bits.
+            for (capacity, len) in [(1, 32), (64, 32), (100, 32), (200, 48), (129, 64)] {
+                for role in [Role::Keys, Role::Values] {
+                    let layout = Layout { ty, heads: 3, len, role };
+                    let mut cache = KvCache::new(layout, capacity);
+                    assert_eq!(cache.allocated(), 0);
+                    for row in 0..capacity {
+                        cache.push(&vec![row as f32; 3 * len]);
+                        assert!(
+                            cache.allocated() <= layout.byte_len(capacity),
+                            "{layout:?}, {row} of {capacity}"
+                        );
+                    }
+                    assert_eq!(
+                        cache.allocated(),
+                        layout.byte_len(capacity),
+                        "{layout:?}, {capacity}"
+                    );
+                    assert_eq!(
+                        cache.clone().allocated(),
+                        layout.byte_len(capacity),
+                        "{layout:?}, {capacity}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Kernels for AVX2.
+
+mod dots;
+pub(super) mod rows;
+mod scales;
+pub(super) mod sums;
+mod tiles;
+
+use std::marker::PhantomData;
+
+use gguf_quant::integers::{IntegerBlock, Visitor};
+use pulp::NullaryFnOnce;
+
+use super::quantized::{Epilogue, Quantized};
+use super::{FEW, Kernels, ROWS};
+use crate::simd::V3F16c;
+use rows::Rows;
+
+/// Visitor that returns the kernels of a type.
+pub(super) struct Find(pub V3F16c);
+
+impl Visitor for Find {
+    type Output = Box<dyn Kernels>;
+
+    fn visit<F: IntegerBlock>(self) -> Self::Output {
+        Box::new(Avx2::<F>(self.0, PhantomData))
+    }
+}
+
+struct Avx2<F>(V3F16c, PhantomData<fn() -> F>);
+
+impl<F: IntegerBlock> Kernels for Avx2<F> {
+    fn len(&self) -> usize {
+        F::LEN
+    }
+
+    fn group(&self) -> usize {
+        F::GROUP
+    }
+
+    fn epilogue(&self, rows: usize) -> Epilogue {
+        match F::MAX_LEVEL {
+            _ if rows <= FEW => rows::epilogue::<F>(),
+            None => Epilogue::Wide,
+            Some(_) => Epilogue::None,
+        }
+    }
+
+    fn rows(&self, weights: &[u8], x: &Quantized, out: &mut [f32]) {
+        self.0.vectorize(Rows::<F> { simd: self.0, weights, x, out, of: PhantomData });
+    }
+
+    fn tiles(&self, weights: &[u8], x: &Quantized, out: &mut [[f32; ROWS]]) {
+        self.0.vectorize(Tiles::<F> { simd: self.0, weights, x, out, of: PhantomData });
+    }
+}
+
+// Structs instead of closures: only code that is inlined into `vectorize` is compiled for AVX2.
+
+struct Tiles<'r, F> {
+    simd: V3F16c,
+    weights: &'r [u8],
+    x: &'r Quantized,
+    out: &'r mut [[f32; ROWS]],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: IntegerBlock> NullaryFnOnce for Tiles<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        tiles::tile::<F>(self.simd, self.weights, self.x, self.out);
+    }
+}

@@ -1,0 +1,122 @@
+//! Kernels for AVX-512 with VNNI, and with AMX.
+
+mod groups;
+mod packed;
+mod tiles;
+
+use std::marker::PhantomData;
+
+use gguf_quant::integers::{IntegerBlock, Visitor};
+use pulp::NullaryFnOnce;
+
+use super::avx2::rows::Rows;
+use super::packed::{fill, pack};
+use super::quantized::{Epilogue, Quantized};
+use super::unsigned::Unsigned;
+use super::{FEW, Kernels, ROWS, avx2};
+use crate::amx::Amx;
+use crate::avx512::V4Vnni;
+use crate::repack::{Packed, PackedFormat};
+use crate::simd::V3F16c;
+use packed::Strips;
+
+/// Visitor that returns the kernels of a type.
+pub(super) struct Find(pub V4Vnni, pub Option<Amx>);
+
+impl Visitor for Find {
+    type Output = Box<dyn Kernels>;
+
+    fn visit<F: IntegerBlock>(self) -> Self::Output {
+        Box::new(Avx512::<F> { simd: self.0, amx: self.1, of: PhantomData })
+    }
+}
+
+struct Avx512<F> {
+    simd: V4Vnni,
+    amx: Option<Amx>,
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: IntegerBlock> Kernels for Avx512<F> {
+    fn len(&self) -> usize {
+        F::LEN
+    }
+
+    fn group(&self) -> usize {
+        F::GROUP
+    }
+
+    fn epilogue(&self, rows: usize) -> Epilogue {
+        match rows {
+            ..=FEW => avx2::rows::epilogue::<F>(),
+            _ if tiles::raised::<F>(self.amx) => Epilogue::Raised,
+            _ if F::LEN == 256 => Epilogue::Largest,
+            _ => Epilogue::None,
+        }
+    }
+
+    // Compiled for AVX2: with vectors of 64 bytes the compiler uses masked loads and assembles levels on the
+    // stack, which takes up to twice as long.
+    fn rows(&self, weights: &[u8], x: &Quantized, out: &mut [f32]) {
+        let simd = self.simd.halves();
+        simd.vectorize(Rows::<F> { simd, weights, x, out, of: PhantomData });
+    }
+
+    fn pack(&self, weights: &[u8], row_bytes: usize) -> Option<Packed> {
+        let simd = self.simd.halves();
+        pack::<F, _>(*simd, weights, row_bytes, |format, weights, strip| {
+            simd.vectorize(Fill::<F> { simd, format, weights, strip, of: PhantomData });
+        })
+    }
+
+    fn packed(&self, format: &PackedFormat, strips: &[u8], x: &Quantized, out: &mut [f32]) {
+        let simd = self.simd;
+        simd.vectorize(Strips { simd, format, strips, x, out });
+    }
+
+    fn together(&self) -> usize {
+        tiles::TOGETHER
+    }
+
+    fn tiles(&self, weights: &[u8], x: &Quantized, out: &mut [[f32; ROWS]]) {
+        let Self { simd, amx, of } = *self;
+        simd.vectorize(Tiles::<F> { simd, amx, weights, x, out, of });
+    }
+}
+
+struct Tiles<'r, F> {
+    simd: V4Vnni,
+    amx: Option<Amx>,
+    weights: &'r [u8],
+    x: &'r Quantized,
+    out: &'r mut [[f32; ROWS]],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: IntegerBlock> NullaryFnOnce for Tiles<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, amx, weights, x, out, .. } = self;
+        tiles::tiles::<Unsigned<F>>(simd, amx, weights, x, out);
+    }
+}
+
+struct Fill<'r, F> {
+    simd: V3F16c,
+    format: &'r PackedFormat,
+    weights: &'r [u8],
+    strip: &'r mut [u8],
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: IntegerBlock> NullaryFnOnce for Fill<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, format, weights, strip, .. } = self;
+        fill::<F>(simd, format, weights, strip);
+    }
+}

@@ -1,0 +1,349 @@
+//! Tile kernels, with rows in lanes, for many tokens.
+#![expect(clippy::needless_range_loop, reason = "tokens and blocks count through several arrays")]
+
+use std::arch::x86_64::{__m512, __m512i};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use gguf_quant::integers::IntegerBlock;
+use pulp::{NullaryFnOnce, cast};
+
+use super::super::quantized::{Piece, Quantized};
+use super::super::tile::{DEPTH, Tile};
+use super::super::{ROWS, blocks};
+use super::groups::{Groups, Sums, Vectors};
+use crate::amx::{Amx, SIDE};
+use crate::avx512::V4Vnni;
+use crate::prefetch::prefetch;
+use crate::simd::V3F16c;
+
+/// Whether 128 is added to activations: types without minimums then use signed weights and need no correction.
+pub(super) fn raised<F: IntegerBlock>(amx: Option<Amx>) -> bool {
+    !F::MINIMUMS && amx.is_none()
+}
+
+/// Tiles that are multiplied by tokens while these are in the first-level cache.
+pub(super) const TOGETHER: usize = 2;
+
+/// Multiplies up to [`TOGETHER`] tiles by all tokens: `out` has a row per token for the first tile, then for the
+/// next. Levels of `F` are unsigned.
+#[inline(always)]
+pub(super) fn tiles<F: IntegerBlock>(
+    simd: V4Vnni,
+    amx: Option<Amx>,
+    weights: &[u8],
+    x: &Quantized,
+    out: &mut [[f32; ROWS]],
+) {
+    let by_amx = amx.filter(|_| x.rows >= SIDE).and_then(|amx| amx.tiles(F::GROUP));
+    let blocks = blocks::<F>(x);
+    let row_bytes = blocks * F::BYTES;
+    let at_once = DEPTH / F::LEN;
+    let of = PhantomData;
+    let mut unpacked: Vec<_> = out.chunks(x.rows).map(|_| UnpackedBlock::EMPTY).collect();
+    for first in (0..blocks).step_by(at_once) {
+        let count = at_once.min(blocks - first);
+        // The next blocks, or the first ones of the next rows, which the same thread mostly takes too.
+        let behind = first + count;
+        let (ahead, next) = match behind < blocks {
+            true => (0, behind..blocks.min(behind + at_once)),
+            false => (weights.len(), 0..at_once.min(blocks)),
+        };
+        for (rows, unpacked) in weights.chunks(ROWS * row_bytes).zip(&mut unpacked) {
+            let (halves, tile) = (simd.halves(), &mut unpacked.tile);
+            halves.vectorize(Unpack::<F> {
+                halves,
+                tile,
+                weights: rows,
+                row_bytes,
+                first,
+                count,
+                of,
+            });
+            prefetch_rows(rows, row_bytes, ahead, next.start * F::BYTES..next.end * F::BYTES);
+            if raised::<F>(amx) {
+                lower::<F>(simd, unpacked);
+            }
+        }
+        let part = Part { simd, x: x.piece(first * F::LEN), tiles: &unpacked, first, count };
+        let mut done = 0;
+        if raised::<F>(amx) {
+            done = part.by::<F, _, 8>(&Vectors::<true>, done, out);
+            done = part.by::<F, _, 2>(&Vectors::<true>, done, out);
+            part.by::<F, _, 1>(&Vectors::<true>, done, out);
+            continue;
+        }
+        if let Some(tiles) = &by_amx {
+            done = part.by::<F, _, SIDE>(tiles, done, out);
+        }
+        done = part.by::<F, _, 8>(&Vectors::<false>, done, out);
+        done = part.by::<F, _, 2>(&Vectors::<false>, done, out);
+        part.by::<F, _, 1>(&Vectors::<false>, done, out);
+    }
+}
+
+/// Blocks to unpack with AVX2: see [`super::Avx512`].
+struct Unpack<'t, F> {
+    halves: V3F16c,
+    tile: &'t mut Tile,
+    weights: &'t [u8],
+    row_bytes: usize,
+    first: usize,
+    count: usize,
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: IntegerBlock> NullaryFnOnce for Unpack<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { halves, tile, weights, row_bytes, first, count, .. } = self;
+        tile.unpack::<F>(halves, weights, row_bytes, first, count);
+    }
+}
+
+/// Prefetches bytes of the rows that begin `ahead` bytes after `rows`, while others are multiplied.
+#[inline(always)]
+fn prefetch_rows(rows: &[u8], row_bytes: usize, ahead: usize, bytes: Range<usize>) {
+    for row in rows.chunks_exact(row_bytes) {
+        let row = row.as_ptr().wrapping_add(ahead);
+        for at in bytes.clone().step_by(64).chain([bytes.end - 1]) {
+            prefetch(row.wrapping_add(at));
+        }
+    }
+}
+
+/// Some blocks of the rows of a tile, unpacked.
+struct UnpackedBlock {
+    tile: Tile,
+    /// `[group][row]`: initial sums, which compensate the 128 added to activations.
+    start: [[i32; ROWS]; 16],
+}
+
+impl UnpackedBlock {
+    const EMPTY: Self = Self { tile: Tile::EMPTY, start: [[0; ROWS]; 16] };
+}
+
+/// Makes levels signed, for activations with 128 added.
+#[inline(always)]
+fn lower<F: IntegerBlock>(simd: V4Vnni, UnpackedBlock { tile, start }: &mut UnpackedBlock) {
+    let f = simd.avx512f;
+    let zero = f._mm512_set1_epi8(F::ZERO as i8);
+    let raise = f._mm512_set1_epi8(-128);
+    for (columns, start) in tile.narrow.chunks_exact_mut(F::GROUP / 4).zip(start) {
+        let mut sums = f._mm512_setzero_si512();
+        for column in columns {
+            let levels = simd.avx512bw._mm512_sub_epi8(cast(*column), zero);
+            sums = simd.add_bytes(sums, raise, levels);
+            *column = cast(levels);
+        }
+        *start = cast(f._mm512_sub_epi32(f._mm512_setzero_si512(), sums));
+    }
+}
+
+/// Some blocks of all rows.
+struct Part<'t> {
+    simd: V4Vnni,
+    x: Piece<'t>,
+    tiles: &'t [UnpackedBlock],
+    /// First block.
+    first: usize,
+    /// Number of blocks.
+    count: usize,
+}
+
+impl Part<'_> {
+    /// Adds the products with the tokens from `done` on while `T` more are left. Returns the number of tokens
+    /// done.
+    #[inline(always)]
+    fn by<F: IntegerBlock, G: Groups<T>, const T: usize>(
+        &self,
+        groups: &G,
+        mut done: usize,
+        out: &mut [[f32; ROWS]],
+    ) -> usize {
+        let Self { simd, x, first, count, .. } = *self;
+        let rows = x.rows();
+        while done + T <= rows {
+            let mut of = [Token::EMPTY; T];
+            for t in 0..T {
+                of[t] = Token { d: x.scales(done + t), sums: x.sums(done + t) };
+            }
+            let mut levels = groups.tokens(x, done);
+            let short = F::LEN == 256 && (0..T).all(|t| short::<F>(G::RAISED, x.largest[done + t]));
+            for (tile, out) in self.tiles.iter().zip(out.chunks_exact_mut(rows)) {
+                if let Some(out) = out[done..].first_chunk_mut() {
+                    Product { simd, tile, first, count, short }.add::<F, G, T>(
+                        groups,
+                        of,
+                        &mut levels,
+                        out,
+                    );
+                }
+            }
+            done += T;
+        }
+        done
+    }
+}
+
+/// Some blocks of the rows of a tile, to multiply.
+#[derive(Clone, Copy)]
+struct Product<'t> {
+    simd: V4Vnni,
+    tile: &'t UnpackedBlock,
+    /// First block.
+    first: usize,
+    /// Number of blocks.
+    count: usize,
+    /// Whether the sums of groups fit into 16 bits.
+    short: bool,
+}
+
+/// Whether the sums of groups fit into 16 bits, given the maximum sum of magnitudes of activations.
+#[inline(always)]
+fn short<F: IntegerBlock>(raised: bool, magnitudes: u16) -> bool {
+    let (top, zero) = (F::MAX_LEVEL.map_or(255, u32::from), u32::from(F::ZERO));
+    let most = if raised { zero.max(top - zero) } else { top };
+    // With more bits per level this is rare.
+    most < 64 && u32::from(magnitudes) * most <= i16::MAX as u32
+}
+
+impl Product<'_> {
+    /// Adds the products with tokens.
+    #[inline(always)]
+    fn add<F: IntegerBlock, G: Groups<T>, const T: usize>(
+        self,
+        groups: &G,
+        of: [Token<'_>; T],
+        x: &mut G::Tokens<'_>,
+        out: &mut [[f32; ROWS]; T],
+    ) {
+        let Self { simd, count, short, .. } = self;
+        if F::LEN == 256 {
+            let mut level_sums = [simd.avx512f._mm512_setzero_si512(); T];
+            if short {
+                for g in (0..256 / F::GROUP).step_by(2) {
+                    let first = self.group::<F, G, T>(groups, g, x);
+                    let next = self.group::<F, G, T>(groups, g + 1, x);
+                    self.add_two(g, [first, next], &mut level_sums);
+                }
+            } else {
+                for g in 0..256 / F::GROUP {
+                    self.add_scaled(g, self.group::<F, G, T>(groups, g, x), &mut level_sums);
+                }
+            }
+            self.put::<F, T>(G::RAISED, 0, level_sums, of, out);
+        } else {
+            for n in 0..count {
+                let result = self.group::<F, G, T>(groups, n, x);
+                self.put::<F, T>(G::RAISED, n, result, of, out);
+            }
+        }
+    }
+
+    /// Returns the products of a group.
+    #[inline(always)]
+    fn group<F: IntegerBlock, G: Groups<T>, const T: usize>(
+        &self,
+        groups: &G,
+        g: usize,
+        x: &mut G::Tokens<'_>,
+    ) -> Sums<T> {
+        let UnpackedBlock { tile, start } = self.tile;
+        let weights = &tile.narrow[F::GROUP / 4 * g..][..F::GROUP / 4];
+        groups.multiply::<F>(self.simd, cast(start[g]), weights, x, F::GROUP * g)
+    }
+
+    /// Adds the products of a group times its scales.
+    #[inline(always)]
+    fn add_scaled<const T: usize>(&self, g: usize, result: Sums<T>, sums: &mut Sums<T>) {
+        let f = self.simd.avx512f;
+        let scales = f._mm512_srai_epi32::<16>(cast(self.tile.tile.scales[g]));
+        for t in 0..T {
+            let scaled = f._mm512_mullo_epi32(result[t], scales);
+            sums[t] = f._mm512_add_epi32(sums[t], scaled);
+        }
+    }
+
+    /// Adds the products of two groups, which fit into 16 bits side by side, times their scales.
+    #[inline(always)]
+    fn add_two<const T: usize>(&self, g: usize, [first, next]: [Sums<T>; 2], sums: &mut Sums<T>) {
+        const SECONDS: u32 = 0xaaaa_aaaa;
+        let Self { simd, tile, .. } = self;
+        let (f, words) = (simd.avx512f, simd.avx512bw);
+        let [a, b] = [cast(tile.tile.scales[g]), cast(tile.tile.scales[g + 1])];
+        let scales = words._mm512_mask_blend_epi16(SECONDS, a, b);
+        for t in 0..T {
+            let next = f._mm512_slli_epi32::<16>(next[t]);
+            let two = words._mm512_mask_blend_epi16(SECONDS, first[t], next);
+            sums[t] = simd.add_pairs(sums[t], two, scales);
+        }
+    }
+
+    /// Scales and adds the sums of a block; those of the first block to 0.
+    #[inline(always)]
+    fn put<F: IntegerBlock, const T: usize>(
+        &self,
+        raised: bool,
+        block: usize,
+        level_sums: Sums<T>,
+        of: [Token<'_>; T],
+        out: &mut [[f32; ROWS]; T],
+    ) {
+        let f = self.simd.avx512f;
+        let begins = self.first + block == 0;
+        let d = cast(self.tile.tile.d[block]);
+        let dmin = cast(self.tile.tile.dmin[block]);
+        for t in 0..T {
+            let x_d = f._mm512_set1_ps(of[t].d[block]);
+            let part = if F::MINIMUMS {
+                let less = self.scaled(dmin, x_d, self.minimums::<F>(block, of[t].sums));
+                f._mm512_sub_ps(self.scaled(d, x_d, level_sums[t]), less)
+            } else if raised {
+                self.scaled(d, x_d, level_sums[t])
+            } else {
+                let less = self.minimums::<F>(block, of[t].sums);
+                self.scaled(d, x_d, f._mm512_sub_epi32(level_sums[t], less))
+            };
+            let before = if begins { f._mm512_setzero_ps() } else { cast(out[t]) };
+            out[t] = cast(f._mm512_add_ps(before, part));
+        }
+    }
+
+    /// Returns sums times the scales of weights and activations.
+    #[inline(always)]
+    fn scaled(&self, d: __m512, x_d: __m512, sums: __m512i) -> __m512 {
+        let f = self.simd.avx512f;
+        f._mm512_mul_ps(f._mm512_mul_ps(d, x_d), f._mm512_cvtepi32_ps(sums))
+    }
+
+    /// Returns the correction for minimums or for a nonzero level of 0.
+    #[inline(always)]
+    fn minimums<F: IntegerBlock>(&self, block: usize, sums: &[i16]) -> __m512i {
+        let simd = self.simd;
+        if F::LEN == 32 {
+            let factor = if F::MINIMUMS { 1 } else { i32::from(F::ZERO) };
+            return simd.avx512f._mm512_set1_epi32(factor * i32::from(sums[block]));
+        }
+        let mut result = simd.avx512f._mm512_setzero_si512();
+        let pairs = self.tile.tile.minimums.iter().zip(sums.as_chunks::<2>().0);
+        for (minimums, sums) in pairs.take(128 / F::GROUP) {
+            let sums = simd.avx512f._mm512_set1_epi32(cast(*sums));
+            result = simd.add_pairs(result, cast(*minimums), sums);
+        }
+        result
+    }
+}
+
+/// Activations of a token in some blocks.
+#[derive(Clone, Copy)]
+struct Token<'x> {
+    d: &'x [f32],
+    sums: &'x [i16],
+}
+
+impl Token<'_> {
+    const EMPTY: Self = Self { d: &[], sums: &[] };
+}

@@ -1,0 +1,483 @@
+//! `attention`, computed block by block of keys, so that scores of long contexts take no memory.
+
+use std::ops::Range;
+
+use gguf_graph::{Attention, BlockSelection, CompressedKv, KvSource, Mask, StateId};
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::Kernel;
+use super::kv_store::append;
+use super::position_bias::Biases;
+use crate::exp::{exp, tanh};
+use crate::kv_cache::{BLOCK as KEYS, KvCache, transpose};
+use crate::run::Run;
+use crate::scratch::Scratch;
+use crate::sequence::{Sequence, SequenceState};
+use crate::value::Value;
+
+/// Number of tokens whose queries share the decoding of a block of keys.
+const QUERIES: usize = 16;
+
+/// Rows of keys or values of a sequence.
+#[derive(Clone, Copy)]
+enum Rows<'r> {
+    Cache(&'r KvCache),
+    Value { value: &'r Value, rows: &'r [usize], len: usize },
+}
+
+impl Rows<'_> {
+    fn count(self) -> usize {
+        match self {
+            Self::Cache(cache) => cache.rows(),
+            Self::Value { rows, .. } => rows.len(),
+        }
+    }
+
+    /// Reads rows of a head as columns: the first of [`KEYS`] elements each.
+    fn read_columns(self, head: usize, first: usize, count: usize, out: &mut [f32]) {
+        match self {
+            Self::Cache(cache) => cache.read_columns(head, first, count, out),
+            Self::Value { value, rows, len } => {
+                let rows = rows[first..].iter().take(count);
+                transpose(rows.map(|row| &value.row(*row)[head * len..(head + 1) * len]), out);
+            }
+        }
+    }
+
+    /// Reads rows of a head.
+    fn read(self, head: usize, first: usize, out: &mut [f32]) {
+        match self {
+            Self::Cache(cache) => cache.read(head, first, out),
+            Self::Value { value, rows, len } => {
+                for (row, out) in rows[first..].iter().zip(out.chunks_exact_mut(len)) {
+                    out.copy_from_slice(&value.row(*row)[head * len..(head + 1) * len]);
+                }
+            }
+        }
+    }
+}
+
+impl Kernel for Attention {
+    fn compute(&self, run: &Run<'_>, sequences: &mut [Sequence], out: &mut Value) {
+        append_all(self, run, sequences);
+        let groups = run.groups_of(run.value(self.query));
+        let sources: Vec<Vec<Source>> = groups
+            .iter()
+            .map(|(sequence, rows)| sources(run, self, &sequences[*sequence], rows))
+            .collect();
+        let mut tasks = Vec::new();
+        for ((_, rows), sources) in groups.iter().zip(&sources) {
+            for head in 0..self.heads_kv as usize {
+                for block in 0..rows.len().div_ceil(QUERIES) {
+                    let first = block * QUERIES;
+                    let rows = &rows[first..rows.len().min(first + QUERIES)];
+                    tasks.push(Task { run, attention: self, sources, head, first, rows });
+                }
+            }
+        }
+        let arch = Arch::new();
+        let group = (self.heads / self.heads_kv) as usize;
+        let len = group * self.value_len as usize;
+        let compute = |task| if run.watch.cancelled() { Vec::new() } else { arch.dispatch(task) };
+        let results: Vec<Vec<f32>> = tasks.par_iter().map(compute).collect();
+        let width = out.width;
+        for (task, result) in tasks.iter().zip(results) {
+            for (row, result) in task.rows.iter().zip(result.chunks_exact(len)) {
+                let start = row * width + task.head * len;
+                out.data[start..start + len].copy_from_slice(result);
+            }
+        }
+    }
+
+    fn overwrites(&self) -> bool {
+        true
+    }
+}
+
+/// Appends keys and values of the batch to the KV caches.
+fn append_all(attention: &Attention, run: &Run<'_>, sequences: &mut [Sequence]) {
+    let tokens = match attention.kv {
+        KvSource::Cached { key, value, state } => Some((key, value, state)),
+        KvSource::Batch { .. } | KvSource::Encoder { .. } => None,
+    };
+    let blocks = attention.compressed.map(|blocks| (blocks.key, blocks.value, blocks.state));
+    for (key, value, state) in tokens.into_iter().chain(blocks) {
+        let key_value = (run.value(key), Some(run.value(value)));
+        for (sequence, rows) in &run.groups {
+            let sequence = &mut sequences[*sequence];
+            // Another operation may have appended them already.
+            if sequence.is_before_run(state) {
+                append(run, sequence, state, key_value, rows);
+            }
+        }
+    }
+}
+
+/// Keys and values of a sequence that tokens attend to.
+#[derive(Clone, Copy)]
+struct Source<'r> {
+    keys: Rows<'r>,
+    values: Rows<'r>,
+    /// Tokens per row.
+    block: usize,
+    /// Restriction to selected blocks of rows.
+    selection: Option<BlockSelection>,
+}
+
+/// Returns the tokens and the compressed blocks of a sequence.
+fn sources<'r>(
+    run: &'r Run<'_>,
+    attention: &Attention,
+    sequence: &'r Sequence,
+    rows: &'r [usize],
+) -> Vec<Source<'r>> {
+    let cached = |state: StateId, selection| match sequence.state(state) {
+        SequenceState::Kv { keys, values, block, .. } => Source {
+            keys: Rows::Cache(keys),
+            values: Rows::Cache(values),
+            block: *block,
+            selection,
+        },
+        _ => unreachable!("the graph was checked"),
+    };
+    let tokens = match attention.kv {
+        KvSource::Batch { key, value } => {
+            let rows =
+                |id, len: u32| Rows::Value { value: run.value(id), rows, len: len as usize };
+            Source {
+                keys: rows(key, attention.key_len),
+                values: rows(value, attention.value_len),
+                block: 1,
+                selection: attention.selection,
+            }
+        }
+        KvSource::Cached { state, .. } | KvSource::Encoder { state } => {
+            cached(state, attention.selection)
+        }
+    };
+    let blocks = attention.compressed.map(|CompressedKv { state, indices, .. }| {
+        let selection = |indices| BlockSelection { indices, groups: 1, block: 1, include_tail: false };
+        cached(state, indices.map(selection))
+    });
+    [tokens].into_iter().chain(blocks).collect()
+}
+
+/// Queries of up to [`QUERIES`] tokens, of all heads that share a key head.
+struct Task<'r> {
+    run: &'r Run<'r>,
+    attention: &'r Attention,
+    sources: &'r [Source<'r>],
+    head: usize,
+    /// Number of the first token among those of its sequence in the batch.
+    first: usize,
+    rows: &'r [usize],
+}
+
+impl Task<'_> {
+    /// Returns the position of a token of the task.
+    fn position(&self, number: usize) -> usize {
+        match self.run.positions.get(self.rows[number]) {
+            Some(position) => *position,
+            // Frames are counted from 0.
+            None => self.first + number,
+        }
+    }
+
+    /// Returns the positions per block, and for each block whether a token of the task attends to it; `None` if
+    /// it attends to all.
+    fn selected(&self, source: Source<'_>, token: usize) -> Option<(usize, Vec<bool>)> {
+        let selection = source.selection?;
+        let row = self.run.value(selection.indices).row(self.rows[token]);
+        let count = row.len() / selection.groups as usize;
+        let group = self.head * selection.groups as usize / self.attention.heads_kv as usize;
+        let block = selection.block as usize;
+        let mut selected = vec![false; source.keys.count() / block + 1];
+        for index in &row[group * count..(group + 1) * count] {
+            // Negative indices select nothing.
+            if *index >= 0.0
+                && let Some(selected) = selected.get_mut(*index as usize)
+            {
+                *selected = true;
+            }
+        }
+        let position = self.position(token);
+        if selection.include_tail
+            && !(position + 1).is_multiple_of(block)
+            && let Some(selected) = selected.get_mut(position / block)
+        {
+            *selected = true;
+        }
+        Some((block, selected))
+    }
+
+    /// Returns the rows of a source that the mask allows for a position.
+    fn allowed(&self, source: Source<'_>, position: usize) -> Range<usize> {
+        let count = source.keys.count();
+        if source.block > 1 {
+            return 0..((position + 1) / source.block).min(count);
+        }
+        let (first, last) = match self.attention.mask {
+            Mask::Full => (0, count),
+            Mask::Causal => (0, position + 1),
+            Mask::SlidingWindow(n) => ((position + 1).saturating_sub(n as usize), position + 1),
+            Mask::Chunked(n) => (position - position % (n as usize).max(1), position + 1),
+            Mask::SymmetricWindow(n) => {
+                (position.saturating_sub(n as usize / 2), position + n as usize / 2 + 1)
+            }
+        };
+        // Without a cache, positions of a batch begin at 0.
+        first..last.min(count)
+    }
+
+    /// Adds the weighted values of a source to `out`.
+    #[inline(always)]
+    fn add<S: Simd>(
+        &self,
+        simd: S,
+        source: Source<'_>,
+        queries: &[&[f32]],
+        biases: &Biases<'_>,
+        sums: &mut [Sum],
+        out: &mut [f32],
+    ) {
+        let attention = self.attention;
+        let (key_len, value_len) = (attention.key_len as usize, attention.value_len as usize);
+        let group = (attention.heads / attention.heads_kv) as usize;
+        let selected: Vec<_> = (0..self.rows.len()).map(|n| self.selected(source, n)).collect();
+        let positions = (0..self.rows.len()).map(|n| self.position(n));
+        let allowed: Vec<_> = positions.map(|position| self.allowed(source, position)).collect();
+        let from = allowed.iter().map(|allowed| allowed.start).min().unwrap_or(0);
+        let to = allowed.iter().map(|allowed| allowed.end).max().unwrap_or(0);
+        let mut keys = Scratch::new(KEYS * key_len);
+        let mut values = Scratch::new(KEYS * value_len);
+        let mut scores = Scratch::new(queries.len() * KEYS);
+        let mut start = from - from % KEYS;
+        while start < to {
+            let count = KEYS.min(source.keys.count() - start);
+            source.keys.read_columns(self.head, start, count, &mut keys);
+            source.values.read(self.head, start, &mut values[..count * value_len]);
+            scores.fill(0.0);
+            add_rows(simd, queries, &keys, &mut scores);
+            let mut weighted = vec![0..0; queries.len()];
+            let lines = scores.as_chunks_mut().0.iter_mut().zip(&mut weighted);
+            let lines = lines.zip(&mut *sums).zip(out.chunks_exact_mut(value_len));
+            for (number, (((scores, weighted), sum), out)) in lines.enumerate() {
+                let (token, head) = (number / group, self.head * group + number % group);
+                let low = allowed[token].start.clamp(start, start + count) - start;
+                let high = allowed[token].end.clamp(start + low, start + count) - start;
+                if low == high {
+                    continue;
+                }
+                scores[..low].fill(f32::NEG_INFINITY);
+                scores[high..].fill(f32::NEG_INFINITY);
+                if let Some((block, selected)) = &selected[token] {
+                    for (score, position) in scores.iter_mut().zip(start..).take(high).skip(low) {
+                        if !selected.get(position / block).is_some_and(|is| *is) {
+                            *score = f32::NEG_INFINITY;
+                        }
+                    }
+                    if scores[low..high].iter().all(|score| *score == f32::NEG_INFINITY) {
+                        continue;
+                    }
+                }
+                *weighted = low..high;
+                let in_range = &mut scores[low..high];
+                in_range.iter_mut().for_each(|score| *score *= attention.scale);
+                if let Some(cap) = attention.soft_cap {
+                    in_range.iter_mut().for_each(|score| *score = cap * tanh(*score / cap));
+                }
+                biases.add(head, self.position(token), start + low, in_range);
+                sum.add(scores, out);
+            }
+            add_weighted(simd, &scores, &weighted, &values[..count * value_len], out);
+            start += KEYS;
+        }
+    }
+}
+
+impl WithSimd for &Task<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+        let attention = self.attention;
+        let (key_len, value_len) = (attention.key_len as usize, attention.value_len as usize);
+        let group = (attention.heads / attention.heads_kv) as usize;
+        let query = self.run.value(attention.query);
+        let biases = Biases::new(&self.run.executor.weights, attention);
+        let sinks = self.run.executor.weights.optional(attention.sinks);
+        let queries: Vec<&[f32]> = (0..self.rows.len() * group)
+            .map(|number| {
+                let head = self.head * group + number % group;
+                &query.row(self.rows[number / group])[head * key_len..(head + 1) * key_len]
+            })
+            .collect();
+        let mut sums: Vec<Sum> = (0..queries.len())
+            .map(|number| match sinks {
+                Some(sinks) => {
+                    Sum { max: sinks[self.head * group + number % group], weights: 1.0 }
+                }
+                None => Sum { max: f32::NEG_INFINITY, weights: 0.0 },
+            })
+            .collect();
+        let mut out = vec![0.0; queries.len() * value_len];
+        for source in self.sources {
+            self.add(simd, *source, &queries, &biases, &mut sums, &mut out);
+        }
+        for (sum, out) in sums.iter().zip(out.chunks_exact_mut(value_len)) {
+            let factor = if sum.weights > 0.0 { 1.0 / sum.weights } else { 0.0 };
+            out.iter_mut().for_each(|value| *value *= factor);
+        }
+        out
+    }
+}
+
+/// Online softmax of a query: the maximum score so far, and the sum of all weights relative to it.
+struct Sum {
+    max: f32,
+    weights: f32,
+}
+
+impl Sum {
+    /// Replaces scores by weights, and rescales the values summed before.
+    #[inline(always)]
+    fn add(&mut self, scores: &mut [f32; KEYS], values: &mut [f32]) {
+        let mut lanes = [self.max; 16];
+        for scores in scores.as_chunks::<16>().0 {
+            for (lane, score) in lanes.iter_mut().zip(scores) {
+                *lane = if *score > *lane { *score } else { *lane };
+            }
+        }
+        let max = lanes.into_iter().fold(self.max, f32::max);
+        if max > self.max {
+            let factor = exp(self.max - max);
+            self.weights *= factor;
+            values.iter_mut().for_each(|value| *value *= factor);
+            self.max = max;
+        }
+        let mut weights = [0.0; 16];
+        for scores in scores.as_chunks_mut::<16>().0 {
+            for (weight, score) in weights.iter_mut().zip(scores) {
+                *score = exp(*score - max);
+                *weight += *score;
+            }
+        }
+        self.weights += weights.into_iter().sum::<f32>();
+    }
+}
+
+/// Adds to each row of `out` the rows within its range, weighted. Rows outside may be NaN. `scores` has [`KEYS`]
+/// weights per row of `out`.
+#[inline(always)]
+fn add_weighted<S: Simd>(
+    simd: S,
+    scores: &[f32],
+    ranges: &[Range<usize>],
+    rows: &[f32],
+    out: &mut [f32],
+) {
+    let len = out.len() / ranges.len();
+    let mut first = 0;
+    // Heads of one token have the same range, and so have all tokens that attend to a whole block.
+    for same in ranges.chunk_by(|a, b| a == b) {
+        let all = first..first + same.len();
+        first = all.end;
+        let range = same[0].clone();
+        if range.is_empty() {
+            continue;
+        }
+        let weights = scores.chunks_exact(KEYS).take(all.end).skip(all.start);
+        let weights: Vec<_> = weights.map(|scores| &scores[range.clone()]).collect();
+        let rows = &rows[range.start * len..range.end * len];
+        add_rows(simd, &weights, rows, &mut out[all.start * len..all.end * len]);
+    }
+}
+
+/// Rows of sums that fit into registers.
+const AT_ONCE: usize = 3;
+
+/// Adds rows to each row of `out`, weighted: as many as it has weights.
+#[inline(always)]
+fn add_rows<S: Simd>(simd: S, weights: &[&[f32]], rows: &[f32], out: &mut [f32]) {
+    let len = out.len() / weights.len();
+    let groups = weights.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE * len));
+    for (weights, out) in groups {
+        if let [a, b, c] = weights {
+            let (x, rest) = out.split_at_mut(len);
+            let (y, z) = rest.split_at_mut(len);
+            add_columns(simd, [a, b, c], rows, [x, y, z]);
+        } else {
+            for (weights, out) in weights.iter().zip(out.chunks_exact_mut(len)) {
+                add_columns(simd, [weights], rows, [out]);
+            }
+        }
+    }
+}
+
+/// Adds weighted rows to `Q` rows of `out`, by columns that fit into registers.
+#[inline(always)]
+fn add_columns<S: Simd, const Q: usize>(
+    simd: S,
+    weights: [&[f32]; Q],
+    rows: &[f32],
+    out: [&mut [f32]; Q],
+) {
+    let len = out[0].len();
+    let mut outs = out.map(|out| S::as_mut_simd_f32s(out));
+    let vectors = outs[0].0.len();
+    let mut first = 0;
+    while first < vectors {
+        if first + 4 <= vectors {
+            add_vectors::<S, Q, 4>(simd, weights, rows, len, first, &mut outs);
+            first += 4;
+        } else {
+            add_vectors::<S, Q, 1>(simd, weights, rows, len, first, &mut outs);
+            first += 1;
+        }
+    }
+    for (weights, (_, rest)) in weights.iter().zip(&mut outs) {
+        if rest.is_empty() {
+            continue;
+        }
+        let start = len - rest.len();
+        for (weight, row) in weights.iter().zip(rows.chunks_exact(len)) {
+            for (out, x) in rest.iter_mut().zip(&row[start..]) {
+                *out += weight * x;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn add_vectors<S: Simd, const Q: usize, const N: usize>(
+    simd: S,
+    weights: [&[f32]; Q],
+    rows: &[f32],
+    len: usize,
+    first: usize,
+    outs: &mut [(&mut [S::f32s], &mut [f32]); Q],
+) {
+    let mut sums = [[simd.splat_f32s(0.0); N]; Q];
+    for (sums, (out, _)) in sums.iter_mut().zip(&*outs) {
+        sums.copy_from_slice(&out[first..first + N]);
+    }
+    let weights = weights.map(|of_row| &of_row[..weights[0].len()]);
+    for (number, row) in rows.chunks_exact(len).enumerate().take(weights[0].len()) {
+        let (row, _) = S::as_simd_f32s(row);
+        let Some(row) = row.get(first..first + N) else { return };
+        // Registers hold all weights of a row, and one vector of it at a time.
+        let mut of_row = [simd.splat_f32s(0.0); Q];
+        for (weight, weights) in of_row.iter_mut().zip(&weights) {
+            *weight = simd.splat_f32s(weights[number]);
+        }
+        for (n, x) in row.iter().enumerate() {
+            for (sums, weight) in sums.iter_mut().zip(of_row) {
+                sums[n] = simd.mul_add_f32s(weight, *x, sums[n]);
+            }
+        }
+    }
+    for ((out, _), sums) in outs.iter_mut().zip(sums) {
+        out[first..first + N].copy_from_slice(&sums);
+    }
+}

@@ -1,0 +1,42 @@
+//! `kv_store`
+
+use gguf_graph::{KvStore, StateId};
+
+use super::Kernel;
+use crate::run::Run;
+use crate::sequence::{Sequence, SequenceState};
+use crate::value::Value;
+
+impl Kernel for KvStore {
+    fn compute(&self, run: &Run<'_>, sequences: &mut [Sequence], out: &mut Value) {
+        let (key, value) = (run.value(self.key), run.value(self.value));
+        out.data.copy_from_slice(&key.data);
+        // The encoder runs for one sequence at a time.
+        if let [sequence] = sequences {
+            let rows: Vec<usize> = (0..key.rows).collect();
+            append(run, sequence, self.state, (key, Some(value)), &rows);
+        }
+    }
+}
+
+/// Appends keys, and values if there are any, to a state. A cache of blocks gets those of the last token of each.
+pub(super) fn append(
+    run: &Run<'_>,
+    sequence: &mut Sequence,
+    state: StateId,
+    (key, value): (&Value, Option<&Value>),
+    rows: &[usize],
+) {
+    if let SequenceState::Kv { keys, values, block, .. } = sequence.state_mut(state) {
+        for row in rows {
+            // Frames have no positions, and their states no blocks.
+            let ends_block = |position: &usize| (position + 1).is_multiple_of(*block);
+            if run.positions.get(*row).is_none_or(ends_block) {
+                keys.push(key.row(*row));
+                if let Some(value) = value {
+                    values.push(value.row(*row));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Weight repacking: copies of matrices in the order in which token generation reads them, and their memory.
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "only kernels for x86-64 repack weights")
+)]
+
+#[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(target_arch = "x86_64")]
+use memmap2::MmapMut;
+
+/// Budget of memory for repacked weights.
+#[derive(Debug)]
+pub(crate) struct RepackBudget {
+    left: AtomicU64,
+    used: AtomicU64,
+}
+
+impl RepackBudget {
+    /// Returns a budget of a number of bytes.
+    pub fn new(limit: u64) -> Self {
+        Self { left: AtomicU64::new(limit), used: AtomicU64::new(0) }
+    }
+
+    /// Reserves memory for weights of a size; false if the budget does not have it.
+    pub fn reserve(&self, bytes: usize) -> bool {
+        let less = |left: u64| left.checked_sub(bytes as u64);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+
+    /// Records the memory of repacked weights.
+    fn record(&self, bytes: usize) {
+        self.used.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes of all repacked weights.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for RepackBudget {
+    /// Returns half of the available memory; no limit if the system does not tell it.
+    fn default() -> Self {
+        let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+        let kilobytes = available.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+        Self::new(kilobytes.map_or(u64::MAX, |kilobytes: u64| kilobytes.saturating_mul(512)))
+    }
+}
+
+/// Rows of a strip.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const ROWS: usize = 16;
+
+/// Maximum number of columns of a piece.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const DEPTH: usize = 256;
+
+/// Number of products with few tokens before a matrix is repacked: a single short run does not wait for it.
+#[cfg(target_arch = "x86_64")]
+const USES_BEFORE: u32 = 4;
+
+/// Format of repacked weights.
+///
+/// A strip is [`ROWS`] rows. It is stored piece by piece of [`DEPTH`] columns; the last piece may be shorter:
+///
+/// ```text
+/// levels    bit planes of 8, 4, 2 or 1 bits, `bits` in total, lowest bits first
+/// scales    i8, for types with blocks of 256: [group / 2][row][group % 2]
+/// minimums  u8 in the same order, for types that have them
+/// d         [block][row], as FP16 if the type has it, else as FP32
+/// dmin      in the same order, for types with minimums
+/// ```
+///
+/// A plane of 4 bits holds, for eight columns, `[row][column]` of the first four in the low bits and of the last four
+/// in the high bits; a plane of 2 bits holds four times four columns in a byte; a plane of 1 bit holds one bit for each
+/// of these bytes.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct PackedFormat {
+    /// Elements of a block: 32 or 256.
+    pub len: usize,
+    /// Elements that share an integer scale: 16 or 32.
+    pub group: usize,
+    /// Number of columns.
+    pub width: usize,
+    /// Bits of a level, or of its index in `table`: 2, 3, 4, 5, 6 or 8.
+    pub bits: usize,
+    /// Levels, if `bits` is at most 4.
+    pub table: [u8; 16],
+    /// Level of the weight 0.
+    pub zero: u8,
+    /// Whether blocks have minimums.
+    pub minimums: bool,
+    /// Whether `d` and `dmin` are FP16.
+    pub halves: bool,
+}
+
+/// Parts of a piece. Those that a format does not have are empty.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct Piece<'p> {
+    /// Planes of 8, 4, 2 and 1 bits.
+    pub planes: [&'p [u8]; 4],
+    pub scales: &'p [u8],
+    pub minimums: &'p [u8],
+    pub d: &'p [u8],
+    pub dmin: &'p [u8],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl PackedFormat {
+    /// Returns the sizes in bytes of the parts of a piece: four planes, scales, minimums, `d`, `dmin`.
+    #[inline(always)]
+    pub fn parts(&self, columns: usize) -> [usize; 8] {
+        let planes = [8, 4, 2, 1].map(|bits| (self.bits & bits) * columns * ROWS / 8);
+        let large = if self.len == 256 { columns / self.group * ROWS } else { 0 };
+        let d = columns / self.len * ROWS * if self.halves { 2 } else { 4 };
+        let [a, b, c, e] = planes;
+        let has_minimums = usize::from(self.minimums);
+        [a, b, c, e, large, large * has_minimums, d, d * has_minimums]
+    }
+
+    /// Whether every index equals its level.
+    pub fn is_plain(&self) -> bool {
+        (0..)
+            .zip(&self.table)
+            .take(1 << self.bits.min(4))
+            .all(|(i, level)| i == *level || *level == 0)
+    }
+
+    /// Returns columns and bytes of the pieces of a strip.
+    #[inline(always)]
+    pub fn pieces(&self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.width).step_by(DEPTH).map(|start| {
+            let columns = DEPTH.min(self.width - start);
+            (columns, self.parts(columns).into_iter().sum())
+        })
+    }
+
+    /// Splits the bytes of a piece into its parts.
+    #[inline(always)]
+    pub fn piece<'p>(&self, columns: usize, mut bytes: &'p [u8]) -> Piece<'p> {
+        let [a, b, c, e, scales, minimums, d, dmin] = self.parts(columns).map(
+            #[inline(always)]
+            |len| {
+                let (part, rest) = bytes.split_at(len);
+                bytes = rest;
+                part
+            },
+        );
+        Piece { planes: [a, b, c, e], scales, minimums, d, dmin }
+    }
+}
+
+/// Repacked rows of a matrix.
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct Packed {
+    pub format: PackedFormat,
+    strip_bytes: usize,
+    data: MmapMut,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Packed {
+    /// Returns zeroed strips; `None` if there is no memory for them.
+    pub fn new(format: PackedFormat, strips: usize) -> Option<Self> {
+        let strip_bytes: usize = format.pieces().map(|(_, bytes)| bytes).sum();
+        let data = MmapMut::map_anon(strips * strip_bytes).ok()?;
+        #[cfg(target_os = "linux")]
+        // Huge pages cost fewer TLB misses. Repacking works without them.
+        let _ = data.advise(memmap2::Advice::HugePage);
+        Some(Self { format, strip_bytes, data })
+    }
+
+    /// Returns format and bytes of all strips.
+    pub fn parts_mut(&mut self) -> (&PackedFormat, &mut [u8]) {
+        (&self.format, &mut self.data)
+    }
+
+    /// Returns the size of a strip in bytes.
+    pub fn strip_bytes(&self) -> usize {
+        self.strip_bytes
+    }
+
+    /// Returns the strips of rows; the first row begins a strip.
+    pub fn strips(&self, first: usize, rows: usize) -> &[u8] {
+        let start = first / ROWS * self.strip_bytes;
+        &self.data[start..start + rows.div_ceil(ROWS) * self.strip_bytes]
+    }
+}
+
+/// Repacked copy of a matrix, made after several products with few tokens.
+#[cfg(target_arch = "x86_64")]
+#[derive(Default)]
+pub(crate) struct LazyRepack {
+    uses: AtomicU32,
+    packed: OnceLock<Packed>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl LazyRepack {
+    /// Returns the repacked matrix, if there is one. Calls `pack` at most once, for `bytes` of weights.
+    pub fn get(
+        &self,
+        bytes: usize,
+        budget: &RepackBudget,
+        pack: impl FnOnce() -> Option<Packed>,
+    ) -> Option<&Packed> {
+        // The thread whose use reaches the count packs, and no other waits for it: a thread that waits in a pool
+        // may take work of others that wait too.
+        if self.packed.get().is_none()
+            && self.uses.fetch_add(1, Ordering::Relaxed) == USES_BEFORE
+            && budget.reserve(bytes)
+            && let Some(packed) = pack()
+        {
+            budget.record(packed.data.len());
+            let _ = self.packed.set(packed);
+        }
+        self.packed.get()
+    }
+}

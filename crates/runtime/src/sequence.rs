@@ -1,0 +1,234 @@
+//! States of a sequence of tokens.
+
+use gguf_graph::{Attention, Graph, Op, State, StateId, Wkv};
+
+use crate::kv_cache::{CacheType, KvCache, Layout, Role};
+
+/// State of an operation, for one sequence.
+#[derive(Clone)]
+pub(crate) enum SequenceState {
+    /// Keys and values.
+    Kv {
+        keys: KvCache,
+        values: KvCache,
+        /// Tokens per row: the cache has a row for the last token of each block.
+        block: usize,
+        /// Whether the encoder wrote them.
+        is_encoder: bool,
+    },
+    /// Ids of the last tokens.
+    Tokens(Vec<u32>),
+    /// Last rows of a value, or a recurrent state.
+    Floats(Vec<f32>),
+}
+
+/// A sequence of tokens: its length and its states.
+#[derive(Clone)]
+pub(crate) struct Sequence {
+    pub len: usize,
+    states: Vec<SequenceState>,
+}
+
+impl Sequence {
+    /// Returns an empty sequence of at most `tokens` tokens.
+    pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Self {
+        let states = graph.raw().states.iter().zip(0..);
+        let states = states.map(|(state, id)| match *state {
+            State::KvCache { block, .. } => {
+                let block = block as usize;
+                let [keys, values] = layouts(graph, id, state, cache_type)
+                    .map(|layout| KvCache::new(layout, tokens / block));
+                SequenceState::Kv { keys, values, block, is_encoder: false }
+            }
+            State::EncoderKv { .. } => {
+                let [keys, values] = layouts(graph, id, state, cache_type)
+                    .map(|layout| KvCache::new(layout, usize::MAX));
+                SequenceState::Kv { keys, values, block: 1, is_encoder: true }
+            }
+            // One more, because a token is appended before the oldest one is removed.
+            State::TokenHistory { len } => {
+                SequenceState::Tokens(Vec::with_capacity(len as usize + 1))
+            }
+            State::RowHistory { width, len } => {
+                SequenceState::Floats(vec![0.0; width as usize * len as usize])
+            }
+            State::Recurrent { len } => SequenceState::Floats(initial(graph, id, len as usize)),
+        });
+        Self { len: 0, states: states.collect() }
+    }
+
+    /// Returns a state.
+    pub fn state(&self, id: StateId) -> &SequenceState {
+        &self.states[id.0 as usize]
+    }
+
+    /// Returns a state to write.
+    pub fn state_mut(&mut self, id: StateId) -> &mut SequenceState {
+        &mut self.states[id.0 as usize]
+    }
+
+    /// Returns the floats of a state that is a history of rows or a recurrent state.
+    pub fn floats(&mut self, id: StateId) -> &mut [f32] {
+        match self.state_mut(id) {
+            SequenceState::Floats(floats) => floats,
+            _ => unreachable!("the graph was checked"),
+        }
+    }
+
+    /// Returns the token ids of a state that is a history of tokens.
+    pub fn tokens(&mut self, id: StateId) -> &mut Vec<u32> {
+        match self.state_mut(id) {
+            SequenceState::Tokens(tokens) => tokens,
+            _ => unreachable!("the graph was checked"),
+        }
+    }
+
+    /// Whether a state needs the output of the encoder and does not have it.
+    pub fn lacks_encoder(&self) -> bool {
+        let is_empty = |state: &SequenceState| matches!(state, SequenceState::Kv { keys, is_encoder: true, .. } if keys.rows() == 0);
+        self.states.iter().any(is_empty)
+    }
+
+    /// Whether a KV cache holds the tokens before the run and no others.
+    pub fn is_before_run(&self, id: StateId) -> bool {
+        match self.state(id) {
+            SequenceState::Kv { keys, block, .. } => keys.rows() == self.len / block,
+            SequenceState::Tokens(_) | SequenceState::Floats(_) => false,
+        }
+    }
+
+    /// Removes all tokens. Allocated memory stays.
+    pub fn clear(&mut self, graph: &Graph) {
+        for ((values, state), id) in self.states.iter_mut().zip(&graph.raw().states).zip(0..) {
+            match (values, state) {
+                (SequenceState::Kv { keys, values, .. }, _) => {
+                    keys.truncate(0);
+                    values.truncate(0);
+                }
+                (SequenceState::Tokens(ids), _) => ids.clear(),
+                (SequenceState::Floats(floats), State::Recurrent { len }) => {
+                    *floats = initial(graph, id, *len as usize);
+                }
+                (SequenceState::Floats(floats), _) => floats.fill(0.0),
+            }
+        }
+        self.len = 0;
+    }
+
+    /// Removes the tokens from position `len` on. Returns false, and does nothing, if a state is not a KV cache.
+    pub fn truncate(&mut self, len: usize) -> bool {
+        if self.states.iter().any(|state| !matches!(state, SequenceState::Kv { .. })) {
+            return false;
+        }
+        for state in &mut self.states {
+            if let SequenceState::Kv { keys, values, block, is_encoder: false } = state {
+                keys.truncate(len / *block);
+                values.truncate(len / *block);
+            }
+        }
+        self.len = len;
+        true
+    }
+}
+
+/// Returns the size in bytes of each state of a full sequence; 0 for states of the encoder, whose length is unknown
+/// before it runs.
+pub(crate) fn full_sizes(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
+    let size = |(state, id): (&State, u32)| match *state {
+        State::KvCache { block, .. } => layouts(graph, id, state, cache_type)
+            .map(|layout| layout.byte_len(tokens / block as usize))
+            .into_iter()
+            .fold(0, u64::saturating_add),
+        State::EncoderKv { .. } => 0,
+        State::TokenHistory { len } => 4 * (u64::from(len) + 1),
+        State::RowHistory { width, len } => {
+            4u64.saturating_mul(width.into()).saturating_mul(len.into())
+        }
+        State::Recurrent { len } => 4 * u64::from(len),
+    };
+    graph.raw().states.iter().zip(0..).map(size).collect()
+}
+
+/// Returns the layouts of the keys and values of a state; of nothing for other states.
+fn layouts(graph: &Graph, id: u32, state: &State, cache_type: CacheType) -> [Layout; 2] {
+    let heads = heads(graph, id);
+    let (key_width, value_width, ty) = match *state {
+        State::KvCache { key_width, value_width, .. } => (key_width, value_width, cache_type),
+        // Every token reads the output of the encoder: it stays exact.
+        State::EncoderKv { key_width, value_width } => (key_width, value_width, CacheType::F32),
+        _ => (0, 0, cache_type),
+    };
+    [(key_width, Role::Keys), (value_width, Role::Values)].map(|(width, role)| Layout {
+        ty,
+        heads,
+        len: width as usize / heads,
+        role,
+    })
+}
+
+/// Returns the number of key heads of a state.
+fn heads(graph: &Graph, id: u32) -> usize {
+    let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
+    let heads = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
+        Op::Attention(Attention { heads_kv, .. }) if op.states().contains(&StateId(id)) => {
+            Some(*heads_kv as usize)
+        }
+        _ => None,
+    });
+    heads.unwrap_or(1).max(1)
+}
+
+/// Returns the initial value of a recurrent state.
+fn initial(graph: &Graph, id: u32, len: usize) -> Vec<f32> {
+    let ops = &graph.main().0.ops;
+    let is_v4 = |op: &Op| matches!(op, Op::Wkv(Wkv::V4 { state, .. }) if state.0 == id);
+    let mut floats = vec![0.0; len];
+    if ops.iter().any(is_v4) {
+        floats[len / 3 * 2..].fill(-1e38);
+    }
+    floats
+}
+
+#[cfg(test)]
+mod tests {
+    use gguf_graph::Limits;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn full_states_have_the_computed_size() {
+        let raw = json!({
+            "architecture": "x",
+            "states": [{"kind": "kv_cache", "key_width": 96, "value_width": 72}, {"kind": "row_history", "width": 8, "len": 3},
+                {"kind": "kv_cache", "key_width": 96, "value_width": 72, "block": 5}, {"kind": "token_history", "len": 2}],
+            "weights": [{"name": "k", "shape": [96, 9]}, {"name": "v", "shape": [72, 9]}],
+            "main": {"outputs": [{"kind": "hidden", "value": 2}], "ops": [
+                {"op": "embedding", "table": 0, "index": "token"},
+                {"op": "embedding", "table": 1, "index": "token"},
+                {"op": "attention", "query": 0, "kv": {"cached": {"key": 0, "value": 1, "state": 0}},
+                 "compressed": {"key": 0, "value": 1, "state": 2},
+                 "heads": 3, "heads_kv": 3, "key_len": 32, "value_len": 24, "scale": 1.0, "mask": "causal"},
+                {"op": "embedding", "table": 0, "index": "token"}]},
+        });
+        let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
+        for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
+            for tokens in [1, 64, 100, 513] {
+                let mut sequence = Sequence::new(&graph, ty, tokens);
+                for state in &mut sequence.states {
+                    if let SequenceState::Kv { keys, values, block, .. } = state {
+                        (0..tokens / *block).for_each(|_| keys.push(&[1.0; 96]));
+                        (0..tokens / *block).for_each(|_| values.push(&[1.0; 72]));
+                    }
+                }
+                let allocated = sequence.states.iter().map(|state| match state {
+                    SequenceState::Kv { keys, values, .. } => keys.allocated() + values.allocated(),
+                    SequenceState::Tokens(ids) => 4 * ids.capacity() as u64,
+                    SequenceState::Floats(floats) => 4 * floats.capacity() as u64,
+                });
+                let computed: u64 = full_sizes(&graph, ty, tokens).iter().sum();
+                assert_eq!(allocated.sum::<u64>(), computed, "{ty:?} {tokens}");
+            }
+        }
+    }
+}

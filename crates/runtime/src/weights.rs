@@ -1,0 +1,140 @@
+//! Weights of a graph, bound to the tensors of a model.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use gguf::{Error, Finding, TensorType};
+use gguf_graph::{Graph, WeightId};
+use gguf_store::Model;
+
+use crate::matrix::Matrix;
+
+/// A weight in the forms that operations need.
+pub(crate) struct Weight {
+    /// Quantized, for matrix multiplication and lookup.
+    matrix: Option<Matrix>,
+    /// Dequantized, for everything else.
+    floats: Vec<f32>,
+}
+
+/// Weights of a graph.
+#[derive(Clone)]
+pub(crate) struct Weights(Vec<Arc<Weight>>);
+
+impl Weights {
+    /// Binds the weights to the tensors of a model.
+    ///
+    /// # Errors
+    /// `tensor-missing`, `tensor-shape`, `tensor-type-unknown`, and errors of reading.
+    pub fn bind(graph: &Graph, model: &Model) -> Result<Self, Error> {
+        let index = model.index();
+        let (matrices, others) = usage(graph);
+        let bind = |(id, weight): (u32, &gguf_graph::Weight)| {
+            let error = |finding: Finding| Error::from(finding.tensor(weight.name.as_str()));
+            let Some(tensor) = index.get(&*weight.name) else {
+                return Err(error(
+                    Finding::error(
+                        "tensor-missing",
+                        "the graph reads this tensor, and the model lacks it",
+                    )
+                    .help("the graph belongs to another model, or a shard is missing"),
+                ));
+            };
+            let found: &[u64] = &tensor.info.shape;
+            if trimmed(found) != trimmed(&weight.shape) {
+                let message =
+                    format!("the shape is {found:?}; the graph expects {:?}", weight.shape);
+                return Err(error(
+                    Finding::error("tensor-shape", message)
+                        .help("the graph belongs to another model"),
+                ));
+            }
+            let matrix = Matrix::new(tensor)?;
+            let is_matrix = matrices.contains(&id);
+            if is_matrix && !others.contains(&id) {
+                return Ok(Arc::new(Weight { matrix: Some(matrix), floats: Vec::new() }));
+            }
+            let floats = dequantized(&matrix)?;
+            Ok(Arc::new(Weight { matrix: is_matrix.then_some(matrix), floats }))
+        };
+        (0..).zip(&graph.raw().weights).map(bind).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Returns the weights with other data for a tensor. All other weights are shared.
+    pub fn with_tensor(
+        &self,
+        graph: &Graph,
+        name: &str,
+        ty: TensorType,
+        bytes: Vec<u8>,
+    ) -> Result<Self, Error> {
+        let bytes = Arc::new(bytes);
+        let mut weights = self.0.clone();
+        let mut found = false;
+        for (weight, declared) in weights.iter_mut().zip(&graph.raw().weights) {
+            if declared.name != name {
+                continue;
+            }
+            let matrix = Matrix::from_bytes(name, &declared.shape, ty, &bytes)?;
+            let floats = if weight.floats.is_empty() { Vec::new() } else { dequantized(&matrix)? };
+            *weight = Arc::new(Weight { matrix: weight.matrix.as_ref().map(|_| matrix), floats });
+            found = true;
+        }
+        match found {
+            true => Ok(Self(weights)),
+            false => Err(Finding::error("tensor-missing", "the graph has no such tensor")
+                .tensor(name)
+                .help("name a weight of the graph")
+                .into()),
+        }
+    }
+
+    /// Returns a weight that operations multiply by or look rows up in.
+    pub fn matrix(&self, id: WeightId) -> &Matrix {
+        let weight = &self.0[id.0 as usize];
+        weight.matrix.as_ref().expect("weights of matmul are bound as matrices")
+    }
+
+    /// Returns any other weight.
+    pub fn floats(&self, id: WeightId) -> &[f32] {
+        &self.0[id.0 as usize].floats
+    }
+
+    /// Returns an optional weight.
+    pub fn optional(&self, id: Option<WeightId>) -> Option<&[f32]> {
+        id.map(|id| self.floats(id))
+    }
+}
+
+/// Returns all elements of a matrix; refuses NaN and infinity.
+fn dequantized(matrix: &Matrix) -> Result<Vec<f32>, Error> {
+    let mut floats = vec![0.0; matrix.rows * matrix.row_len];
+    matrix.decode(0, &mut floats);
+    match floats.iter().position(|number| !number.is_finite()) {
+        Some(at) => Err(Error::weights(&matrix.name, format!("element {at} is {}", floats[at]))),
+        None => Ok(floats),
+    }
+}
+
+/// Returns the weights that stay quantized, and those that are dequantized. A weight may be both.
+fn usage(graph: &Graph) -> (HashSet<u32>, HashSet<u32>) {
+    let (mut matrices, mut others) = (HashSet::new(), HashSet::new());
+    let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
+    for op in programs.flat_map(|(program, _)| &program.ops) {
+        let mut rest = op.weights();
+        for id in op.matrices() {
+            matrices.insert(id.0);
+            if let Some(place) = rest.iter().position(|other| *other == id) {
+                rest.remove(place);
+            }
+        }
+        others.extend(rest.into_iter().map(|id| id.0));
+    }
+    (matrices, others)
+}
+
+/// Returns a shape without trailing dimensions of 1.
+fn trimmed(shape: &[u64]) -> &[u64] {
+    let end = shape.iter().rposition(|extent| *extent != 1).map_or(0, |last| last + 1);
+    &shape[..end]
+}

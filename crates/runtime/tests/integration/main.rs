@@ -1,0 +1,15 @@
+//! Integration tests of the runtime.
+
+mod architectures;
+mod batches;
+mod block_compress;
+mod block_selection;
+mod history;
+mod linear_attention;
+mod matmul_id;
+mod reference;
+#[path = "../../../models/tests/integration/tiny/mod.rs"]
+mod schema_models;
+#[allow(dead_code)] // Only the fuzz target uses all of it.
+#[path = "../../../../fuzz/src/graph.rs"]
+mod tiny;
