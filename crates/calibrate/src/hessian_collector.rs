@@ -56,7 +56,7 @@ impl HessianCollector {
 }
 
 impl Observer for HessianCollector {
-    fn product(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value) {
+    fn matmul(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value) {
         if let (Some(sums), None) = (self.sums.get(tensor), expert) {
             let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
             if sums.n == x.width {

@@ -243,7 +243,7 @@ struct Routed<'r> {
 }
 
 impl Observer for Routed<'_> {
-    fn product(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value) {
+    fn matmul(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value) {
         if tensor == self.tensor {
             let (matrix, count) = expert.unwrap_or((0, 1));
             let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);

@@ -26,7 +26,7 @@ struct Collector {
 }
 
 impl Observer for Collector {
-    fn product(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value) {
+    fn matmul(&self, tensor: &str, expert: Option<(usize, usize)>, x: &Value) {
         if tensor.starts_with("blk.") || self.output && tensor == "output.weight" {
             self.sums().add(tensor, expert.unwrap_or((0, 1)), x);
         }

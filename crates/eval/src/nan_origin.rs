@@ -33,7 +33,7 @@ impl NanTracker {
 }
 
 impl Observer for NanTracker {
-    fn made(&self, graph: &Graph, operation: usize, value: &Value) {
+    fn computed(&self, graph: &Graph, operation: usize, value: &Value) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let is_finite = |row: &usize| value.row(*row).iter().all(|number| number.is_finite());
         if found.is_none()
