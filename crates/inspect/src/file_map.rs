@@ -1,43 +1,43 @@
-//! What stands where in a file, from its first byte to its last.
+//! Map of the bytes of a file.
 
 use std::ops::Range;
 
 use gguf::{Alignment, Gguf, PartKind, TensorInfo};
 
-/// Bytes of a file that belong together.
+/// A region of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// From where to where.
+    /// Byte range.
     pub span: Range<u64>,
-    /// What they are.
+    /// Kind of the bytes.
     pub kind: RegionKind,
-    /// The tensor that they are of, by its place in the directory of the file.
+    /// Index of the tensor in the directory of the file.
     pub tensor: Option<usize>,
 }
 
-/// What bytes of a file are.
+/// Kind of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegionKind {
-    /// Magic, version, counts.
+    /// Magic, version and counts.
     Start,
-    /// Keys and values.
+    /// Metadata.
     Keys,
-    /// The directory of tensors.
+    /// Tensor directory.
     Directory,
-    /// Up to the alignment.
+    /// Padding to the alignment.
     Padding,
-    /// The data of a tensor.
+    /// Tensor data.
     Tensor,
-    /// Bytes between tensors that nothing claims.
+    /// Unused bytes between tensors.
     Gap,
     /// Bytes after the last tensor.
     Beyond,
-    /// All of a file whose header breaks the format.
+    /// The whole file, if the header is invalid.
     Unreadable,
 }
 
 impl RegionKind {
-    /// A name in small letters.
+    /// Returns the lowercase name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -52,7 +52,7 @@ impl RegionKind {
     }
 }
 
-/// All of a file of `file_len` bytes, in order and without holes. `gguf` is its header, if that can be read.
+/// Returns the regions of a file of `file_len` bytes, in order and without gaps. `gguf` is its header, if valid.
 pub fn regions(gguf: Option<&Gguf>, file_len: u64) -> Vec<Region> {
     let mut regions = Regions { file_len, end: 0, found: Vec::new() };
     let Some(gguf) = gguf else {
@@ -80,13 +80,13 @@ pub fn regions(gguf: Option<&Gguf>, file_len: u64) -> Vec<Region> {
 
 struct Regions {
     file_len: u64,
-    /// What is told up to now ends here.
+    /// End of the last region.
     end: u64,
     found: Vec<Region>,
 }
 
 impl Regions {
-    /// Tells what the bytes up to `end` are, those that are not told yet.
+    /// Adds a region up to `end`.
     fn up_to(&mut self, end: u64, kind: RegionKind, tensor: Option<usize>) {
         let end = end.min(self.file_len);
         if end > self.end {
@@ -95,7 +95,7 @@ impl Regions {
         }
     }
 
-    /// Tells what is before `start`: padding to the alignment of the data section, and what else is there.
+    /// Adds the regions before `start`: padding to the alignment, and other bytes.
     fn pad(&mut self, alignment: Alignment, data_start: u64, start: u64, kind: RegionKind) {
         let within = self.end.saturating_sub(data_start);
         let aligned = alignment.align_up(within).and_then(|within| data_start.checked_add(within));
@@ -106,38 +106,38 @@ impl Regions {
     }
 }
 
-/// Some bytes of a file, as closely as is known.
+/// Bytes of a file with a detailed description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// From where to where, also if that reaches beyond what was asked for.
+    /// Byte range, which can extend beyond the requested one.
     pub span: Range<u64>,
-    /// What they are.
+    /// Kind of the bytes.
     pub kind: NamedKind,
-    /// What they say, shortened; may be empty.
+    /// Truncated content; may be empty.
     pub text: String,
-    /// The key that they are of, by its place in the file.
+    /// Index of the key in the file.
     pub entry: Option<usize>,
-    /// The tensor that they are of, by its place in the directory of the file.
+    /// Index of the tensor in the directory of the file.
     pub tensor: Option<usize>,
-    /// The block of that tensor.
+    /// Block of the tensor.
     pub block: Option<u64>,
 }
 
-/// What some bytes are.
+/// Kind of described bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedKind {
     /// A field of the header.
     Header(PartKind),
     /// A block of a tensor.
     Block,
-    /// Numbers of a row of a tensor without blocks.
+    /// A row of a tensor without blocks.
     Numbers,
-    /// None of these.
+    /// Another region.
     Region(RegionKind),
 }
 
 impl NamedKind {
-    /// A name in small letters.
+    /// Returns the lowercase name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Header(kind) => kind.name(),
@@ -148,8 +148,8 @@ impl NamedKind {
     }
 }
 
-/// What the bytes of `range` are: fields of the header, blocks and rows of tensors. The answer is about as long as the
-/// range.
+/// Describes the bytes of `range`: fields of the header, blocks and rows of tensors. The result is proportional to the
+/// length of the range.
 pub fn named(gguf: Option<&Gguf>, file_len: u64, range: Range<u64>) -> Vec<Named> {
     let mut found = Vec::new();
     let regions = regions(gguf, file_len);
@@ -186,7 +186,7 @@ pub fn named(gguf: Option<&Gguf>, file_len: u64, range: Range<u64>) -> Vec<Named
     found
 }
 
-/// Blocks of a tensor, or rows of one without.
+/// Describes the blocks of a tensor, or the rows of a tensor without blocks.
 fn in_tensor(
     gguf: &Gguf,
     info: &TensorInfo,
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_told_from_its_first_byte_to_its_last() {
+    fn regions_cover_the_file() {
         let (gguf, len) = file();
         let regions = regions(Some(&gguf), len);
         assert_eq!(regions[0].span.start, 0);
@@ -268,9 +268,9 @@ mod tests {
         assert_eq!(super::regions(None, 7)[0].kind, RegionKind::Unreadable);
     }
 
-    /// Each byte has exactly one name, whichever window is asked for.
+    /// Each byte has exactly one description, independent of the requested range.
     #[test]
-    fn every_byte_has_a_name() {
+    fn every_byte_has_one_description() {
         let (gguf, len) = file();
         let all = named(Some(&gguf), len, 0..len);
         assert_eq!(all[0].span.start, 0);

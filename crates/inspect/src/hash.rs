@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use gguf::{Error, Finding};
+use gguf_store::digest::hex;
 use gguf_store::{Model, ModelTensor, Progress};
 use rayon::prelude::*;
 use sha1::Sha1;
@@ -170,7 +171,7 @@ fn hash_tensor(
 }
 
 pub(crate) fn size_unknown(tensor: &ModelTensor) -> Error {
-    let message = format!("the size of {} data is not known", tensor.info.tensor_type);
+    let message = format!("the size of {} data is unknown", tensor.info.tensor_type);
     Finding::error("tensor-size-unknown", message).tensor(&*tensor.info.name).into()
 }
 
@@ -219,10 +220,6 @@ impl State {
         };
         Entry { algorithm, digest, name }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The first 16 bytes with version and variant put in (RFC 9562, section 5.5).

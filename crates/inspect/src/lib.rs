@@ -1,9 +1,9 @@
-//! Models held against each other or against what they should be: work on all tensor data.
+//! Analysis of one or two models.
 //!
-//! [`hash`](hash()) computes digests of tensor data with the lines of llama.cpp's
-//! `llama-gguf-hash`, and a [`Manifest`] checks them; [`Diff`] says in figures and in words how
-//! two models differ; [`scan`](scan()) looks for damaged data. All work on the threads of the current
-//! rayon pool, and can be ended by their [`Progress`](gguf_store::Progress).
+//! A [`Summary`](summary::Summary) has the main facts of a model; [`values`] are decoded rows, statistics and image
+//! tiles of tensors; [`file_map`] names the bytes of a file. [`hash`](hash()) computes digests of tensor data in the
+//! format of `llama-gguf-hash`, and a [`Manifest`] checks them; [`Diff`] compares two models; [`scan`](scan()) finds
+//! damaged data. Work runs on the threads of the current rayon pool; a [`Progress`](gguf_store::Progress) can cancel it.
 //!
 //! ```
 //! use gguf_inspect::{Manifest, Match, diff, hash, scan};

@@ -1,4 +1,4 @@
-//! Lists of digests to check models against.
+//! Manifests of digests.
 
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -7,24 +7,24 @@ use std::str::FromStr;
 
 use crate::hash::{Algorithm, Entry};
 
-/// Digests that a model should have, from a file that `llama-gguf-hash` or we wrote.
+/// Expected digests of a model, from a file in the format of `llama-gguf-hash`.
 #[derive(Clone, Debug, Default)]
 pub struct Manifest {
     digests: HashMap<(Algorithm, String), String>,
 }
 
-/// What a manifest says about a digest.
+/// Result of checking a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// It is the one listed.
+    /// The digest matches.
     Ok,
-    /// Another one is listed.
+    /// The manifest has another digest.
     Mismatch,
-    /// None is listed.
+    /// The manifest has no digest.
     NotFound,
 }
 
-/// As `llama-gguf-hash` prints it.
+/// Formats the result as `llama-gguf-hash` does.
 impl fmt::Display for Match {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -38,7 +38,7 @@ impl fmt::Display for Match {
 impl FromStr for Manifest {
     type Err = Infallible;
 
-    /// Lines that are no digests are passed over; of several for one name the first counts.
+    /// Parses a manifest. Other lines are ignored; the first of several digests for one name applies.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let mut digests = HashMap::new();
         for line in text.lines() {
@@ -59,19 +59,19 @@ impl FromStr for Manifest {
 }
 
 impl Manifest {
-    /// The algorithms it has digests of.
+    /// Returns the algorithms of the digests.
     pub fn algorithms(&self) -> BTreeSet<Algorithm> {
         self.digests.keys().map(|&(algorithm, _)| algorithm).collect()
     }
 
-    /// The algorithm to check with if none is asked for; `None` if there are no digests.
+    /// Returns the strongest algorithm; `None` without digests.
     pub fn strongest(&self) -> Option<Algorithm> {
         use Algorithm::{Sha1, Sha256, Uuid, Xxh64};
         let known = self.algorithms();
         [Sha256, Sha1, Xxh64, Uuid].into_iter().find(|algorithm| known.contains(algorithm))
     }
 
-    /// Looks a digest up: under its name, else under the file's name in any directory.
+    /// Checks a digest by its name, or else by the file name in any directory.
     pub fn check(&self, entry: &Entry) -> Match {
         let find = |name: &str| self.digests.get(&(entry.algorithm, name.to_owned()));
         match find(&entry.name).or_else(|| find(without_directories(&entry.name))) {
@@ -82,37 +82,37 @@ impl Manifest {
     }
 }
 
-/// Tensor names may have slashes too: those stay.
+/// Removes directories from a label, but keeps slashes in tensor names.
 fn without_directories(name: &str) -> &str {
     let label = name.find(".gguf:").unwrap_or(name.len());
     let start = name[..label].rfind(['/', '\\']).map_or(0, |at| at + 1);
     &name[start..]
 }
 
-/// Sums up the checks of one model.
+/// Counts of the checks of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Digests as listed.
+    /// Number of matching digests.
     pub ok: u64,
-    /// Digests other than listed.
+    /// Number of mismatches.
     pub mismatched: u64,
-    /// Digests that are not listed.
+    /// Number of digests that are not in the manifest.
     pub not_found: u64,
 }
 
-/// What a check comes to.
+/// Outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All digests that are listed are right; at least one is.
+    /// At least one digest matches, and none differs.
     Success,
-    /// A digest is wrong.
+    /// A digest differs.
     Failure,
-    /// None is listed: perhaps the manifest is of another file.
+    /// The manifest has none of the digests.
     MissingEntry,
 }
 
 impl Tally {
-    /// Counts one more.
+    /// Adds a result.
     pub fn add(&mut self, found: Match) {
         match found {
             Match::Ok => self.ok += 1,
@@ -121,7 +121,7 @@ impl Tally {
         }
     }
 
-    /// The rule of `llama-gguf-hash`: what is not listed does not matter if anything is.
+    /// Returns the outcome by the rule of `llama-gguf-hash`: missing digests are ignored if any is listed.
     pub fn outcome(self) -> Outcome {
         match self {
             Self { mismatched: 1.., .. } => Outcome::Failure,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_are_found_by_name_and_by_file() {
+    fn finds_digests_by_name_and_file() {
         let text = "manifest x\n\nsha1      aa  d/m.gguf:a/b\nsha1  bb  e/m.gguf:a/b\n\
                     md5 cc m.gguf\nsha1      dd  d/my model.gguf\nxxh64 1";
         let Ok(manifest) = text.parse::<Manifest>();

@@ -1,4 +1,4 @@
-//! Damage in tensor data: numbers that are none, weights beyond all measure, nothing but zeros.
+//! Damaged tensor data: NaN, infinity, implausible magnitudes, zeros.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,17 @@ use gguf_quant::{codec, decode_row, find_bad_block};
 use gguf_store::{Model, ModelTensor, Progress};
 use rayon::prelude::*;
 
-/// Elements looked at in one go; a multiple of every block length.
+/// Number of elements scanned at a time; a multiple of every block size.
 const CHUNK: u64 = 1 << 18;
 
-/// No trained weight comes near this; scales that were read from the wrong bytes do.
-const ABSURD: f32 = 1e5;
+/// Greatest plausible magnitude of a weight; scales read from wrong bytes exceed it.
+const MAX_PLAUSIBLE: f32 = 1e5;
 
-/// Looks at all tensor data of a model, on all threads of the current rayon pool, and returns at
-/// most one finding of a kind per tensor, in tensor order, with the first bad element. NaN and
-/// infinities are errors: as numbers, as scales of blocks, and as what blocks decode to.
+/// Scans all tensor data of a model on the threads of the current rayon pool. Returns at most one finding of a kind per
+/// tensor, in tensor order, with the first bad element. NaN and infinity are errors: as values, as block scales, and as
+/// decoded values.
 ///
-/// Data of types without a codec are not looked at, and a finding of each type says so.
-/// `progress` is called with the number of bytes just read.
+/// Types without a codec are not scanned, which an info finding reports. `progress` counts bytes.
 ///
 /// # Errors
 /// [`Error::Environment`] if data cannot be read.
@@ -31,7 +30,7 @@ pub fn scan(model: &Model, progress: &dyn Progress) -> Result<Vec<Finding>, Erro
     Ok(found.into_iter().flatten().chain(not_read(&unread)).collect())
 }
 
-/// Whether it is known what the bytes of a tensor mean.
+/// Whether a tensor can be decoded.
 fn can_scan(tensor: &ModelTensor) -> bool {
     let ty = tensor.info.tensor_type;
     tensor.info.shape.elements().is_some()
@@ -39,7 +38,7 @@ fn can_scan(tensor: &ModelTensor) -> bool {
         && codec(ty).is_some()
 }
 
-/// One finding for each type that is not looked at.
+/// Returns a finding for each type that is not scanned.
 fn not_read(tensors: &[&ModelTensor]) -> Vec<Finding> {
     let mut types: BTreeMap<TensorType, Vec<&ModelTensor>> = BTreeMap::new();
     for &tensor in tensors {
@@ -47,8 +46,8 @@ fn not_read(tensors: &[&ModelTensor]) -> Vec<Finding> {
     }
     let finding = |(ty, tensors): (TensorType, Vec<&ModelTensor>)| {
         let message = match tensors.len() {
-            1 => format!("{ty} data are not looked at"),
-            count => format!("the {ty} data of {count} tensors are not looked at"),
+            1 => format!("{ty} data is not scanned"),
+            count => format!("the {ty} data of {count} tensors is not scanned"),
         };
         let first = tensors.first()?;
         let finding = Finding::info("data-unread", message).at(first.offset);
@@ -57,12 +56,12 @@ fn not_read(tensors: &[&ModelTensor]) -> Vec<Finding> {
     types.into_iter().filter_map(finding).collect()
 }
 
-/// What one chunk of a tensor holds.
+/// Result of scanning a chunk.
 #[derive(Default)]
-struct Seen {
-    /// The first value that is no number, and where.
+struct ChunkScan {
+    /// First element that is NaN or infinite, with its description.
     bad: Option<(u64, String)>,
-    /// The first value that is absurd, and where.
+    /// First element of implausible magnitude.
     absurd: Option<(u64, f32)>,
     nonzero: bool,
 }
@@ -76,7 +75,7 @@ fn scan_tensor(tensor: &ModelTensor, progress: &dyn Progress) -> Result<Vec<Find
         let first = i * CHUNK;
         scan_chunk(tensor, first, CHUNK.min(elements - first), progress)
     });
-    let seen: Vec<Seen> = seen.collect::<Result<_, Error>>()?;
+    let seen: Vec<ChunkScan> = seen.collect::<Result<_, Error>>()?;
     Ok(findings(tensor, &seen))
 }
 
@@ -85,31 +84,31 @@ fn scan_chunk(
     first: u64,
     elements: u64,
     progress: &dyn Progress,
-) -> Result<Seen, Error> {
+) -> Result<ChunkScan, Error> {
     let ty = tensor.info.tensor_type;
-    // Whole blocks within a tensor whose size is known.
+    // A chunk consists of whole blocks.
     let (start, len) = (ty.byte_len(&[first]).unwrap_or(0), ty.byte_len(&[elements]).unwrap_or(0));
     let mut bytes = vec![0; len as usize];
     tensor.read_at(&mut bytes, start)?;
     progress.step(len)?;
-    let mut seen = Seen::default();
+    let mut seen = ChunkScan::default();
     if let Ok(Some(bad)) = find_bad_block(ty, &bytes) {
         seen.bad = Some((first + bad.element as u64, format!("{} is {}", bad.field, bad.value)));
     }
     let mut values = vec![0.0; elements as usize];
     if decode_row(ty, &bytes, &mut values).is_ok() {
-        // Finite scales can still make too much of the largest levels.
+        // Finite scales can overflow with the largest levels.
         if let (None, Some(at)) = (&seen.bad, values.iter().position(|value| !value.is_finite())) {
-            seen.bad = Some((first + at as u64, format!("what is decoded is {}", values[at])));
+            seen.bad = Some((first + at as u64, format!("the decoded value is {}", values[at])));
         }
         seen.nonzero = values.iter().any(|value| *value != 0.0);
-        let absurd = values.iter().position(|value| value.is_finite() && value.abs() > ABSURD);
+        let absurd = values.iter().position(|value| value.is_finite() && value.abs() > MAX_PLAUSIBLE);
         seen.absurd = absurd.map(|at| (first + at as u64, values[at]));
     }
     Ok(seen)
 }
 
-fn findings(tensor: &ModelTensor, seen: &[Seen]) -> Vec<Finding> {
+fn findings(tensor: &ModelTensor, seen: &[ChunkScan]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let name = &*tensor.info.name;
     let at = |element: u64| {
@@ -127,7 +126,7 @@ fn findings(tensor: &ModelTensor, seen: &[Seen]) -> Vec<Finding> {
     if let Some((element, value)) = seen.iter().find_map(|chunk| chunk.absurd) {
         findings.push(
             Finding::warning("data-absurd", format!("element {element} is {value}"))
-                .help("no weight is so large: the data may be of another type, or damaged")
+                .help("trained weights are not that large: the data may have another type, or be damaged")
                 .tensor(name)
                 .at(at(element)),
         );

@@ -1,71 +1,71 @@
-//! Metadata of two models side by side.
+//! Differences of metadata.
 
 use gguf::{Array, Metadata, Value};
 
-/// A key with other values, or that only one side has.
+/// A key that differs, or that only one model has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyChange {
     /// The key.
     pub key: String,
-    /// The value in A, shortened to a line; `None` if A lacks it.
+    /// Truncated value in A; `None` if A lacks the key.
     pub a: Option<String>,
-    /// The value in B, shortened to a line; `None` if B lacks it.
+    /// Truncated value in B; `None` if B lacks the key.
     pub b: Option<String>,
-    /// Where in a long value the difference is.
+    /// Position of the difference in a long value.
     pub detail: Detail,
 }
 
-/// Where in a long value the difference is.
+/// Position of the difference in a long value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Detail {
-    /// The values say it all.
+    /// No details.
     None,
-    /// In arrays, such as a vocabulary, of the same element type.
+    /// Arrays of the same element type, such as vocabularies.
     Elements {
-        /// Elements in A and in B.
+        /// Number of elements in A and in B.
         lengths: (u64, u64),
-        /// Elements that differ, missing ones included.
+        /// Number of different elements, missing ones included.
         differing: u64,
-        /// The first few of them.
+        /// The first differences.
         first: Vec<ElementChange>,
     },
-    /// In texts of several lines, such as a chat template.
+    /// Multi-line texts, such as chat templates.
     Line {
-        /// The first line that differs, from 1.
+        /// Number of the first different line, counted from 1.
         number: usize,
-        /// This line in A, shortened; empty if it ended before.
+        /// Truncated line in A; empty after its end.
         a: String,
-        /// This line in B, shortened; empty if it ended before.
+        /// Truncated line in B; empty after its end.
         b: String,
     },
 }
 
-/// An element of an array that differs.
+/// A different array element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElementChange {
-    /// Its index: the id, in a vocabulary.
+    /// Index of the element; the token id in a vocabulary.
     pub index: u64,
-    /// In A; `None` past its end.
+    /// Value in A; `None` after its end.
     pub a: Option<String>,
-    /// In B; `None` past its end.
+    /// Value in B; `None` after its end.
     pub b: Option<String>,
 }
 
-/// Keys with other values, those of A in its order, then those that only B has.
+/// Returns the different keys: those of A in order, then those that only B has.
 pub fn compare(a: &Metadata, b: &Metadata) -> Vec<KeyChange> {
     let changed = a.iter().filter_map(|(key, value)| {
         let other = b.get(key);
         (other != Some(value)).then(|| KeyChange {
             key: key.to_owned(),
-            a: Some(shortened(&value.to_string())),
-            b: other.map(|other| shortened(&other.to_string())),
+            a: Some(truncated(&value.to_string())),
+            b: other.map(|other| truncated(&other.to_string())),
             detail: other.map_or(Detail::None, |other| detail(value, other)),
         })
     });
     let added = b.iter().filter(|(key, _)| a.get(key).is_none()).map(|(key, value)| KeyChange {
         key: key.to_owned(),
         a: None,
-        b: Some(shortened(&value.to_string())),
+        b: Some(truncated(&value.to_string())),
         detail: Detail::None,
     });
     changed.chain(added).collect()
@@ -95,7 +95,7 @@ fn elements(a: &Array, b: &Array) -> Detail {
         }
         differing += 1;
         if first.len() < FIRST {
-            let shown = |value: Option<Value>| value.map(|value| shortened(&value.to_string()));
+            let shown = |value: Option<Value>| value.map(|value| truncated(&value.to_string()));
             first.push(ElementChange { index, a: shown(a), b: shown(b) });
         }
     }
@@ -104,13 +104,13 @@ fn elements(a: &Array, b: &Array) -> Detail {
 
 fn line(a: &str, b: &str) -> Detail {
     let same = a.lines().zip(b.lines()).take_while(|(a, b)| a == b).count();
-    let shown = |text: &str| shortened(text.lines().nth(same).unwrap_or_default());
+    let shown = |text: &str| truncated(text.lines().nth(same).unwrap_or_default());
     Detail::Line { number: same + 1, a: shown(a), b: shown(b) }
 }
 
-fn shortened(text: &str) -> String {
-    const SHOWN: usize = 100;
-    match text.char_indices().nth(SHOWN) {
+fn truncated(text: &str) -> String {
+    const MAX_CHARS: usize = 100;
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
     }

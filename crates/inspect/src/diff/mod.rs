@@ -1,4 +1,4 @@
-//! How two models differ: keys, tensors, and in words.
+//! Comparison of two models: metadata, tensors, and a verdict.
 
 mod keys;
 mod verdict;
@@ -13,64 +13,62 @@ pub use keys::{Detail, ElementChange, KeyChange, compare as diff_keys};
 use rayon::prelude::*;
 pub use verdict::Verdict;
 
-/// How model B differs from model A.
+/// Differences of model B from model A.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diff {
-    /// Keys with other values, those of A in its order, then those that only B has.
+    /// Different keys: those of A in order, then those that only B has.
     pub keys: Vec<KeyChange>,
-    /// Tensors that differ, those of A in its order, then those that only B has.
+    /// Different tensors: those of A in order, then those that only B has.
     pub tensors: Vec<TensorChange>,
-    /// Tensors with the same shape, type and bytes.
+    /// Number of tensors with the same shape, type and bytes.
     pub same: usize,
-    /// Figures of all tensors of the same shape that differ and could be decoded.
+    /// Error statistics of all different tensors of the same shape that can be decoded.
     pub total: Difference,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// A tensor that differs.
+/// A different tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorChange {
-    /// Its name.
+    /// Name of the tensor.
     pub name: String,
-    /// How.
+    /// Kind of the difference.
     pub change: Change,
 }
 
-/// How a tensor differs.
+/// Kind of the difference of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// Only B has it.
+    /// Only in B.
     Added(TensorType, Shape),
-    /// Only A has it.
+    /// Only in A.
     Removed(TensorType, Shape),
-    /// Another shape, perhaps another type.
+    /// Different shapes.
     Reshaped {
-        /// In A.
+        /// Type and shape in A.
         a: (TensorType, Shape),
-        /// In B.
+        /// Type and shape in B.
         b: (TensorType, Shape),
     },
-    /// Other data, perhaps of another type.
+    /// Different data.
     Data {
-        /// The type in A.
+        /// Type in A.
         a: TensorType,
-        /// The type in B.
+        /// Type in B.
         b: TensorType,
-        /// How far B's values are from A's; `None` if one of the types cannot be decoded.
+        /// Error statistics of B relative to A; `None` if a type cannot be decoded.
         figures: Option<Difference>,
     },
 }
 
-/// Compares two models, tensors by all their bytes and values, on all threads of the current
-/// rayon pool. Memory stays at a few megabytes per thread. Byte order makes no difference.
+/// Compares all bytes and values of two models on the threads of the current rayon pool, with a few megabytes of memory
+/// per thread. Byte order is ignored.
 ///
-/// `progress` is called with the number of bytes of A just compared; what is decoded is
-/// counted once more.
+/// `progress` counts the bytes of A; decoded bytes count twice.
 ///
 /// # Errors
-/// [`Error::Environment`] if data cannot be read, [`Error::File`] if the size of a tensor is not
-/// known.
+/// [`Error::Environment`] if data cannot be read; [`Error::File`] if the size of a tensor is not known.
 pub fn diff(a: &Model, b: &Model, progress: &dyn Progress) -> Result<Diff, Error> {
     progress.begin("comparing", a.byte_len());
     let keys = keys::compare(a.metadata(), b.metadata());
@@ -103,6 +101,6 @@ pub fn diff(a: &Model, b: &Model, progress: &dyn Progress) -> Result<Diff, Error
             total.add(figures);
         }
     }
-    let verdict = verdict::judge(a, b, &keys, &tensors, same, &total);
+    let verdict = verdict::verdict(a, b, &keys, &tensors, same, &total);
     Ok(Diff { keys, tensors, same, total, verdict })
 }

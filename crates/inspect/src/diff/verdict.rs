@@ -1,4 +1,4 @@
-//! What a comparison comes to, in words.
+//! Verdict of a comparison.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,40 +10,39 @@ use gguf_store::Model;
 
 use super::{Change, KeyChange, TensorChange};
 
-/// What a comparison comes to. Judged by figures, so a likely story and no proof, apart from the
-/// first three.
+/// Verdict of a comparison. Except the first three, verdicts are heuristics on error statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing differs.
+    /// No differences.
     Same,
     /// Only keys differ.
     SameWeights,
-    /// The same values, in other types that lose nothing.
+    /// Equal values in other lossless types.
     SameValues,
-    /// B is A in fewer bits.
+    /// B is a quantization of A.
     Quantized {
-        /// The mix B says it is, or its most frequent type.
+        /// File type of B, or its most frequent type.
         to: String,
     },
-    /// A is B in fewer bits.
+    /// A is a quantization of B.
     Dequantized {
-        /// The mix A says it is, or its most frequent type.
+        /// File type of A, or its most frequent type.
         from: String,
     },
-    /// Both are quantizations, apparently of the same weights.
+    /// Two quantizations, apparently of the same weights.
     TwoQuantizations,
-    /// The same shapes, and weights that are alike.
+    /// Equal shapes and similar weights.
     Finetune,
-    /// The same shapes, and weights that are not alike or cannot be decoded.
+    /// Equal shapes, and weights that are not similar or cannot be decoded.
     SameShapes,
     /// At least half of the tensors have counterparts of the same shape.
     Related {
-        /// Tensors with a counterpart of the same shape.
+        /// Number of tensors with a counterpart of the same shape.
         common: usize,
-        /// Of these, tensors with the same bytes.
+        /// Number of those with the same bytes.
         same: usize,
     },
-    /// Nothing much in common.
+    /// Few common tensors.
     Different,
 }
 
@@ -70,12 +69,12 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Cosine from which weights are taken for encodings of the same: 2-bit types keep more.
-const SAME: f64 = 0.8;
-/// Cosine from which weights are alike; that of separate trainings is close to 0.
-const ALIKE: f64 = 0.5;
+/// Minimum cosine similarity of encodings of the same weights; that of 2-bit types is greater.
+const MIN_COSINE_SAME: f64 = 0.8;
+/// Minimum cosine similarity of a finetune; that of separate trainings is close to 0.
+const MIN_COSINE_FINETUNE: f64 = 0.5;
 
-pub(super) fn judge(
+pub(super) fn verdict(
     a: &Model,
     b: &Model,
     keys: &[KeyChange],
@@ -103,9 +102,9 @@ pub(super) fn judge(
     if decoded && total.squared_error == 0.0 {
         return Verdict::SameValues;
     }
-    // Quantizing leaves the rest as it was; training does not.
+    // Quantization does not change the tensors that keep their type; training does.
     let trained = data.iter().any(|(a, b, _)| a == b && !a.is_quantized());
-    if !trained && total.cosine() >= SAME && total.elements > 0 {
+    if !trained && total.cosine() >= MIN_COSINE_SAME && total.elements > 0 {
         return match (
             data.iter().any(|(a, _, _)| a.is_quantized()),
             data.iter().any(|(_, b, _)| b.is_quantized()),
@@ -118,20 +117,20 @@ pub(super) fn judge(
             (false, _) => Verdict::Dequantized { from: target(a, data.iter().map(|d| d.0)) },
         };
     }
-    if total.elements > 0 && total.cosine() >= ALIKE {
+    if total.elements > 0 && total.cosine() >= MIN_COSINE_FINETUNE {
         Verdict::Finetune
     } else {
         Verdict::SameShapes
     }
 }
 
-/// Whether B has no more bits than A, between types of which A's are floats.
+/// Whether the types of B have no more bits than those of A.
 fn narrower(data: &[(TensorType, TensorType, bool)]) -> bool {
     let bits = |ty: TensorType| ty.block().map_or(0.0, |(len, bytes)| bytes as f64 / len as f64);
     data.iter().map(|&(a, b, _)| bits(b) - bits(a)).sum::<f64>() <= 0.0
 }
 
-/// What a model was quantized to, by its own word or by the types of what changed.
+/// Returns the quantization type of a model: its file type, or the most frequent type of the changed tensors.
 fn target(model: &Model, types: impl Iterator<Item = TensorType>) -> String {
     let number = model.metadata().u64("general.file_type");
     if let Some(file_type) = number.and_then(file_type) {

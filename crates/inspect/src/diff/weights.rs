@@ -1,4 +1,4 @@
-//! Two tensors of the same name: bytes, then values.
+//! Comparison of two tensors: bytes, then values.
 
 use gguf::Error;
 use gguf_quant::Difference;
@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use super::Change;
 use crate::hash::size_unknown;
 
-/// Elements read at a time; a multiple of every block length.
+/// Number of elements read at a time; a multiple of every block size.
 const CHUNK: u64 = 256 * 1024;
 
-/// `None` if shape, type and bytes are the same.
+/// Compares two tensors; returns `None` if shape, type and bytes are equal.
 pub(super) fn compare(
     a: &ModelTensor,
     b: &ModelTensor,
@@ -29,7 +29,7 @@ pub(super) fn compare(
     Ok(Some(Change::Data { a: in_a.tensor_type, b: in_b.tensor_type, figures }))
 }
 
-/// Whether two tensors of the same size have the same bytes; reads up to the first difference.
+/// Whether two tensors of the same size have equal bytes. Reads up to the first difference.
 fn same(a: &ModelTensor, b: &ModelTensor, progress: &dyn Progress) -> Result<bool, Error> {
     const BYTES: u64 = 1 << 20;
     let len = a.info.byte_len().ok_or_else(|| size_unknown(a))?;
@@ -50,9 +50,9 @@ fn same(a: &ModelTensor, b: &ModelTensor, progress: &dyn Progress) -> Result<boo
     Ok(true)
 }
 
-/// Figures of two tensors of the same shape; `None` if one cannot be decoded.
+/// Returns the error statistics of two tensors of the same shape; `None` if one cannot be decoded.
 ///
-/// Chunks are summed up in their order: the figures do not depend on the number of threads.
+/// Chunks are added in order, so that the result does not depend on the number of threads.
 fn difference(
     a: &ModelTensor,
     b: &ModelTensor,

@@ -1,68 +1,68 @@
-//! Layers: how many, how wide, and what they look at.
+//! Layers and hyperparameters.
 
 use std::fmt;
 
 use gguf::Metadata;
 
-/// What the keys of an architecture say of its layers. What they do not say is `None`.
+/// Hyperparameters of an architecture; `None` without a key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layers {
-    /// Longest context, in tokens.
+    /// Context size of the model in tokens.
     pub context_length: Option<u64>,
-    /// Blocks, which some call layers.
+    /// Number of layers.
     pub block_count: Option<u64>,
-    /// Elements of a token's embedding.
+    /// Embedding size.
     pub embedding_length: Option<u64>,
-    /// Width of the feed-forward part.
+    /// Feed-forward size.
     pub feed_forward_length: Option<PerLayer>,
-    /// Heads of attention.
+    /// Number of attention heads.
     pub heads: Option<PerLayer>,
-    /// Heads of keys and values: as many as heads if it is not stated.
+    /// Number of KV heads; equal to the attention heads without a key.
     pub heads_kv: Option<PerLayer>,
-    /// Elements of a key.
+    /// Size of a key head.
     pub key_length: Option<u64>,
-    /// Elements of a value.
+    /// Size of a value head.
     pub value_length: Option<u64>,
-    /// Tokens that a windowed layer sees.
+    /// Size of the sliding window in tokens.
     pub sliding_window: Option<u64>,
-    /// Experts; `None` in a model without.
+    /// Mixture of experts.
     pub experts: Option<Experts>,
-    /// How positions become rotations; `None` if no key speaks of it.
+    /// RoPE parameters.
     pub rope: Option<Rope>,
 }
 
-/// A number that layers may differ in.
+/// A value that can differ between layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerLayer {
-    /// The least of all layers.
+    /// Minimum of all layers.
     pub least: u64,
-    /// The most of all layers.
+    /// Maximum of all layers.
     pub most: u64,
 }
 
-/// Parts of a layer of which each token uses a few.
+/// Mixture-of-experts parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Experts {
-    /// How many there are.
+    /// Number of experts.
     pub count: u64,
-    /// How many a token uses.
+    /// Number of experts per token.
     pub used: Option<PerLayer>,
-    /// How many every token uses besides.
+    /// Number of shared experts.
     pub shared: Option<u64>,
 }
 
-/// Rotations of keys and queries by position.
+/// RoPE parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rope {
     /// Base frequency.
     pub base: Option<f64>,
-    /// Dimensions of a head that are rotated.
+    /// Number of rotary dimensions.
     pub dimensions: Option<u64>,
-    /// How positions are stretched: linear, yarn, longrope; `None` if they are not.
+    /// RoPE scaling type: linear, yarn, longrope.
     pub scaling: Option<String>,
-    /// By how much.
+    /// Scaling factor.
     pub factor: Option<f64>,
-    /// The context before that.
+    /// Context size before scaling.
     pub original_context_length: Option<u64>,
 }
 
@@ -76,14 +76,14 @@ impl fmt::Display for PerLayer {
 }
 
 impl Layers {
-    /// What the keys say.
+    /// Reads the hyperparameters.
     pub(super) fn of(metadata: &Metadata) -> Self {
         let Some(architecture) = metadata.architecture() else { return Self::default() };
         let key = |name: &str| format!("{architecture}.{name}");
         let number = |name: &str| metadata.u64(&key(name));
         let per_layer = |name: &str| PerLayer::of(metadata, &key(name));
         let (heads, width) = (per_layer("attention.head_count"), number("embedding_length"));
-        // Without a key of its own, a head is its share of the width.
+        // Without a key, the head size is the embedding size divided by the number of heads.
         let share = heads.filter(|heads| heads.least == heads.most && heads.most > 0);
         let share = width.zip(share).map(|(width, heads)| width / heads.most);
         Self {
@@ -128,7 +128,7 @@ impl Rope {
         let rope = Self {
             base: metadata.f64(&key("freq_base")),
             dimensions: metadata.u64(&key("dimension_count")),
-            // A factor without a word is of the kind that the format begins with.
+            // A factor without a scaling type is linear.
             scaling: scaling.or(factor.map(|_| "linear")).map(str::to_owned),
             factor,
             original_context_length: metadata.u64(&key("scaling.original_context_length")),

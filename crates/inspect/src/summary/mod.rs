@@ -1,4 +1,4 @@
-//! What a person wants to know of a model first.
+//! Summary of a model.
 
 mod layers;
 mod origin;
@@ -12,41 +12,41 @@ pub use layers::{Experts, Layers, PerLayer, Rope};
 pub use origin::{BaseModel, Imatrix, Origin, Provenance};
 pub use vocabulary::{SpecialToken, Template, Vocabulary};
 
-/// A model in a few facts.
+/// Main facts of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// `general.name`.
     pub name: Option<String>,
     /// `general.architecture`.
     pub architecture: Option<String>,
-    /// Version of the format, of the first file.
+    /// Format version of the first file.
     pub version: u32,
-    /// Files it is stored in.
+    /// Number of files.
     pub files: usize,
-    /// Bytes of all files.
+    /// Total file size in bytes.
     pub file_bytes: u64,
-    /// Elements of all tensors.
+    /// Number of parameters.
     pub parameters: u64,
-    /// Bytes of all tensors.
+    /// Bytes of tensor data.
     pub data_bytes: u64,
-    /// Tensors.
+    /// Number of tensors.
     pub tensors: usize,
-    /// Per type: tensors and bytes.
+    /// Number of tensors and bytes of each type.
     pub types: BTreeMap<TensorType, (u64, u64)>,
-    /// The name that `general.file_type` stands for.
+    /// Name of `general.file_type`.
     pub file_type: Option<&'static str>,
     /// `general.type`: model if missing, adapter, imatrix or mmproj.
     pub kind: Option<String>,
-    /// Layers, and what they look at.
+    /// Layers and hyperparameters.
     pub layers: Layers,
-    /// The vocabulary and the chat template.
+    /// Vocabulary and chat template.
     pub vocabulary: Vocabulary,
-    /// Where it comes from, and what may be done with it.
+    /// Origin and license.
     pub origin: Origin,
 }
 
 impl Summary {
-    /// The facts of `model`; nothing but its header is read.
+    /// Summarizes the header of a model.
     pub fn of(model: &Model) -> Self {
         let metadata = model.metadata();
         let text = |key: &str| metadata.str(key).map(str::to_owned);
@@ -77,13 +77,13 @@ impl Summary {
         summary
     }
 
-    /// Bits of tensor data per parameter; 0 without parameters.
+    /// Returns the bits of tensor data per parameter; 0 without parameters.
     pub fn bits_per_weight(&self) -> f64 {
         bits_per_weight(self.data_bytes, self.parameters)
     }
 }
 
-/// Bits per element of `bytes` that hold `elements`; 0 if there are none.
+/// Returns the bits per element; 0 without elements.
 pub fn bits_per_weight(bytes: u64, elements: u64) -> f64 {
     if elements == 0 { 0.0 } else { bytes as f64 * 8.0 / elements as f64 }
 }

@@ -1,71 +1,71 @@
-//! Where a model comes from, and what may be done with it.
+//! Origin and license of a model.
 
 use gguf::Metadata;
 
-/// What the keys say of where a model comes from.
+/// Origin and license in the metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The licence: its SPDX expression or, where that says nothing, what people call it.
+    /// License: its SPDX expression, or its name.
     pub licence: Option<String>,
-    /// Address of the licence.
+    /// URL of the license.
     pub licence_link: Option<String>,
-    /// What its maker says of it.
+    /// Description.
     pub description: Option<String>,
-    /// Who made it: author or organization.
+    /// Organization or author.
     pub maker: Option<String>,
-    /// Who quantized it.
+    /// Author of the quantization.
     pub quantized_by: Option<String>,
-    /// Its page, or that of its source.
+    /// URL of the model or its source.
     pub page: Option<String>,
-    /// What it was trained from.
+    /// Base models.
     pub base_models: Vec<BaseModel>,
-    /// Two-letter codes of its languages.
+    /// Language codes.
     pub languages: Vec<String>,
-    /// Words to find it by.
+    /// Tags.
     pub tags: Vec<String>,
-    /// The importance matrix that quantization used.
+    /// Importance matrix of the quantization.
     pub imatrix: Option<Imatrix>,
-    /// What wrote the file, and from what, if the file says so.
+    /// Provenance keys.
     pub provenance: Option<Provenance>,
 }
 
-/// A model that another one was trained from.
+/// A base model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseModel {
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
-    /// Who made it.
+    /// Organization.
     pub organization: Option<String>,
-    /// Its repository, or its page.
+    /// URL of its repository or page.
     pub address: Option<String>,
 }
 
-/// An importance matrix that was used.
+/// Importance matrix of a quantization.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imatrix {
-    /// The file.
+    /// File name.
     pub file: Option<String>,
-    /// The text that it was made from.
+    /// File name of the text.
     pub dataset: Option<String>,
-    /// Tensors that it speaks of.
+    /// Number of tensors.
     pub entries: Option<u64>,
-    /// Chunks of text that were read.
+    /// Number of chunks.
     pub chunks: Option<u64>,
 }
 
-/// What wrote a file.
+/// Provenance of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// The program and its version.
+    /// Program and version.
     pub tool: Option<String>,
-    /// What it was made from.
+    /// Source.
     pub source: Option<String>,
-    /// What was asked for.
+    /// Settings of the conversion.
     pub settings: Option<String>,
 }
 
 impl Origin {
-    /// What the keys say.
+    /// Reads the origin.
     pub(super) fn of(metadata: &Metadata) -> Self {
         let text = |key: &str| metadata.str(key).filter(|text| !text.is_empty());
         let first = |keys: &[&str]| keys.iter().find_map(|key| text(key)).map(str::to_owned);
@@ -74,7 +74,7 @@ impl Origin {
             let strings = array.and_then(|array| array.strings()).into_iter().flatten();
             strings.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
         };
-        // "other" says that the name does.
+        // "other" refers to the name.
         let licence = text("general.license").filter(|licence| *licence != "other");
         let licence = licence.or(text("general.license.name")).or(text("general.license"));
         let imatrix = Imatrix {
@@ -110,9 +110,9 @@ impl Origin {
 }
 
 fn base_models(metadata: &Metadata) -> Vec<BaseModel> {
-    /// More parents than that no model has.
-    const MOST: u64 = 100;
-    let count = metadata.u64("general.base_model.count").unwrap_or(0).min(MOST);
+    /// Limit of the number of base models.
+    const MAX: u64 = 100;
+    let count = metadata.u64("general.base_model.count").unwrap_or(0).min(MAX);
     let of = |id: u64| {
         let text = |name: &str| {
             let key = format!("general.base_model.{id}.{name}");

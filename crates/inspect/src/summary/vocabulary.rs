@@ -1,47 +1,47 @@
-//! The vocabulary of a model, and its chat template.
+//! Vocabulary and chat template.
 
 use gguf::{Metadata, ValueType};
 use gguf_models::token::{ROLES, add_key};
 
-/// What the keys say of the vocabulary.
+/// Vocabulary in the metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vocabulary {
     /// `tokenizer.ggml.model`.
     pub model: Option<String>,
     /// `tokenizer.ggml.pre`.
     pub pre: Option<String>,
-    /// How many tokens.
+    /// Number of tokens.
     pub tokens: Option<u64>,
-    /// Tokens with a role of their own.
+    /// Special tokens.
     pub special: Vec<SpecialToken>,
-    /// The chat template.
+    /// Chat template.
     pub template: Option<Template>,
 }
 
-/// A token with a role of its own.
+/// A special token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecialToken {
-    /// The name of the role: `bos`, `eos`, `pad` ...
+    /// Role: `bos`, `eos`, `pad` ...
     pub role: &'static str,
-    /// Its number.
+    /// Token id.
     pub id: u64,
-    /// Its text; `None` if the vocabulary has no such number.
+    /// Text; `None` if the id is not in the vocabulary.
     pub text: Option<String>,
-    /// Whether programs put it around a text; `None` if no key says so.
+    /// Whether it is added to texts; `None` without a key.
     pub added: Option<bool>,
 }
 
-/// A program that makes one text of a conversation.
+/// A chat template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// Its length in bytes.
+    /// Length in bytes.
     pub bytes: usize,
-    /// Names of further ones.
+    /// Names of other chat templates.
     pub others: Vec<String>,
 }
 
 impl Vocabulary {
-    /// What the keys say.
+    /// Reads the vocabulary.
     pub(super) fn of(metadata: &Metadata) -> Self {
         let text = |key: &str| metadata.str(key).map(str::to_owned);
         let tokens = metadata.array("tokenizer.ggml.tokens");

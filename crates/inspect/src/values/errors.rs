@@ -1,4 +1,4 @@
-//! Error figures of a tensor against its original, of all its weights or of a sample.
+//! Error statistics of a tensor relative to its original.
 
 use gguf_quant::Difference;
 
@@ -7,11 +7,11 @@ use super::pieces::Pieces;
 use gguf::Error;
 use gguf_store::Progress;
 
-/// How far the second tensor is from the first: of all numbers, or of an evenly spread sample of about `budget`. Says
-/// also whether it is of all.
+/// Returns the difference of the second tensor from the first, of all weights or of an evenly spread sample of about
+/// `budget`, and whether it covers all weights.
 ///
 /// # Errors
-/// If data cannot be read, or `progress` ended the work.
+/// If data cannot be read, or `progress` stopped the work.
 pub fn error_figures(
     differences: &Differences,
     budget: u64,

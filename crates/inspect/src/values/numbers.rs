@@ -1,4 +1,4 @@
-//! Tensors as rows of numbers, of which parts are read and decoded.
+//! Tensors as matrices that are read and decoded in parts.
 
 use std::ops::Range;
 
@@ -8,25 +8,24 @@ use gguf_store::ModelTensor;
 
 use gguf::Error;
 
-/// Rows of numbers: a tensor, or what is computed of tensors.
+/// A matrix of numbers: a tensor, or a function of tensors.
 pub trait Numbers: Sync {
-    /// How many rows: the product of all dimensions but the first.
+    /// Returns the number of rows: the product of all dimensions but the first.
     fn rows(&self) -> u64;
 
-    /// How many numbers a row has.
+    /// Returns the number of columns.
     fn columns(&self) -> u64;
 
-    /// Numbers that are best read together: those of a block.
+    /// Returns the block size, by which columns are read efficiently.
     fn block_len(&self) -> u64;
 
-    /// Puts the numbers of `columns` of a row into `out`, in place of what is there. Both are within the
-    /// shape.
+    /// Replaces `out` by the numbers of `columns` of a row, which must be within the shape.
     ///
     /// # Errors
     /// If the data cannot be read.
     fn read(&self, row: u64, columns: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error>;
 
-    /// The same of all numbers of several rows, row by row.
+    /// Replaces `out` by all numbers of several rows.
     ///
     /// # Errors
     /// As [`Numbers::read`].
@@ -41,11 +40,10 @@ pub trait Numbers: Sync {
     }
 }
 
-/// Short rows are read together until they are so many numbers: a call to the system for each would take longer
-/// than what is read.
-pub(super) const TOGETHER: u64 = 4096;
+/// Target size of joint reads of short rows, to reduce system calls.
+pub(super) const JOINT_READ: u64 = 4096;
 
-/// A tensor as a matrix: its first dimension is a row.
+/// A tensor as a matrix whose rows are the first dimension.
 #[derive(Clone, Copy)]
 pub struct Matrix<'t> {
     tensor: &'t ModelTensor,
@@ -56,7 +54,7 @@ pub struct Matrix<'t> {
 }
 
 impl<'t> Matrix<'t> {
-    /// The weights of a tensor.
+    /// Creates the matrix of a tensor.
     ///
     /// # Errors
     /// `codec-missing` if its type cannot be decoded.
@@ -75,22 +73,22 @@ impl<'t> Matrix<'t> {
         Ok(Self { tensor, rows, columns, row_bytes, block })
     }
 
-    /// The tensor.
+    /// Returns the tensor.
     pub fn tensor(&self) -> &'t ModelTensor {
         self.tensor
     }
 
-    /// Weights and bytes of a block.
+    /// Returns the number of weights and bytes of a block.
     pub fn block(&self) -> (u64, u64) {
         self.block
     }
 
-    /// Blocks of a row.
+    /// Returns the number of blocks per row.
     pub fn blocks_per_row(&self) -> u64 {
         self.columns / self.block.0
     }
 
-    /// The bytes of blocks of a row, in little-endian order.
+    /// Reads blocks of a row, in little-endian byte order.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -129,23 +127,23 @@ impl Numbers for Matrix<'_> {
         Ok(())
     }
 
-    /// Rows lie behind each other: several are as one.
+    /// Rows are contiguous: reads several like one.
     fn read_rows(&self, rows: Range<u64>, out: &mut Vec<f32>) -> Result<(), Error> {
         self.read(rows.start, 0..(rows.end - rows.start) * self.columns, out)
     }
 }
 
-/// What two tensors of the same shape differ by: the second less the first.
+/// Difference of two tensors of the same shape: the second minus the first.
 pub struct Differences<'t> {
     a: Matrix<'t>,
     b: Matrix<'t>,
 }
 
 impl<'t> Differences<'t> {
-    /// Those of two tensors.
+    /// Creates the difference of two tensors.
     ///
     /// # Errors
-    /// `shapes-differ`; `codec-missing` if one of them cannot be decoded.
+    /// `shapes-differ` if the shapes differ; `codec-missing` if a type cannot be decoded.
     pub fn of(a: &'t ModelTensor, b: &'t ModelTensor) -> Result<Self, Error> {
         if a.info.shape != b.info.shape {
             let what = format!("the shapes are {} and {}", a.info.shape, b.info.shape);
@@ -155,7 +153,7 @@ impl<'t> Differences<'t> {
         Ok(Self { a: Matrix::of(a)?, b: Matrix::of(b)? })
     }
 
-    /// The tensors themselves.
+    /// Returns both tensors.
     pub fn sides(&self) -> (&Matrix<'t>, &Matrix<'t>) {
         (&self.a, &self.b)
     }

@@ -1,34 +1,35 @@
-//! All numbers of a matrix, or a sample of them, in pieces of rows that threads share out.
+//! Parallel iteration over all numbers of a matrix, or over an evenly spread sample.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::numbers::{Numbers, TOGETHER};
+use super::numbers::{JOINT_READ, Numbers};
 use gguf::Error;
 use gguf_store::Progress;
 
-/// The longest piece: what a thread reads at a time.
-const LONGEST: u64 = 256 << 10;
+/// Maximum size of a piece.
+const MAX_PIECE: u64 = 256 << 10;
 
-/// Parts that pieces are put together to. Sums are added in their order, whatever threads there are.
-const PARTS: u64 = 64;
+/// Number of partial sums, which are added in order, so that results do not depend on the number of threads.
+const PARTIAL_SUMS: u64 = 64;
 
-/// Pieces of rows, all of them or evenly spread ones.
+/// Pieces of rows: all, or an evenly spread sample.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
     rows: Range<u64>,
     columns: u64,
-    /// Numbers of a piece; the last one of a row may be shorter.
+    /// Length of a piece; the last one of a row may be shorter.
     len: u64,
-    /// Rows of a piece, if it has whole ones; the last piece may have fewer.
+    /// Number of rows of a piece of whole rows; the last piece may have fewer.
     together: u64,
-    /// How many there are, and how many of these are read.
-    there: u64,
+    /// Total number of pieces.
+    total: u64,
+    /// Number of pieces that are read.
     read: u64,
 }
 
-/// Where a piece stands: some columns of a row, or several rows with all their columns.
+/// Position of a piece: columns of one row, or several whole rows.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub rows: Range<u64>,
@@ -36,34 +37,34 @@ pub(super) struct Place {
 }
 
 impl Pieces {
-    /// Those of `rows` that have at most `budget` numbers together, but at least one piece.
+    /// Selects pieces of `rows` with at most `budget` numbers in total, but at least one piece.
     pub fn of(numbers: &dyn Numbers, rows: Range<u64>, budget: u64) -> Self {
         let (columns, block) = (numbers.columns(), numbers.block_len().max(1));
-        let len = columns.min((LONGEST / block).max(1) * block).max(1);
-        let together = (TOGETHER / columns.max(1)).max(1);
+        let len = columns.min((MAX_PIECE / block).max(1) * block).max(1);
+        let together = (JOINT_READ / columns.max(1)).max(1);
         let count = rows.end - rows.start;
-        let there = count.div_ceil(together).saturating_mul(columns.div_ceil(len));
-        let read = (budget / (len * together)).clamp(1, there.max(1)).min(there);
-        Self { rows, columns, len, together, there, read }
+        let total = count.div_ceil(together).saturating_mul(columns.div_ceil(len));
+        let read = (budget / (len * together)).clamp(1, total.max(1)).min(total);
+        Self { rows, columns, len, together, total, read }
     }
 
-    /// Whether all of them are read.
+    /// Whether all pieces are read.
     pub fn is_all(&self) -> bool {
-        self.read == self.there
+        self.read == self.total
     }
 
-    /// Bytes of the numbers that are read, as progress counts them.
+    /// Returns the number of bytes for progress.
     pub fn bytes(&self) -> u64 {
         self.read.saturating_mul(self.len * self.together).saturating_mul(4)
     }
 
-    /// The piece with the number `i` of those that are read.
+    /// Returns the position of the `i`-th piece that is read.
     fn place(&self, i: u64) -> Place {
-        // In the middle of its share.
+        // The middle of its share.
         let number = match self.is_all() {
             true => i,
             false => {
-                let middle = (2 * u128::from(i) + 1) * u128::from(self.there);
+                let middle = (2 * u128::from(i) + 1) * u128::from(self.total);
                 (middle / (2 * u128::from(self.read))) as u64
             }
         };
@@ -76,7 +77,7 @@ impl Pieces {
         }
     }
 
-    /// Goes over all numbers, each part of the pieces with a value of its own, and gives these in order.
+    /// Folds the numbers of all pieces into partial results, which are returned in order.
     pub fn fold<T: Send>(
         &self,
         numbers: &dyn Numbers,
@@ -96,14 +97,14 @@ impl Pieces {
         Ok(parts.into_iter().map(|(sum, _)| sum).collect())
     }
 
-    /// Goes over the places of all pieces; `add` says how many numbers it read there.
+    /// Folds the positions of all pieces into partial results; `add` returns how many numbers it read.
     pub fn visit<T: Send>(
         &self,
         progress: &dyn Progress,
         start: impl Fn() -> T + Sync,
         add: impl Fn(&mut T, &Place) -> Result<u64, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        let parts = self.read.min(PARTS);
+        let parts = self.read.min(PARTIAL_SUMS);
         let bound = |part: u64| {
             (u128::from(part) * u128::from(self.read) / u128::from(parts.max(1))) as u64
         };
@@ -151,10 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn all_is_read_once_or_a_sample_of_it() {
+    fn reads_all_once_or_a_sample() {
         assert_eq!(sums(&Of(3, 4096), u64::MAX), (true, vec![4096; 3]));
         // A row of several pieces, the last of them short.
-        assert_eq!(sums(&Of(1, LONGEST + 32), u64::MAX), (true, vec![LONGEST, 32]));
+        assert_eq!(sums(&Of(1, MAX_PIECE + 32), u64::MAX), (true, vec![MAX_PIECE, 32]));
         // Short rows in one piece, the last of them with fewer.
         assert_eq!(sums(&Of(5000, 1), u64::MAX), (true, vec![4096, 904]));
         assert_eq!(sums(&Of(130, 64), u64::MAX), (true, vec![4096, 4096, 128]));
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_evenly_spread() {
+    fn sample_is_evenly_spread() {
         let numbers = Of(1000, 4096);
         let pieces = Pieces::of(&numbers, 0..1000, 40_960);
         let rows: Vec<_> = (0..10).map(|i| pieces.place(i).rows.start).collect();

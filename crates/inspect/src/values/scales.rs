@@ -1,4 +1,4 @@
-//! The scales of a tensor's blocks, as a matrix of their own.
+//! Matrix of the block scales of a tensor.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use gguf_quant::{BlockLayout, Field, block_layout};
 use super::numbers::{Matrix, Numbers};
 use gguf::Error;
 
-/// A field of all blocks of a tensor: a row has as many numbers as it has blocks, times those of the field in each.
+/// A scale field of all blocks of a tensor as a matrix: a row has the values of the field of each block.
 pub struct Scales<'t> {
     matrix: Matrix<'t>,
     layout: &'static BlockLayout,
@@ -16,10 +16,10 @@ pub struct Scales<'t> {
 }
 
 impl<'t> Scales<'t> {
-    /// The field of this name.
+    /// Creates the matrix of a scale field.
     ///
     /// # Errors
-    /// `name-not-found` if blocks have no such field, or one that is no float.
+    /// `name-not-found` if blocks have no scale of this name.
     pub fn of(matrix: Matrix<'t>, name: &str) -> Result<Self, Error> {
         let info = &matrix.tensor().info;
         let is_it = |field: &Field| field.name == name && is_scale(field);
@@ -32,7 +32,7 @@ impl<'t> Scales<'t> {
         Ok(Self { matrix, layout, field })
     }
 
-    /// The names that a layout has.
+    /// Returns the names of the scales of a layout.
     pub fn names(layout: &BlockLayout) -> impl Iterator<Item = &'static str> {
         layout.fields.iter().filter(|field| is_scale(field)).map(|field| field.name)
     }
@@ -42,7 +42,7 @@ impl<'t> Scales<'t> {
     }
 }
 
-/// Weights themselves are no scales.
+/// Whether a field is a scale, and not a weight.
 fn is_scale(field: &Field) -> bool {
     field.kind.is_float() && field.name != "value"
 }

@@ -1,4 +1,4 @@
-//! What the numbers of a matrix are like: all together, by rows, by columns, and which stand out.
+//! Statistics of a matrix: overall, by row, by column, and outliers.
 
 use super::numbers::Numbers;
 use super::pieces::{Pieces, Place};
@@ -6,71 +6,71 @@ use super::sums::{Figures, Sums, count};
 use gguf::Error;
 use gguf_store::Progress;
 
-/// Bars of a histogram.
-const BARS: usize = 128;
+/// Number of histogram bins.
+const BINS: usize = 128;
 
-/// Entries of a profile at most.
-const ENTRIES: u64 = 1024;
+/// Maximum number of entries of a profile.
+const MAX_ENTRIES: u64 = 1024;
 
-/// Numbers that are told by their place.
+/// Number of outliers.
 const OUTLIERS: usize = 50;
 
-/// What the numbers of a matrix are like.
+/// Statistics of a matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// Whether all were read. Else figures are of those that were.
+    /// Whether all numbers were read; otherwise the statistics cover a sample.
     pub exact: bool,
-    /// How many numbers the matrix has.
+    /// Number of elements of the matrix.
     pub count: u64,
-    /// All together; the histogram has 128 bars.
+    /// Overall statistics; the histogram has 128 bins.
     pub figures: Figures,
-    /// By rows.
+    /// Statistics by row.
     pub rows: Profile,
-    /// By columns.
+    /// Statistics by column.
     pub columns: Profile,
-    /// Those farthest from the mean, the farthest first.
+    /// Numbers with the greatest distance from the mean, the greatest first.
     pub outliers: Vec<Outlier>,
 }
 
-/// Figures of rows or columns, one entry for equally many of them.
+/// Statistics of groups of rows or columns of equal size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// Rows or columns of an entry.
+    /// Number of rows or columns per entry.
     pub per: u64,
-    /// The entries; `None` where no finite number was read.
+    /// Entries; `None` without finite numbers.
     pub entries: Vec<Option<Entry>>,
 }
 
-/// Figures of some rows or columns.
+/// Statistics of a group of rows or columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
-    /// The least.
+    /// Minimum.
     pub min: f32,
-    /// The most.
+    /// Maximum.
     pub max: f32,
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The standard deviation.
+    /// Standard deviation.
     pub deviation: f64,
 }
 
-/// A number that stands out.
+/// An outlier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlier {
-    /// Its row.
+    /// Row.
     pub row: u64,
-    /// Its column.
+    /// Column.
     pub column: u64,
-    /// The number.
+    /// Value.
     pub value: f32,
-    /// How far from the mean, in standard deviations.
+    /// Distance from the mean in standard deviations.
     pub deviations: f64,
 }
 
-/// Looks at all numbers, or at an evenly spread sample of about `budget`. What is read is read twice.
+/// Computes the statistics of all numbers, or of an evenly spread sample of about `budget`. Reads the data twice.
 ///
 /// # Errors
-/// If data cannot be read, or `progress` ended the work.
+/// If data cannot be read, or `progress` stopped the work.
 pub fn statistics(
     numbers: &dyn Numbers,
     budget: u64,
@@ -78,7 +78,7 @@ pub fn statistics(
 ) -> Result<Statistics, Error> {
     let (rows, columns) = (numbers.rows(), numbers.columns());
     let pieces = Pieces::of(numbers, 0..rows, budget);
-    let (by_row, by_column) = (Sharing::of(rows), Sharing::of(columns));
+    let (by_row, by_column) = (Grouping::new(rows), Grouping::new(columns));
     progress.begin("reading", pieces.bytes().saturating_mul(2));
     let first = pieces.fold(
         numbers,
@@ -91,7 +91,7 @@ pub fn statistics(
             )
         },
         |(all, of_rows, of_columns), place, read| {
-            // By pieces, as `values` does: its figures are these to the last digit.
+            // Sums by piece, so that the result is bit-identical to that of `values`.
             *all = all.and(Sums::of(read));
             for (row, line) in lines(place, read) {
                 let entry = &mut of_rows[by_row.entry(row)];
@@ -115,14 +115,14 @@ pub fn statistics(
         let second = pieces.fold(
             numbers,
             progress,
-            || (vec![0; BARS], Farthest::default()),
+            || (vec![0; BINS], Farthest::default()),
             |(counts, farthest), place, read| {
                 count(read, range, counts);
                 farthest.see(place, read, figures.mean);
             },
         )?;
         let mut farthest = Farthest::default();
-        figures.histogram = vec![0; BARS];
+        figures.histogram = vec![0; BINS];
         for (counts, part) in second {
             figures.histogram.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
             farthest.found.extend(part.found);
@@ -139,7 +139,7 @@ pub fn statistics(
     })
 }
 
-/// The rows of a piece, or its part of one.
+/// Returns the rows of a piece with their numbers.
 fn lines<'r>(place: &Place, read: &'r [f32]) -> impl Iterator<Item = (u64, &'r [f32])> {
     let len = (place.columns.end - place.columns.start).max(1) as usize;
     place.rows.clone().zip(read.chunks(len))
@@ -149,15 +149,15 @@ fn add_each(sums: &mut [Sums], more: &[Sums]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.and(*more));
 }
 
-/// Rows or columns that share an entry.
-struct Sharing {
+/// Grouping of rows or columns into entries.
+struct Grouping {
     count: u64,
     per: u64,
 }
 
-impl Sharing {
-    fn of(count: u64) -> Self {
-        Self { count, per: count.div_ceil(ENTRIES).max(1) }
+impl Grouping {
+    fn new(count: u64) -> Self {
+        Self { count, per: count.div_ceil(MAX_ENTRIES).max(1) }
     }
 
     fn len(&self) -> usize {
@@ -190,12 +190,12 @@ impl Sharing {
     }
 }
 
-/// The numbers farthest from the mean.
+/// Numbers with the greatest distance from the mean.
 #[derive(Default)]
 struct Farthest {
-    /// Distance, row, column, number: more than are wanted, before they are sorted out.
+    /// Distance, row, column and value of candidates, before they are truncated.
     found: Vec<(f64, u64, u64, f32)>,
-    /// The distance of the nearest that is wanted.
+    /// Minimum distance of an outlier.
     least: f64,
 }
 
@@ -239,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// 0 everywhere, but for one number, one NaN and one infinity.
+    /// A matrix of zeros except one number, one NaN and one infinity.
     struct Spike {
         rows: u64,
         columns: u64,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_and_profiles_are_exact() {
+    fn statistics_and_profiles_are_exact() {
         let found = statistics(&Spike { rows: 4, columns: 5 }, u64::MAX, &()).unwrap();
         let figures = &found.figures;
         assert_eq!((found.exact, found.count, figures.count), (true, 20, 20));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_are_of_bounded_length() {
+    fn profiles_have_bounded_length() {
         let found = statistics(&Spike { rows: 5000, columns: 3000 }, 1 << 20, &()).unwrap();
         assert!(!found.exact && found.figures.count <= 1 << 20);
         assert_eq!((found.rows.per, found.rows.entries.len()), (5, 1000));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_fault() {
+    fn empty_matrix() {
         let found = statistics(&Spike { rows: 0, columns: 5 }, 100, &()).unwrap();
         assert_eq!((found.exact, found.count, found.rows.entries.len()), (true, 0, 0));
         assert_eq!(found.columns.entries, [None; 5]);

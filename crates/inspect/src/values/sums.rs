@@ -1,25 +1,25 @@
-//! What values are like: sums over them, and the figures that follow.
+//! Basic statistics of values.
 
-/// What values are like. Those that are no finite numbers are counted, and are in no other figure.
+/// Basic statistics of values. NaN and infinity are counted, and excluded from all other statistics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
-    /// NaN among them.
+    /// Number of NaN.
     pub nan: u64,
-    /// Infinities among them.
+    /// Number of infinities.
     pub infinite: u64,
-    /// Zeros among them.
+    /// Number of zeros.
     pub zeros: u64,
-    /// The least.
+    /// Minimum.
     pub min: f32,
-    /// The most.
+    /// Maximum.
     pub max: f32,
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The standard deviation.
+    /// Standard deviation.
     pub deviation: f64,
-    /// How many lie in each of equal parts from the least to the most; empty if all are the same.
+    /// Histogram with equal bins from minimum to maximum; empty if all values are equal.
     pub histogram: Vec<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Sums {
         }
     }
 
-    /// Figures without a histogram.
+    /// Returns the statistics without a histogram.
     pub fn figures(&self) -> Figures {
         let (mean, deviation) = self.mean_and_deviation();
         let (min, max) = self.range.unwrap_or_default();
@@ -94,7 +94,7 @@ impl Sums {
     }
 }
 
-/// Adds to `counts`, one for each of equal parts from `min` to `max`.
+/// Adds numbers to a histogram with equal bins from `min` to `max`.
 pub(super) fn count(numbers: &[f32], (min, max): (f32, f32), counts: &mut [u64]) {
     let scale = counts.len() as f64 / (f64::from(max) - f64::from(min));
     let last = counts.len() - 1;

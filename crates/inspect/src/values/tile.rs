@@ -1,58 +1,57 @@
-//! A picture of a matrix of any size, in tiles and levels: what a map of the world does with land.
+//! Image tiles of a matrix of any size at several zoom levels.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::numbers::{Numbers, TOGETHER};
+use super::numbers::{JOINT_READ, Numbers};
 use gguf::Error;
 
-/// Pixels of a tile, in each direction.
+/// Maximum width and height of a tile in pixels.
 pub const TILE: u64 = 256;
 
-/// Levels up to this one are always exact.
+/// Last level without sampling.
 const EXACT_LEVEL: u32 = 3;
 
-/// Which part of a matrix.
+/// Position of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// A pixel stands for `2^level` x `2^level` numbers.
+    /// Zoom level: a pixel covers `2^level` x `2^level` numbers.
     pub level: u32,
-    /// Tiles to its left.
+    /// Number of tiles to the left.
     pub x: u64,
-    /// Tiles above it.
+    /// Number of tiles above.
     pub y: u64,
 }
 
-/// A part of a picture.
+/// An image tile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tile {
-    /// Pixels of a row.
+    /// Width in pixels.
     pub width: usize,
-    /// Rows.
+    /// Height in pixels.
     pub height: usize,
-    /// The mean of the finite numbers of each pixel, NaN if there is none; row by row. At level 0 the numbers
-    /// themselves.
+    /// Mean of the finite numbers of each pixel, in row-major order; NaN without any. At level 0, the numbers.
     pub mean: Vec<f32>,
-    /// The number of largest magnitude of each pixel, NaN if one is; empty at level 0.
+    /// Number of greatest magnitude of each pixel, or NaN if the pixel contains NaN; empty at level 0.
     pub extreme: Vec<f32>,
-    /// Whether all numbers were looked at.
+    /// Whether all numbers were read.
     pub exact: bool,
-    /// How many were.
+    /// Number of numbers read.
     pub read: u64,
 }
 
-/// How many levels the picture of a matrix has: at the last one, all of it is in one tile.
+/// Returns the number of zoom levels; the last level has one tile.
 pub fn levels(numbers: &dyn Numbers) -> u32 {
     let longest = numbers.rows().max(numbers.columns()).max(1);
     longest.div_ceil(TILE).next_power_of_two().trailing_zeros() + 1
 }
 
-/// The tile at a place. Of high levels at most about `budget` numbers are read, evenly spread and always the
-/// same: some rows of each pixel, and of very long rows some blocks.
+/// Computes a tile. At high levels, reads a deterministic, evenly spread sample of about `budget` numbers: some rows of
+/// each pixel, and some blocks of very long rows.
 ///
 /// # Errors
-/// `name-not-found` if the place is not in the picture; if the data cannot be read.
+/// `name-not-found` if the tile does not exist; if the data cannot be read.
 pub fn tile(numbers: &dyn Numbers, place: Place, budget: u64) -> Result<Tile, Error> {
     let levels = levels(numbers);
     let outside = || {
@@ -110,11 +109,11 @@ pub fn tile(numbers: &dyn Numbers, place: Place, budget: u64) -> Result<Tile, Er
     Ok(tile)
 }
 
-/// Which numbers of a pixel are looked at.
+/// Sampling of the numbers of a pixel.
 struct Sample {
-    /// Rows of each pixel.
+    /// Number of rows per pixel.
     rows: u64,
-    /// Of each pixel so many runs of so many numbers; `None` for all.
+    /// Number and length of the runs per row of a pixel; `None` for all numbers.
     runs: Option<(u64, u64)>,
 }
 
@@ -126,8 +125,8 @@ impl Sample {
         level: u32,
         budget: u64,
     ) -> Self {
-        /// Runs of a pixel at most.
-        const RUNS: u64 = 16;
+        /// Maximum number of runs per pixel.
+        const MAX_RUNS: u64 = 16;
         let step = 1u64 << level;
         if level <= EXACT_LEVEL {
             return Self { rows: step, runs: None };
@@ -136,9 +135,9 @@ impl Sample {
         let rows = (budget / line.max(1)).clamp(1, step);
         let block = numbers.block_len().max(1);
         let of_pixel = (budget / (width * height).max(1)).max(block);
-        // Some blocks of a row cost less than all of it only if there are many.
+        // Reading some blocks is faster than reading a whole row only for long rows.
         let runs = (line > budget.saturating_mul(4) && step >= 2 * of_pixel).then(|| {
-            let runs = (of_pixel / block).clamp(1, RUNS);
+            let runs = (of_pixel / block).clamp(1, MAX_RUNS);
             (runs, of_pixel / runs / block * block)
         });
         Self { rows, runs }
@@ -173,10 +172,10 @@ impl Line {
         }
         let span = columns.end - columns.start;
         let together = match span == numbers.columns() {
-            true => (TOGETHER / span).clamp(1, wanted),
+            true => (JOINT_READ / span).clamp(1, wanted),
             false => 1,
         };
-        // All of them, or evenly spread groups.
+        // All rows, or evenly spread groups.
         let groups = match wanted == there {
             true => there.div_ceil(together),
             false => (wanted / together).max(1),
@@ -200,7 +199,7 @@ impl Line {
         Ok(line)
     }
 
-    /// Some runs of each pixel of a row.
+    /// Reads some runs of each pixel of a row.
     fn read_runs(
         &mut self,
         numbers: &dyn Numbers,
@@ -214,7 +213,7 @@ impl Line {
             let start = columns.start + at as u64 * step;
             let share = (columns.end - start).min(step) / runs;
             for run in 0..runs {
-                // Where pixels begin, blocks do: both are powers of two.
+                // Pixels start at block boundaries: both sizes are powers of two.
                 let first = start + run * share / len.max(1) * len;
                 let end = (first + len).min(columns.end);
                 numbers.read(row, first..end, &mut buffer)?;
@@ -226,15 +225,15 @@ impl Line {
     }
 }
 
-/// Where the group with the number `i` begins, of so many that are spread over `there` rows: each of `together` in the
-/// middle of its share.
+/// Returns the start of the `i`-th of `groups` groups of `together` rows, each in the middle of its share of the `there`
+/// rows.
 fn share(there: u64, groups: u64, i: u64, together: u64) -> u64 {
     let bound = |i: u64| (u128::from(there) * u128::from(i) / u128::from(groups.max(1))) as u64;
     let (start, end) = (bound(i), bound(i + 1));
     start + (end - start).saturating_sub(together) / 2
 }
 
-/// What was seen of the numbers of a pixel.
+/// Accumulated numbers of a pixel.
 #[derive(Clone, Copy, Default)]
 struct Pixel {
     sum: f64,
@@ -266,7 +265,7 @@ impl Pixel {
         }
     }
 
-    /// NaN stays, and is more than infinity.
+    /// Updates the extreme; NaN takes precedence over infinity.
     fn see(&mut self, x: f32) {
         if !self.extreme.is_nan() && (x.is_nan() || x.abs() > self.extreme.abs()) {
             self.extreme = x;
@@ -274,7 +273,7 @@ impl Pixel {
     }
 
     fn mean(&self) -> f32 {
-        // 0 / 0 is NaN: nothing finite was there.
+        // 0 / 0 is NaN without finite numbers.
         (self.sum / f64::from(self.finite)) as f32
     }
 }
@@ -283,7 +282,7 @@ impl Pixel {
 mod tests {
     use super::*;
 
-    /// Each number is 1000 times its row and its column.
+    /// A matrix whose elements are 1000 times the row plus the column.
     struct Table {
         rows: u64,
         columns: u64,
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn level_0_has_the_numbers_themselves() {
+    fn level_0_has_the_numbers() {
         let table = Table { rows: 300, columns: 400, block: 32 };
         let tile = at(&table, 0, 1, 1);
         assert_eq!((tile.width, tile.height, tile.exact, tile.read), (144, 44, true, 144 * 44));
@@ -338,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_seen() {
+    fn pixels_with_nan_and_infinity() {
         let mut pixel = Pixel::default();
         pixel.add(&[1.0, -4.0, 3.0]);
         assert_eq!((pixel.mean(), pixel.extreme), (0.0, -4.0));
@@ -352,9 +351,9 @@ mod tests {
         assert!(pixel.mean().is_nan());
     }
 
-    /// However large the matrix, a tile costs a bounded number of numbers.
+    /// The cost of a tile is bounded for any matrix size.
     #[test]
-    fn a_tile_of_anything_is_cheap() {
+    fn cost_of_a_tile_is_bounded() {
         for (rows, columns, block) in [
             (14_336, 4096, 256),
             (1 << 24, 1 << 12, 256),
@@ -379,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn places_beyond_the_picture_are_refused() {
+    fn tiles_outside_the_image_are_rejected() {
         let table = Table { rows: 300, columns: 400, block: 32 };
         for (level, x, y) in [(2, 0, 0), (u32::MAX, 0, 0), (0, 2, 0), (0, 0, u64::MAX), (1, 1, 0)] {
             let error = tile(&table, Place { level, x, y }, BUDGET).unwrap_err();
