@@ -102,7 +102,8 @@ fn scan_chunk(
             seen.bad = Some((first + at as u64, format!("the decoded value is {}", values[at])));
         }
         seen.nonzero = values.iter().any(|value| *value != 0.0);
-        let absurd = values.iter().position(|value| value.is_finite() && value.abs() > MAX_PLAUSIBLE);
+        let absurd =
+            values.iter().position(|value| value.is_finite() && value.abs() > MAX_PLAUSIBLE);
         seen.absurd = absurd.map(|at| (first + at as u64, values[at]));
     }
     Ok(seen)

@@ -203,7 +203,12 @@ fn what_cannot_be_asked() {
     ask("", 1, &["--winogrande"], &["no question"]);
     ask("", 1, &["--multiple-choice"], &["the number of questions takes 4 bytes, 0 are left"]);
     let long = format!("0,{} _ it.,has,had,1", "and he ".repeat(99));
-    ask(&long, 2, &["--winogrande", "-c", "32"], &["question 1 has", "room for 128", "--ctx-size"]);
+    ask(
+        &long,
+        2,
+        &["--winogrande", "-c", "32"],
+        &["question 1 has", "expected at most 128", "--ctx-size"],
+    );
     ask("", 2, &["--winogrande-tasks", "3"], &["--winogrande"]);
     ask("", 2, &["--winogrande", "--hellaswag"], &["cannot be used with"]);
     ask("", 2, &["--hellaswag", "--chunks", "3"], &["cannot be used with"]);

@@ -117,11 +117,11 @@ fn logits_that_others_wrote() {
     // What is wrong with it is said.
     let broken: [(usize, [u8; 4], &str); 6] = [
         (0, *b"_lag", "does not begin with `_logits_`"),
-        (8, [2, 0, 0, 0], "2 windows of 2 tokens of 2048"),
-        (8, [0xff; 4], "2 windows of -1 tokens"),
-        (16, [0xff, 0xff, 0xff, 0x7f], "are needed for 2147483647 windows of 6 tokens of 2048"),
+        (8, [2, 0, 0, 0], "2 chunks of 2 tokens and 2048 vocabulary entries"),
+        (8, [0xff; 4], "2 chunks of -1 tokens"),
+        (16, [0xff, 0xff, 0xff, 0x7f], "are needed for 2147483647 chunks of 6 tokens of 2048"),
         (24, 2048i32.to_le_bytes(), "has token 2048 at place 1, of 2048"),
-        (68, f32::NAN.to_le_bytes(), "NaN or infinity in window 1, token 3"),
+        (68, f32::NAN.to_le_bytes(), "NaN or infinity in chunk 1, token 3"),
     ];
     let bad = dir.path("bad.logits");
     for (at, with, what) in broken {

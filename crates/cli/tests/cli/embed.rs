@@ -67,7 +67,7 @@ fn a_vector_for_each_token() {
 fn refusals_say_what_to_do() {
     let dir = Dir::new();
     let model = dir.f16();
-    let parts = ["does not say how its tokens become one vector", "--pooling mean, cls or last"];
+    let parts = ["the model has no pooling type", "--pooling mean, cls or last"];
     fails(&["embed", &model, "-p", "In the beginning"], 2, &parts);
     fails(&["embed", &model], 2, &["--prompt"]);
 }

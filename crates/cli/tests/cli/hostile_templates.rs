@@ -207,11 +207,19 @@ fn templates_that_do_not_parse_are_not_written() {
     let set_file = |key: &str| format!("{key}={bad}");
     let named = format!("{key}.tool_use");
     for (option, value, message) in [
-        ("--chat-template-file", bad.clone(), format!("{bad} is no chat template: line 2: ")),
-        ("--set", set(key), format!("--set {key} is no chat template: line 1: ")),
-        ("--set", set(&format!("{named}:str")), format!("--set {named} is no chat template: ")),
-        ("--set-file", set_file(key), format!("{bad} is no chat template: line 2: ")),
-        ("--set-file", set_file(&named), format!("{bad} is no chat template: line 2: ")),
+        (
+            "--chat-template-file",
+            bad.clone(),
+            format!("{bad} is not a valid chat template: line 2: "),
+        ),
+        ("--set", set(key), format!("--set {key} is not a valid chat template: line 1: ")),
+        (
+            "--set",
+            set(&format!("{named}:str")),
+            format!("--set {named} is not a valid chat template: "),
+        ),
+        ("--set-file", set_file(key), format!("{bad} is not a valid chat template: line 2: ")),
+        ("--set-file", set_file(&named), format!("{bad} is not a valid chat template: line 2: ")),
         ("--set", format!("{key}={}", "(".repeat(70_000)), "more than 64 KB of source".into()),
     ] {
         for target in [&[][..], &["-o", &dir.path("other.gguf")], &["--dry-run"]] {
@@ -223,7 +231,7 @@ fn templates_that_do_not_parse_are_not_written() {
     // Other keys of a similar name are texts, and a key that gets another name is looked at.
     succeeds(&["edit", &model, "--set", "tokenizer.chat_templating:str={% if %}"]);
     let rename = format!("tokenizer.chat_templating={named}");
-    fails(&["edit", &model, "--rename", &rename], 2, &["is no chat template: line 1: "]);
+    fails(&["edit", &model, "--rename", &rename], 2, &["is not a valid chat template: line 1: "]);
     succeeds(&["edit", &model, "--chat-template-file", &good]);
     assert_eq!(succeeds(&["chat-template", &model]), "{{ messages }}");
 }

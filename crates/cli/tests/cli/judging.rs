@@ -80,7 +80,7 @@ fn what_cannot_be_judged() {
     let (model, short, other) = (dir.f16(), dir.path("short.txt"), dir.path("other.gguf"));
     fs::write(&short, "In the beginning").unwrap();
     fails(&["perplexity", &model, "-f", &short], 2, &["a window 512", "longer text"]);
-    fails(&["perplexity", &model, "-f", &short, "-c", "1"], 2, &["windows of 1 tokens"]);
+    fails(&["perplexity", &model, "-f", &short, "-c", "1"], 2, &["chunks of 1 tokens"]);
     fails(&["perplexity", &model, "-f", &dir.path("none.txt")], 3, &["none.txt"]);
     let text = text();
     // The same model with another text for one of its tokens.

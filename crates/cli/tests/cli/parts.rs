@@ -83,7 +83,11 @@ fn parts_make_the_importance_matrix_of_one_run() {
     merged(&parts, &["-o", &dir.path("of-parts.dat")]);
     fails(&["eval-merge", &parts[0], &parts[1]], 2, &["give -o"]);
     fails(&["eval-merge", &parts[0], &parts[1], "-o", &of_parts], 2, &["exists already"]);
-    fails(&[&words[..], &["-o", "x", "--part", "1/9"]].concat(), 2, &["fewer than the parts"]);
+    fails(
+        &[&words[..], &["-o", "x", "--part", "1/9"]].concat(),
+        2,
+        &["less than the number of parts"],
+    );
 }
 
 #[test]
@@ -144,7 +148,7 @@ fn parts_of_other_runs_are_refused() {
     fails(&[&words[..], &more].concat(), 2, &["--output"]);
     fails(&[&words[..], &more[..4], &["--part", "3/2", "-o", "x"]].concat(), 2, &["I/N"]);
     fails(&["eval-merge", &one, &one], 2, &["in another part"]);
-    fails(&["eval-merge", &model], 1, &["f16.gguf", "is no part of an evaluation"]);
+    fails(&["eval-merge", &model], 1, &["f16.gguf", "is not a part of an evaluation"]);
     // A part that is complete is gone on with at once.
     let first = ["-f", text, "--chunks", "4", "--part", "1/2", "-o", &one, "--resume"];
     let bytes = fs::read(&one).unwrap();

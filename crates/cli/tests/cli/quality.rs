@@ -126,7 +126,7 @@ fn a_report_is_gone_on_with() {
     let other = [&["quality", &model, "-f", &text, "-c", "32"], &resume[6..]].concat();
     fails(&other, 2, &["another window_tokens: 64, now 32", "--force"]);
     fs::write(&json_path, "{}").unwrap();
-    fails(&resume, 1, &["part.json", "is no report of `gguf quality`"]);
+    fails(&resume, 1, &["part.json", "is not a report of `gguf quality`"]);
     assert_eq!(fs::read_to_string(&json_path).unwrap(), "{}");
 }
 

@@ -65,7 +65,8 @@ pub fn values(
     let all = shape.elements().unwrap_or(0).checked_div(shape.row_len()).unwrap_or(0);
     let selected = rows.clone().unwrap_or(0..all);
     if selected.end > all || selected.start >= selected.end {
-        let what = format!("`{name}` has the rows 0..{all}, not {}..{}", selected.start, selected.end);
+        let what =
+            format!("`{name}` has the rows 0..{all}, not {}..{}", selected.start, selected.end);
         return Err(Error::request("name-not-found", what, "select existing rows"));
     }
     let matrix = Matrix::of(tensor)?;
