@@ -90,7 +90,7 @@ fn per_token(metadata: &mut Metadata, done: &mut Vec<String>) {
             .map(|value| value.to_f64().or(value.to_i64().map(|v| v as f64)).unwrap_or(0.0) as f32)
             .collect();
         values.resize(len, 0.0);
-        done.push(format!("made {SCORES} {len} numbers, as many as there are tokens"));
+        done.push(format!("made {SCORES} {len} numbers, one per token"));
         metadata.set(SCORES, Array::from(&values[..]));
     }
     if let Some(types) = metadata.array(TOKEN_TYPES)
@@ -100,7 +100,7 @@ fn per_token(metadata: &mut Metadata, done: &mut Vec<String>) {
         let mut values: Vec<i32> =
             types.iter().take(len).map(|value| of(value).unwrap_or(NORMAL)).collect();
         values.resize(len, NORMAL);
-        done.push(format!("made {TOKEN_TYPES} {len} numbers, as many as there are tokens"));
+        done.push(format!("made {TOKEN_TYPES} {len} numbers, one per token"));
         metadata.set(TOKEN_TYPES, Array::from(&values[..]));
     }
 }

@@ -39,7 +39,7 @@ impl Alignment {
         let fault = |message: String| {
             Finding::error("alignment-invalid", message)
                 .key(KEY)
-                .help("the alignment is a UINT32 holding a power of two; 32 is usual")
+                .help("expected a UINT32 with a power of two; 32 is the default")
         };
         match metadata.get(KEY) {
             None => Ok(Self::default()),

@@ -62,7 +62,7 @@ pub fn can_swap(ty: TensorType) -> bool {
 /// That the data of this type cannot be put in the other byte order, not yet placed.
 pub fn cannot_swap(ty: TensorType) -> Finding {
     let message =
-        format!("the layout of {ty} is not known, so it cannot be put in the other byte order");
+        format!("the layout of {ty} is unknown, so that its byte order cannot be changed");
     Finding::error("tensor-type-unknown", message)
 }
 

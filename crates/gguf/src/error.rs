@@ -79,7 +79,7 @@ impl Error {
     pub fn weights(tensor: &str, what: impl Into<Box<str>>) -> Self {
         Finding::error("weights-unusable", what)
             .tensor(tensor)
-            .help("convert it from another source")
+            .help("convert the model from another source")
             .into()
     }
 
@@ -153,15 +153,15 @@ fn reason(action: &str, source: &io::Error) -> Cow<'static, str> {
     }
     let makes = ["create", "write", "rename to"].contains(&action);
     let words = match source.kind() {
-        io::ErrorKind::NotFound if makes => "there is no such directory",
+        io::ErrorKind::NotFound if makes => "no such directory",
         io::ErrorKind::NotFound if action == "list" => "no such directory",
         io::ErrorKind::NotFound => "no such file",
         io::ErrorKind::PermissionDenied => "permission denied",
         io::ErrorKind::IsADirectory => "it is a directory",
-        io::ErrorKind::NotADirectory => "a part of the path is no directory",
+        io::ErrorKind::NotADirectory => "a part of the path is not a directory",
         io::ErrorKind::StorageFull => "the disk is full",
-        io::ErrorKind::ReadOnlyFilesystem => "the file system can only be read",
-        io::ErrorKind::InvalidFilename => "the name is too long, or not allowed there",
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
+        io::ErrorKind::InvalidFilename => "the name is too long or not allowed",
         _ => return source.to_string().into(),
     };
     words.into()
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(said("open", io::Error::from_raw_os_error(2)), "cannot open a/b: no such file");
         assert_eq!(
             said("create", of(io::ErrorKind::NotFound)),
-            "cannot create a/b: there is no such directory"
+            "cannot create a/b: no such directory"
         );
         assert_eq!(
             said("read", of(io::ErrorKind::PermissionDenied)),

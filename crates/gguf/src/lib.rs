@@ -36,16 +36,17 @@
 //! ```
 
 mod alignment;
-mod array;
+
 mod encoding;
 pub mod endian;
 mod error;
 mod file_type;
 mod finding;
-mod foreign;
+
 mod header;
 mod metadata;
 mod name;
+mod other_formats;
 mod parts;
 mod pick;
 mod raw_header;
@@ -61,7 +62,6 @@ mod value;
 mod write;
 
 pub use alignment::Alignment;
-pub use array::{Array, Elements};
 pub use bytes::Bytes;
 pub use encoding::ByteOrder;
 pub use error::{Error, Fault};
@@ -82,5 +82,6 @@ pub use rules::{Extent, FileKind, Rules, Subject};
 pub use size_label::ParameterCount;
 pub use tensor::{MAX_DIMS, Shape, TensorInfo};
 pub use tensor_type::{QUANTIZATION_VERSION, Status, TensorType, TypeTraits, UnknownTypeName};
+pub use value::array::{Array, Elements};
 pub use value::{Value, ValueType};
 pub use write::write_header;

@@ -1,7 +1,7 @@
 //! The ordered list of keys and values.
 
-use crate::array::Array;
 use crate::value::Value;
+use crate::value::array::Array;
 
 /// Keys with their values, in file order, duplicates included.
 ///

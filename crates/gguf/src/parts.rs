@@ -260,7 +260,7 @@ impl Walk<'_> {
     fn shown_number(&self, of: ValueType) -> String {
         let bytes = &self.bytes.get(self.at..).unwrap_or_default();
         let bytes = bytes::Bytes::copy_from_slice(&bytes[..bytes.len().min(8)]);
-        let read = crate::array::read_value(of, &bytes, &bytes, self.encoding, 0);
+        let read = crate::value::array::read_value(of, &bytes, &bytes, self.encoding, 0);
         read.map_or_else(|_| String::new(), |(value, _)| value.to_string())
     }
 

@@ -6,17 +6,17 @@ use std::ops::{ControlFlow, Range};
 
 use bytes::Bytes;
 
-use crate::array::{ScanFault, ScanFaultKind, read_value};
 use crate::encoding::{ByteOrder, Encoding};
 use crate::error::Error;
 use crate::finding::{Collector, Finding, Sink, Strict};
-use crate::foreign;
 use crate::header::Header;
 use crate::metadata::Metadata;
+use crate::other_formats;
 use crate::raw_header::{EntrySpan, RawHeader, Spans};
 use crate::rules::{self, Extent, Rules, Subject};
 use crate::tensor::{MAX_DIMS, Shape, TensorInfo};
 use crate::tensor_type::TensorType;
+use crate::value::array::{ScanFault, ScanFaultKind, read_value};
 use crate::value::{Value, ValueType};
 
 /// The four bytes every GGUF file begins with.
@@ -325,13 +325,13 @@ fn magic(bytes: &[u8], file_len: u64) -> Result<(u32, ByteOrder), Stop> {
     match bytes.first_chunk::<4>() {
         Some(magic) if *magic == MAGIC => {}
         None if file_len >= 4 => return Err(Stop::Short(4)),
-        _ => return Err(foreign::finding(bytes).into()),
+        _ => return Err(other_formats::finding(bytes).into()),
     }
     let Some(raw) = bytes[4..].first_chunk::<4>() else {
         if file_len >= 8 {
             return Err(Stop::Short(8));
         }
-        return Err(truncated("the version is cut off".into()).at(4).into());
+        return Err(truncated("the version is truncated".into()).at(4).into());
     };
     // A version is a small number: in the wrong byte order its low half is empty.
     let little = u32::from_le_bytes(*raw);
@@ -493,7 +493,7 @@ fn describe(fault: ScanFault, pos: usize) -> Finding {
         ScanFaultKind::PastEnd(_) => truncated("the value reaches past the end of the file".into()),
         ScanFaultKind::UnknownType(id) => unknown_value_type(id),
         ScanFaultKind::NotBool(byte) => {
-            Finding::error("value-not-bool", format!("a truth value is {byte}, not 0 or 1"))
+            Finding::error("value-not-bool", format!("a boolean is {byte}, not 0 or 1"))
         }
         ScanFaultKind::TooDeep => {
             Finding::error("array-too-deep", "arrays are nested deeper than the limit")
@@ -504,7 +504,7 @@ fn describe(fault: ScanFault, pos: usize) -> Finding {
 
 fn truncated(message: String) -> Finding {
     Finding::error("truncated", message)
-        .help("the file is cut off or a length in it is wrong: copy or download it again")
+        .help("the file is truncated or a length in it is wrong: copy or download it again")
 }
 
 fn unknown_value_type(id: u32) -> Finding {

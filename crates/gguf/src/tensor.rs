@@ -82,12 +82,12 @@ impl TensorInfo {
         let finding = match self.tensor_type.block() {
             None => Finding::error(
                 "tensor-size-unknown",
-                format!("the size of {} data is not known", self.tensor_type),
+                format!("the size of {} data is unknown", self.tensor_type),
             ),
             Some((block, _)) if !self.shape.row_len().is_multiple_of(block) => Finding::error(
                 "tensor-row-not-blocks",
                 format!(
-                    "rows of {} elements are no whole number of {} blocks of {block}",
+                    "row size {} is not a multiple of the {} block size {block}",
                     self.shape.row_len(),
                     self.tensor_type
                 ),

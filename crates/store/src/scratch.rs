@@ -28,7 +28,7 @@ pub fn outside(error: Error, scratch: &Path) -> Error {
 fn failed(source: io::Error) -> Error {
     let source = match source.kind() {
         io::ErrorKind::NotFound => {
-            io::Error::new(source.kind(), "there is no such directory; TMPDIR names another")
+            io::Error::new(source.kind(), "no such directory; TMPDIR names another")
         }
         _ => source,
     };

@@ -67,16 +67,16 @@ fn unnamed(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let Some((_, names)) = best.filter(|(fit, _)| fit.strange == 0) else {
         return ControlFlow::Continue(());
     };
-    let message = format!("the tensors are those of {names}, but nothing says so");
+    let message = format!("the tensors are those of {names}, but general.architecture is missing");
     sink.report(
         Finding::error("key-missing", message)
             .key("general.architecture")
-            .help("programs refuse the model; set general.architecture"),
+            .help("loaders reject the model; set general.architecture"),
     )
 }
 
 fn unknown(subject: &Subject, name: &str, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let mut message = format!("the tables do not know the architecture {name:?}");
+    let mut message = format!("unknown architecture {name:?}");
     let best = Fit::best(&Fit::names(&subject.draft.tensors));
     if let Some((_, names)) = best.filter(|(fit, _)| fit.strange == 0) {
         message += &format!("; its tensors are those of {names}");
@@ -200,11 +200,11 @@ impl Check<'_, '_> {
             return;
         }
         self.strange = true;
-        let message = format!("{} needs this tensor", self.architecture.name);
+        let message = format!("{} requires this tensor", self.architecture.name);
         self.found.add(
             Finding::error("tensor-missing", message)
                 .tensor(name)
-                .help("programs refuse the model without it; convert it anew"),
+                .help("loaders reject the model without it; convert it again"),
         );
     }
 
@@ -223,7 +223,7 @@ impl Check<'_, '_> {
             Finding::error("tensor-shape", message)
                 .tensor(&*tensor.name)
                 .at(self.subject.tensor_at(i))
-                .help("the metadata and the tensor contradict each other; programs refuse that"),
+                .help("metadata and tensor contradict each other; loaders reject that"),
         );
     }
 
@@ -246,7 +246,7 @@ impl Check<'_, '_> {
             if self.least_layers(block, scope) <= count && !beyond {
                 continue;
             }
-            let message = format!("claims {claimed} layers, the tensors are of {count}");
+            let message = format!("claims {claimed} layers; the file has tensors of {count}");
             let finding = Finding::error("layer-count", message)
                 .at(self.subject.value_at(&key))
                 .key(key)
@@ -299,7 +299,7 @@ impl Check<'_, '_> {
                 Finding::warning("tensor-unexpected", message)
                     .tensor(&*tensor.name)
                     .at(self.subject.tensor_at(i))
-                    .help("llama.cpp refuses a model with tensors it does not use"),
+                    .help("llama.cpp rejects a model with unused tensors"),
             );
         }
     }

@@ -49,8 +49,8 @@ impl Grouped {
             let said = &first.message;
             let message = match others {
                 0 => said.clone(),
-                1 => format!("{said}; so it is with `{second}`").into(),
-                _ => format!("{said}; so it is with {others} more, `{second}` to `{last}`").into(),
+                1 => format!("{said}; also `{second}`").into(),
+                _ => format!("{said}; also {others} more, `{second}` to `{last}`").into(),
             };
             sink.report(Finding { message, ..first })?;
         }

@@ -13,13 +13,10 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     for (i, tensor) in subject.draft.tensors.iter().enumerate() {
         if !projector::is_known(&tensor.name) {
             found.add(
-                Finding::warning(
-                    "tensor-unexpected",
-                    "no encoder and no projector has such a tensor",
-                )
-                .tensor(&*tensor.name)
-                .at(subject.tensor_at(i))
-                .help("programs do not use it, and may lack one of another name"),
+                Finding::warning("tensor-unexpected", "unknown tensor of an encoder or projector")
+                    .tensor(&*tensor.name)
+                    .at(subject.tensor_at(i))
+                    .help("loaders ignore it, and may miss one of another name"),
             );
         }
     }

@@ -15,7 +15,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let Some(id) = subject.draft.metadata.u64(KEY) else { return ControlFlow::Continue(()) };
     let at = subject.value_at(KEY);
     let Some(stated) = gguf::file_type(id) else {
-        let message = format!("{id} is not a file type of today");
+        let message = format!("{id} is not a known file type");
         return sink.report(Finding::warning("file-type-unknown", message).key(KEY).at(at));
     };
     let kind = FileKind::of(subject.draft);
@@ -34,7 +34,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         Finding::warning("file-type-wrong", message)
             .key(KEY)
             .at(at)
-            .help("programs show a wrong name for the mix; set the key to what the file is"),
+            .help("model lists show the wrong quantization type; correct the key"),
     )
 }
 

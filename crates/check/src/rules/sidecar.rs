@@ -11,16 +11,12 @@ use gguf_models::schema::Hyper;
 pub fn check_sidecar(model: &Metadata, sidecar: &Metadata) -> Vec<Finding> {
     if sidecar.architecture() != Some("clip") {
         let stated = sidecar.architecture().unwrap_or("none");
-        let finding = Finding::error(
-            "sidecar-kind",
-            format!(
-                "is of the architecture {stated}, and not clip: it encodes nothing for a model"
-            ),
-        );
+        let finding =
+            Finding::error("sidecar-kind", format!("has the architecture {stated}; expected clip"));
         return vec![finding.key("general.architecture")];
     }
     if model.architecture() == Some("clip") {
-        let what = "is of the architecture clip: an encoder, and no model that one goes with";
+        let what = "is an mmproj file (architecture clip); expected a text model";
         return vec![Finding::error("sidecar-kind", what).key("general.architecture")];
     }
     let mut findings: Vec<_> = ["clip.vision.projection_dim", "clip.audio.projection_dim"]
@@ -36,10 +32,7 @@ fn wrong_width(model: &Metadata, sidecar: &Metadata, key: &'static str) -> Optio
     let architecture = model.architecture()?;
     let wanted = Hyper::new(model, architecture).u64("embedding_length").ok()?;
     let width = sidecar.u64(key).filter(|width| *width != wanted)?;
-    let what = format!(
-        "is {width}, and {architecture}.embedding_length of the model is {wanted}: what it encodes does \
-         not fit between tokens"
-    );
+    let what = format!("is {width}, but {architecture}.embedding_length of the model is {wanted}");
     Some(Finding::error("sidecar-width", what).key(key))
 }
 
@@ -51,8 +44,7 @@ fn wrong_layers(model: &Metadata, sidecar: &Metadata) -> Option<Finding> {
     let flags = sidecar.get(KEY).and_then(|value| value.as_array());
     let made =
         flags.map_or(0, |flags| flags.iter().filter(|flag| flag.to_bool() == Some(true)).count());
-    let what = format!(
-        "has {made} outputs for layers of the model, and {architecture}.n_deepstack_layers is {wanted}"
-    );
+    let what =
+        format!("has {made} deepstack outputs, but {architecture}.n_deepstack_layers is {wanted}");
     (made as u64 != wanted).then(|| Finding::error("sidecar-layers", what).key(KEY))
 }

@@ -64,14 +64,14 @@ fn wrong(
     if let (Some(heads), Some(width)) = (heads, value("n_embd"))
         && value("head_k").is_none()
     {
-        let message = format!("{heads} heads do not divide the width of {width}");
+        let message = format!("{heads} heads do not divide the embedding size of {width}");
         found.push(("attention.head_count", Error, message));
     }
     if let (Some(heads), Some(groups)) = (heads, value("n_head_kv"))
         && groups > 0
         && !heads.is_multiple_of(groups)
     {
-        let message = format!("{groups} heads of keys do not divide {heads} heads");
+        let message = format!("{groups} KV heads do not divide {heads} heads");
         found.push(("attention.head_count_kv", Error, message));
     }
     if let (Some(rotated), Some(width)) = (value("n_rot"), value("head_k"))
@@ -79,7 +79,9 @@ fn wrong(
     {
         let whole = ROTATED_WHOLE.contains(&architecture.name);
         if rotated > width || rotated % 2 != 0 {
-            let message = format!("{rotated} dimensions of {width} cannot be rotated in pairs");
+            let message = format!(
+                "{rotated} dimensions of {width} cannot be rotated by RoPE, which takes pairs"
+            );
             found.push(("rope.dimension_count", Error, message));
         } else if whole && rotated != width {
             let message = format!("is {rotated}; {} rotates all {width}", architecture.name);
@@ -90,7 +92,7 @@ fn wrong(
     if let Ok(kind) = hyper.str("rope.scaling.type")
         && !ROPE_SCALINGS.contains(&kind)
     {
-        let message = format!("is {kind:?}; programs know {}", ROPE_SCALINGS.join(", "));
+        let message = format!("is {kind:?}; expected one of {}", ROPE_SCALINGS.join(", "));
         found.push(("rope.scaling.type", Error, message));
     }
     // Layers without experts use none.

@@ -44,9 +44,9 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         {
             let finding = match is_read(key, value, architecture) {
                 true => Finding::error("key-type", message)
-                    .help("programs refuse the file; set the key again in the right type"),
+                    .help("loaders reject the file; set the key again with the right type"),
                 false => Finding::warning("key-type", message)
-                    .help("most programs refuse the file or ignore the key"),
+                    .help("most loaders reject the file or ignore the key"),
             };
             sink.report(finding.key(key).at(subject.value_of(i)))?;
         }
@@ -55,7 +55,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
                 Finding::error("key-value", wrong)
                     .key(key)
                     .at(subject.value_of(i))
-                    .help("the model computes nonsense with it; set the key again"),
+                    .help("the model's output is invalid with it; set the key again"),
             )?;
         }
     }
@@ -87,7 +87,7 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             && metadata.get(key.name).is_none()
             && key.name != PRE
         {
-            let message = format!("needed because {condition}");
+            let message = format!("required because {condition}");
             // Of encoders of pictures and sound there are some that do without one or the other.
             let finding = match key.name {
                 "adapter.type" => Finding::error("key-missing", message),
@@ -96,7 +96,7 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             sink.report(
                 finding
                     .key(key.name)
-                    .help("programs refuse the file without it; convert it anew or set the key"),
+                    .help("loaders reject the file without it; convert it again or set the key"),
             )?;
         }
     }
@@ -105,18 +105,18 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
 
 fn near_miss(key: &str) -> Option<Finding> {
     let nearest = schema::nearest_key(key)?;
-    let message = format!("not a standard key, but much like `{nearest}`");
+    let message = format!("not a standard key, but close to `{nearest}`");
     Some(Finding::info("key-near-miss", message).help("rename it if that was meant"))
 }
 
 fn deprecated(key: &str, instead: &str) -> Finding {
     let finding = |message: String| Finding::info("key-deprecated", message);
     match instead.strip_prefix("{arch}") {
-        None if instead.is_empty() => finding("no program reads this key".into()),
-        None => finding(format!("`{instead}` has taken its place")),
+        None if instead.is_empty() => finding("loaders ignore this key".into()),
+        None => finding(format!("`{instead}` replaced it")),
         Some(suffix) => {
             let prefix = key.split('.').next().unwrap_or_default();
-            finding(format!("`{prefix}{suffix}` has taken its place"))
+            finding(format!("`{prefix}{suffix}` replaced it"))
         }
     }
 }
@@ -128,6 +128,6 @@ fn foreign(key: &str, standard: &KeySchema, architecture: Option<&str>) -> Optio
     (own.name != other.name).then(|| {
         let message = format!("a key of {} in a file of {}", other.name, own.name);
         Finding::info("key-foreign", message)
-            .help("programs look for keys that begin with the file's own architecture")
+            .help("loaders look for keys with the prefix of the file's architecture")
     })
 }

@@ -24,11 +24,9 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let metadata = &subject.draft.metadata;
     if metadata.get(MODEL).is_none() && is_run(subject) {
         sink.report(
-            Finding::error("tokenizer-missing", "nothing says how text becomes tokens")
-                .key(MODEL)
-                .help(
-                    "programs refuse the model; convert it anew from a folder with its tokenizer",
-                ),
+            Finding::error("tokenizer-missing", "the tokenizer is missing").key(MODEL).help(
+                "loaders reject the model; convert it again from a directory with its tokenizer",
+            ),
         )?;
     }
     let Some(tokens) = metadata.array(TOKENS) else { return missing(subject, sink) };
@@ -43,18 +41,20 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let cuts = metadata.str(PRE) != Some("kimi-k2") && is_run(subject);
     if pairs && cuts && metadata.get(MERGES).is_none() {
         sink.report(
-            Finding::error("tokenizer-merges-missing", "a tokenizer of byte pairs has no pairs")
+            Finding::error("tokenizer-merges-missing", "a BPE tokenizer has no merges")
                 .key(MERGES)
                 .help(
-                    "programs refuse the model; convert it anew from a folder with its tokenizer",
+                    "loaders reject the model; convert it again from a directory with its tokenizer",
                 ),
         )?;
     }
     if pairs && metadata.get(PRE).is_none() {
         sink.report(
-            Finding::warning("tokenizer-pre-missing", "nothing says how text is cut into words")
+            Finding::warning("tokenizer-pre-missing", "the pre-tokenizer is missing")
                 .key(PRE)
-                .help("programs fall back on rules that give other tokens; convert the model anew"),
+                .help(
+                    "loaders use a default that may produce other tokens; convert the model again",
+                ),
         )?;
     }
     let known = vocabulary(subject, tokens, sink)?;
@@ -81,9 +81,9 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         return ControlFlow::Continue(());
     }
     sink.report(
-        Finding::error("tokenizer-tokens-missing", "a tokenizer is named but has no tokens")
+        Finding::error("tokenizer-tokens-missing", "a tokenizer is named, but has no tokens")
             .key(TOKENS)
-            .help("convert the model anew from a folder with its tokenizer"),
+            .help("convert the model again from a directory with its tokenizer"),
     )
 }
 
@@ -144,7 +144,7 @@ fn ids(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
             roles.push((id, key, subject.value_of(i)));
         } else if id != u64::from(u32::MAX) {
             // Old converters wrote -1 without sign for a token that does not exist.
-            let message = format!("token {id} is outside of the vocabulary of {tokens}");
+            let message = format!("token {id} is not in the vocabulary of {tokens}");
             sink.report(
                 Finding::warning("token-id-range", message)
                     .key(key)
@@ -167,7 +167,7 @@ fn ids(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
                 Finding::warning("token-type", message)
                     .key(key)
                     .at(at)
-                    .help("text of users can contain the token as if it were ordinary text"),
+                    .help("user input can contain the token as ordinary text"),
             )?;
         }
     }
@@ -193,9 +193,9 @@ fn vocabulary<'d>(
     }
     let at = subject.value_at(TOKENS);
     if let Some(which) = repeated.describe() {
-        let message = format!("tokens have the text of another: {which}");
+        let message = format!("tokens have the same text as another: {which}");
         let finding = Finding::error("token-duplicate", message).key(TOKENS).at(at);
-        sink.report(finding.help("programs end there, or differ on which of them a text gets"))?;
+        sink.report(finding.help("loaders abort, or choose different ids"))?;
     }
     if empty > 1 {
         let message = format!("{empty} tokens have no text");
@@ -230,12 +230,13 @@ fn merges(subject: &Subject, known: &HashSet<&[u8]>, sink: &mut dyn Sink) -> Con
     }
     let at = subject.value_at(MERGES);
     if let Some(which) = malformed.describe() {
-        let message = format!("not two parts with a space between: {which}");
+        let message = format!("not two parts separated by a space: {which}");
         sink.report(Finding::warning("merge-malformed", message).key(MERGES).at(at))?;
     }
     if let Some(which) = dangling.describe() {
         let message = format!("parts or result are not in the vocabulary: {which}");
-        let help = "these merges are never made; vocabulary and merges may be of two models";
+        let help =
+            "these merges are never applied; vocabulary and merges may belong to different models";
         sink.report(Finding::warning("merge-unknown", message).key(MERGES).at(at).help(help))?;
     }
     ControlFlow::Continue(())
@@ -258,7 +259,7 @@ fn bytes(subject: &Subject, tokens: &Array, sink: &mut dyn Sink) -> ControlFlow<
         Finding::warning("byte-tokens-missing", message)
             .key(TOKENS)
             .at(subject.value_at(TOKENS))
-            .help("text outside of the vocabulary cannot be spelled"),
+            .help("byte fallback fails for text outside of the vocabulary"),
     )
 }
 

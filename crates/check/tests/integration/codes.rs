@@ -68,7 +68,7 @@ fn an_error_says_whose_fault_it_is_and_which() {
             Error::weights("t", "bad block"),
             Fault::Input,
             "weights-unusable",
-            "tensor `t`: bad block; convert it from another source",
+            "tensor `t`: bad block; convert the model from another source",
         ),
         (
             Error::from(Finding::error("key-empty", "a key has no name").at(7)).in_file(path),

@@ -465,7 +465,7 @@ fn the_same_fault_of_many_layers_is_told_once() {
     assert_eq!(told.len(), 3, "{told:#?}");
     assert!(
         told[0].starts_with(
-            "tensor `blk.0.ffn_gate.weight`: has shape [8, 12] instead of [8, 16]; so it is with \
+            "tensor `blk.0.ffn_gate.weight`: has shape [8, 12] instead of [8, 16]; also \
              `blk.1.ffn_gate.weight` (byte "
         ),
         "{}",
@@ -494,7 +494,7 @@ fn the_same_fault_of_many_layers_is_told_once() {
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(
         found[0].message.as_ref(),
-        "llama needs this tensor; so it is with 3 more, `blk.1.ffn_up.weight` to \
+        "llama requires this tensor; also 3 more, `blk.1.ffn_up.weight` to \
          `blk.3.ffn_up.weight`"
     );
 }

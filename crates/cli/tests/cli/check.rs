@@ -94,7 +94,7 @@ fn a_cut_file_is_one_finding() {
     fs::write(&f16, &bytes[..2_000_000]).unwrap();
     assert_eq!(errors(&[&f16, "--data"]), ["truncated"]);
     let text = String::from_utf8(gguf(&["check", &f16]).stdout).unwrap();
-    let expected = "2.0 of 8.4 MB are there; 38 of 39 tensors are cut (byte 2000000)\n  help: the \
+    let expected = "2.0 of 8.4 MB are there; 38 of 39 tensors are truncated (byte 2000000)\n  help: the \
                     file was cut off: download or copy it again";
     assert!(text.contains(expected), "{text}");
     fails(&["inspect", &f16], 1, &["2.0 of 8.4 MB are there"]);

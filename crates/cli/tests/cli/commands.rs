@@ -184,7 +184,11 @@ fn exit_codes() {
     let dir = Dir::new();
     let bad = dir.path("bad.gguf");
     std::fs::write(&bad, b"not a model at all").unwrap();
-    fails(&["inspect", &bad], 1, &["bad.gguf", "this is a text, not a model: not a model at all"]);
+    fails(
+        &["inspect", &bad],
+        1,
+        &["bad.gguf", "this is a text file, not a model: not a model at all"],
+    );
     fails(&["quantize", &bad, &dir.path("out.gguf"), "q8_0"], 1, &["bad.gguf"]);
     let output = gguf(&["check", &bad, "--json"]);
     assert_eq!(output.status.code(), Some(1));

@@ -126,7 +126,7 @@ fn a_temporary_directory_is_named_by_its_place() {
         assert_eq!(output.status.code(), Some(3), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    let missing = "error: cannot use a temporary directory in /missing/there: there is no such directory; \
+    let missing = "error: cannot use a temporary directory in /missing/there: no such directory; \
                    TMPDIR names another\n";
     assert_eq!(run("gguf demo", "/missing/there"), missing);
     let dir = Dir::new();

@@ -44,12 +44,12 @@ fn quantization_version(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<(
             Finding::warning(
                 "quantization-version-missing",
                 format!(
-                    "`{}` is quantized, but the version of the block formats is not stated",
+                    "`{}` is quantized, but general.quantization_version is missing",
                     tensor.name
                 ),
             )
             .key(KEY)
-            .help(format!("set {KEY} to {QUANTIZATION_VERSION}, the version of today")),
+            .help(format!("set {KEY} to {QUANTIZATION_VERSION}, the current version")),
         ),
         (_, Some(value)) if value.to_u64().is_none() => sink.report(
             Finding::warning(

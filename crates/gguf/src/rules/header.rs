@@ -21,7 +21,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             Finding::warning("alignment-small", "the alignment is not a multiple of 8")
                 .key(alignment::KEY)
                 .at(subject.value_at(alignment::KEY))
-                .help("the specification asks for a multiple of 8; 32 is usual"),
+                .help("the specification requires a multiple of 8; 32 is the default"),
         )?,
         Ok(_) => {}
     }
@@ -41,9 +41,9 @@ fn architecture(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         None if !FileKind::of(subject.draft).has_architecture() => {
             return ControlFlow::Continue(());
         }
-        None => Finding::warning("architecture-missing", "the file does not name an architecture")
+        None => Finding::warning("architecture-missing", "general.architecture is missing")
             .key(KEY)
-            .help("no program can tell what the tensors mean; set general.architecture"),
+            .help("loaders cannot interpret the tensors; set general.architecture"),
         Some(value) if value.as_str().is_none() => Finding::warning(
             "architecture-not-text",
             format!("is {} instead of a UTF-8 STRING", value.value_type()),

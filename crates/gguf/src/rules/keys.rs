@@ -18,10 +18,10 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         }
         if !seen.insert(key) {
             sink.report(
-                Finding::error("key-duplicate", "the key stands in the file twice")
+                Finding::error("key-duplicate", "the key occurs twice")
                     .key(key)
                     .at(at)
-                    .help("remove one: programs disagree on which of them counts"),
+                    .help("remove one: loaders disagree on which one counts"),
             )?;
         }
     }

@@ -23,7 +23,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     };
     if let Some(other) = laid_out.filter(|_| one_cause > 1) {
         let message = format!(
-            "{one_cause} of {} tensors begin at no multiple of {alignment}: the data are laid out \
+            "{one_cause} of {} tensors are not at a multiple of {alignment}: the data are laid out \
              for {other}",
             tensors.len()
         );
@@ -31,7 +31,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             Finding::error("tensor-offset-misaligned", message)
                 .key(alignment::KEY)
                 .at(subject.value_at(alignment::KEY))
-                .help("the key is wrong, or the data are of another file"),
+                .help("the key is wrong, or the data belongs to another file"),
         )?;
     }
     for (i, tensor) in tensors.iter().enumerate() {
@@ -40,7 +40,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         if misaligned(&tensor) && one_cause < 2 {
             report(Finding::error(
                 "tensor-offset-misaligned",
-                format!("offset {} is no multiple of {alignment}", tensor.offset),
+                format!("offset {} is not a multiple of {alignment}", tensor.offset),
             ))?;
         }
         if end_of(tensor).is_none() {
@@ -99,15 +99,16 @@ fn past_end(
         [] => ControlFlow::Continue(()),
         // That of one tensor is more likely its own fault, unless the others lead up to it.
         [(i, end)] if !without_holes => {
-            let message = format!("data end {} bytes past the end of the file", end - available);
+            let message =
+                format!("the data ends {} bytes past the end of the file", end - available);
             let finding = Finding::error("tensor-past-end", message)
-                .help("the offset is wrong, or the file was cut off: download or copy it again");
+                .help("the offset is wrong, or the file is truncated: download or copy it again");
             sink.report(finding.tensor(&*tensors[i].name).at(subject.tensor_at(i)))
         }
         _ => {
             let end = cut.iter().map(|(_, end)| *end).max().unwrap_or(0);
             let message = format!(
-                "{} are there; {} of {} tensors are cut",
+                "{} are there; {} of {} tensors are truncated",
                 part_of(file.len, file.data_start.saturating_add(end)),
                 cut.len(),
                 tensors.len()
@@ -115,7 +116,7 @@ fn past_end(
             sink.report(
                 Finding::error("truncated", message)
                     .at(file.len)
-                    .help("the file was cut off: download or copy it again"),
+                    .help("the file is truncated: download or copy it again"),
             )
         }
     }
@@ -148,18 +149,21 @@ fn order(
     let tensors = &subject.draft.tensors;
     if !by_offset.is_sorted() {
         sink.report(
-            Finding::warning("tensor-order", "tensor data are not in the order of the directory")
-                .help("llama.cpp's reader refuses such a file; write it anew"),
+            Finding::warning(
+                "tensor-order",
+                "the tensor data is not in the order of the directory",
+            )
+            .help("llama.cpp rejects the file; write it again"),
         )?;
     }
     let wider = laid_out.filter(|other| *other > alignment);
     if let Some(other) = wider {
-        let message = format!("the data are laid out for an alignment of {other}, not {alignment}");
+        let message = format!("the data has an alignment of {other}, not {alignment}");
         sink.report(
             Finding::warning("tensor-gap", message)
                 .key(alignment::KEY)
                 .at(subject.value_at(alignment::KEY))
-                .help("llama.cpp's reader refuses such a file; set the key, or write it anew"),
+                .help("llama.cpp rejects the file; set the key, or write it again"),
         )?;
     }
     // `end` is where the data so far end; unknown after a tensor of unknown size.
@@ -172,15 +176,12 @@ fn order(
         if let Some(end) = end {
             let padded = end.checked_next_multiple_of(alignment).unwrap_or(end);
             if tensor.offset < end && tensor.byte_len() != Some(0) {
-                let message = format!(
-                    "data overlap those of another tensor by {} bytes",
-                    end - tensor.offset
-                );
+                let message =
+                    format!("the data overlaps another tensor's by {} bytes", end - tensor.offset);
                 report(sink, Finding::error("tensor-overlap", message))?;
             } else if tensor.offset > padded && wider.is_none() {
-                let message =
-                    format!("{} unused bytes lie before its data", tensor.offset - padded);
-                let help = "llama.cpp's reader refuses such a file; write it anew";
+                let message = format!("{} unused bytes precede its data", tensor.offset - padded);
+                let help = "llama.cpp rejects the file; write it again";
                 report(sink, Finding::warning("tensor-gap", message).help(help))?;
             }
         }

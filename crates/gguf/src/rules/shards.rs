@@ -59,7 +59,7 @@ fn types(path: &Path, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()>
             sink.report(
                 Finding::warning("shard-key-type", message)
                     .key(key)
-                    .help("llama.cpp's reader refuses the file"),
+                    .help("llama.cpp rejects the file"),
             )?;
         }
     }
@@ -70,13 +70,13 @@ fn types(path: &Path, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()>
 fn alone(draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     let Some(count @ 2..) = draft.metadata.u64(COUNT) else { return ControlFlow::Continue(()) };
     let finding = if draft.metadata.u64(TENSORS_COUNT) == Some(draft.tensors.len() as u64) {
-        let message = format!("says that this is one of {count} shards, but all tensors are here");
+        let message = format!("states {count} shards, but the file has all tensors");
         Finding::warning("shard-count-stale", message)
-            .help("llama.cpp's reader looks for the other shards; remove the `split.` keys")
+            .help("llama.cpp looks for the other shards; remove the `split.` keys")
     } else {
         let number =
             draft.metadata.u64(NO).map_or("?".into(), |no| no.saturating_add(1).to_string());
-        let message = format!("this is shard {number} of {count}, the others are not known");
+        let message = format!("this is shard {number} of {count}, and the others are unknown");
         Finding::error("shard-incomplete", message)
             .help("name all shards PREFIX-00001-of-00002.gguf and so on, in one directory")
     };
@@ -91,7 +91,7 @@ fn place(
     count: usize,
     sink: &mut dyn Sink,
 ) -> ControlFlow<()> {
-    let help = "the file was renamed, or is a shard of something else";
+    let help = "the file was renamed, or is a shard of another model";
     match draft.metadata.u64(NO) {
         Some(no) if no == i as u64 => {}
         no => sink.report(
@@ -113,15 +113,14 @@ fn work(path: &Path, draft: &RawHeader, first: &RawHeader, sink: &mut dyn Sink) 
     let what = match (draft.metadata.get(PART_FINGERPRINT), first.metadata.get(PART_FINGERPRINT)) {
         (here, there) if here == there => return ControlFlow::Continue(()),
         (Some(_), Some(_)) => {
-            "was made of another input, or with other types, options or another version of the \
-             program, than the first shard"
+            "comes from another input, other options or another program version than the first shard"
         }
-        (Some(_), None) => "says of which work it is a part, and the first shard does not",
-        _ => "does not say of which work it is a part, as the first shard does",
+        (Some(_), None) => "has a part fingerprint, and the first shard does not",
+        _ => "lacks the part fingerprint of the first shard",
     };
     let finding = Finding::error("shard-other-work", format!("{}: {what}", name(path)))
         .key(PART_FINGERPRINT)
-        .help("make the parts that differ again, of one input and with the same options");
+        .help("write the parts that differ again, from one input with the same options");
     sink.report(finding)
 }
 
@@ -133,7 +132,7 @@ fn kinship(
     sink: &mut dyn Sink,
 ) -> ControlFlow<()> {
     if draft.order != first.order {
-        let message = format!("{}: its byte order is not that of the first shard", name(path));
+        let message = format!("{}: its byte order differs from the first shard's", name(path));
         sink.report(Finding::error("shard-byte-order", message))?;
     }
     let others = draft.metadata.iter().filter(|(key, _)| {
@@ -144,10 +143,10 @@ fn kinship(
         let foreign = matches!(key, "general.architecture" | "general.name")
             && first.metadata.get(key).is_some();
         let finding = if foreign {
-            let message = format!("{}: is {value}, otherwise than in the first shard", name(path));
+            let message = format!("{}: is {value}, unlike in the first shard", name(path));
             Finding::error("shard-foreign", message).help("it is a shard of another model")
         } else {
-            let message = format!("{}: readers take keys from the first shard only", name(path));
+            let message = format!("{}: loaders read keys from the first shard only", name(path));
             Finding::warning("shard-key-ignored", message)
         };
         sink.report(finding.key(key))?;
@@ -167,7 +166,7 @@ fn tensors(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<(
                     sink.report(
                         Finding::error("shard-tensor-duplicate", message)
                             .tensor(&*tensor.name)
-                            .help("one of the files is a shard of something else"),
+                            .help("one of the files is a shard of another model"),
                     )?;
                 }
                 _ => {}
@@ -181,7 +180,7 @@ fn tensors(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<(
             n => sink.report(
                 Finding::error("shard-tensor-count", disagreement(path, n, total))
                     .key(TENSORS_COUNT)
-                    .help("one of the files is a shard of something else"),
+                    .help("one of the files is a shard of another model"),
             )?,
         }
     }
@@ -190,8 +189,8 @@ fn tensors(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<(
 
 fn disagreement(path: &Path, says: Option<u64>, is: u64) -> String {
     match says {
-        Some(says) => format!("{}: is {says} and should be {is}", name(path)),
-        None => format!("{}: is missing and should be {is}", name(path)),
+        Some(says) => format!("{}: is {says} instead of {is}", name(path)),
+        None => format!("{}: is missing instead of {is}", name(path)),
     }
 }
 

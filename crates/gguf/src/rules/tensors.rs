@@ -19,8 +19,8 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             |finding: Finding| sink.report(finding.tensor(&*tensor.name).at(subject.tensor_at(i)));
         if !seen.insert(&*tensor.name) {
             report(
-                Finding::error("tensor-duplicate", "the tensor stands in the directory twice")
-                    .help("rename or remove one: programs disagree on which of them counts"),
+                Finding::error("tensor-duplicate", "the tensor occurs twice in the directory")
+                    .help("rename or remove one: loaders disagree on which one counts"),
             )?;
         }
         if tensor.name.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         }
         if tensor.name.len() > MAX_NAME {
             let message = format!(
-                "the name has {} bytes, most programs read up to {MAX_NAME}",
+                "the name has {} bytes, most loaders accept at most {MAX_NAME}",
                 tensor.name.len()
             );
             report(Finding::warning("tensor-name-long", message))?;
@@ -43,14 +43,14 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
 /// What is odd about the type and shape of a tensor.
 fn size(tensor: &TensorInfo) -> Option<Finding> {
     let Some(row) = tensor.tensor_type.traits() else {
-        let message = format!("{} is not a tensor type of today", tensor.tensor_type);
+        let message = format!("{} is not a known tensor type", tensor.tensor_type);
         return Some(
             Finding::warning("tensor-type-unknown", message)
-                .help("the file can be listed and edited, this tensor cannot be decoded"),
+                .help("the file can be listed and edited, but this tensor cannot be decoded"),
         );
     };
     if row.status == Status::Removed {
-        let message = format!("{} was removed from the format", row.name);
+        let message = format!("{} was removed from GGML", row.name);
         return Some(
             Finding::warning("tensor-type-removed", message)
                 .help("convert the model again from its source"),

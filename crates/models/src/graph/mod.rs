@@ -112,7 +112,7 @@ impl Builder<'_> {
         self.find(name).ok_or_else(|| {
             Finding::error("tensor-missing", "the model cannot run without this tensor")
                 .tensor(format!("{}{name}", self.prefix))
-                .help("convert the model anew; `gguf check` lists what else is missing")
+                .help("convert the model again; `gguf check` lists what else is missing")
         })
     }
 
@@ -146,7 +146,7 @@ impl Builder<'_> {
         let all = all.and_then(|all| all.iter().map(|number| number.to_u64()).collect());
         all.ok_or_else(|| {
             Finding::error("key-value", format!("{name} is no list of whole numbers from 0 on"))
-                .help("convert the model anew")
+                .help("convert the model again")
         })
     }
 
@@ -162,7 +162,7 @@ impl Builder<'_> {
         let found = stated.zip(at).and_then(|(all, at)| all.iter().nth(at)?.to_u64());
         let found = found.ok_or_else(|| {
             Finding::error("key-value", format!("{name} has no size for layer {layer}"))
-                .help("convert the model anew")
+                .help("convert the model again")
         })?;
         narrow(name, found)
     }
@@ -181,7 +181,7 @@ impl Builder<'_> {
             Some(value) => number_of(name, value, layer),
             None => Err(Finding::error("key-missing", "the model cannot run without this key")
                 .key(name)
-                .help("convert the model anew")),
+                .help("convert the model again")),
         }
     }
 
@@ -192,7 +192,7 @@ impl Builder<'_> {
         let at = usize::try_from(layer).ok().and_then(|layer| all.iter().nth(layer));
         at.and_then(|value| value.to_bool()).ok_or_else(|| {
             Finding::error("key-value", format!("{name} says nothing of layer {layer}"))
-                .help("convert the model anew")
+                .help("convert the model again")
         })
     }
 
@@ -328,13 +328,13 @@ fn number_of(name: &str, value: &Value, layer: u64) -> Result<f32, Finding> {
     };
     number.map(|number| number as f32).ok_or_else(|| {
         Finding::error("key-value", format!("{name} has no number for layer {layer}"))
-            .help("convert the model anew")
+            .help("convert the model again")
     })
 }
 
 fn narrow(name: &str, size: u64) -> Result<u32, Finding> {
     u32::try_from(size).map_err(|_| {
         Finding::error("key-value", format!("{name} is {size}: no model is so large"))
-            .help("convert the model anew")
+            .help("convert the model again")
     })
 }

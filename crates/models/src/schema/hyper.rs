@@ -38,7 +38,7 @@ impl<'m> Hyper<'m> {
             Some(name) => Ok(Self::new(metadata, name)),
             None => Err(Finding::error("key-missing", "the model has no architecture")
                 .key("general.architecture")
-                .help("programs refuse the model; set general.architecture")),
+                .help("loaders reject the model; set general.architecture")),
         }
     }
 
@@ -142,7 +142,7 @@ impl<'m> Hyper<'m> {
     pub fn missing(&self, name: &str) -> Finding {
         Finding::error("key-missing", format!("{} needs this key", self.prefix))
             .key(self.key(name))
-            .help("programs refuse the model without it; convert it anew or set the key")
+            .help("loaders reject the model without it; convert it again or set the key")
     }
 
     fn whole(&self, name: &str, layer: Option<u64>) -> Result<u64, Finding> {
@@ -182,7 +182,7 @@ impl<'m> Hyper<'m> {
         let message = mismatch.unwrap_or_else(|| "is of another type than asked for".to_owned());
         Finding::error("key-type", message)
             .key(self.key(name))
-            .help("programs refuse the file; set the key again in the right type")
+            .help("loaders reject the file; set the key again with the right type")
     }
 
     fn schema(&self, name: &str) -> Option<&'static KeySchema> {

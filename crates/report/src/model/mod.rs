@@ -294,7 +294,7 @@ mod tests {
         bytes.extend((0..16).flat_map(|i| (i as f32).to_le_bytes()));
         std::fs::write(&path, bytes).unwrap();
         let model = Model::open(&path).unwrap();
-        let findings = [Finding::error("x", evil).key(evil)];
+        let findings = [Finding::error("magic", evil).key(evil)];
         let source = path.to_str().unwrap();
         let page = model_page(source, &model, &findings, "gguf <1>", &()).unwrap();
         for tag in ["<script", "<img", "<link", "<iframe", "href=", " src=\"", "url("] {

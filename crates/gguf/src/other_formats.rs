@@ -25,7 +25,7 @@ fn seems(start: &[u8]) -> (String, &'static str) {
     }
     match &start[..4] {
         b"lmgg" | b"fmgg" | b"tjgg" | b"algg" | b"ccgg" => {
-            return is("this is a GGML file from before GGUF", "convert it with `gguf convert`");
+            return is("this is a legacy GGML file", "convert it with `gguf convert`");
         }
         b"PK\x03\x04" => {
             return is(
@@ -38,7 +38,7 @@ fn seems(start: &[u8]) -> (String, &'static str) {
         }
         [0, 0, 0, 0] if start.iter().all(|byte| *byte == 0) => {
             return is(
-                "the file begins with zeros, as a download does that was not finished",
+                "the file begins with zeros, as an unfinished download does",
                 "download it again",
             );
         }
@@ -49,10 +49,10 @@ fn seems(start: &[u8]) -> (String, &'static str) {
     let lower = text.to_ascii_lowercase();
     if lower.starts_with("version https://git-lfs") {
         let help = "fetch the real file with `git lfs pull`";
-        return is("this is a Git LFS pointer, not the file it stands for", help);
+        return is("this is a Git LFS pointer, not the file itself", help);
     }
     if ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| lower.starts_with(tag)) {
-        return is("this is an HTML page, saved under the name of a model", DOWNLOAD);
+        return is("this is an HTML page saved under the name of a model", DOWNLOAD);
     }
     if lower.starts_with("<?xml") {
         return is("this is an XML document, perhaps the error message of a server", DOWNLOAD);
@@ -66,10 +66,10 @@ fn seems(start: &[u8]) -> (String, &'static str) {
         return (what, DOWNLOAD);
     }
     if is_text(start) {
-        return (format!("this is a text, not a model: {}", line(text)), DOWNLOAD);
+        return (format!("this is a text file, not a model: {}", line(text)), DOWNLOAD);
     }
     is(
-        "the file does not begin with GGUF",
+        "the file does not start with the magic GGUF",
         "it is another kind of file, or its start was overwritten",
     )
 }
@@ -114,16 +114,16 @@ mod tests {
                 "of a server: {\"error\":\"Repository not found\"}",
             ),
             (b"{\"a\": 1}", "JSON file"),
-            (b"Entry not found", "this is a text, not a model: Entry not found"),
+            (b"Entry not found", "this is a text file, not a model: Entry not found"),
             (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
             (b"versatile", "this is a text"),
             (safetensors, "safetensors file"),
             (zip, "zip archive"),
             (b"\x1f\x8b\x08\0\0\0", "compressed"),
             (&[0; 600], "begins with zeros"),
-            (b"lmgg\x01\0\0\0", "from before GGUF"),
+            (b"lmgg\x01\0\0\0", "legacy GGML"),
             (b"GG", "less than four bytes"),
-            (b"\x80\x02\x8a\nl\xfc", "does not begin with GGUF"),
+            (b"\x80\x02\x8a\nl\xfc", "does not start with the magic GGUF"),
         ];
         for (bytes, expected) in cases {
             let message = finding(bytes).message;

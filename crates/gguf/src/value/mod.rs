@@ -1,10 +1,12 @@
 //! Typed metadata values.
 
+pub(crate) mod array;
+
 use std::fmt;
 
 use bytes::Bytes;
 
-use crate::array::Array;
+use crate::value::array::Array;
 
 /// The type of a metadata value, as numbered in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

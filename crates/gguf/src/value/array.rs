@@ -168,7 +168,7 @@ impl fmt::Display for Array {
             write!(f, "{}{value}", if i > 0 { ", " } else { "" })?;
         }
         if self.len > SHOWN as u64 {
-            write!(f, ", ... {} in all", self.len)?;
+            write!(f, ", ... {} in total", self.len)?;
         }
         f.write_str("]")
     }
