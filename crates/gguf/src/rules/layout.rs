@@ -23,8 +23,8 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     };
     if let Some(other) = laid_out.filter(|_| one_cause > 1) {
         let message = format!(
-            "{one_cause} of {} tensors are not at a multiple of {alignment}: the data are laid out \
-             for {other}",
+            "{one_cause} of {} tensors are not at a multiple of {alignment}: the data is aligned \
+             to {other}",
             tensors.len()
         );
         sink.report(
