@@ -92,7 +92,7 @@ def main():
     original, official, ours = (folder / f"{name}.gguf" for name in ("original", "official", "ours"))
     moments = folder / "speech.moments"
     run(gguf, "convert", "--force", checkpoint, "-o", original, "--outtype", "f16")
-    run(gguf, "imatrix", original, "-f", speech, "--moments", "-o", moments, "--force")
+    run(gguf, "imatrix", original, "-f", speech, "--hessian", "-o", moments, "--force")
     right = [log_shares(gguf, original, piece) for piece in judged]
     print(f"{sum(len(p) for p in right)} places, {len(samples(speech)) / 16000:.0f} seconds listened to\n")
     print("| type | bytes | official | same choice | calibrated | same choice | ratio |")

@@ -24,7 +24,7 @@ def run(*words):
 
 
 def figures(gguf, model, file, text, arithmetic):
-    words = ["divergence", "--reference", model, file, "-f", text, "--arithmetic", arithmetic]
+    words = ["divergence", "--reference", model, file, "-f", text, "--precision", arithmetic]
     return json.loads(run(gguf, *words, *HOW))["models"][0]
 
 
@@ -54,7 +54,7 @@ def main():
                 1e-6 if wanted[key] < 1e-4 else 0.01 * wanted[key]
             ):
                 faults.append(f"{key} {found[key]:.3g} not {wanted[key]:.3g}")
-        if "same_top" in wanted and abs(found["same_top"] - wanted["same_top"]) > 1:
+        if "same_top" in wanted and abs(found["top1_agreement"] - wanted["same_top"]) > 1:
             faults.append("same_top")
         fast = figures(gguf, model, made, text, "fast")
         theirs = reference.get(mix, {}).get("ppl_q", reference.get(mix, {}).get("ppl"))

@@ -275,7 +275,7 @@ def compare(name, options, folder, pre):
     listed = " ".join(map(str, tokens))
     row = {"architecture": arch}
     try:
-        flags = ["--arithmetic", "exact", "--cache-type", "f32", "--force"]
+        flags = ["--precision", "exact", "--cache-type", "f32", "--force"]
         if os.environ.get("GRAPH_STORE"):
             flags += ["--graph", "stored"]
         ran(options.gguf, "logits", path, "--ids", listed, "-o", out, *flags)

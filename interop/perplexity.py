@@ -136,7 +136,7 @@ def perplexities(args):
         theirs = float(re.search(r"Final estimate: PPL = ([\d.]+)", said)[1])
         row, near = f"| {name} | {theirs:.4f}", True
         for arithmetic in ("fast", "exact"):
-            found = ours(args, "divergence", model, "--reference-logits", base, "--arithmetic", arithmetic)
+            found = ours(args, "divergence", model, "--reference-logits", base, "--precision", arithmetic)
             # Logits in the file have 16 bits: what it prints was computed before they were rounded.
             ratio, error = found["ppl_q"] / theirs, found["ppl_ratio_error"]
             row += f" | {found['ppl_q']:.4f} | {ratio:.4f} ± {error:.4f}"

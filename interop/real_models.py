@@ -78,12 +78,12 @@ def converted(gguf, models, name, folder):
 
 def texts(gguf, models):
     for name, (prompt, ids) in CONTINUED.items():
-        words = ["-p", prompt, "-n", "24", "--temp", "0", "--arithmetic", "exact", "--json"]
+        words = ["-p", prompt, "-n", "24", "--temp", "0", "--precision", "exact", "--json"]
         made = json.loads(run(gguf, "generate", os.path.join(models, name), *words))
         check(f"{name}: goes on as in llama.cpp", made["ids"], ids)
     model = os.path.join(models, "smollm2-135m-instruct.Q4_1.gguf")
     chat = subprocess.run(
-        [gguf, "generate", model, "--chat", "--temp", "0", "--arithmetic", "exact"],
+        [gguf, "generate", model, "--chat", "--temp", "0", "--precision", "exact"],
         input="What is the capital of France?\n", check=True, capture_output=True, text=True,
     ).stdout
     check("a question through its template", "The capital of France is Paris." in chat, True)

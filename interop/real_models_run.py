@@ -73,7 +73,7 @@ class Official:
 def ours(binary, model, ids, arithmetic, folder):
     out = folder / "logits.npy"
     command = [binary, "logits", model, "--ids", " ".join(map(str, ids)), "-o", out, "--force"]
-    command += ["--arithmetic", arithmetic, "--cache-type", "f32"]
+    command += ["--precision", arithmetic, "--cache-type", "f32"]
     subprocess.run(command, check=True, capture_output=True)
     return np.load(out)
 

@@ -572,7 +572,7 @@ def run(binary, zoo, case, work):
         path.unlink()
         file.write(path)
     listed = " ".join(map(str, text))
-    ran(binary, "logits", path, "--ids", listed, "-o", out, "--arithmetic", "exact", "--cache-type", "f32")
+    ran(binary, "logits", path, "--ids", listed, "-o", out, "--precision", "exact", "--cache-type", "f32")
     found = np.load(out)
     architecture = gguf.GGUFReader(path).fields["general.architecture"].contents()
     assert found.shape == expected.shape, f"{found.shape}, not {expected.shape}"

@@ -108,7 +108,7 @@ class Model:
         """Our logits, or hidden states, beside these."""
         out = self.folder / "out.npy"
         ids = " ".join(map(str, ids))
-        words = ("--ids", ids, "--arithmetic", "exact", "--cache-type", "f32", "-o", out, *words)
+        words = ("--ids", ids, "--precision", "exact", "--cache-type", "f32", "-o", out, *words)
         self.run("logits", self.file, *words)
         reference = np.asarray(reference, np.float32)
         found = np.load(out).reshape(reference.shape)
@@ -127,7 +127,7 @@ class Model:
         with torch.no_grad():
             made = net.generate(torch.tensor([tokens]), max_new_tokens=12, do_sample=False)
         words = ("-p", text, "-n", "12", "--temperature", "0", "--cache-type", "f32", "--json")
-        found = json.loads(self.run("generate", self.file, "--arithmetic", "exact", *words))
+        found = json.loads(self.run("generate", self.file, "--precision", "exact", *words))
         if found["ids"] != made[0, 1:].tolist():
             raise RuntimeError(f"{name} writes {found['ids']} instead of {made[0, 1:].tolist()}")
 

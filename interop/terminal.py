@@ -22,7 +22,7 @@ COMMANDS = [
     ("help", "gguf", 2),
     ("help-inspect", "gguf inspect -h", 0),
     ("help-quantize", "gguf help quantize", 0),
-    ("help-mixes", "gguf help mixes", 0),
+    ("help-mixes", "gguf help quantization", 0),
     ("version", "gguf --version", 0),
     ("demo", "gguf demo", 0),
     ("convert", "gguf convert checkpoint -o f16.gguf --outtype f16", 0),

@@ -110,7 +110,7 @@ for name, voice, said in [("english", "en", ENGLISH), ("german", "de", GERMAN)]:
     text = text_of(theirs(same, language=code, task="transcribe"))
     print(f"{name}: {text}")
     for arithmetic in ("exact", "fast"):
-        how = ["--arithmetic", arithmetic]
+        how = ["--precision", arithmetic]
         found = plain(same, "--language", code, *how)
         check(f"{name}, {arithmetic}: text", found == text, found)
         found = plain(same, *how)
@@ -167,7 +167,7 @@ made, same = speech("long", "en", LONG)
 expected = segments_of(theirs(same, language="en", task="transcribe", return_timestamps=True, condition_on_prev_tokens=True,
                               temperature=(0.0,), compression_ratio_threshold=None, logprob_threshold=None,
                               no_speech_threshold=None))
-found = ours(same, "--language", "en", "--arithmetic", "exact")
+found = ours(same, "--language", "en", "--precision", "exact")
 print(f"long ({found['duration']} s): {found['text']}")
 print(run(gguf, "transcribe", whisper, same, "--format", "srt"))
 check("long: text", found["text"] == " ".join(text for _, _, text in expected),

@@ -1,4 +1,4 @@
-//! What `gguf --version` says: the version, and the commit where this is built from a git tree.
+//! Sets the version that `gguf --version` prints: the package version, and the commit if built from a git tree.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,11 +13,10 @@ fn main() {
     println!("cargo::rustc-env=GGUF_VERSION={full}");
 }
 
-/// The commit and its day. None of a package that happens to be unpacked within another tree: its
-/// files are not part of that.
+/// Returns hash and date of the commit; `None` for a package unpacked inside another tree.
 fn commit() -> Option<String> {
     git(&["ls-files", "--error-unmatch", "Cargo.toml"])?;
-    // Both change with the commit; a path that is not there would have this run each time.
+    // Both change with each commit. A missing path would make Cargo run this script every time.
     for name in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", name])?;
         if Path::new(&path).exists() {
@@ -27,7 +26,7 @@ fn commit() -> Option<String> {
     git(&["log", "-1", "--format=%h %cs"])
 }
 
-/// What git says, without the line break; `None` if it says no.
+/// Returns the trimmed output of git; `None` if git fails.
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,6 +1,6 @@
-//! What `--json` prints: documents that say by which schema they are written, and errors among them.
+//! JSON output (`--json`): documents with the name of their schema, and errors.
 //!
-//! The schemas are in `docs/json/`, one per command; `docs/json.md` says what all have in common.
+//! The schemas are in `docs/json/`, one per command; `docs/json.md` describes what they share.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -12,16 +12,16 @@ use serde_json::{Value as Json, json};
 use crate::failure::Failure;
 use crate::launch;
 
-/// Whether the document of this run is printed.
+/// Whether this run has printed its document.
 static PRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Prints the one document of a command, such as `inspect/1`: the name of the schema and its version.
+/// Prints the document of a command. `schema` is its name and version, such as `inspect/1`.
 pub fn print(out: &mut impl Write, schema: &str, document: Json) -> io::Result<()> {
     PRINTED.store(true, Ordering::Relaxed);
     writeln!(out, "{:#}", with_schema(schema, document))
 }
 
-/// Prints the document of one of the files that a command takes: of several, each on a line.
+/// Prints the document of one of the input files: indented, or as one line if there are several files.
 pub fn print_one(
     out: &mut impl Write,
     schema: &str,
@@ -34,35 +34,34 @@ pub fn print_one(
     }
 }
 
-/// Prints one of several documents, each on a line.
+/// Prints a document as one line.
 pub fn print_line(out: &mut impl Write, schema: &str, document: Json) -> io::Result<()> {
     write!(out, "{}", line(schema, document))
 }
 
-/// One of several documents as a line.
+/// Returns a document as one line.
 pub fn line(schema: &str, document: Json) -> String {
     format!("{}\n", with_schema(schema, document))
 }
 
-/// Whether the command line asks for JSON, also if it cannot be understood.
+/// Whether the command line contains `--json`, even if it does not parse.
 pub fn is_wanted() -> bool {
     let mut words = launch::words().iter().take_while(|word| *word != "--");
     words.any(|word| word == OsStr::new("--json"))
 }
 
-/// Prints an error where a program waits for a document, which it then does not get. Nothing if it
-/// has got one already: the exit code says the rest.
+/// Prints an error document if `--json` is given and no document has been printed yet.
 pub fn print_error(failure: &Failure) {
     if !is_wanted() || PRINTED.load(Ordering::Relaxed) {
         return;
     }
     if let Some(error) = failure.to_json() {
-        // Who does not read it is told by the exit code.
+        // A reader that is gone still gets the exit code.
         let _ = print(&mut io::stdout().lock(), "error/1", json!({ "error": error }));
     }
 }
 
-/// Prints the error of one of several files among the documents of the others.
+/// Prints the error document of one of several input files.
 pub fn print_error_line(failure: &Failure) {
     if let Some(error) = failure.to_json().filter(|_| is_wanted()) {
         let _ = print_line(&mut io::stdout().lock(), "error/1", json!({ "error": error }));

@@ -1,4 +1,4 @@
-//! Why a command failed, and the exit code that says whose fault it was.
+//! Failures of commands and their exit codes.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,52 +10,52 @@ use serde_json::{Value as Json, json};
 
 use crate::terminal;
 
-/// The exit codes, and what each says.
+/// Exit codes with their meanings.
 pub const EXIT_CODES: &[(u8, &str)] = &[
-    (0, "done"),
-    (1, "the input is at fault"),
-    (2, "wrong usage (also an output that exists)"),
-    (3, "the environment (cannot read or write, disk full)"),
+    (0, "success"),
+    (1, "invalid input, or findings of `check`, `diff`, `verify` or `name`"),
+    (2, "invalid usage (including an existing output without --force)"),
+    (3, "environment (I/O error, disk full, network)"),
     (130, "interrupted"),
 ];
 
 /// A failed command.
 pub enum Failure {
-    /// A library says no.
+    /// An error of a library.
     Failed(Box<Error>),
-    /// The input is at fault.
+    /// Invalid input.
     Input(String),
-    /// The input has findings of severity error, which are printed already.
+    /// The input has findings of severity error, already printed.
     Findings,
-    /// Of several sources some failed, as was said of each; the exit code is that of the first.
-    Said(u8),
-    /// The request is at fault.
+    /// Some of several sources failed, as already reported; holds the exit code of the first failure.
+    Reported(u8),
+    /// Invalid usage.
     Usage(String),
-    /// Something cannot be read or written.
+    /// I/O error or missing resource.
     Environment(String),
-    /// The user asked to stop.
+    /// Interrupted by a signal.
     Interrupted,
-    /// The same, and what is done can be gone on with.
+    /// Interrupted, with saved progress that `--resume` continues.
     Paused,
-    /// Nobody reads our output any more.
+    /// The reader closed the output pipe.
     ClosedPipe,
 }
 
 impl Failure {
-    /// Says it to people.
-    pub fn say(&self) {
+    /// Prints the message and the help to standard error.
+    pub fn print(&self) {
         if let Some(message) = self.message() {
             terminal::error(&message, self.help());
         }
     }
 
-    /// The same in one line, as old programs say it.
+    /// Returns message and help as one line, as the original programs print errors.
     pub fn in_one_line(&self) -> Option<String> {
         let message = self.message()?;
         Some(self.help().map_or(message.to_string(), |help| format!("{message}; {help}")))
     }
 
-    /// What is wrong, in one line without what to do about it.
+    /// Returns the message without the help.
     pub fn message(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Failed(error) => Some(match &**error {
@@ -70,13 +70,13 @@ impl Failure {
             Self::Input(message) | Self::Usage(message) | Self::Environment(message) => {
                 Some(message.into())
             }
-            Self::Interrupted => Some("interrupted; nothing was left behind".into()),
-            Self::Paused => Some("interrupted; what is done stays: go on with --resume".into()),
-            Self::Findings | Self::Said(_) | Self::ClosedPipe => None,
+            Self::Interrupted => Some("interrupted; all incomplete files were removed".into()),
+            Self::Paused => Some("interrupted; progress is saved: continue with --resume".into()),
+            Self::Findings | Self::Reported(_) | Self::ClosedPipe => None,
         }
     }
 
-    /// What to do about it, where that is known.
+    /// Returns the advice, if any.
     fn help(&self) -> Option<&str> {
         let Self::Failed(error) = self else { return None };
         match (&**error, error.finding()) {
@@ -86,7 +86,7 @@ impl Failure {
         }
     }
 
-    /// Whose fault it is; `None` where nothing failed, or findings say it.
+    /// Returns who is at fault; `None` if nothing failed or findings were already printed.
     fn fault(&self) -> Option<Fault> {
         match self {
             Self::Failed(error) => Some(error.fault()),
@@ -94,14 +94,14 @@ impl Failure {
             Self::Usage(_) => Some(Fault::Caller),
             Self::Environment(_) => Some(Fault::Environment),
             Self::Interrupted | Self::Paused => Some(Fault::Interrupted),
-            Self::Findings | Self::Said(_) | Self::ClosedPipe => None,
+            Self::Findings | Self::Reported(_) | Self::ClosedPipe => None,
         }
     }
 
-    /// 1 the input, 2 the request, 3 the environment, 130 interrupted, as shells have it.
+    /// Returns the exit code: 1 input, 2 usage, 3 environment, 130 interrupted (the convention of shells).
     pub fn exit_code(&self) -> u8 {
         match (self, self.fault()) {
-            (Self::Said(code), _) => *code,
+            (Self::Reported(code), _) => *code,
             (Self::Findings, _) | (_, Some(Fault::Input)) => 1,
             (_, Some(Fault::Caller)) => 2,
             (_, Some(Fault::Environment)) => 3,
@@ -110,7 +110,7 @@ impl Failure {
         }
     }
 
-    /// The error for programs: what, whose fault, where, which, and what to do next.
+    /// Returns the error as JSON: message, fault, location, code and advice.
     pub fn to_json(&self) -> Option<Json> {
         let error = match self {
             Self::Failed(error) => Some(gguf_kit::json::error(error)),
@@ -148,7 +148,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// A command line that cannot be understood: what clap says of it, without its usage.
+/// Converts a parse error of clap, without its usage lines.
 impl From<&clap::Error> for Failure {
     fn from(error: &clap::Error) -> Self {
         let text = error.render().to_string();
@@ -172,7 +172,7 @@ impl From<gguf_tokenizer::template::Error> for Failure {
     }
 }
 
-/// Only printing gives plain I/O errors here.
+/// Converts an I/O error of printing; other I/O errors are library errors.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

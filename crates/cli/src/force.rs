@@ -1,26 +1,26 @@
-//! `--force`, of every command that writes files.
+//! The `--force` flag of commands that write files.
 
 use std::path::Path;
 
 use gguf_store::{Existing, Overwrite};
 
-/// What becomes of outputs that exist.
+/// Overwriting of existing outputs.
 #[derive(clap::Args)]
-// Its group would bear the name of the one that it is part of.
+// Without `skip`, clap's group would take the name of the parent struct.
 #[group(skip)]
 pub struct Force {
-    /// Replace outputs that exist; never one of the inputs.
+    /// Overwrite existing outputs. Inputs are never overwritten.
     #[arg(long)]
     force: bool,
 }
 
 impl Force {
-    /// What outputs may replace if these are the inputs: files, or directories with checkpoints.
+    /// Returns which files outputs may replace, given the inputs: files, or checkpoint directories.
     pub fn protecting<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Overwrite {
         gguf_kit::overwrite(self.existing()).protecting(inputs)
     }
 
-    /// What becomes of them.
+    /// Returns how to treat existing outputs.
     pub fn existing(&self) -> Existing {
         if self.force { Existing::Replace } else { Existing::Refuse }
     }

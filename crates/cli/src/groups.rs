@@ -1,22 +1,22 @@
-//! The commands by what they are for, as `gguf --help` lists them.
+//! Groups of commands, as listed by `gguf --help`.
 
 use std::fmt::Write;
 
 use clap::Command;
 
-/// A heading, and the commands below it.
+/// Headings with their commands.
 pub const GROUPS: &[(&str, &[&str])] = &[
-    ("Make", &["convert", "quantize", "imatrix", "recipe", "lora", "export"]),
-    ("Look", &["inspect", "view", "check", "graph", "name"]),
-    ("Change", &["edit", "split", "merge", "convert-endian"]),
+    ("Create", &["convert", "quantize", "imatrix", "recipe", "lora", "export"]),
+    ("Inspect", &["inspect", "view", "check", "graph", "name"]),
+    ("Edit", &["edit", "split", "merge", "convert-endian"]),
     ("Compare", &["diff", "hash", "verify"]),
     ("Run", &["generate", "transcribe", "embed", "logits"]),
-    ("Measure", &["perplexity", "divergence", "quality", "sensitivity", "eval-merge", "bench"]),
+    ("Evaluate", &["perplexity", "divergence", "quality", "sensitivity", "eval-merge", "bench"]),
     ("Text", &["tokenize", "detokenize", "chat-template"]),
     ("Help", &["help", "demo", "completions", "man", "links"]),
 ];
 
-/// Gives the command a help text with its sub-commands in groups, a line each: clap has one list.
+/// Replaces clap's single list of subcommands by a list in groups.
 pub fn in_groups(command: Command) -> Command {
     let header = *command.get_styles().get_header();
     let literal = *command.get_styles().get_literal();
@@ -24,7 +24,7 @@ pub fn in_groups(command: Command) -> Command {
     let width = width.unwrap_or_default();
     let mut list = String::new();
     for (heading, names) in GROUPS {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(list, "{header}{heading}:{header:#}");
         for name in *names {
             let about = command.find_subcommand(name).and_then(Command::get_about);
@@ -35,7 +35,7 @@ pub fn in_groups(command: Command) -> Command {
     }
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{header}Options:{header:#}\n\
-         {{options}}\n\n`gguf help COMMAND` says more; so does `gguf help TOPIC`, with for a topic\n{}.\n",
+         {{options}}\n\nSee `gguf help COMMAND`, or `gguf help TOPIC` for one of the topics\n{}.\n",
         crate::commands::help::topic_names().join(", ")
     );
     command.help_template(template)
@@ -63,6 +63,6 @@ mod tests {
         let help = command.render_help().to_string();
         let long: Vec<_> = help.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(long.is_empty(), "{long:#?}");
-        assert!(help.contains("\nMeasure:\n  perplexity      Say how well"), "{help}");
+        assert!(help.contains("\nEvaluate:\n  perplexity      Compute perplexity"), "{help}");
     }
 }

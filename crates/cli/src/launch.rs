@@ -1,4 +1,4 @@
-//! How this program was started, and how it is started again.
+//! How this program was started, to start it again.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,43 +6,47 @@ use std::sync::OnceLock;
 
 use crate::failure::Failure;
 
-/// What starts this program again.
+/// Command that starts this program again.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The file to start.
+    /// Executable.
     pub file: PathBuf,
-    /// The words before those of a command: none where the file is the program itself.
+    /// Arguments before the command; empty if the executable is `gguf` itself.
     pub words: Vec<OsString>,
 }
 
 static STARTED: OnceLock<(Vec<OsString>, Option<Launch>)> = OnceLock::new();
 
-/// Keeps how the program was started.
-pub fn begin(words: &[OsString], launch: Option<Launch>) {
+/// Records how the program was started.
+pub fn record(words: &[OsString], launch: Option<Launch>) {
     let _ = STARTED.set((words.to_vec(), launch));
 }
 
-/// The words of the command line, after the name of the program.
+/// Returns the arguments after the program name.
 pub fn words() -> &'static [OsString] {
     STARTED.get().and_then(|(words, _)| words.get(1..)).unwrap_or_default()
 }
 
-/// What starts this program again.
-pub fn again() -> Result<&'static Launch, Failure> {
+/// Command that starts this program again.
+pub fn command() -> Result<&'static Launch, Failure> {
     let launch = STARTED.get().and_then(|(_, launch)| launch.as_ref());
     launch.ok_or_else(|| {
-        Failure::Environment("cannot find the program itself: call it by its whole path".into())
+        Failure::Environment(
+            "cannot locate the gguf executable; call it by its absolute path".into(),
+        )
     })
 }
 
-/// The program as one file, to which links can be made.
+/// Returns the executable that links can point to.
 pub fn file() -> Result<PathBuf, Failure> {
-    let launch = again()?;
+    let launch = command()?;
     let alone = launch.words.is_empty().then(|| launch.file.canonicalize().ok()).flatten();
-    // A script that starts it was called by its name.
+    // A launcher script is found by the name under which it was called.
     let script = || STARTED.get()?.0.first().map(PathBuf::from)?.canonicalize().ok();
     let file = alone.or_else(script);
     file.ok_or_else(|| {
-        Failure::Environment("cannot find the program itself: call it by its whole path".into())
+        Failure::Environment(
+            "cannot locate the gguf executable; call it by its absolute path".into(),
+        )
     })
 }

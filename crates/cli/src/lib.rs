@@ -1,10 +1,10 @@
-//! The `gguf` command, for the program of this name and for the Python package, which brings it along.
+//! The `gguf` command, as a library for the binary and for the Python package that ships it.
 //!
-//! Each sub-command is one file: what the user typed (`Args`, no work done), then a call into the
-//! libraries, then what to print. Exit codes are in `failure.rs`.
+//! Each subcommand is one file: its arguments (`Args`), a call into the libraries, and what it prints. Exit
+//! codes are in `failure.rs`.
 
-/// What is said beside the output, which `--quiet` leaves out. It stands for the macro of the standard
-/// library in all modules below, so that none of them can forget to ask.
+/// Prints to standard error unless `--quiet` is given. Shadows the macro of the standard library in all modules
+/// below, so that every message honors `--quiet`.
 macro_rules! eprintln {
     ($($text:tt)*) => {
         if !$crate::quiet::is_on() {
@@ -17,22 +17,22 @@ mod commands;
 mod compat;
 mod demo_model;
 mod document;
+mod evaluation;
 mod failure;
 mod force;
+mod foreign_flags;
 mod groups;
-mod habits;
-mod judging;
 mod launch;
 mod listing;
-mod old;
+mod model_args;
+mod outtype;
 mod progress;
 mod quiet;
-mod running;
 mod sarif;
-mod sharding;
-mod target;
+mod shard_args;
 mod terminal;
-mod words;
+mod text_input;
+mod tokenizer_compat;
 
 use std::ffi::OsString;
 
@@ -46,7 +46,7 @@ pub use launch::Launch;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Print only what was asked for, and errors.
+    /// Suppress notes and progress; print only results and errors.
     #[arg(short, long, global = true)]
     quiet: bool,
     #[command(flatten)]
@@ -93,7 +93,7 @@ enum Command {
     Links(commands::links::Args),
 }
 
-/// The command line: what help, completions and manual pages are made of.
+/// Returns the command line definition, from which help, completions and manual pages are generated.
 fn command() -> clap::Command {
     groups::in_groups(Cli::command())
 }
@@ -101,24 +101,23 @@ fn command() -> clap::Command {
 fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = command().color(terminal::color_of(&words));
     let matches = command.try_get_matches_from_mut(&words);
-    let mut matches = matches.map_err(|error| habits::explain(error, &words))?;
+    let mut matches = matches.map_err(|error| foreign_flags::explain(error, &words))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// Does what a command line says, whose first word is the name of the program, and answers with the exit
-/// code. Wrong usage, and requests for help, end the process. `launch` says how the program is started;
-/// `None` if nobody knows.
+/// Runs a command line, whose first word is the program name, and returns the exit code. Wrong usage and
+/// requests for help end the process. `launch` tells how to start this program again, if known.
 ///
-/// To be called once, by a process that does nothing else.
+/// Call it once, in a process that does nothing else.
 pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
     progress::survive_limits();
-    launch::begin(&words, launch);
-    let words = match old::start(words) {
-        old::Started::Old(code) => return code,
-        old::Started::Ours(words) => words,
+    launch::record(&words, launch);
+    let words = match compat::dispatch(words) {
+        compat::Dispatch::Done(code) => return code,
+        compat::Dispatch::Command(words) => words,
     };
-    if words.get(1).is_some_and(|word| word == commands::render_template::WORD) {
-        return ended(commands::render_template::run());
+    if words.get(1).is_some_and(|word| word == commands::render_template::COMMAND) {
+        return exit_code(commands::render_template::run());
     }
     let cli = match parse(words) {
         Ok(cli) => cli,
@@ -126,14 +125,14 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
             if error.use_stderr() {
                 document::print_error(&Failure::from(&error));
             }
-            // Wrong usage ends here with exit code 2; help and version with 0.
+            // Exits with code 2 for wrong usage, 0 for help and version.
             error.exit();
         }
     };
     if cli.quiet {
-        quiet::begin();
+        quiet::enable();
     }
-    cli.terminal.obey();
+    cli.terminal.apply();
     let result = match cli.command {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Export(args) => commands::export::run(&args),
@@ -172,16 +171,16 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
         Command::Man(args) => commands::man::run(&args),
         Command::Links(args) => commands::links::run(&args),
     };
-    ended(result)
+    exit_code(result)
 }
 
-/// Says why a command failed, if it did, and to whoever started it by the exit code.
-fn ended(result: Result<(), Failure>) -> u8 {
+/// Reports the failure, if any, and returns the exit code.
+fn exit_code(result: Result<(), Failure>) -> u8 {
     match result {
-        // Whoever reads our output may stop when it has enough: `gguf inspect x | head`.
+        // The reader of a pipe may close it early: `gguf inspect x | head`.
         Ok(()) | Err(Failure::ClosedPipe) => 0,
         Err(failure) => {
-            failure.say();
+            failure.print();
             document::print_error(&failure);
             failure.exit_code()
         }

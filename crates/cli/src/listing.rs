@@ -1,4 +1,4 @@
-//! How numbers, values and plans are shown: in tables for people, in JSON for programs.
+//! Formatting of sizes, counts and plans, as tables and as JSON.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::terminal;
 
-/// A size as users of llama.cpp write it: `2G`, `2.2G`, `500M`, `64K`, decimal.
+/// Parses a size as llama.cpp does: `2G`, `2.2G`, `500M`, `64K`, decimal.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 1_000),
@@ -23,37 +23,39 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let size = whole.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).and_then(|size| {
-        // Digits after the point count as long as they make whole bytes.
-        let of_digit = |(i, digit): (u32, char)| {
+        // Fractional digits count as long as they make whole bytes.
+        let digit_value = |(i, digit): (u32, char)| {
             Some(u64::from(digit.to_digit(10)?) * factor.checked_div(10u64.checked_pow(i)?)?)
         };
-        (1..).zip(fraction.chars()).try_fold(size, |sum, digit| sum.checked_add(of_digit(digit)?))
+        (1..)
+            .zip(fraction.chars())
+            .try_fold(size, |sum, digit| sum.checked_add(digit_value(digit)?))
     });
     let size = size.filter(|size| *size > 0);
-    size.ok_or_else(|| format!("`{text}` is no size such as 2G, 2.2G, 500M or 4096"))
+    size.ok_or_else(|| format!("`{text}` is not a size such as 2G, 2.2G, 500M or 4096"))
 }
 
-/// Room for later edits of a header: as [`parse_size`], or 0 for none.
+/// Parses the header padding: as [`parse_size`], or 0 for none.
 pub fn parse_reserve(text: &str) -> Result<u64, String> {
     match text {
         "0" => Ok(0),
         _ => parse_size(text).and_then(|size| match size {
             0..=MAX_RESERVE => Ok(size),
-            _ => Err(format!("at most {}M can be reserved", MAX_RESERVE / 1_000_000)),
+            _ => Err(format!("at most {}M of padding is supported", MAX_RESERVE / 1_000_000)),
         }),
     }
 }
 
-/// A number above 0, such as a base frequency.
-pub fn parse_above_0<T: FromStr + Copy + Into<f64>>(text: &str) -> Result<T, String> {
+/// Parses a positive number, such as a base frequency.
+pub fn parse_positive<T: FromStr + Copy + Into<f64>>(text: &str) -> Result<T, String> {
     let number = text.parse::<T>().ok().filter(|x| {
         let x: f64 = (*x).into();
         x.is_finite() && x > 0.0
     });
-    number.ok_or_else(|| format!("`{text}` is no number above 0"))
+    number.ok_or_else(|| format!("`{text}` is not a positive number"))
 }
 
-/// A count with its word, in the number that goes with it: `1 tensor`, `39 tensors`.
+/// Formats a count with its noun: `1 tensor`, `39 tensors`.
 pub fn plural(count: usize, word: &str) -> String {
     match count {
         1 => format!("1 {word}"),
@@ -61,7 +63,7 @@ pub fn plural(count: usize, word: &str) -> String {
     }
 }
 
-/// One line of text, at most so long: templates and licences fill pages.
+/// Shortens a text to one line; templates and licenses fill pages.
 pub fn shortened(text: &str) -> String {
     const SHOWN: usize = 100;
     match text.char_indices().nth(SHOWN) {
@@ -70,12 +72,12 @@ pub fn shortened(text: &str) -> String {
     }
 }
 
-/// Plans as JSON: one by itself, several as a list.
+/// Returns one plan as is, several as a list.
 pub fn plans_json(mut plans: Vec<Json>) -> Json {
     if plans.len() == 1 { plans.remove(0) } else { json!({ "outputs": plans }) }
 }
 
-/// What a job would write to a file, tensor by tensor.
+/// Returns the planned output of a job as JSON, tensor by tensor.
 pub fn plan_json(job: &Job, path: &Path) -> Json {
     let tensors: Vec<_> = job
         .items
@@ -100,7 +102,7 @@ pub fn plan_json(job: &Job, path: &Path) -> Json {
     })
 }
 
-/// The same for people: what would be written, all together, by types, then one line per tensor.
+/// Returns the planned output of a job as text: totals, counts by type, then one line per tensor.
 pub fn plan_text(job: &Job, output: &Path) -> String {
     let Totals { elements, stored, bytes: total } = Totals::of(job);
     let from = if stored == total { String::new() } else { format!("{} -> ", bytes(stored)) };
@@ -143,7 +145,7 @@ pub fn plan_text(job: &Job, output: &Path) -> String {
     text
 }
 
-/// Files of a model in a table: how many tensors each has, and how long it is.
+/// Prints a table of a model's files, with tensor counts and sizes.
 pub fn parts<'p>(
     out: &mut impl Write,
     files: impl Iterator<Item = (&'p Path, usize, u64)>,
@@ -156,7 +158,7 @@ pub fn parts<'p>(
     })
 }
 
-/// Plans for people: all outputs together if there are several, how long it takes, and each by itself.
+/// Returns several plans as text: totals, the estimated time, and each plan.
 pub fn plans_text(plans: &[(&Job, &Path)], time: &str) -> String {
     let texts = plans.iter().map(|(job, path)| plan_text(job, path));
     let texts: Vec<String> = texts.collect();
@@ -173,18 +175,18 @@ pub fn plans_text(plans: &[(&Job, &Path)], time: &str) -> String {
     }
 }
 
-/// What the tensors of a job are together.
+/// Totals over the tensors of a job.
 pub struct Totals {
     /// Elements.
     pub elements: u64,
-    /// Bytes as they are stored now.
+    /// Stored bytes of the source.
     pub stored: u64,
     /// Bytes of the output.
     pub bytes: u64,
 }
 
 impl Totals {
-    /// Of all its tensors.
+    /// Sums over all tensors.
     pub fn of(job: &Job) -> Self {
         job.items.iter().fold(Self { elements: 0, stored: 0, bytes: 0 }, |sum, item| {
             let len = |ty: TensorType| ty.byte_len(&item.tensor.shape).unwrap_or(0);
@@ -197,7 +199,7 @@ impl Totals {
     }
 }
 
-/// Bits of data per element; 0 for no elements.
+/// Returns the bits per element; 0 without elements.
 pub fn bits_per_weight(bytes: u64, elements: u64) -> f64 {
     if elements == 0 { 0.0 } else { bytes as f64 * 8.0 / elements as f64 }
 }
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short() {
+    fn sizes_are_formatted_and_parsed() {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(1_500), "1.50 kB");
@@ -227,9 +229,9 @@ mod tests {
         for wrong in ["128000001", "1G", "100G", "99999999T", "99999999999G", "nan", ""] {
             assert!(parse_reserve(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(parse_above_0("2.5"), Ok(2.5f64));
+        assert_eq!(parse_positive("2.5"), Ok(2.5f64));
         for wrong in ["0", "-1", "nan", "inf", "1e999", "x", ""] {
-            assert!(parse_above_0::<f64>(wrong).is_err(), "{wrong}");
+            assert!(parse_positive::<f64>(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The program `gguf`.
+//! The `gguf` binary.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,13 @@ use std::process::ExitCode;
 use gguf_cli::Launch;
 
 fn main() -> ExitCode {
-    let launch = itself().map(|file| Launch { file, words: Vec::new() });
+    let launch = executable().map(|file| Launch { file, words: Vec::new() });
     gguf_cli::run(env::args_os().collect(), launch).into()
 }
 
-/// The file of this program. Where there is no `/proc`, as in a bare root, it is the one that was called.
-fn itself() -> Option<PathBuf> {
+/// Returns the path of this executable; derives it from the command line if there is no `/proc`, as in a bare
+/// chroot.
+fn executable() -> Option<PathBuf> {
     env::current_exe().ok().or_else(|| {
         let called = PathBuf::from(env::args_os().next()?);
         if called.parent() != Some(Path::new("")) {

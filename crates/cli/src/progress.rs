@@ -1,5 +1,4 @@
-//! A progress bar for work that takes more than a second, on a terminal only; and the end of work
-//! when the user wants it to end.
+//! Progress bar on terminals, for work of more than a second; cancellation by signals.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::quiet;
 
-/// Counts bytes read or written, or tokens.
+/// Counts bytes, or tokens.
 pub struct Progress {
     bar: ProgressBar,
     started: Mutex<Instant>,
@@ -18,14 +17,14 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing to do yet.
+    /// Counts bytes.
     pub fn new() -> Self {
         Self::with(
             "{msg} {wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}",
         )
     }
 
-    /// Tokens are counted; or bytes, as long as a checkpoint is converted.
+    /// Shows a percentage: counts tokens, or bytes while a checkpoint is converted.
     pub fn of_tokens() -> Self {
         Self::with("{msg} {wide_bar} {percent}% {eta}")
     }
@@ -37,27 +36,26 @@ impl Progress {
         }
         let started = Mutex::new(Instant::now());
         let progress = Self { bar, started, interrupted: Arc::default() };
-        progress.obey_signals();
+        progress.handle_signals();
         progress
     }
 
-    /// Lets Ctrl-C end the work in good order.
-    fn obey_signals(&self) {
+    /// Lets Ctrl-C cancel the work cleanly.
+    fn handle_signals(&self) {
         for signal in signal_hook::consts::TERM_SIGNALS {
-            // Where a signal cannot be caught, it ends the process as it always did. A second one
-            // does so at once.
+            // A signal that cannot be caught ends the process, as does a second one.
             let interrupted = || self.interrupted.clone();
             let _ = signal_hook::flag::register_conditional_default(*signal, interrupted());
             let _ = signal_hook::flag::register(*signal, interrupted());
         }
     }
 
-    /// Says before the bar what is known so far.
-    pub fn say(&self, what: String) {
-        self.bar.set_message(what);
+    /// Shows a message before the bar.
+    pub fn set_message(&self, message: String) {
+        self.bar.set_message(message);
     }
 
-    /// Removes the bar and says how long the last work took.
+    /// Removes the bar and returns the elapsed time.
     pub fn finish(&self) -> Duration {
         self.bar.finish_and_clear();
         self.elapsed()
@@ -78,10 +76,10 @@ impl gguf_store::Progress for Progress {
         self.bar.set_length(total);
     }
 
-    /// `Break` after Ctrl-C.
+    /// Returns `Break` after Ctrl-C.
     fn advance(&self, bytes: u64) -> ControlFlow<()> {
         self.bar.inc(bytes);
-        // On anything but a terminal this target stays hidden too.
+        // Without a terminal this target stays hidden too.
         let may_show = self.bar.is_hidden() && !quiet::is_on();
         if may_show && self.elapsed() > Duration::from_secs(1) {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -94,12 +92,12 @@ impl gguf_store::Progress for Progress {
     }
 }
 
-/// Makes a file that grows over its limit (`ulimit -f`) an error like others: what is not complete
-/// is then removed, which a process that is killed cannot do.
+/// Turns exceeding the file size limit (`ulimit -f`) into an ordinary error, so that incomplete outputs are
+/// removed.
 pub fn survive_limits() {
     #[cfg(unix)]
     {
-        let passed = Arc::default();
-        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, passed);
+        let exceeded = Arc::default();
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, exceeded);
     }
 }

@@ -1,17 +1,17 @@
-//! `--quiet`: nothing is said but what was asked for, and errors.
+//! The `--quiet` flag.
 //!
-//! `main.rs` lets every `eprintln!` of the commands ask here.
+//! The macro `eprintln!` in `lib.rs` consults it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Notes, progress and what was written are left out from here on.
-pub fn begin() {
+/// Suppresses notes, progress and lists of written files from now on.
+pub fn enable() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Whether they are.
+/// Whether `--quiet` is given.
 pub fn is_on() -> bool {
     QUIET.load(Ordering::Relaxed)
 }

@@ -7,7 +7,7 @@ use gguf::{Finding, Severity};
 use gguf_check::codes;
 use serde_json::{Value as Json, json};
 
-/// What a run over files found, file by file.
+/// SARIF log of a run over files.
 #[derive(Default)]
 pub struct Log {
     found: BTreeSet<&'static str>,
@@ -22,7 +22,7 @@ impl Log {
         self.results.extend(findings.iter().map(|finding| result(file, finding)));
     }
 
-    /// Adds a file that could not be looked at, and why.
+    /// Adds a file that could not be read, and the reason.
     pub fn add_failed(&mut self, file: &str, why: &str) {
         self.notifications.push(json!({
             "level": "error",
@@ -31,7 +31,7 @@ impl Log {
         }));
     }
 
-    /// The log, with one run over all files.
+    /// Returns the log, with one run over all files.
     pub fn to_json(&self) -> Json {
         let rules: Vec<_> = self.found.iter().map(|code| rule(code)).collect();
         json!({
@@ -53,7 +53,7 @@ impl Log {
     }
 }
 
-/// What the table says of a code.
+/// Returns the description of a finding code.
 fn rule(code: &str) -> Json {
     match codes::code(code) {
         Some(row) => json!({

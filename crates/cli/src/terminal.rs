@@ -1,5 +1,4 @@
-//! How the command speaks to people: colours, the width of their terminal, and what it says beside the
-//! output of a command.
+//! Terminal output: colors, width, and messages on standard error.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -9,18 +8,18 @@ use clap::ColorChoice;
 use console::{Style, Term};
 use gguf::Severity;
 
-/// How every command speaks.
+/// Flags of all commands.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Every command")]
+#[command(next_help_heading = "Global options")]
 #[group(skip)]
 pub struct Flags {
-    /// When to use colours.
+    /// When to use colors.
     ///
-    /// With `auto` on a terminal; NO_COLOR and CLICOLOR_FORCE are obeyed then.
+    /// With `auto`, only on a terminal; NO_COLOR and CLICOLOR_FORCE are honored.
     #[arg(long, value_enum, global = true, value_name = "auto|always|never", default_value_t = When::Auto)]
     #[arg(hide_possible_values = true)]
     color: When,
-    /// Say also what needs nothing to be done.
+    /// Also show informational messages.
     #[arg(short, long, global = true)]
     verbose: bool,
 }
@@ -35,9 +34,8 @@ enum When {
 static VERBOSE: AtomicBool = AtomicBool::new(false);
 
 impl Flags {
-    /// Lets all that is said from now on follow them. What `auto` means, `NO_COLOR`, `CLICOLOR_FORCE` and
-    /// the terminal say.
-    pub fn obey(&self) {
+    /// Applies the flags. `NO_COLOR`, `CLICOLOR_FORCE` and the terminal decide about `auto`.
+    pub fn apply(&self) {
         VERBOSE.store(self.verbose, Ordering::Relaxed);
         if self.color != When::Auto {
             console::set_colors_enabled(self.color == When::Always);
@@ -46,7 +44,7 @@ impl Flags {
     }
 }
 
-/// When what is wrong with these words themselves is said in colours: `--color` is not understood yet then.
+/// Returns the color choice for parse errors, found before the arguments are parsed.
 pub fn color_of(words: &[OsString]) -> ColorChoice {
     let words: Vec<_> = words.iter().filter_map(|word| word.to_str()).collect();
     let before = words.split(|word| *word == "--").next().unwrap_or_default();
@@ -61,19 +59,18 @@ pub fn color_of(words: &[OsString]) -> ColorChoice {
     }
 }
 
-/// Whether the user wants to know more.
+/// Whether `--verbose` is given.
 pub fn is_verbose() -> bool {
     VERBOSE.load(Ordering::Relaxed)
 }
 
-/// Columns of the terminal that the output goes to; `None` where it goes elsewhere, and lines may be of any
-/// length.
+/// Returns the width of the terminal of standard output; `None` if it is not a terminal.
 pub fn width() -> Option<usize> {
     let (_, columns) = Term::stdout().size_checked()?;
     (columns > 0).then(|| columns.into())
 }
 
-/// A line that fits the terminal: what does not is cut off. Colours take no room.
+/// Truncates a line to the width of the terminal. Color codes take no space.
 pub fn fit(line: &str) -> String {
     match width() {
         Some(width) => console::truncate_str(line, width, "...").into_owned(),
@@ -81,7 +78,8 @@ pub fn fit(line: &str) -> String {
     }
 }
 
-/// Words in lines that fit the terminal, or in one line where there is none; each begins with `indent`.
+/// Wraps text at the width of the terminal; each line begins with `indent`. Without a terminal, returns one
+/// line.
 pub fn wrap(text: &str, indent: &str) -> String {
     let Some(width) = width() else { return format!("{indent}{text}") };
     let mut lines = vec![String::from(indent)];
@@ -104,8 +102,7 @@ pub fn wrap(text: &str, indent: &str) -> String {
     lines.join("\n")
 }
 
-/// Text of a file as it can be shown: control characters, which could be commands to the terminal, are
-/// written out.
+/// Escapes control characters, which could control the terminal.
 pub fn plain(text: &str) -> String {
     let shown = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
@@ -114,37 +111,37 @@ pub fn plain(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// What stands out in a list: a name, a verdict.
+/// Formats a name or a verdict in bold.
 pub fn strong(text: impl Display) -> String {
     Style::new().bold().apply_to(text).to_string()
 }
 
-/// What is beside the matter.
+/// Formats secondary text, dimmed.
 pub fn faint(text: impl Display) -> String {
     Style::new().dim().apply_to(text).to_string()
 }
 
-/// What was not there before.
+/// Formats added items in green.
 pub fn added(text: impl Display) -> String {
     Style::new().green().apply_to(text).to_string()
 }
 
-/// What is there no more.
+/// Formats removed items in red.
 pub fn removed(text: impl Display) -> String {
     Style::new().red().apply_to(text).to_string()
 }
 
-/// What is another than before.
+/// Formats changed items in yellow.
 pub fn changed(text: impl Display) -> String {
     Style::new().yellow().apply_to(text).to_string()
 }
 
-/// A text in the colour of a severity.
+/// Formats text in the color of a severity.
 pub fn severe(severity: Severity, text: impl Display) -> String {
     of_severity(severity).apply_to(text).to_string()
 }
 
-/// What people call a severity: the word that a line about it begins with.
+/// Returns the label of a severity, with which a message begins.
 pub fn word(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -161,28 +158,28 @@ fn of_severity(severity: Severity) -> Style {
     }
 }
 
-/// Says why the command failed, and on a line of its own what to do.
+/// Prints an error, and its advice on a second line.
 pub fn error(message: impl Display, help: Option<impl Display>) {
-    say(Severity::Error, message);
+    print(Severity::Error, message);
     if let Some(help) = help {
         std::eprintln!("  help: {help}");
     }
 }
 
-/// Says what is probably not meant.
+/// Prints a warning.
 pub fn warning(message: impl Display) {
-    say(Severity::Warning, message);
+    print(Severity::Warning, message);
 }
 
-/// Says what is worth knowing.
+/// Prints a note.
 pub fn note(message: impl Display) {
-    say(Severity::Info, message);
+    print(Severity::Info, message);
 }
 
-fn say(severity: Severity, message: impl Display) {
+fn print(severity: Severity, message: impl Display) {
     let word = of_severity(severity).for_stderr().apply_to(word(severity));
     match severity {
-        // Errors are said whatever is not to be said.
+        // `--quiet` does not suppress errors.
         Severity::Error => std::eprintln!("{word}: {message}"),
         _ => eprintln!("{word}: {message}"),
     }
@@ -193,14 +190,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_are_written_out() {
+    fn control_characters_are_escaped() {
         assert_eq!(plain("a\u{1b}[31mb\n"), r"a\u{1b}[31mb\n");
         assert_eq!(plain("Grüße"), "Grüße");
     }
 
     #[test]
-    fn lines_are_whole_where_there_is_no_terminal() {
-        // Tests may have one: what is said here holds for both.
+    fn wrap_keeps_all_words() {
+        // Holds with and without a terminal.
         let long = "word ".repeat(100);
         let lines = wrap(long.trim(), "  ");
         assert_eq!(lines.split_whitespace().count(), 100);

@@ -67,7 +67,7 @@ impl Predictor {
     ) -> Result<Self, Error> {
         if executor.graph().encoder().is_some() {
             let what = "a model with an encoder cannot be evaluated on text alone";
-            let help = "use a model without an encoder; for Whisper, `gguf imatrix MODEL -f AUDIO --moments` \
+            let help = "use a model without an encoder; for Whisper, `gguf imatrix MODEL -f AUDIO --hessian` \
                         collects Hessians";
             return Err(Error::request("encoder-needed", what, help));
         }

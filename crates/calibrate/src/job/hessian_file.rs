@@ -128,7 +128,7 @@ impl HessianFile {
         let metadata = model.metadata();
         let wrong_kind = || {
             let what = format!("{} is not a file of Hessians", path.display());
-            let help = "write one with `gguf imatrix MODEL -f TEXT --moments -o FILE`";
+            let help = "write one with `gguf imatrix MODEL -f TEXT --hessian -o FILE`";
             Error::request("calibration-data", what, help)
         };
         if metadata.str("general.type") != Some(KIND) {

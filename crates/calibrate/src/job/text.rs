@@ -80,7 +80,7 @@ impl TextCalibration {
             let what = "a model with an encoder cannot be calibrated by a text";
             let help = match encoder.features_width() {
                 Some(_) => {
-                    "save Hessians with `gguf imatrix MODEL -f AUDIO --moments`, and use them with \
+                    "save Hessians with `gguf imatrix MODEL -f AUDIO --hessian`, and use them with \
                      --calibration-data"
                 }
                 None => "omit --calibrate",

@@ -113,7 +113,7 @@ pub(super) const SIDECARS: Area = Area {
         row(
             "sidecar-kind",
             "The mmproj file is not of architecture `clip`, or the model is.",
-            "Name the model first, and the mmproj file after `--with`.",
+            "Name the model first, and the mmproj file after `--mmproj`.",
         ),
         row(
             "sidecar-width",

@@ -1,4 +1,4 @@
-//! `gguf bench`: how fast a model runs here.
+//! `gguf bench`: measures speed.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -10,38 +10,37 @@ use serde_json::{Value, json};
 use crate::document;
 use crate::failure::Failure;
 use crate::listing;
+use crate::model_args::{PrecisionArg, RunArgs};
 use crate::progress::Progress;
-use crate::running::{RunArgs, Sums};
 use crate::terminal;
 
-/// Measure how fast a model runs here.
+/// Benchmark prompt processing and token generation.
 ///
-/// How fast it reads a prompt and makes tokens, and how near that is to what the memory and the arithmetic
-/// of this machine allow, which are measured too.
+/// Also measures memory bandwidth and compute throughput of this machine, and relates the speeds to them.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The limit of memory is reached when every weight comes from memory once for each \
-                  run, as fast as all threads can read. That of arithmetic counts products of F32 \
-                  numbers; `fast` multiplies integers, so it can be beyond.\n\n\
+    after_help = "The memory limit assumes that every weight is read from memory once per run; models that \
+                  fit the CPU cache can exceed it. The compute limit counts F32 multiply-adds; the \
+                  precision `fast` multiplies integers and can exceed it.\n\n\
                   Examples:\n  gguf bench model.gguf\n  \
                   gguf bench model.gguf -p 512 -n 128 -t 4 --json\n  \
-                  gguf bench model.gguf -p 0 -n 32 --arithmetic exact"
+                  gguf bench model.gguf -p 0 -n 32 --precision exact"
 )]
 pub struct Args {
-    /// File, directory, shard or far location of the model.
+    /// Model: a file, directory, shard or remote location.
     source: String,
-    /// Tokens of the prompt, read at once; 0 to leave it out.
+    /// Number of prompt tokens, processed as one batch; 0 to skip.
     #[arg(short, long, value_name = "N", default_value_t = 512)]
     prompt: usize,
-    /// Tokens to make, one after the other; 0 to leave it out.
+    /// Number of tokens to generate; 0 to skip.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     tokens: usize,
-    /// How often each is measured, after one time that does not count.
+    /// Number of repetitions, after one warm-up run.
     #[arg(short, long, value_name = "N", default_value = "5")]
     repetitions: NonZeroUsize,
-    /// How products are computed.
-    #[arg(long, value_enum, default_value_t = Sums::Fast)]
-    arithmetic: Sums,
+    /// Compute precision: F32 accumulation (exact) or 8-bit activations (fast).
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Fast, alias = "arithmetic")]
+    precision: PrecisionArg,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -58,14 +57,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let report = on_threads(args.run.threads, || -> Result<BenchmarkReport, Failure> {
         let progress = Progress::new();
-        let options = args.run.options(args.arithmetic);
+        let options = args.run.options(args.precision);
         let report = bench(&args.source, &options, &trial, &progress)?;
         progress.finish();
         Ok(report)
     })?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        document::print(&mut out, "bench/1", as_json(&report))?;
+        document::print(&mut out, "bench/2", as_json(&report))?;
     } else {
         print(&mut out, &report)?;
     }
@@ -82,7 +81,7 @@ fn print(out: &mut impl Write, report: &BenchmarkReport) -> std::io::Result<()> 
         peak_memory,
         instructions,
     } = report;
-    // What does not fit the terminal goes on below what it is about.
+    // Wrapped lines are indented below the value.
     let mut line = |name: &str, text: String| {
         let text = terminal::wrap(&text, &" ".repeat(12));
         writeln!(out, "{:<12}{}", format!("{name}:"), text.trim_start())
@@ -90,7 +89,7 @@ fn print(out: &mut impl Write, report: &BenchmarkReport) -> std::io::Result<()> 
     line(
         "machine",
         format!(
-            "{} threads by {} read {:.1} GB/s, multiply and add {:.1} billion F32 pairs/s",
+            "{} threads ({}): memory bandwidth {:.1} GB/s, {:.1} billion F32 multiply-adds/s",
             machine.threads,
             instructions.name(),
             machine.bytes_per_second / 1e9,
@@ -102,20 +101,19 @@ fn print(out: &mut impl Write, report: &BenchmarkReport) -> std::io::Result<()> 
         let (mean, deviation) = (speed.mean(), speed.deviation());
         let share = |limit: f64| 100.0 * mean / limit;
         let text = format!(
-            "{mean:.2} ± {deviation:.2} tokens/s: {:.0}% of what memory allows, {:.0}% of what F32 \
-             arithmetic allows",
+            "{mean:.2} ± {deviation:.2} tokens/s: {:.0}% of the memory limit, {:.0}% of the F32 compute limit",
             share(speed.memory_limit(*machine)),
             share(speed.float_limit(*machine)),
         );
         line(name, text)?;
     }
     let peak = match peak_memory {
-        Some(peak) => format!(", at most {} in memory with the mapped file", listing::bytes(*peak)),
+        Some(peak) => format!(", peak {} including the mapped file", listing::bytes(*peak)),
         None => String::new(),
     };
     let repacked = match repacked_bytes {
         0 => String::new(),
-        bytes => format!(", {} of them once more for generating", listing::bytes(*bytes)),
+        bytes => format!(", {} of them repacked", listing::bytes(*bytes)),
     };
     line("memory", format!("{} of tensors{repacked}{peak}", listing::bytes(*model_bytes)))
 }
@@ -130,7 +128,8 @@ fn as_json(report: &BenchmarkReport) -> Value {
         peak_memory,
         instructions,
     } = report;
-    let speed = |speed: &Option<Throughput>| speed.as_ref().map(|speed| of_speed(speed, *machine));
+    let speed =
+        |speed: &Option<Throughput>| speed.as_ref().map(|speed| speed_json(speed, *machine));
     json!({
         "prompt_tokens_per_second": prompt.as_ref().map(Throughput::mean),
         "generation_tokens_per_second": generation.as_ref().map(Throughput::mean),
@@ -146,11 +145,11 @@ fn as_json(report: &BenchmarkReport) -> Value {
     })
 }
 
-fn of_speed(speed: &Throughput, machine: Machine) -> Value {
+fn speed_json(speed: &Throughput, machine: Machine) -> Value {
     json!({
         "tokens_per_second": speed.tokens_per_second,
         "mean": speed.mean(),
-        "deviation": speed.deviation(),
+        "stddev": speed.deviation(),
         "memory_limit_tokens_per_second": speed.memory_limit(machine),
         "float_limit_tokens_per_second": speed.float_limit(machine),
     })

@@ -1,4 +1,4 @@
-//! `gguf chat-template`: the template of a model, or the text that it makes of a conversation.
+//! `gguf chat-template`: prints and renders chat templates.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,36 +11,34 @@ use serde_json::{Map, Value as Json};
 use crate::commands::render_template;
 use crate::failure::Failure;
 
-/// Key of the template that is used unless another one is asked for; the others append a name.
+/// Key of the default template; the keys of others append a name.
 const KEY: &str = template::TemplateSource::KEY;
 
-/// Print the chat template of a model, or what it renders.
+/// Print the chat template of a model, or render a conversation.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A template is a program inside the model. It is rendered in a process of its \
-                        own, which gets 256 MB of memory (on Linux), 2 s of the processor and 5 s \
-                        by the clock.\n\nExamples:\n  gguf chat-template model.gguf\n  \
+    after_help = "A template is untrusted code. It is rendered in a separate process with limits: 256 MB of memory (on Linux), 2 s of CPU time and 5 s of wall-clock time.\n\nExamples:\n  gguf chat-template model.gguf\n  \
                         gguf chat-template model.gguf --messages conversation.json\n  \
                         gguf chat-template model.gguf --name tool_use --messages conversation.json \
                         --tools tools.json --set enable_thinking=false"
 )]
 pub struct Args {
-    /// File, directory, shard or far location of the model.
+    /// Model: a file, directory, shard or remote location.
     source: String,
-    /// The template of this name instead of the default one.
+    /// Name of the template [default: the default template].
     #[arg(long, value_name = "VARIANT")]
     name: Option<String>,
-    /// Render this conversation: a JSON list of objects with `role` and `content`; or an object
-    /// with the list as `messages` and further variables of the template.
+    /// Render this conversation: a JSON list of objects with `role` and `content`, or an object with the list
+    /// as `messages` and other template variables.
     #[arg(long, value_name = "FILE")]
     messages: Option<PathBuf>,
-    /// Tools that the model may call: a JSON list of schemas.
+    /// Tools available to the model: a JSON list of schemas.
     #[arg(long, value_name = "FILE", requires = "messages")]
     tools: Option<PathBuf>,
-    /// Do not end with the beginning of an answer.
+    /// Do not append the generation prompt.
     #[arg(long, requires = "messages")]
     no_generation_prompt: bool,
-    /// A variable of the template, as JSON or else as text.
+    /// Set a template variable to a JSON value or a string.
     #[arg(long, value_name = "NAME=VALUE", requires = "messages")]
     set: Vec<String>,
 }
@@ -53,10 +51,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let missing = || {
         let what = name.map_or("chat template".to_owned(), |name| format!("template `{name}`"));
         let names = match variants(metadata) {
-            names if names.is_empty() => "nor any other".to_owned(),
-            names => format!("but: {}", names.join(", ")),
+            names if names.is_empty() => String::new(),
+            names => format!("; it has {}", names.join(", ")),
         };
-        Failure::Input(format!("{} has no {what}, {names}", args.source))
+        Failure::Input(format!("{} has no {what}{names}", args.source))
     };
     let mut out = std::io::stdout().lock();
     if let Some(messages) = &args.messages {
@@ -73,12 +71,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     out.flush()?;
     let others = variants(metadata);
     if name.is_none() && !others.is_empty() {
-        crate::terminal::note(format!("further templates (--name): {}", others.join(", ")));
+        crate::terminal::note(format!("other templates (--name): {}", others.join(", ")));
     }
     Ok(())
 }
 
-/// The names of the templates besides the default one.
+/// Returns the names of templates other than the default.
 fn variants(metadata: &Metadata) -> Vec<&str> {
     metadata.iter().filter_map(|(key, _)| key.strip_prefix(KEY)?.strip_prefix('.')).collect()
 }
@@ -89,7 +87,7 @@ fn context(args: &Args, messages: &Path) -> Result<Context, Failure> {
         messages => Map::from_iter([("messages".to_owned(), messages)]),
     };
     if !variables.get("messages").is_some_and(Json::is_array) {
-        let fault = "is neither a list of messages nor an object with such a list as `messages`";
+        let fault = "is neither a list of messages nor an object with a list `messages`";
         return Err(Failure::Input(format!("{} {fault}", messages.display())));
     }
     if let Some(tools) = &args.tools {
@@ -97,7 +95,7 @@ fn context(args: &Args, messages: &Path) -> Result<Context, Failure> {
     }
     for setting in &args.set {
         let (name, value) = setting.split_once('=').ok_or_else(|| {
-            Failure::Usage(format!("--set takes NAME=VALUE, and `{setting}` has no `=`"))
+            Failure::Usage(format!("`{setting}` has no `=`; expected --set NAME=VALUE"))
         })?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
         variables.insert(name.into(), value);
@@ -105,12 +103,12 @@ fn context(args: &Args, messages: &Path) -> Result<Context, Failure> {
     if args.no_generation_prompt {
         variables.insert("add_generation_prompt".into(), false.into());
     }
-    // Variables win over what the library sets, so that all can stay where they are.
+    // Variables override the library's defaults, so these can stay.
     Ok(Context { variables, ..Context::new(Json::Null) })
 }
 
 fn read(path: &Path) -> Result<Json, Failure> {
     let bytes = std::fs::read(path).map_err(|fault| gguf::Error::read(path, fault))?;
     serde_json::from_slice(&bytes)
-        .map_err(|fault| Failure::Input(format!("{} is no JSON: {fault}", path.display())))
+        .map_err(|fault| Failure::Input(format!("{} is not valid JSON: {fault}", path.display())))
 }

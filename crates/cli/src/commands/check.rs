@@ -1,4 +1,4 @@
-//! `gguf check`: everything that is wrong or odd about a model, and its repair.
+//! `gguf check`: validates and repairs models.
 
 mod report;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gguf::Finding;
 use gguf_check::codes;
 use gguf_kit::Opened;
-use gguf_kit::check::{CheckOptions, Repaired, check, readable, repair_in_place, repaired};
+use gguf_kit::check::{CheckOptions, Repaired, readable, repair_in_place, repaired};
 use serde_json::json;
 
 use crate::commands::render_template;
@@ -18,55 +18,53 @@ use crate::force::Force;
 use crate::progress::Progress;
 use crate::{commands, sarif};
 
-/// List everything that is wrong or odd about a GGUF.
+/// Validate a GGUF, and repair unambiguous problems.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code 1 if there is a finding of severity error, which after --fix is still \
-                        there.\n\n\
+    after_help = "Exit code 1 if a finding of severity error remains after --fix, if given.\n\n\
                         Examples:\n  gguf check *.gguf\n  gguf check model.gguf --data\n  gguf check model.gguf --json --strict\n  \
                         gguf check model.gguf --fix -o fixed.gguf\n  \
                         gguf check model.gguf --tokenizer-against tokenizer.json\n  \
-                        gguf check model.gguf --with mmproj-model.gguf\n  \
+                        gguf check model.gguf --mmproj mmproj-model.gguf\n  \
                         gguf check --explain tensor-offset-misaligned"
 )]
 pub struct Args {
-    /// Files, directories, shards or far locations to check.
+    /// Files, directories, shards or remote locations.
     #[arg(required_unless_present = "explain", value_name = "SOURCE")]
     sources: Vec<String>,
-    /// Look at all tensor data too: values that are no numbers, absurd or all zero.
+    /// Also check tensor data for NaN, infinity, out-of-range and all-zero values.
     #[arg(long)]
     data: bool,
-    /// Take warnings for errors.
+    /// Treat warnings as errors.
     #[arg(long)]
     strict: bool,
-    /// A file that programs are to load beside the model, to encode images or sound for it: whether the two
-    /// fit.
-    #[arg(long, value_name = "SIDECAR")]
-    with: Option<String>,
-    /// Encode a corpus with the model's tokenizer and with this tokenizer.json (or the one in this
-    /// directory), and show the first texts with other ids and the rule that makes them so.
+    /// Check that an mmproj file matches the model.
+    #[arg(long, alias = "with", value_name = "FILE")]
+    mmproj: Option<String>,
+    /// Compare the model's tokenizer with a tokenizer.json (file or directory) on a corpus. Shows the first
+    /// texts with different ids, and the rule responsible.
     #[arg(long, value_name = "FILE")]
     tokenizer_against: Option<PathBuf>,
-    /// A text to compare on, besides the short ones that are built in.
+    /// Text to compare on, in addition to the built-in texts.
     #[arg(long, value_name = "FILE", requires = "tokenizer_against")]
     corpus: Option<PathBuf>,
-    /// Findings as JSON.
+    /// Print findings as JSON.
     #[arg(long, conflicts_with = "sarif")]
     json: bool,
-    /// Findings as SARIF 2.1.0: one log, of all files.
+    /// Print findings as SARIF 2.1.0, one log for all files.
     #[arg(long)]
     sarif: bool,
-    /// Say what the code of a finding or an error means, and what to do about it.
+    /// Explain the code of a finding or an error, and what to do about it.
     #[arg(long, value_name = "CODE", exclusive = true)]
     explain: Option<String>,
-    /// Repair what can only be meant in one way: lengths of per-token arrays, token types, file
-    /// type, quantization version, file name.
+    /// Repair unambiguous problems: lengths of per-token arrays, token types, file type, quantization version,
+    /// file name.
     #[arg(long, requires = "to")]
     fix: bool,
-    /// Where to write the repaired file; in a directory, it is named by the convention.
+    /// Output file, or directory for a name by the GGUF naming convention.
     #[arg(short, long, value_name = "FILE", group = "to")]
     output: Option<PathBuf>,
-    /// Repair the file itself.
+    /// Repair the file in place.
     #[arg(long, group = "to")]
     in_place: bool,
     #[command(flatten)]
@@ -78,7 +76,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return explain(name);
     }
     if args.output.as_ref().is_some_and(|output| !output.is_dir()) && args.sources.len() > 1 {
-        let what = "-o names one file, and several are to be repaired: name a directory";
+        let what = "-o is a file, but there are several inputs: use a directory";
         return Err(Failure::Usage(what.into()));
     }
     let mut log = sarif::Log::default();
@@ -91,7 +89,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         checked
     });
-    // Of all files there is one log, also of those that cannot be looked at.
+    // One log covers all files, including those that could not be read.
     if args.sarif && !matches!(done, Err(Failure::Interrupted | Failure::ClosedPipe)) {
         writeln!(std::io::stdout().lock(), "{:#}", log.to_json())?;
     }
@@ -102,18 +100,18 @@ fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Fail
     let options = CheckOptions {
         data: args.data,
         strict: args.strict,
-        with: args.with.clone(),
+        with: args.mmproj.clone(),
         tokenizer_against: args.tokenizer_against.clone(),
         corpus: args.corpus.clone(),
     };
     let renderer = render_template::renderer()?;
     let progress = Progress::new();
-    let look = |source: &str, options: &CheckOptions| {
-        let report = check(source, options, &renderer, &progress);
+    let check = |source: &str, options: &CheckOptions| {
+        let report = gguf_kit::check::check(source, options, &renderer, &progress);
         progress.finish();
         report
     };
-    let mut report = look(source, &options)?;
+    let mut report = check(source, &options)?;
     match args.sarif {
         true => log.add(source, &report.findings()),
         false => print(args, source, &report.findings())?,
@@ -125,17 +123,17 @@ fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Fail
     if let Some(opened) = opened {
         let fixed = fix(args, source, opened)?;
         let headers = CheckOptions { strict: args.strict, ..CheckOptions::default() };
-        report.header = look(&fixed, &headers)?.header;
+        report.header = check(&fixed, &headers)?.header;
     }
     if report.has_error() { Err(Failure::Findings) } else { Ok(()) }
 }
 
-/// Prints what the table says of a code.
+/// Prints meaning and advice of a code.
 fn explain(name: &str) -> Result<(), Failure> {
     let Some(code) = codes::code(name) else {
         let near = match &codes::nearest(name)[..] {
-            [] => "docs/findings.md lists them".to_owned(),
-            near => format!("the nearest are {}", near.join(", ")),
+            [] => "docs/findings.md lists all codes".to_owned(),
+            near => format!("did you mean {}?", near.join(", ")),
         };
         return Err(Failure::Usage(format!("there is no code `{name}`; {near}")));
     };
@@ -157,7 +155,7 @@ fn print(args: &Args, source: &str, findings: &[Finding]) -> Result<(), Failure>
     Ok(())
 }
 
-/// Writes the repaired model, and says where.
+/// Writes the repaired model, and returns its path.
 fn fix(args: &Args, source: &str, opened: Opened) -> Result<String, Failure> {
     let (done, fixed) = match &args.output {
         Some(output) => {
@@ -170,7 +168,7 @@ fn fix(args: &Args, source: &str, opened: Opened) -> Result<String, Failure> {
             (done, target.to_string_lossy().into_owned())
         }
         None => {
-            // Nothing of ours may have the file open while it changes.
+            // This process must not keep the file open while it changes.
             drop(opened);
             (repair_in_place(Path::new(source))?, source.to_owned())
         }

@@ -1,4 +1,4 @@
-//! `gguf completions`: what shells need to complete our words.
+//! `gguf completions`: shell completions.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use clap_complete::Shell;
 
 use crate::failure::Failure;
 
-/// Print completions for a shell.
+/// Generate shell completions.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf completions bash > ~/.local/share/bash-completion/completions/gguf\n  \
@@ -14,13 +14,13 @@ use crate::failure::Failure;
     gguf completions fish > ~/.config/fish/completions/gguf.fish\n  \
     gguf completions powershell >> $PROFILE")]
 pub struct Args {
-    /// The shell.
+    /// Shell.
     #[arg(value_enum)]
     shell: Shell,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    // The generator does not tell of a pipe that is closed: it writes to memory.
+    // The generator does not report a closed pipe, so it writes to memory first.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::command(), "gguf", &mut script);
     Ok(std::io::stdout().lock().write_all(&script)?)

@@ -1,4 +1,4 @@
-//! `gguf convert`: a checkpoint, a model from before GGUF, or a lone file of weights, to a GGUF.
+//! `gguf convert`: converts checkpoints, legacy GGML files and single weight files to GGUF.
 
 mod flags;
 mod legacy;
@@ -17,13 +17,13 @@ use gguf_kit::on_threads;
 use gguf_kit::quantize::Part;
 use gguf_legacy::Change;
 
-use crate::commands::given::Given;
+use crate::commands::given_flags::GivenFlags;
 use crate::commands::quantize::{calibration, types};
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
-use crate::sharding::ShardArgs;
-use crate::{commands, document, listing, target};
+use crate::shard_args::ShardArgs;
+use crate::{commands, document, listing, outtype};
 
 const EXAMPLES: &str = "Examples:\n  \
      gguf convert Llama-3.2-1B -o llama.gguf --outtype q4_k_m\n  \
@@ -32,32 +32,31 @@ const EXAMPLES: &str = "Examples:\n  \
      gguf convert hf:org/repo --out q8_0=large.gguf --out q4_k_m=small.gguf --resume\n  \
      gguf convert Qwen3-0.6B --outtype auto --dry-run";
 
-/// Convert a checkpoint, or a model from before GGUF, to a GGUF.
+/// Convert a checkpoint or a legacy GGML file to GGUF.
 ///
-/// A Hugging Face checkpoint or adapter, or a GGML, GGMF or GGJT file, becomes a GGUF of any type, or
-/// several of them, in one pass.
+/// Converts a Hugging Face checkpoint or LoRA adapter, or a GGML, GGMF or GGJT file, to one or several GGUF
+/// types in a single pass.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{}\n{EXAMPLES}", target::table()))]
+#[command(after_help = EXAMPLES, after_long_help = format!("{}\n{EXAMPLES}", outtype::table()))]
 pub struct Args {
-    // First: values are taken away as they are read.
+    // Must come first: clap removes values as it reads them.
     #[command(flatten)]
-    given: Given,
-    /// Directory with config.json, tokenizer and weights (safetensors or PyTorch), or with an
-    /// adapter (LoRA); or a GGML, GGMF or GGJT file; or, with --architecture, one file of weights;
-    /// or hf:org/repo[@revision], which is not downloaded.
+    given: GivenFlags,
+    /// Directory with config.json, tokenizer and weights (safetensors or PyTorch), or with a LoRA adapter; a
+    /// GGML, GGMF or GGJT file; a single weight file (with --architecture); or hf:org/repo[@revision], which is
+    /// streamed.
     #[arg(value_name = "SOURCE", required_unless_present = "print_supported_models")]
     source: Option<String>,
-    /// Of a lone file of weights what it is for: names, shapes and types stay as they are. Of a
-    /// file from before GGUF the program it is of, instead of recognising it: llama, gpt2,
-    /// starcoder, gptj, gptneox, dolly-v2, mpt, replit, bloom, falcon or whisper.
+    /// Architecture of a single weight file (tensor names, shapes and types are kept), or of a legacy file that
+    /// cannot be detected: llama, gpt2, starcoder, gptj, gptneox, dolly-v2, mpt, replit, bloom, falcon or
+    /// whisper.
     #[arg(long, value_name = "NAME")]
     architecture: Option<String>,
     #[command(flatten)]
     outputs: outputs::Args,
     #[command(flatten)]
     shards: ShardArgs,
-    /// Write the I-th of N shards of each output only, with about an N-th of the work: for several
-    /// machines. The shards together are the model; `gguf merge` makes one file of them.
+    /// Write only shard I of N of each output, for distributed conversion. `gguf merge` joins the shards.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["split_max_tensors", "split_max_size",
         "no_tensor_first_split"])]
     part: Option<Part>,
@@ -65,54 +64,53 @@ pub struct Args {
     types: types::Args,
     #[command(flatten)]
     calibration: calibration::Args,
-    /// Name of the pre-tokenizer, instead of recognising it from tokenizer.json.
-    #[arg(long, value_name = "NAME")]
+    /// Pre-tokenizer name [default: detected from tokenizer.json].
+    #[arg(long, value_name = "NAME", help_heading = "Advanced")]
     pre: Option<String>,
-    /// Name of the model, instead of the one from model card or directory.
+    /// Model name [default: from the model card or the directory].
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
-    /// For an adapter: directory of the model that it is for, instead of the one it names.
+    /// Base model directory of an adapter [default: the model that the adapter names].
     #[arg(long, value_name = "DIR")]
     base: Option<PathBuf>,
-    /// For a draft (EAGLE 3, DFlash, DSpark): directory of the model that it is for, whose tokenizer it has.
-    #[arg(long, value_name = "DIR")]
+    /// Target model directory of a draft model (EAGLE 3, DFlash, DSpark), for the tokenizer.
+    #[arg(long, value_name = "DIR", help_heading = "Advanced")]
     target_model_dir: Option<PathBuf>,
-    /// JSON file with general metadata that override those found.
-    #[arg(long, value_name = "FILE")]
+    /// JSON file with general metadata that overrides the detected metadata.
+    #[arg(long, value_name = "FILE", help_heading = "Advanced")]
     metadata: Option<PathBuf>,
-    /// Write into the file what it was made from, by which version, with which settings.
-    #[arg(long)]
+    /// Record source, version and settings in the metadata of the output.
+    #[arg(long, help_heading = "Advanced")]
     provenance: bool,
-    /// Take a model of an unknown class for one of this class or architecture, such as
-    /// LlamaForCausalLM or llama.
-    #[arg(long, value_name = "FAMILY")]
+    /// Treat an unknown model class as FAMILY: a class or architecture, such as LlamaForCausalLM or llama.
+    #[arg(long, value_name = "FAMILY", help_heading = "Advanced")]
     like: Option<String>,
-    /// Leave out the tensors, and do without weights: a file for those that only tokenize.
-    #[arg(long)]
+    /// Write only metadata and tokenizer. Needs no weights.
+    #[arg(long, help_heading = "Advanced")]
     vocab_only: bool,
-    /// Convert what sees and hears instead of the text model: encoders and their projector, as a file that
-    /// programs load beside that of the text model. Its name begins with `mmproj-`.
+    /// Convert the vision or audio encoder and its projector instead of the text model. The file name begins
+    /// with `mmproj-`.
     #[arg(long, conflicts_with_all = ["vocab_only", "pre"])]
     mmproj: bool,
-    /// Write header and data in big-endian order, for machines that have it.
-    #[arg(long)]
+    /// Write the file in big-endian byte order.
+    #[arg(long, help_heading = "Advanced")]
     bigendian: bool,
-    /// Room for later edits of the header, so that they take an instant: N(K|M), at most 128M.
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve)]
+    /// Header padding for fast in-place edits: N(K|M), at most 128M.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = listing::parse_reserve, help_heading = "Advanced")]
     reserve: u64,
-    /// Go on where an earlier run was interrupted, and keep what is done if this one is.
+    /// Resume an interrupted run, and keep finished work if this run is interrupted.
     #[arg(long)]
     resume: bool,
-    /// Threads [default: one per core].
+    /// Number of threads [default: one per core].
     #[arg(short, long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// List the classes of models that can be converted, as a config.json names them, and their architectures.
+    /// List supported model classes, as in config.json, and their architectures.
     #[arg(long, exclusive = true)]
     print_supported_models: bool,
-    /// Show the plan and write nothing.
+    /// Show the plan without writing anything.
     #[arg(long)]
     dry_run: bool,
-    /// The plan, or what was written, as JSON.
+    /// Print the plan, or the written files, as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -141,24 +139,24 @@ fn convert(
     let mut plan = Plan::new(source, kind, &args.options(outputs)?, &progress)?;
     progress.finish();
     commands::print_notes(&plan.notes);
-    let told = plan.notes.len();
+    let printed = plan.notes.len();
     if args.dry_run {
         return show(args, kind, &plan);
     }
     let inputs = plan.inputs.iter().map(PathBuf::as_path).chain(args.types.inputs());
     let overwrite = args.force.protecting(inputs.chain(args.calibration.input()));
     let started = Instant::now();
-    match plan.write(&overwrite, &commands::say_anew, &progress) {
+    match plan.write(&overwrite, &commands::note_restart, &progress) {
         Err(gguf::Error::Interrupted) if args.resume => return Err(Failure::Paused),
         written => written?,
     }
     progress.finish();
     let time = started.elapsed();
-    commands::print_notes(&plan.notes[told..]);
+    commands::print_notes(&plan.notes[printed..]);
     let files = plan.files()?;
     let before: Vec<_> = files.iter().map(|(job, _)| commands::stored_bytes(job)).collect();
     let files = files.iter().map(|(job, path)| (job, path.as_path()));
-    commands::say_written("convert/1", files, &before, time, args.json)
+    commands::report_written("convert/1", files, &before, time, args.json)
 }
 
 impl Args {
@@ -191,7 +189,7 @@ impl Args {
 
 fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
     let files = plan.files()?;
-    // As strict as the real thing.
+    // Validates as strictly as writing does.
     files.iter().try_for_each(|(job, _)| job.header().map(drop))?;
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -215,7 +213,7 @@ fn show(args: &Args, kind: Kind, plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One class a line with its architecture, `clip` if it has an encoder, as scripts read it.
+/// Prints one class per line with its architecture, or `clip` if it has an encoder. Scripts parse these lines.
 fn print_supported_models() -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let mut classes = gguf_convert::architectures_of_classes();

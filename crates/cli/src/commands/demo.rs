@@ -1,4 +1,4 @@
-//! `gguf demo`: the main job on a small trained model, from checkpoint to checked files.
+//! `gguf demo`: converts, quantizes and checks a small bundled model.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -25,28 +25,28 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
 
-/// Convert a small model to two types, and show what it cost.
+/// Convert and quantize a small bundled model.
 ///
-/// Q8_0 and Q4_K_M are made of a small trained model, and both are checked.
+/// Converts a small trained model to Q8_0 and Q4_K_M, checks the files, and shows size and weight error.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf demo")]
 pub struct Args {
-    /// A checkpoint to use instead of the one in this program.
+    /// Checkpoint to use instead of the bundled one.
     checkpoint: Option<PathBuf>,
-    /// Directory to leave the files in; without it they are removed.
+    /// Directory to keep the files in [default: files are removed].
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// The table as JSON.
+    /// Print the table as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     force: Force,
 }
 
-/// The first is what the others are compared with: the weights as the checkpoint has them.
+/// Types of the outputs. `None` keeps the types of the checkpoint and is the reference.
 const OUTPUTS: [Option<Preset>; 3] = [None, Some(Preset::Q8_0), Some(Preset::Q4_K_M)];
 
-/// What the smallest of the files goes on with.
+/// Prompt for the smallest file.
 const PROMPT: &str = "In the beginning";
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn show(args: &Args, temporary: &Path) -> Result<(), Failure> {
-    let own = args.checkpoint.is_none();
+    let is_bundled = args.checkpoint.is_none();
     let source = match &args.checkpoint {
         Some(source) => source.clone(),
         None => unpack(temporary)?,
@@ -81,23 +81,26 @@ fn show(args: &Args, temporary: &Path) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, _>>()?;
 
     let mut out = std::io::stdout().lock();
-    let name = if own { demo_model::NAME.into() } else { source.to_string_lossy() };
+    let name = if is_bundled { demo_model::NAME.into() } else { source.to_string_lossy() };
     if args.json {
         let files: Vec<_> = rows.iter().map(Row::json).collect();
         document::print(&mut out, "demo/1", json!({ "source": name, "files": files }))?;
     } else {
-        writeln!(out, "{name}, from its checkpoint to three checked files:\n")?;
+        writeln!(out, "{name}: checkpoint converted to three files\n")?;
         writeln!(out, "{}", Row::heading())?;
         for row in &rows {
             writeln!(out, "{}", row.text())?;
         }
-        writeln!(out, "\nThe error is the root mean square, relative to the checkpoint.")?;
+        writeln!(
+            out,
+            "\nThe error is the relative RMS error of the weights, compared with the checkpoint."
+        )?;
         let last = &files[files.len() - 1];
-        if own {
-            let text = goes_on(&last.path)?;
-            writeln!(out, "\n{} goes on:\n\n  {PROMPT}{text} ...", last.name)?;
+        if is_bundled {
+            let text = complete(&last.path)?;
+            writeln!(out, "\n{} completes the prompt:\n\n  {PROMPT}{text} ...", last.name)?;
         }
-        write_next(&mut out, args.keep.as_deref(), &last.path)?;
+        print_next_steps(&mut out, args.keep.as_deref(), &last.path)?;
     }
     match rows.iter().find(|row| row.errors > 0) {
         None => Ok(()),
@@ -105,7 +108,7 @@ fn show(args: &Args, temporary: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes the checkpoint that is part of this program into a directory.
+/// Writes the bundled checkpoint into a directory.
 fn unpack(dir: &Path) -> Result<PathBuf, Failure> {
     let dir = dir.join(demo_model::NAME);
     let written = std::fs::create_dir(&dir).and_then(|()| {
@@ -115,8 +118,8 @@ fn unpack(dir: &Path) -> Result<PathBuf, Failure> {
     Ok(dir)
 }
 
-/// What a model says after the prompt, one line of it: the best token each time.
-fn goes_on(path: &Path) -> Result<String, Failure> {
+/// Returns a greedy completion of the prompt, up to the end of the line.
+fn complete(path: &Path) -> Result<String, Failure> {
     let options = ExecutorOptions { arithmetic: Arithmetic::Exact, ..ExecutorOptions::default() };
     let running = load(&path.to_string_lossy(), &options)?;
     let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default())?;
@@ -139,8 +142,8 @@ fn goes_on(path: &Path) -> Result<String, Failure> {
     Ok(answer.text.trim_end().to_owned())
 }
 
-/// What to try next: with the files that are left, or how to get files.
-fn write_next(out: &mut impl Write, kept: Option<&Path>, last: &Path) -> std::io::Result<()> {
+/// Prints what to try next.
+fn print_next_steps(out: &mut impl Write, kept: Option<&Path>, last: &Path) -> std::io::Result<()> {
     let last = last.display();
     match kept {
         Some(dir) => writeln!(
@@ -151,14 +154,14 @@ fn write_next(out: &mut impl Write, kept: Option<&Path>, last: &Path) -> std::io
         ),
         None => writeln!(
             out,
-            "\nNext:\n  gguf demo --keep demo        leaves the files there\n  \
-             gguf convert --help          makes a GGUF of a checkpoint, near or on the hub\n  \
-             gguf inspect MODEL.gguf      what is in a file that you have"
+            "\nNext:\n  gguf demo --keep demo        keep the files\n  \
+             gguf convert --help          convert a local checkpoint or one from the Hub\n  \
+             gguf inspect MODEL.gguf      show what a file contains"
         ),
     }
 }
 
-/// What is shown of one file.
+/// Table row of one file.
 struct Row {
     name: String,
     file_bytes: u64,
@@ -174,7 +177,7 @@ impl Row {
         file: &Written,
         opened: &LocalFile,
         model: &Gguf,
-        original: &Gguf,
+        reference: &Gguf,
     ) -> Result<Self, Failure> {
         let (findings, _) = gguf_check::check(opened.mapped());
         let bytes = model.tensors().iter().filter_map(|tensor| tensor.byte_len()).sum();
@@ -186,7 +189,7 @@ impl Row {
             time: file.time,
             findings: findings.len(),
             errors: findings.iter().filter(|f| f.severity == Severity::Error).count(),
-            differences: by_category(original, model)?,
+            differences: by_category(reference, model)?,
         })
     }
 
@@ -224,7 +227,7 @@ impl Row {
     }
 }
 
-/// A file that was written.
+/// Written file.
 struct Written {
     name: String,
     path: PathBuf,
@@ -248,18 +251,18 @@ fn convert(
     Ok(Written { name, path, time: started.elapsed() })
 }
 
-fn by_category(original: &Gguf, other: &Gguf) -> Result<BTreeMap<Category, Difference>, Failure> {
+fn by_category(reference: &Gguf, other: &Gguf) -> Result<BTreeMap<Category, Difference>, Failure> {
     let others = other.header().index();
-    let mut figures = BTreeMap::<_, Difference>::new();
-    for a in original.tensors() {
+    let mut differences = BTreeMap::<_, Difference>::new();
+    for a in reference.tensors() {
         let Some(b) = others.get(&*a.name) else { continue };
-        let (Some(a_data), Some(b_data)) = (original.data(a), other.data(b)) else { continue };
+        let (Some(a_data), Some(b_data)) = (reference.data(a), other.data(b)) else { continue };
         let elements = a.shape.elements().unwrap_or(0);
-        let figure = difference(elements, (a.tensor_type, a_data), (b.tensor_type, b_data))
+        let difference = difference(elements, (a.tensor_type, a_data), (b.tensor_type, b_data))
             .map_err(|fault| Failure::Input(format!("tensor `{}`: {fault}", a.name)))?;
-        figures.entry(Category::of(&a.name)).or_default().add(&figure);
+        differences.entry(Category::of(&a.name)).or_default().add(&difference);
     }
-    Ok(figures)
+    Ok(differences)
 }
 
 fn label(category: Category) -> &'static str {

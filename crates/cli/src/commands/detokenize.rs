@@ -1,29 +1,29 @@
-//! `gguf detokenize`: token ids to text.
+//! `gguf detokenize`: decodes token ids.
 
 use std::io::{Read, Write};
 
 use gguf_tokenizer::DecodeOptions;
 
-use crate::compat::Compat;
 use crate::failure::Failure;
-use crate::words;
+use crate::text_input;
+use crate::tokenizer_compat::TokenizerCompat;
 
-/// Print the text of token ids.
+/// Decode token ids to text.
 #[derive(clap::Args)]
-#[command(after_help = "Prints the bytes that the tokens stand for, and a line break.\n\n\
+#[command(after_help = "Prints the bytes of the tokens, followed by a newline.\n\n\
                         Examples:\n  gguf detokenize model.gguf 15043 3186\n  \
                         gguf tokenize model.gguf -p hello --ids | gguf detokenize model.gguf")]
 pub struct Args {
-    /// The model; or a directory with tokenizer files, or a tokenizer.json.
+    /// Model, directory with tokenizer files, or tokenizer.json.
     source: String,
-    /// The ids, apart or as a list; from the standard input if there are none.
+    /// Token ids, separated by spaces or as a JSON list [default: read from standard input].
     ids: Vec<String>,
-    /// Print the texts of control tokens too.
+    /// Also print control tokens.
     #[arg(long)]
     special: bool,
-    /// Whom to follow where the model's own tokenizer and llama.cpp differ.
-    #[arg(long, value_enum, default_value_t = Compat::Own)]
-    compat: Compat,
+    /// Tokenizer behavior where llama.cpp differs from the model's original tokenizer.
+    #[arg(long, value_enum, default_value_t = TokenizerCompat::Own)]
+    compat: TokenizerCompat,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -31,14 +31,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut text = args.ids.join(" ");
     if args.ids.is_empty() {
         std::io::stdin().read_to_string(&mut text).map_err(|fault| {
-            Failure::Environment(format!("cannot read the standard input: {fault}"))
+            Failure::Environment(format!("cannot read standard input: {fault}"))
         })?;
     }
-    let ids = words::ids(&text)
+    let ids = text_input::ids(&text)
         .map(|id| match id {
             Ok(id) if (id as usize) < tokenizer.len() => Ok(id),
             Ok(id) => Err(Failure::Usage(format!(
-                "there is no token {id}: ids go from 0 to {}",
+                "token id {id} is out of range; ids range from 0 to {}",
                 tokenizer.len().saturating_sub(1)
             ))),
             Err(fault) => Err(fault),

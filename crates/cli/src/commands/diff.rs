@@ -1,4 +1,4 @@
-//! `gguf diff`: how two models differ.
+//! `gguf diff`: compares two models.
 
 use std::io::Write;
 
@@ -12,19 +12,19 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{listing, terminal};
 
-/// Compare two models: keys, tensors, and a verdict in words.
+/// Compare the metadata and tensors of two models.
 ///
-/// Tensors that differ have error figures.
+/// For tensors that differ, shows RMSE, relative error, cosine similarity and maximum error.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code 1 if they differ.\n\nExample:\n  gguf diff model-f16.gguf model-q4_k_m.gguf"
+    after_help = "Exit code 1 if the models differ.\n\nExample:\n  gguf diff model-f16.gguf model-q4_k_m.gguf"
 )]
 pub struct Args {
-    /// The original.
+    /// Reference model.
     a: String,
-    /// The other.
+    /// Model to compare.
     b: String,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if diff.verdict == Verdict::Same { Ok(()) } else { Err(Failure::Findings) }
 }
 
-/// Tensors that are shown without --verbose: those that lost most.
+/// Number of tensors shown without --verbose, by largest error.
 const WORST: usize = 10;
 
 fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> {
@@ -54,18 +54,18 @@ fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> 
     writeln!(out, "  A  {a}\n  B  {b}")?;
     let (same, differ) = (diff.same, diff.tensors.len());
     let keys = match diff.keys.len() {
-        0 => "all keys are the same".into(),
+        0 => "all keys are equal".into(),
         1 => "1 key differs".into(),
         keys => format!("{keys} keys differ"),
     };
     let tensors = match (same, differ) {
-        (same, 0) => format!("{} the same", are(same)),
-        (0, differ) => format!("{} other", are(differ)),
-        (same, differ) => format!("{} the same, {differ} differ", are(same)),
+        (same, 0) => format!("{} equal", count_are(same)),
+        (0, differ) => format!("{} different", count_are(differ)),
+        (same, differ) => format!("{} equal, {differ} differ", count_are(same)),
     };
     writeln!(out, "{}", wrapped(&format!("{keys}, {tensors}")))?;
     if diff.total.elements > 0 {
-        writeln!(out, "{}", wrapped(&format!("together: {}", shown(&diff.total))))?;
+        writeln!(out, "{}", wrapped(&format!("total: {}", difference_text(&diff.total))))?;
     }
     if !diff.keys.is_empty() {
         writeln!(out, "\n{}", terminal::strong("Keys"))?;
@@ -84,7 +84,7 @@ fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> 
             worst.len().saturating_sub(WORST),
         ),
     };
-    let title = if rest > 0 { "Tensors that differ most" } else { "Tensors" };
+    let title = if rest > 0 { "Tensors with the largest error" } else { "Tensors" };
     writeln!(out, "\n{}", terminal::strong(title))?;
     let widest = shown.iter().map(|tensor| console::measure_text_width(&tensor.name)).max();
     let widest = widest.unwrap_or(0).min(40);
@@ -102,19 +102,19 @@ fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A number of tensors, and what they are.
-fn are(count: usize) -> String {
+/// Formats a number of tensors with a verb: "1 tensor is", "39 tensors are".
+fn count_are(count: usize) -> String {
     format!("{} {}", listing::plural(count, "tensor"), if count == 1 { "is" } else { "are" })
 }
 
-/// Those that only one side has first, then by what is lost.
+/// Sorts tensors: those in one model only first, then by decreasing error.
 fn worst(tensors: &[TensorChange]) -> Vec<&TensorChange> {
-    let lost = |tensor: &TensorChange| match &tensor.change {
+    let error = |tensor: &TensorChange| match &tensor.change {
         Change::Data { figures: Some(figures), .. } => figures.relative(),
         _ => f64::INFINITY,
     };
     let mut worst: Vec<_> = tensors.iter().collect();
-    worst.sort_by(|a, b| lost(b).total_cmp(&lost(a)));
+    worst.sort_by(|a, b| error(b).total_cmp(&error(a)));
     worst
 }
 
@@ -182,7 +182,7 @@ fn print_key(out: &mut impl Write, change: &KeyChange) -> Result<(), Failure> {
     Ok(())
 }
 
-fn shown(figures: &Difference) -> String {
+fn difference_text(figures: &Difference) -> String {
     format!(
         "rmse {:.2e}, relative {:.3}%, cosine {:.6}, max {:.2e}",
         figures.rmse(),

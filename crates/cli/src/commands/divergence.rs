@@ -1,6 +1,6 @@
-//! `gguf divergence`: how far models are from the one they were made of.
+//! `gguf divergence`: KL divergence from a reference model.
 
-pub mod figures;
+pub mod report;
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,17 @@ use gguf_kit::eval::{
 };
 use gguf_kit::on_threads;
 
+use crate::evaluation::{EvalArgs, EvalOutputArgs};
 use crate::failure::Failure;
-use crate::judging::{JudgeArgs, KeepArgs};
 use crate::progress::Progress;
 
-/// Say how far models are from the one they were made of.
+/// Compute the KL divergence from a reference model.
 ///
-/// Both read a text side by side, and what they predict is compared. No file of logits is needed; those
-/// of llama.cpp can be read and written.
+/// Runs the models and the reference side by side on a text, and compares their predictions: KL divergence
+/// (KLD), top-1 agreement and perplexity ratio. Needs no logits file, but reads and writes those of llama.cpp.
 #[derive(clap::Args)]
 #[command(
+    visible_alias = "kl-divergence",
     after_help = "Examples:\n  gguf divergence --reference f16.gguf q4_k_m.gguf -f text.txt\n  \
                   gguf divergence --reference f16.gguf q8_0.gguf q4_0.gguf -f text.txt --chunks 64 --json\n  \
                   gguf divergence --reference SmolLM2-135M/ q4_k_m.gguf -f text.txt --worst 20\n  \
@@ -27,38 +28,36 @@ use crate::progress::Progress;
     mut_arg("file", |file| file.required(false).required_unless_present("reference_logits"))
 )]
 pub struct Args {
-    /// The original: file, directory (of a checkpoint, too), shard or far location.
+    /// Reference model: a file, directory, checkpoint, shard or remote location.
     #[arg(short, long, value_name = "MODEL", required_unless_present = "reference_logits")]
     reference: Option<String>,
-    /// What the original predicted, in a file of logits of `llama-perplexity` or of `--save-logits`,
-    /// which has the text in it.
+    /// Logits of the reference model, written by `llama-perplexity` or --save-logits. Includes the text.
     #[arg(long, value_name = "FILE", alias = "kl-divergence-base")]
     #[arg(conflicts_with_all = ["reference", "file", "ctx_size", "stride", "save_logits"])]
     pub reference_logits: Option<PathBuf>,
-    /// Files, directories (of checkpoints, too), shards or far locations of the models.
+    /// Models: files, directories, checkpoints, shards or remote locations.
     #[arg(required = true, value_name = "MODEL")]
     pub models: Vec<String>,
     #[command(flatten)]
-    pub judge: JudgeArgs,
-    /// How many of the predictions to show that a model is farthest off.
+    pub eval: EvalArgs,
+    /// Number of tokens with the largest KLD to show.
     #[arg(long, value_name = "N", default_value_t = 5)]
     worst: usize,
-    /// Write what the original predicts to a file of logits, as `llama-perplexity` does: two bytes for
-    /// each token of the vocabulary, at each place.
+    /// Save the reference logits in the format of `llama-perplexity`: two bytes per vocabulary entry and token.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stride", "output"])]
     save_logits: Option<PathBuf>,
     #[command(flatten)]
-    keep: KeepArgs,
+    output: EvalOutputArgs,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let task = args.judge.task()?;
-    let options = args.judge.run.options(args.judge.arithmetic);
+    let task = args.eval.task()?;
+    let options = args.eval.run.options(args.eval.precision);
     let mut read: Vec<String> = args.models.iter().chain(&args.reference).cloned().collect();
     read.extend(args.reference_logits.iter().map(|path| path.display().to_string()));
-    let mut keeper = args.keep.keeper(&args.judge, &read)?;
+    let mut keeper = args.output.keeper(&args.eval, &read)?;
     let overwrite =
-        args.keep.force.protecting(args.judge.inputs().chain(read.iter().map(Path::new)));
+        args.output.force.protecting(args.eval.inputs().chain(read.iter().map(Path::new)));
     let save = args.save_logits.as_deref().map(|path| SaveLogits { path, overwrite: &overwrite });
     let against = match (&args.reference, &args.reference_logits) {
         (Some(reference), _) => Against::Model(reference),
@@ -66,17 +65,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let (models, worst) = (&args.models[..], args.worst);
     let compare = CompareOptions { against, models, options: &options, task: &task, worst, save };
-    let found = on_threads(args.judge.run.threads, || -> Result<ComparisonReport, Failure> {
+    let found = on_threads(args.eval.run.threads, || -> Result<ComparisonReport, Failure> {
         let progress = Progress::of_tokens();
         let mut each = |found: &[&Divergence]| {
             let means = found.iter().map(|found| format!("{:.6}", found.divergence.value()));
-            progress.say(format!("divergence {}", means.collect::<Vec<_>>().join(", ")));
+            progress.set_message(format!("KLD {}", means.collect::<Vec<_>>().join(", ")));
         };
         let found = divergence(&compare, &mut keeper, &mut each, &progress)?;
         progress.finish();
         Ok(found)
     });
-    let found = found.map_err(|failure| args.keep.paused(failure))?;
-    figures::tell(&mut std::io::stdout().lock(), &against.name(), models, &found, args.judge.json)?;
+    let found = found.map_err(|failure| args.output.paused(failure))?;
+    report::print(&mut std::io::stdout().lock(), &against.name(), models, &found, args.eval.json)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `gguf edit`: keys and tensors of a file, changed in place where that is possible.
+//! `gguf edit`: changes metadata and tensors.
 
 mod graft;
 
@@ -24,10 +24,10 @@ use crate::force::Force;
 use crate::progress::Progress;
 use crate::{commands, document, listing, terminal};
 
-/// Change keys and tensors of a GGUF.
+/// Edit the metadata and tensors of a GGUF.
 ///
-/// A change of keys takes an instant where the new header fits before the data; otherwise the file is
-/// rebuilt beside the old one and leaves room for the next.
+/// Metadata is changed in place if the new header fits. Otherwise the file is rewritten, with padding for the
+/// next edit.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf edit model.gguf --set general.name='My model'\n  \
                         gguf edit model.gguf --chat-template-file chat.jinja -o fixed.gguf\n  \
@@ -35,15 +35,15 @@ use crate::{commands, document, listing, terminal};
                         gguf edit model.gguf --recover undo\n  \
                         gguf edit model.gguf --graft 'other.gguf:(?:output|norm)' -o mixed.gguf")]
 pub struct Args {
-    /// The file to change, or the model that -o is made from.
+    /// File to edit; with -o, the input model.
     source: String,
-    /// Write the result here and leave the source as it is.
+    /// Output file; the input is not changed.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Set a key; without a type it keeps the one it has. TYPE: u8 ... f64, bool, str, u32[] ...
+    /// Set a key, without TYPE to a value of its current type. TYPE: u8 ... f64, bool, str, u32[] ...
     #[arg(long, value_name = "KEY[:TYPE]=VALUE")]
     set: Vec<KeyValue>,
-    /// Set a key to the text of a file.
+    /// Set a key to the contents of a text file.
     #[arg(long, value_name = "KEY=PATH", value_parser = pair)]
     set_file: Vec<(String, String)>,
     /// Remove a key.
@@ -52,63 +52,63 @@ pub struct Args {
     /// Rename a key.
     #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
     rename: Vec<(String, String)>,
-    /// Set the chat template to the text of a file.
+    /// Set the chat template to the contents of a file.
     #[arg(long, value_name = "FILE")]
     chat_template_file: Option<PathBuf>,
-    /// Make a token of the vocabulary a special one: bos, eos, eot, eom, unk, sep, pad, mask, cls ...
+    /// Set a special token by its text: bos, eos, eot, eom, unk, sep, pad, mask, cls ...
     #[arg(long, value_name = "NAME=TOKEN", value_parser = pair)]
     special_token: Vec<(String, String)>,
-    /// The same by number.
+    /// Set a special token by id.
     #[arg(long, value_name = "NAME=ID", value_parser = pair)]
     special_token_by_id: Vec<(String, String)>,
     /// Rename a tensor.
     #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
     rename_tensor: Vec<(String, String)>,
-    /// Leave out the tensors whose name the pattern is found in.
+    /// Remove tensors whose name matches the regex.
     #[arg(long, value_name = "REGEX")]
     drop: Vec<Regex>,
-    /// Take the tensors of another model whose name the pattern is found in, replacing those of
-    /// the same name. The last colon divides, but for those of (?:...), (?i:...) and [[:alpha:]].
+    /// Copy tensors whose name matches the regex from another model, replacing tensors of the same name. Splits
+    /// at the last colon that is not part of the regex syntax.
     #[arg(long, value_name = "MODEL:REGEX", value_parser = graft::parse)]
     graft: Vec<(String, Regex)>,
-    /// The same as two words, for patterns and locations with any colons.
-    #[arg(long, value_names = ["MODEL", "REGEX"], num_args = 2)]
+    /// Like --graft, with model and regex as two arguments, which may contain any colons.
+    #[arg(long, value_names = ["MODEL", "REGEX"], num_args = 2, help_heading = "Advanced")]
     graft_from: Vec<String>,
-    /// Room for later edits: N(K|M), at most 128M [default: 64K in a file that has to be rebuilt,
-    /// none in one that -o names].
-    #[arg(long, value_name = "SIZE", value_parser = listing::parse_reserve)]
+    /// Header padding for later in-place edits: N(K|M), at most 128M [default: 64K in a rewritten file, none
+    /// with -o].
+    #[arg(long, value_name = "SIZE", value_parser = listing::parse_reserve, help_heading = "Advanced")]
     reserve: Option<u64>,
-    /// Only say what would change.
+    /// Show what would change without writing anything.
     #[arg(long)]
     dry_run: bool,
-    /// What was written as JSON; with --dry-run, the changes of keys and tensors.
+    /// Print the written file as JSON; with --dry-run, the changes.
     #[arg(long, conflicts_with = "recover")]
     json: bool,
-    /// End an edit that was interrupted while it overwrote the header of this file: give it the
-    /// header from before the edit, or the one that the edit was to write.
-    #[arg(long, value_enum, value_name = "HOW", conflicts_with_all = [
+    /// Recover a file after an interrupted in-place edit: undo restores the old header, finish writes the new
+    /// one.
+    #[arg(long, value_enum, value_name = "ACTION", help_heading = "Advanced", conflicts_with_all = [
         "output", "set", "set_file", "remove", "rename", "chat_template_file", "special_token",
         "special_token_by_id", "rename_tensor", "drop", "graft", "graft_from", "dry_run",
     ])]
-    recover: Option<How>,
+    recover: Option<RecoveryArg>,
     #[command(flatten)]
     force: Force,
 }
 
-/// Which header a file gets.
+/// Header to recover.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum How {
+enum RecoveryArg {
     Undo,
     Finish,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (a, b) = text.split_once('=').ok_or("expected two words joined by =")?;
+    let (a, b) = text.split_once('=').ok_or("expected two values separated by =")?;
     Ok((a.to_owned(), b.to_owned()))
 }
 
 impl Args {
-    /// Models to take tensors of, and which.
+    /// Returns models to copy tensors from, with the regexes of their names.
     fn grafts(&self) -> Result<Vec<(String, Regex)>, Failure> {
         let pairs = self.graft_from.as_chunks::<2>().0.iter().map(|[model, pattern]| {
             let pattern = Regex::new(pattern).map_err(|fault| Failure::Usage(fault.to_string()))?;
@@ -140,8 +140,8 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if let Some(how) = args.recover {
-        return end_interrupted(&near(&args.source)?, how);
+    if let Some(action) = args.recover {
+        return recover_edit(&local_path(&args.source)?, action);
     }
     let changes = args.changes()?;
     let renderer = render_template::renderer()?;
@@ -152,11 +152,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let Rewritten { job, files } = rewrite(opened.model(), &changes, &renderer)?;
             let inputs = opened.files().chain(changes.inputs()).chain(files.iter().map(|f| &**f));
             let overwrite = args.force.protecting(inputs);
-            commands::write_and_say("edit/1", &job, output, &overwrite, args.json)
+            commands::write_and_report("edit/1", &job, output, &overwrite, args.json)
         }
         None => {
             let progress = Progress::new();
-            let path = near(&args.source)?;
+            let path = local_path(&args.source)?;
             let (path, saved) = in_place(&path, &changes, &renderer, &progress)?;
             let time = progress.finish();
             if args.json {
@@ -167,7 +167,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let saved = match saved {
                 EditOutcome::Unchanged => "nothing to change",
                 EditOutcome::InPlace => "changed in place",
-                EditOutcome::Rebuilt => "rebuilt",
+                EditOutcome::Rebuilt => "rewritten",
             };
             eprintln!("{}: {saved}", path.display());
             Ok(())
@@ -175,29 +175,29 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The path of a model that is to be changed itself.
-fn near(source: &str) -> Result<PathBuf, Failure> {
+/// Returns the path of a model to edit in place.
+fn local_path(source: &str) -> Result<PathBuf, Failure> {
     match Location::parse(source)? {
         Location::Path(path) => Ok(path),
-        _ => Err(Failure::Usage("a far file cannot be changed: give -o".into())),
+        _ => Err(Failure::Usage("a remote file cannot be edited in place: use -o".into())),
     }
 }
 
-fn end_interrupted(path: &Path, how: How) -> Result<(), Failure> {
-    let (to, done) = match how {
-        How::Undo => (Recovery::Undo, "undone: it has the header from before"),
-        How::Finish => (Recovery::Finish, "finished: it has the new header"),
+fn recover_edit(path: &Path, action: RecoveryArg) -> Result<(), Failure> {
+    let (to, done) = match action {
+        RecoveryArg::Undo => (Recovery::Undo, "undone; the file has its old header"),
+        RecoveryArg::Finish => (Recovery::Finish, "finished; the file has the new header"),
     };
     match recover(path, to)? {
         true => eprintln!("{}: the edit is {done}", path.display()),
-        false => eprintln!("{}: no edit of it was interrupted", path.display()),
+        false => eprintln!("{}: there is no interrupted edit", path.display()),
     }
     Ok(())
 }
 
-/// How many tensors change: one that is taken from another model and renamed is one.
-fn touched(changes: &[TensorChange]) -> usize {
-    let again = |(i, change): &(usize, &TensorChange)| {
+/// Counts changed tensors. A tensor that is copied and renamed counts once.
+fn count_changed(changes: &[TensorChange]) -> usize {
+    let is_repeated = |(i, change): &(usize, &TensorChange)| {
         match change {
         TensorChange::Renamed(old, _) => changes[..*i].iter().any(|earlier| {
             matches!(earlier, TensorChange::Added(name) | TensorChange::Replaced(name) if name == old)
@@ -205,7 +205,7 @@ fn touched(changes: &[TensorChange]) -> usize {
         _ => false,
     }
     };
-    changes.len() - changes.iter().enumerate().filter(again).count()
+    changes.len() - changes.iter().enumerate().filter(is_repeated).count()
 }
 
 fn dry_run(
@@ -228,7 +228,7 @@ fn dry_run(
             }),
         )?);
     }
-    let counts = [(changed.len(), "key"), (touched(&tensors), "tensor")];
+    let counts = [(changed.len(), "key"), (count_changed(&tensors), "tensor")];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<_> = counts.map(|(count, what)| listing::plural(*count, what)).collect();
     match &*counts {
@@ -256,7 +256,7 @@ fn dry_run(
             TensorChange::Added(name) => terminal::added(format!("+ {}", terminal::plain(name))),
             TensorChange::Replaced(name) => {
                 let name = terminal::plain(name);
-                format!("{} {name}: that of the other model", terminal::changed("~"))
+                format!("{} {name}: replaced from the other model", terminal::changed("~"))
             }
             TensorChange::Renamed(old, new) => {
                 let (old, new) = (terminal::plain(old), terminal::plain(new));

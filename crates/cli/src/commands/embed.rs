@@ -1,4 +1,4 @@
-//! `gguf embed`: texts as vectors, or as scores of classes.
+//! `gguf embed`: embeddings and classifier scores.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,36 +14,35 @@ use serde_json::to_string;
 
 use crate::failure::Failure;
 use crate::force::Force;
+use crate::model_args::{PrecisionArg, RunArgs, warn_if_too_long};
 use crate::progress::Progress;
-use crate::running::{RunArgs, Sums, warn_of_length};
 
-/// Print a vector for each text, or scores of classes.
+/// Compute embeddings or classifier scores.
 ///
-/// One JSON object per line; of a classifier the scores of its classes.
+/// Prints one JSON object per text: its embedding, or the scores of its classes if the model is a classifier.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  gguf embed all-MiniLM-L6-v2.gguf -p \"A text.\" -p \"Another one.\"\n  \
-                        gguf embed model.gguf -f lines.txt --output vectors.npy\n  \
+                        gguf embed model.gguf -f lines.txt --output embeddings.npy\n  \
                         gguf embed model.gguf -p \"A text.\" --pooling none --no-normalize"
 )]
 pub struct Args {
-    /// File, directory, shard or far location of the model.
+    /// Model: a file, directory, shard or remote location.
     source: String,
     #[command(flatten)]
     texts: Texts,
-    /// How the tokens of a text become one vector, instead of the model's way; none gives one for each
-    /// token.
-    #[arg(long, value_enum)]
-    pooling: Option<Pool>,
-    /// Leave vectors as long as the model makes them, instead of 1.
+    /// Pooling [default: that of the model]; none returns one vector per token.
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pooling: Option<PoolingArg>,
+    /// Do not L2-normalize embeddings.
     #[arg(long)]
     no_normalize: bool,
-    /// Write them to a .npy file instead: F32, a row for each text, or for each token.
+    /// Write to a .npy file instead: F32, one row per text or token.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How products are computed.
-    #[arg(long, value_enum, default_value_t = Sums::Exact)]
-    arithmetic: Sums,
+    /// Compute precision: F32 accumulation (exact) or 8-bit activations (fast).
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Exact, alias = "arithmetic")]
+    precision: PrecisionArg,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -53,16 +52,16 @@ pub struct Args {
 #[derive(clap::Args)]
 #[group(required = true, multiple = true)]
 struct Texts {
-    /// A text; may be repeated.
+    /// Text. May be repeated.
     #[arg(short, long, value_name = "TEXT")]
     prompt: Vec<String>,
-    /// A file with a text per line.
+    /// File with one text per line.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Pool {
+enum PoolingArg {
     Mean,
     Cls,
     Last,
@@ -71,8 +70,8 @@ enum Pool {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     on_threads(args.run.threads, || {
-        let pooling = args.pooling.and_then(Pool::kind);
-        let running = args.run.open_pooled(&args.source, args.arithmetic, pooling)?;
+        let pooling = args.pooling.and_then(PoolingArg::kind);
+        let running = args.run.open_pooled(&args.source, args.precision, pooling)?;
         let overwrite = args.force.protecting(running.files.iter().chain(&args.texts.file));
         if let Some(output) = &args.output {
             overwrite.check(output)?;
@@ -81,25 +80,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let texts = args.texts.read()?;
         let ids: Vec<Vec<u32>> =
             texts.iter().map(|text| tokenizer.encode(text, EncodeOptions::default())).collect();
-        warn_of_length(&running.metadata, ids.iter().map(Vec::len).max().unwrap_or(0));
-        let wanted = match args.pooling {
-            Some(Pool::None) => EmbedOutput::Tokens,
+        warn_if_too_long(&running.metadata, ids.iter().map(Vec::len).max().unwrap_or(0));
+        let kind = match args.pooling {
+            Some(PoolingArg::None) => EmbedOutput::Tokens,
             None if running.executor.width(OutputKind::Classes).is_some() => EmbedOutput::Classes,
             _ => EmbedOutput::Pooled,
         };
         let progress = Progress::new();
-        let mut made = embed(&running, &ids, wanted, args.run.cache_type(), &progress)?;
+        let mut result = embed(&running, &ids, kind, args.run.cache_type(), &progress)?;
         progress.finish();
-        if wanted != EmbedOutput::Classes && !args.no_normalize {
-            made.iter_mut().for_each(normalize);
+        if kind != EmbedOutput::Classes && !args.no_normalize {
+            result.iter_mut().for_each(normalize);
         }
         let Some(path) = &args.output else {
-            return Ok(print(&running, wanted, &made)?);
+            return Ok(print(&running, kind, &result)?);
         };
         let all = Value {
-            rows: made.iter().map(|value| value.rows).sum(),
-            width: made.first().map_or(0, |value| value.width),
-            data: made.into_iter().flat_map(|value| value.data).collect(),
+            rows: result.iter().map(|value| value.rows).sum(),
+            width: result.first().map_or(0, |value| value.width),
+            data: result.into_iter().flat_map(|value| value.data).collect(),
         };
         AtomicFile::write(path, &npy::to_bytes(&all), &overwrite)?;
         eprintln!("wrote {} ({} x {})", path.display(), all.rows, all.width);
@@ -107,12 +106,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-fn print(running: &LoadedModel, wanted: EmbedOutput, made: &[Value]) -> io::Result<()> {
+fn print(running: &LoadedModel, kind: EmbedOutput, result: &[Value]) -> io::Result<()> {
     let labels = labels(running);
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for value in made {
-        // Numbers as short as F32 allows, which a JSON value would not keep.
-        let (name, text) = match wanted {
+    for value in result {
+        // Prints the shortest F32 representation, which a JSON value would not keep.
+        let (name, text) = match kind {
             EmbedOutput::Pooled => ("embedding", to_string(&value.data)?),
             EmbedOutput::Tokens => {
                 let rows: Vec<&[f32]> = (0..value.rows).map(|row| value.row(row)).collect();
@@ -137,7 +136,7 @@ fn classes(labels: &[String], scores: &[f32]) -> io::Result<String> {
     Ok(format!("[{}]", classes.join(",")))
 }
 
-impl Pool {
+impl PoolingArg {
     fn kind(self) -> Option<Pooling> {
         match self {
             Self::Mean => Some(Pooling::Mean),
@@ -149,7 +148,7 @@ impl Pool {
 }
 
 impl Texts {
-    /// Those of the command line, then those of the file; lines without text are none.
+    /// Returns the texts of the command line, then those of the file. Skips empty lines.
     fn read(&self) -> Result<Vec<String>, Failure> {
         let mut texts = self.prompt.clone();
         if let Some(file) = &self.file {

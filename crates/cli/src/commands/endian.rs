@@ -1,4 +1,4 @@
-//! `gguf convert-endian`: a model in the other byte order.
+//! `gguf convert-endian`: converts the byte order.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,30 +15,30 @@ use crate::force::Force;
 use crate::progress::Progress;
 use crate::{commands, listing};
 
-/// Write a GGUF in another byte order.
+/// Convert a GGUF to another byte order.
 ///
-/// Header and data of every tensor type are swapped.
+/// Swaps the header and the data of every tensor type.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf convert-endian model.gguf big -o model-be.gguf")]
 pub struct Args {
-    /// The model.
+    /// Model.
     source: String,
-    /// The byte order that the output is to have.
+    /// Byte order of the output.
     #[arg(value_enum)]
     order: Order,
-    /// File to write.
+    /// Output file.
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["in_place", "dry_run"])]
     output: Option<PathBuf>,
-    /// Replace the file itself.
+    /// Replace the file in place.
     #[arg(long, conflicts_with = "output")]
     in_place: bool,
-    /// Version of the format to write.
+    /// GGUF version to write.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=3))]
     gguf_version: u32,
-    /// Only say what would be done.
+    /// Show the plan without writing anything.
     #[arg(long)]
     dry_run: bool,
-    /// What was written, or with --dry-run would be done, as JSON.
+    /// Print the written file, or the plan, as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub struct Args {
 enum Order {
     Big,
     Little,
-    /// That of this machine.
+    /// Byte order of this machine.
     Native,
 }
 
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = EndianOptions { order: args.order.resolve(), version: args.gguf_version };
     if args.in_place && !args.dry_run {
         let Location::Path(path) = Location::parse(&args.source)? else {
-            return Err(Failure::Usage("a far file cannot be changed: give -o".into()));
+            return Err(Failure::Usage("a remote file cannot be edited in place: use -o".into()));
         };
         let progress = Progress::new();
         endian::in_place(&path, options, &progress)?;
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let bytes = commands::tensor_bytes(open(&args.source)?.model());
             return commands::print_written("convert-endian/1", [(path.as_path(), bytes)], time);
         }
-        commands::wrote(&path, Some(time));
+        commands::report_file(&path, Some(time));
         return Ok(());
     }
     let opened = open(&args.source)?;
@@ -102,6 +102,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let file = (target.as_path(), plan.header().data_len());
         return commands::print_written("convert-endian/1", [file], time);
     }
-    commands::wrote(target, Some(time));
+    commands::report_file(target, Some(time));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `gguf eval-merge`: the parts of an evaluation put together.
+//! `gguf eval-merge`: merges the parts of a distributed evaluation.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use super::{divergence, imatrix, perplexity};
 use crate::failure::Failure;
 use crate::force::Force;
 
-/// Put together what machines measured with --part.
+/// Merge the results of distributed evaluations.
 ///
-/// Reads what `gguf perplexity`, `divergence` or `imatrix` wrote with --part; the figures are, to the last
-/// digit, those of one run.
+/// Reads the files that `gguf perplexity`, `divergence` or `imatrix` wrote with --part. The result is
+/// identical, to the last digit, to that of a single run.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf eval-merge model-1.part model-2.part model-3.part\n  \
                         gguf eval-merge q4_0-*.part --json\n  \
                         gguf eval-merge imatrix-*.part -o imatrix.gguf")]
 pub struct Args {
-    /// All parts of one run, in any order.
+    /// All parts of one evaluation, in any order.
     #[arg(required = true, value_name = "PART")]
     parts: Vec<PathBuf>,
-    /// Where to write the importance matrix, if that is what the parts make.
+    /// Output file for an importance matrix.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print JSON.
@@ -35,15 +35,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match (merged, &args.output) {
         (Merged::Importance(whole), Some(path)) => {
-            imatrix::write_as_named(&whole, path, &args.force.protecting(&args.parts))?;
+            imatrix::write_by_extension(&whole, path, &args.force.protecting(&args.parts))?;
             eprintln!("wrote {}", path.display());
-            imatrix::tell(&mut out, &whole, args.json)
+            imatrix::print_summary(&mut out, &whole, args.json)
         }
         (Merged::Importance(_), None) => {
-            Err(Failure::Usage("the parts make an importance matrix: give -o".to_owned()))
+            Err(Failure::Usage("the parts contain an importance matrix: use -o".to_owned()))
         }
         (_, Some(_)) => Err(Failure::Usage(
-            "the parts make figures, which are printed: leave out -o".to_owned(),
+            "-o applies to importance matrices only; these parts contain evaluation results"
+                .to_owned(),
         )),
         (Merged::Perplexity(models), None) if args.json => {
             Ok(perplexity::print_json(&mut out, &models)?)
@@ -55,7 +56,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Ok(())
         }
         (Merged::Divergence { reference, models, found }, None) => {
-            Ok(divergence::figures::tell(&mut out, &reference, &models, &found, args.json)?)
+            Ok(divergence::report::print(&mut out, &reference, &models, &found, args.json)?)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `gguf export`: a GGUF back to what other programs read.
+//! `gguf export`: converts a GGUF to safetensors.
 
 use std::path::{Path, PathBuf};
 
@@ -10,49 +10,48 @@ use gguf_quantize::recipe::Target;
 
 use crate::failure::Failure;
 use crate::force::Force;
+use crate::outtype::Outtype;
 use crate::progress::Progress;
-use crate::target::Outtype;
 use crate::{commands, listing};
 
-/// Export a GGUF to a Hugging Face directory or safetensors.
+/// Export a GGUF to a Hugging Face checkpoint or safetensors.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf export llama-q8.gguf --to hf Llama-3.2-1B\n  \
     gguf export model.gguf --to safetensors model.safetensors --dtype f16\n  \
     gguf export model-q4.gguf --to safetensors blocks.safetensors --raw")]
 pub struct Args {
-    /// The model.
+    /// Model.
     source: String,
-    /// What to make: hf for a directory with configuration and tokenizer, safetensors for a file.
-    #[arg(long, value_enum, default_value = "hf")]
-    to: Form,
-    /// File to write, or directory: a new one, or an empty one.
+    /// Output format: hf writes a directory with config and tokenizer, safetensors a single file.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "hf")]
+    to: Format,
+    /// Output file, or a new or empty directory.
     output: PathBuf,
-    /// Type of matrices: f32, f16, bf16, or auto, which keeps floats and makes bf16 of what is
-    /// quantized.
+    /// Type of matrices: f32, f16, bf16, or auto, which keeps float types and dequantizes others to bf16.
     #[arg(long, default_value = "auto", value_name = "TYPE")]
     dtype: Outtype,
-    /// Copy quantized data as they are, as bytes, under their GGUF names.
-    #[arg(long, conflicts_with = "dtype")]
+    /// Copy quantized data as raw bytes, under their GGUF names.
+    #[arg(long, conflicts_with = "dtype", help_heading = "Advanced")]
     raw: bool,
-    /// Keep the names and layouts of the GGUF in a safetensors file.
-    #[arg(long)]
+    /// Keep GGUF tensor names and layouts in a safetensors file.
+    #[arg(long, help_heading = "Advanced")]
     keep_names: bool,
-    /// The most bytes of tensors in one file of a directory, N(K|M|G) [default: 5G].
+    /// Maximum tensor bytes per file of a directory, N(K|M|G) [default: 5G].
     #[arg(long, value_name = "SIZE", value_parser = listing::parse_size)]
     max_shard_size: Option<u64>,
-    /// What was written, as JSON.
+    /// Print the written file as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     force: Force,
 }
 
-/// Bytes of tensors in one file of a directory, as `transformers` has it.
+/// Default tensor bytes per file, as in `transformers`.
 const SHARD_SIZE: u64 = 5_000_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
+enum Format {
     Hf,
     Safetensors,
 }
@@ -64,16 +63,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(Target::Preset(mix)) if !mix.default_type().is_quantized() => Some(mix.default_type()),
         Some(other) => {
             return Err(Failure::Usage(format!(
-                "{other} is no type of floats: f32, f16, bf16 are"
+                "{other} is not a float type; expected f32, f16 or bf16"
             )));
         }
     };
-    if args.to == Form::Safetensors && args.max_shard_size.is_some() {
-        return Err(Failure::Usage(
-            "--max-shard-size goes with --to hf: a safetensors file is written in one piece".into(),
-        ));
+    if args.to == Format::Safetensors && args.max_shard_size.is_some() {
+        return Err(Failure::Usage("--max-shard-size requires --to hf".into()));
     }
-    // A directory or several files go to no stream either.
+    // A directory or several files cannot be written to a stream.
     if args.output.as_os_str() == "-" {
         args.force.protecting::<&Path>([]).check(&args.output)?;
     }
@@ -81,14 +78,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = open(&args.source)?;
     let model = opened.model();
     if args.raw || args.keep_names {
-        if args.to == Form::Hf {
-            return Err(Failure::Usage("--raw and --keep-names go with --to safetensors".into()));
+        if args.to == Format::Hf {
+            return Err(Failure::Usage("--raw and --keep-names require --to safetensors".into()));
         }
         return write(args, &opened, &export::plain(model, options));
     }
     let plan = export::plan(model, options)?;
     commands::print_notes(&plan.notes);
-    if args.to == Form::Safetensors {
+    if args.to == Format::Safetensors {
         return write(args, &opened, &plan.tensors);
     }
     let directory = Directory::create(&args.output)?;
@@ -104,7 +101,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bytes of the tensors in the output.
+/// Returns the tensor bytes of the output.
 fn bytes(args: &Args, tensors: &[(Tensor, TensorType)]) -> u64 {
     let len = |(tensor, ty): &(Tensor, TensorType)| {
         let ty = if args.raw { tensor.stored_type } else { *ty };
@@ -113,7 +110,7 @@ fn bytes(args: &Args, tensors: &[(Tensor, TensorType)]) -> u64 {
     tensors.iter().filter_map(len).sum()
 }
 
-/// Writes one file of tensors.
+/// Writes a single safetensors file.
 fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Result<(), Failure> {
     let progress = Progress::new();
     let overwrite = args.force.protecting(opened.files());
@@ -123,6 +120,6 @@ fn write(args: &Args, opened: &Opened, tensors: &[(Tensor, TensorType)]) -> Resu
     if args.json {
         return commands::print_written("export/1", [(path.as_path(), bytes(args, tensors))], time);
     }
-    commands::wrote(path, Some(time));
+    commands::report_file(path, Some(time));
     Ok(())
 }

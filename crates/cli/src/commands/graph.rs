@@ -1,4 +1,4 @@
-//! `gguf graph`: the computation graph of a model, shown or stored in the file.
+//! `gguf graph`: shows or stores the computation graph.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,41 +18,41 @@ use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
-use crate::{listing, running};
+use crate::{listing, model_args};
 
-/// Show what a model computes, and what each operation costs.
+/// Show the computation graph of a model.
 ///
-/// Operation by operation; or store the graph in the file, so that programs that do not know the
-/// architecture can run it.
+/// Lists each operation with its cost. Can store the graph in the file, so that programs without support for
+/// the architecture can run it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf graph model.gguf\n  \
                         gguf graph model.gguf --tokens 512 --measure\n  \
                         gguf graph model.gguf --dot | dot -Tpng > model.png\n  \
                         gguf graph model.gguf --store -o with-graph.gguf")]
 pub struct Args {
-    /// File, directory, shard or far location of the model.
+    /// Model: a file, directory, shard or remote location.
     source: String,
-    /// Tokens that are computed together.
+    /// Batch size in tokens.
     #[arg(long, value_name = "N", default_value_t = 1)]
     tokens: u64,
-    /// Tokens that came before them.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    before: u64,
-    /// Frames of an encoder.
+    /// Number of tokens already in the KV cache.
+    #[arg(long, alias = "before", value_name = "N", default_value_t = 0)]
+    n_past: u64,
+    /// Number of encoder frames.
     #[arg(long, value_name = "N", default_value_t = 3000)]
     frames: u64,
-    /// Measure what memory and arithmetic of this machine allow, which takes about a second.
+    /// Measure memory bandwidth and compute throughput of this machine, in about a second.
     #[arg(long, conflicts_with_all = ["dot", "svg", "store"])]
     measure: bool,
-    /// The stored graph, or the one of the architecture.
-    #[arg(long, value_enum, default_value_t = running::Graph::Auto)]
-    graph: running::Graph,
+    /// Computation graph: of the architecture, or stored in the file.
+    #[arg(long, value_enum, default_value_t = model_args::Graph::Auto)]
+    graph: model_args::Graph,
     #[command(flatten)]
-    form: Form,
-    /// Put the graph into the file, or into the one that -o names.
+    format: Format,
+    /// Store the graph in the file, or in the file given with -o.
     #[arg(long, conflicts_with_all = ["json", "dot", "svg", "tokens"])]
     store: bool,
-    /// The file to write with --store.
+    /// Output file of --store.
     #[arg(short, long, value_name = "FILE", requires = "store")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -61,14 +61,14 @@ pub struct Args {
 
 #[derive(clap::Args)]
 #[group(multiple = false)]
-struct Form {
-    /// The graph and its costs as JSON.
+struct Format {
+    /// Print the graph and its cost as JSON.
     #[arg(long)]
     json: bool,
-    /// The graph in the language of Graphviz.
+    /// Print the graph in DOT, for Graphviz.
     #[arg(long)]
     dot: bool,
-    /// Write a picture.
+    /// Write an SVG image.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -86,11 +86,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return commands::write(&job, output, &args.force.protecting(opened.files()));
     }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    if args.form.dot {
+    if args.format.dot {
         out.write_all(graph.to_dot().as_bytes())?;
         return Ok(out.flush()?);
     }
-    if let Some(path) = &args.form.svg {
+    if let Some(path) = &args.format.svg {
         let svg = gguf_kit::report::graph_svg(&graph)?;
         return Ok(AtomicFile::write(
             path,
@@ -101,12 +101,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let load = Workload {
         tokens: args.tokens,
         outputs: args.tokens,
-        past: args.before,
+        past: args.n_past,
         frames: args.frames,
     };
     let report = GraphCost::new(opened.model(), &graph, load);
     let machine = args.measure.then(Machine::measure);
-    if args.form.json {
+    if args.format.json {
         print_json(&graph, &report, machine, &mut out)
     } else {
         print(&graph, &report, machine, &mut out)
@@ -121,7 +121,7 @@ impl Args {
     }
 }
 
-/// The edit that stores a graph.
+/// Returns the edit that stores a graph.
 fn changes(graph: &Graph) -> Result<Changes, Failure> {
     let (version, text) = (stored::VERSION, stored::to_text(graph));
     let set = [
@@ -135,21 +135,21 @@ fn changes(graph: &Graph) -> Result<Changes, Failure> {
 
 fn store_in_place(args: &Args) -> Result<(), Failure> {
     let Location::Path(path) = Location::parse(&args.source)? else {
-        return Err(Failure::Usage("a far file cannot be changed: give -o".into()));
+        return Err(Failure::Usage("a remote file cannot be edited in place: use -o".into()));
     };
     let graph = args.graph(open(&args.source)?.model())?;
     let progress = Progress::new();
     let renderer = render_template::renderer()?;
     let (path, _) = in_place(&path, &changes(&graph)?, &renderer, &progress)?;
     progress.finish();
-    say_stored(&path, &graph);
+    report_stored(&path, &graph);
     Ok(())
 }
 
-fn say_stored(path: &Path, graph: &Graph) {
+fn report_stored(path: &Path, graph: &Graph) {
     let ops =
         graph.main().0.ops.len() + graph.encoder().map_or(0, |(program, _)| program.ops.len());
-    eprintln!("{}: a graph of {ops} operations is stored", path.display());
+    eprintln!("{}: stored a graph of {ops} operations", path.display());
 }
 
 fn print(
@@ -173,17 +173,16 @@ fn print(
     }
     writeln!(
         out,
-        "weights read {}, multiply-adds {}, cache {} numbers per token",
+        "weights read: {}, multiply-adds: {}, KV cache: {} values per token",
         listing::bytes(report.bytes),
         listing::count(report.multiply_adds),
         report.cache_width
     )?;
     if let Some(machine) = machine {
-        let (memory, arithmetic) = report.limits(machine);
+        let (memory, compute) = report.limits(machine);
         writeln!(
             out,
-            "{} threads read {}/s and do {} products/s: {memory:.1} and {arithmetic:.1} such runs a \
-             second",
+            "{} threads: memory bandwidth {}/s, {} multiply-adds/s; limits: {memory:.1} runs/s (memory), {compute:.1} runs/s (compute)",
             machine.threads,
             listing::bytes(machine.bytes_per_second as u64),
             listing::count(machine.multiply_adds_per_second as u64)

@@ -1,4 +1,4 @@
-//! `gguf hash`: digests of tensors and models, in the lines of `llama-gguf-hash`.
+//! `gguf hash`: digests of tensors and models, in the format of `llama-gguf-hash`.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -13,41 +13,41 @@ use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// Print digests of a model and its tensors, or check them.
+/// Compute or verify digests of a model and its tensors.
 ///
-/// Digests are those of the bytes as they are stored: a model and its big-endian twin have the same
-/// weights and other digests. `gguf diff` compares weights.
+/// Hashes the stored bytes: byte order changes the digests, not the weights. Use `gguf diff` to compare
+/// weights.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code 1 if a check fails.\n\nExamples:\n  gguf hash --sha256 model.gguf > model.sha256\n  \
+    after_help = "Exit code 1 if verification fails.\n\nExamples:\n  gguf hash --sha256 model.gguf > model.sha256\n  \
                         gguf hash --check model.sha256 model.gguf"
 )]
 pub struct Args {
-    /// The models.
+    /// Models.
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<String>,
-    /// XXH64, the default.
+    /// Compute XXH64 (default).
     #[arg(long)]
     xxh64: bool,
-    /// SHA-1.
+    /// Compute SHA-1.
     #[arg(long)]
     sha1: bool,
-    /// SHA-256.
+    /// Compute SHA-256.
     #[arg(long)]
     sha256: bool,
-    /// UUID version 5 of the content.
+    /// Compute a version 5 UUID of the content.
     #[arg(long)]
     uuid: bool,
-    /// XXH64, SHA-1 and SHA-256.
+    /// Compute XXH64, SHA-1 and SHA-256.
     #[arg(long)]
     all: bool,
-    /// Only the whole model, not its tensors.
+    /// Hash the whole model only, not each tensor.
     #[arg(long)]
     no_layer: bool,
-    /// Check against the digests in this file; - reads them from the standard input.
+    /// Verify against the digests in this file; - reads from standard input.
     #[arg(short, long, value_name = "MANIFEST")]
     check: Option<PathBuf>,
-    /// Digests as JSON.
+    /// Print digests as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -79,7 +79,7 @@ fn hash_one(args: &Args, source: &str, manifest: Option<&Manifest>) -> Result<()
     let model = opened.model();
     let algorithms = args.algorithms(manifest);
     if algorithms.is_empty() {
-        return Err(Failure::Input("the manifest holds no digests".into()));
+        return Err(Failure::Input("the manifest contains no digests".into()));
     }
     let options = HashOptions { algorithms, per_tensor: !args.no_layer };
     let progress = Progress::new();
@@ -117,7 +117,7 @@ fn hash_one(args: &Args, source: &str, manifest: Option<&Manifest>) -> Result<()
     match (manifest, tally.outcome()) {
         (None, _) | (_, Outcome::Success) => Ok(()),
         (_, Outcome::Failure) => {
-            Err(Failure::Input("verification failed: a digest is wrong".into()))
+            Err(Failure::Input("verification failed: a digest does not match".into()))
         }
         (_, Outcome::MissingEntry) => {
             Err(Failure::Input("verification failed: the manifest does not list this model".into()))
@@ -128,10 +128,10 @@ fn hash_one(args: &Args, source: &str, manifest: Option<&Manifest>) -> Result<()
 fn read_manifest(path: &std::path::Path) -> Result<Manifest, Failure> {
     let text = match path == std::path::Path::new("-") {
         true => std::io::read_to_string(std::io::stdin()).map_err(|fault| {
-            Failure::Environment(format!("cannot read the standard input: {fault}"))
+            Failure::Environment(format!("cannot read standard input: {fault}"))
         })?,
         false => read_text(path)?,
     };
-    // Every text parses: lines that are no digests are passed over.
+    // Parsing cannot fail: lines without a digest are skipped.
     Ok(text.parse().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! `gguf imatrix`: importance matrices collected, put together, converted and shown.
+//! `gguf imatrix`: collects, merges, converts and shows importance matrices.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -17,50 +17,57 @@ use serde_json::json;
 use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
+use crate::model_args::{PrecisionArg, RunArgs};
 use crate::progress::Progress;
-use crate::running::{RunArgs, Sums};
 
-/// ImatrixOptions, combine, convert or show importance matrices.
+/// Collect, merge, convert or show importance matrices.
 ///
-/// A model collects one while it reads a text; matrices are added up, written in another form, or shown.
+/// Collects activation statistics while a model processes a text. Also merges matrices, converts between
+/// formats, and shows statistics.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf imatrix f16.gguf -f calibration.txt -o imatrix.gguf\n  \
     gguf imatrix f16.gguf -f calibration.txt --part 1/4 -o imatrix-1.part\n  \
-    gguf imatrix f16.gguf -f calibration.txt --moments -c 256 -o moments.gguf\n  \
+    gguf imatrix f16.gguf -f calibration.txt --hessian -c 256 -o hessian.gguf\n  \
     gguf imatrix --in-file a.gguf --in-file b.dat -o both.gguf\n  \
     gguf imatrix --in-file imatrix.gguf --show-statistics")]
 pub struct Args {
-    /// The model that reads: file, directory (of a checkpoint, too), shard or far location.
+    /// Model: a file, directory, checkpoint, shard or remote location.
     #[arg(requires = "file", requires = "output_file")]
     model: Option<String>,
-    /// The file with the text that it reads.
+    /// Calibration text file.
     #[arg(short, long, value_name = "TEXT", requires = "model")]
     file: Option<PathBuf>,
-    /// An importance matrix, GGUF or legacy `.dat`, to add; may be repeated.
+    /// Importance matrix to merge, GGUF or legacy `.dat`. May be repeated.
     #[arg(long, required_unless_present = "model", value_name = "FILE")]
     in_file: Vec<PathBuf>,
-    /// Where to write the sum of all.
+    /// Output file.
     #[arg(short, long, visible_alias = "output", value_name = "FILE")]
     output_file: Option<PathBuf>,
-    /// The form to write: by default that of the name's ending.
-    #[arg(long, value_enum, requires = "output_file")]
-    output_format: Option<Form>,
-    /// Tokens per chunk, which files in the legacy form do not say; by default that of the first
-    /// GGUF, or 512. Chunks are counted anew by it.
+    /// Output format [default: by file extension].
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        requires = "output_file",
+        help_heading = "Advanced"
+    )]
+    output_format: Option<Format>,
+    /// Chunk size in tokens [default: from the first GGUF, or 512]. Legacy files do not store it. Rescales
+    /// chunk counts.
     #[arg(short, long, value_name = "N")]
     ctx_size: Option<std::num::NonZeroU32>,
-    /// All second moments of what enters each matrix, for `gguf quantize --calibration-data`, and not an importance
-    /// matrix: many times as large. Of a model that hears, TEXT is a recording.
-    #[arg(long, requires = "model", conflicts_with_all = ["in_file", "output_format", "show_statistics", "chunk",
+    /// Save the input Hessian (X Xᵀ) of each matrix instead of an importance matrix, for `gguf quantize
+    /// --calibration-data`. Many times larger. For a Whisper model, TEXT is an audio file.
+    #[arg(long, alias = "moments", requires = "model", conflicts_with_all = ["in_file", "output_format", "show_statistics", "chunk",
         "parse_special", "process_output", "output_frequency", "save_frequency", "resume", "part", "json"])]
-    moments: bool,
+    hessian: bool,
     #[command(flatten)]
     collect: CollectArgs,
-    /// Show figures per weight matrix.
+    /// Show statistics of each matrix.
     #[arg(long)]
     show_statistics: bool,
-    /// What was read, and the figures, as JSON.
+    /// Print a summary and the statistics as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -69,67 +76,78 @@ pub struct Args {
     force: Force,
 }
 
-/// How a text is read.
+/// Collection from a text.
 #[derive(clap::Args)]
 #[group(skip)]
 struct CollectArgs {
-    /// Chunks to read at most [default: all].
+    /// Maximum number of chunks [default: all].
     #[arg(long, value_name = "N", requires = "model")]
     chunks: Option<NonZeroUsize>,
-    /// The first chunk to read, counted from 0.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "model")]
+    /// Index of the first chunk.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        requires = "model",
+        help_heading = "Advanced"
+    )]
     chunk: usize,
-    /// Take the texts of control tokens for these tokens.
+    /// Parse special tokens in the text.
     #[arg(long, requires = "model")]
     parse_special: bool,
-    /// ImatrixOptions for `output.weight` too.
+    /// Also collect statistics for `output.weight`.
     #[arg(long, requires = "model")]
     process_output: bool,
-    /// Write what there is after so many chunks, again and again.
-    #[arg(long, value_name = "N", default_value = "10", requires = "model")]
+    /// Save the output file every N chunks.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "10",
+        requires = "model",
+        help_heading = "Advanced"
+    )]
     output_frequency: NonZeroUsize,
-    /// Write a copy with the number of chunks in its name after so many chunks.
-    #[arg(long, value_name = "N", requires = "model")]
+    /// Save a copy, with the chunk count in its name, every N chunks.
+    #[arg(long, value_name = "N", requires = "model", help_heading = "Advanced")]
     save_frequency: Option<NonZeroUsize>,
-    /// Go on where the output file ends: with the chunks that it does not have.
+    /// Resume from the output file.
     #[arg(long, requires = "model")]
     resume: bool,
-    /// Read the I-th of N shares of the chunks only, for several machines: the output is then a part,
-    /// of which `gguf eval-merge` makes the whole.
+    /// Collect only part I of N of the chunks, for distributed collection. `gguf eval-merge` merges the parts.
     #[arg(long, value_name = "I/N", requires = "model")]
     #[arg(conflicts_with_all = ["in_file", "output_format", "save_frequency"])]
     part: Option<Part>,
-    /// Tokens that are computed together; changes nothing but speed and memory.
+    /// Batch size for prompt processing; affects speed and memory only.
     #[arg(short, long, value_name = "N", default_value = "512", requires = "model")]
     batch_size: NonZeroUsize,
-    /// How products are computed.
-    #[arg(long, value_enum, default_value_t = Sums::Exact, requires = "model")]
-    arithmetic: Sums,
+    /// Compute precision: F32 accumulation (exact) or 8-bit activations (fast).
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Exact, alias = "arithmetic", requires = "model")]
+    precision: PrecisionArg,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
+enum Format {
     Gguf,
     Dat,
 }
 
-impl Form {
-    fn of_name(path: &Path) -> Self {
+impl Format {
+    fn from_path(path: &Path) -> Self {
         if path.extension().is_some_and(|end| end == "dat") { Self::Dat } else { Self::Gguf }
     }
 }
 
-/// Writes an importance matrix in the form of a name's ending.
-pub fn write_as_named(all: &Imatrix, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
-    match Form::of_name(path) {
-        Form::Gguf => all.write_gguf(path, overwrite),
-        Form::Dat => all.write_legacy(path, overwrite),
+/// Writes an importance matrix in the format of the file extension.
+pub fn write_by_extension(all: &Imatrix, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
+    match Format::from_path(path) {
+        Format::Gguf => all.write_gguf(path, overwrite),
+        Format::Dat => all.write_legacy(path, overwrite),
     }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if args.moments {
-        return save_moments(args);
+    if args.hessian {
+        return write_hessians(args);
     }
     let read = args.in_file.iter().map(|path| Imatrix::open(path));
     let mut read = read.collect::<Result<Vec<_>, _>>()?;
@@ -153,21 +171,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut out = std::io::stdout().lock();
     let whole = whole.unwrap_or_default();
-    tell(&mut out, &whole, args.json)?;
+    print_summary(&mut out, &whole, args.json)?;
     if args.show_statistics && !args.json {
         show(&mut out, &statistics(&whole))?;
     }
     Ok(())
 }
 
-/// Says what an importance matrix is of.
-pub fn tell(out: &mut impl Write, whole: &Imatrix, json: bool) -> Result<(), Failure> {
+/// Prints a summary of an importance matrix.
+pub fn print_summary(out: &mut impl Write, whole: &Imatrix, json: bool) -> Result<(), Failure> {
     if json {
-        document::print(out, "imatrix/1", as_json(whole))?;
+        document::print(out, "imatrix/2", as_json(whole))?;
     } else {
         writeln!(
             out,
-            "{} matrices, {} chunks of {} tokens, of {}",
+            "{} matrices, {} chunks of {} tokens, from {}",
             whole.entries.len(),
             whole.chunk_count,
             whole.chunk_size.map_or("an unknown number of".into(), |n| n.to_string()),
@@ -177,8 +195,8 @@ pub fn tell(out: &mut impl Write, whole: &Imatrix, json: bool) -> Result<(), Fai
     Ok(())
 }
 
-/// Writes all moments of what a model makes of a text.
-fn save_moments(args: &Args) -> Result<(), Failure> {
+/// Collects and saves Hessians.
+fn write_hessians(args: &Args) -> Result<(), Failure> {
     let (Some(model), Some(text), Some(path)) = (&args.model, &args.file, &args.output_file) else {
         return Ok(());
     };
@@ -200,7 +218,7 @@ fn save_moments(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds what a model makes of a text, and writes it, now and then and in the end.
+/// Collects statistics on a text, and saves them periodically and at the end.
 fn collect(
     args: &Args,
     model: &str,
@@ -208,74 +226,76 @@ fn collect(
     whole: &mut Option<Imatrix>,
 ) -> Result<(), Failure> {
     let (Some(file), Some(path)) = (&args.file, &args.output_file) else { return Ok(()) };
-    let how = &args.collect;
+    let collect_args = &args.collect;
     let inputs = || args.in_file.iter().cloned().chain([file.clone(), PathBuf::from(model)]);
     let cut = ChunkOptions {
         len: chunk_size as usize,
-        count: how.chunks.map(|chunks| how.chunk + chunks.get()),
+        count: collect_args.chunks.map(|chunks| collect_args.chunk + chunks.get()),
         stride: None,
     };
     let cache_type = args.run.cache_type_or(CacheType::F32);
-    let run = RunOptions { cache_type, batch: how.batch_size.get() };
-    let task = Task { text: gguf_kit::read_text(file)?, special: how.parse_special, cut, run };
+    let run = RunOptions { cache_type, batch: collect_args.batch_size.get() };
+    let task =
+        Task { text: gguf_kit::read_text(file)?, special: collect_args.parse_special, cut, run };
     let dataset = file.display().to_string();
-    let collection = Collection { dataset, output: how.process_output };
-    let mut collect = ImatrixOptions { collection, skip: how.chunk };
-    let was_there = path.exists() && !how.resume;
+    let collection = Collection { dataset, output: collect_args.process_output };
+    let mut collect = ImatrixOptions { collection, skip: collect_args.chunk };
+    let was_there = path.exists() && !collect_args.resume;
     let collected =
         |collect: &ImatrixOptions, mut keeper: PartWriter, each: &mut eval::OnImatrixChunk<'_>| {
             on_threads(args.run.threads, || {
                 let progress = Progress::of_tokens();
-                let options = args.run.options(how.arithmetic);
-                let made =
+                let options = args.run.options(collect_args.precision);
+                let result =
                     eval::imatrix(model, &options, &task, collect, &mut keeper, each, &progress)?;
                 progress.finish();
-                Ok(made)
+                Ok(result)
             })
             .map_err(|failure: Failure| match failure {
                 Failure::Interrupted if path.exists() && !was_there => Failure::Paused,
                 failure => failure,
             })
         };
-    if let Some(part) = how.part {
-        let keeper = PartWriter::new(part, path, args.force.existing(), inputs(), how.resume)?;
+    if let Some(part) = collect_args.part {
+        let keeper =
+            PartWriter::new(part, path, args.force.existing(), inputs(), collect_args.resume)?;
         *whole = Some(collected(&collect, keeper, &mut |_, _| Ok(()))?);
         return Ok(());
     }
-    if how.resume && path.exists() {
+    if collect_args.resume && path.exists() {
         let before = Imatrix::open(path)?;
         collect.skip += before.chunk_count as usize;
         merge(whole, &before, chunk_size)?;
     } else {
         args.force.protecting(inputs()).check(path)?;
     }
-    // What is under that name from here on is ours.
+    // From here on the output file belongs to this run.
     let copies = args.force.protecting(inputs());
     let overwrite = Overwrite::new(Existing::Replace).protecting(inputs());
     let before = whole.clone();
-    let with_before = |made: Imatrix| -> Result<Imatrix, Error> {
+    let with_before = |result: Imatrix| -> Result<Imatrix, Error> {
         let mut all = before.clone();
-        merge(&mut all, &made, chunk_size)?;
+        merge(&mut all, &result, chunk_size)?;
         Ok(all.unwrap_or_default())
     };
     let mut each = |read: usize, sums: &dyn Fn() -> Imatrix| {
-        if read.is_multiple_of(how.output_frequency.get()) {
+        if read.is_multiple_of(collect_args.output_frequency.get()) {
             write(args, &with_before(sums())?, path, &overwrite)?;
         }
-        if how.save_frequency.is_some_and(|every| read.is_multiple_of(every.get())) {
+        if collect_args.save_frequency.is_some_and(|every| read.is_multiple_of(every.get())) {
             let copy = format!("{}.at_{}", path.display(), collect.skip + read);
             write(args, &with_before(sums())?, Path::new(&copy), &copies)?;
         }
         Ok(())
     };
-    let made = collected(&collect, PartWriter::default(), &mut each)?;
-    let all = with_before(made)?;
+    let result = collected(&collect, PartWriter::default(), &mut each)?;
+    let all = with_before(result)?;
     write(args, &all, path, &overwrite)?;
     *whole = Some(all);
     Ok(())
 }
 
-/// Adds sums to those that there are, if there are any. A text that is read in parts is named once.
+/// Merges `other` into `whole`, if any. A text collected in parts is listed once.
 fn merge(whole: &mut Option<Imatrix>, other: &Imatrix, chunk_size: u32) -> Result<(), Error> {
     match whole {
         Some(whole) => {
@@ -289,9 +309,9 @@ fn merge(whole: &mut Option<Imatrix>, other: &Imatrix, chunk_size: u32) -> Resul
 
 fn write(args: &Args, all: &Imatrix, path: &Path, overwrite: &Overwrite) -> Result<(), Error> {
     let named = args.output_file.as_deref().unwrap_or(path);
-    match args.output_format.unwrap_or(Form::of_name(named)) {
-        Form::Gguf => all.write_gguf(path, overwrite),
-        Form::Dat => all.write_legacy(path, overwrite),
+    match args.output_format.unwrap_or(Format::from_path(named)) {
+        Format::Gguf => all.write_gguf(path, overwrite),
+        Format::Dat => all.write_legacy(path, overwrite),
     }
 }
 
@@ -343,7 +363,7 @@ fn as_json(imatrix: &Imatrix) -> serde_json::Value {
             "min": one.min,
             "max": one.max,
             "mean": one.mean,
-            "deviation": one.deviation,
+            "stddev": one.deviation,
             "active": one.active,
             "columns": one.columns,
             "entropy": one.entropy,

@@ -1,4 +1,4 @@
-//! `gguf logits`: what a model computes for a text, as a file of numpy.
+//! `gguf logits`: writes logits as a NumPy file.
 
 use std::path::PathBuf;
 
@@ -9,34 +9,35 @@ use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 
 use crate::failure::Failure;
 use crate::force::Force;
+use crate::model_args::{PrecisionArg, RunArgs, warn_if_too_long};
 use crate::progress::Progress;
-use crate::running::{RunArgs, Sums, warn_of_length};
-use crate::words;
+use crate::text_input;
 
-/// Write the logits of each token of a text to a file.
+/// Compute the logits of each token of a text.
 ///
-/// A .npy file: F32 [tokens, vocabulary]; of a model without an output matrix its last hidden states.
+/// Writes a .npy file: F32 [tokens, vocabulary], or the last hidden states of a model without an output
+/// matrix.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf logits model.gguf -p \"Hello world\" -o logits.npy\n  \
                         gguf logits model.gguf --ids \"1 15043 3186\" -o logits.npy\n  \
                         gguf logits whisper.gguf --features mel.npy --ids 50258 -o logits.npy")]
 pub struct Args {
-    /// File, directory, shard or far location of the model.
+    /// Model: a file, directory, shard or remote location.
     source: String,
     #[command(flatten)]
     input: Input,
-    /// Features of an encoder: F32 [mels, frames] as a .npy file; the ids are the decoder's.
+    /// Encoder input features, a .npy file: F32 [mels, frames]. Token ids then go to the decoder.
     #[arg(long, value_name = "FILE")]
     features: Option<PathBuf>,
-    /// Token ids for an encoder of text; the other ids are the decoder's.
+    /// Token ids for a text encoder. The other ids then go to the decoder.
     #[arg(long, value_name = "IDS", conflicts_with = "features")]
     encoder_ids: Option<String>,
-    /// The file to write.
+    /// Output file.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How products are computed.
-    #[arg(long, value_enum, default_value_t = Sums::Exact)]
-    arithmetic: Sums,
+    /// Compute precision: F32 accumulation (exact) or 8-bit activations (fast).
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Exact, alias = "arithmetic")]
+    precision: PrecisionArg,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -46,25 +47,25 @@ pub struct Args {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct Input {
-    /// Token ids, apart or as a list.
+    /// Token ids, separated by spaces or as a JSON list.
     #[arg(long, value_name = "IDS")]
     ids: Option<String>,
-    /// A text.
+    /// Text.
     #[arg(short, long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// A file with a text.
+    /// Text file.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     on_threads(args.run.threads, || {
-        let running = args.run.open(&args.source, args.arithmetic)?;
+        let running = args.run.open(&args.source, args.precision)?;
         let inputs = running.files.iter().chain(&args.input.file).chain(&args.features);
         let overwrite = args.force.protecting(inputs);
         overwrite.check(&args.output)?;
         let ids = match &args.input.ids {
-            Some(ids) => words::ids(ids).collect::<Result<_, _>>()?,
+            Some(ids) => text_input::ids(ids).collect::<Result<_, _>>()?,
             None => {
                 let tokenizer =
                     Tokenizer::from_metadata(&running.metadata, TokenizerOptions::default())?;
@@ -72,26 +73,28 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             }
         };
         if ids.is_empty() {
-            return Err(Failure::Usage("there is no token to compute anything for".into()));
+            return Err(Failure::Usage("the input has no tokens".into()));
         }
-        warn_of_length(&running.metadata, ids.len());
+        warn_if_too_long(&running.metadata, ids.len());
         let features = args.features.as_deref().map(npy::read).transpose()?;
-        // By frames, as the executor reads them.
+        // The executor expects one row per frame.
         let features = features.map(|features| features.transposed());
-        let encoder_ids =
-            args.encoder_ids.as_deref().map(|ids| words::ids(ids).collect::<Result<Vec<_>, _>>());
+        let encoder_ids = args
+            .encoder_ids
+            .as_deref()
+            .map(|ids| text_input::ids(ids).collect::<Result<Vec<_>, _>>());
         let encoder_ids = encoder_ids.transpose()?;
-        let for_encoder = match (&features, &encoder_ids) {
+        let encoder_input = match (&features, &encoder_ids) {
             (Some(features), _) => EncoderInput::Features(features),
             (_, Some(ids)) => EncoderInput::Ids(ids),
             _ => EncoderInput::None,
         };
         let progress = Progress::new();
         let cache_type = args.run.cache_type();
-        let made = logits(&running, &ids, for_encoder, cache_type, &progress)?;
+        let output = logits(&running, &ids, encoder_input, cache_type, &progress)?;
         progress.finish();
-        AtomicFile::write(&args.output, &npy::to_bytes(&made), &overwrite)?;
-        let (rows, width) = (made.rows, made.width);
+        AtomicFile::write(&args.output, &npy::to_bytes(&output), &overwrite)?;
+        let (rows, width) = (output.rows, output.width);
         eprintln!("wrote {} ({rows} x {width})", args.output.display());
         Ok(())
     })
@@ -99,6 +102,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 impl Input {
     fn text(&self) -> Result<String, Failure> {
-        words::text(self.prompt.as_deref(), self.file.as_deref())
+        text_input::text(self.prompt.as_deref(), self.file.as_deref())
     }
 }

@@ -1,4 +1,4 @@
-//! `gguf lora`: adapters checked against a model, merged into it, and extracted from two.
+//! `gguf lora`: checks, merges and extracts LoRA adapters.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,16 +12,16 @@ use crate::commands;
 use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
+use crate::outtype::Outtype;
 use crate::progress::Progress;
-use crate::target::Outtype;
 
-/// Check LoRA adapters, merge them into a model, extract one.
+/// Check, merge or extract LoRA adapters.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf lora check base.gguf adapter.gguf\n  \
     gguf lora merge base-f16.gguf adapter.gguf -o merged-q4.gguf --outtype q4_k_m\n  \
     gguf lora extract base-f16.gguf tuned-f16.gguf --rank 32 -o adapter.gguf\n\n\
-    `gguf convert DIR --base MODEL_DIR` makes a GGUF of an adapter in the Hugging Face format.")]
+    `gguf convert DIR --base MODEL_DIR` converts an adapter in Hugging Face format to GGUF.")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -34,65 +34,65 @@ enum Command {
     Extract(ExtractArgs),
 }
 
-/// Say whether an adapter can be applied to a model, and what does not fit.
+/// Check whether an adapter matches a model.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf lora check base.gguf adapter.gguf")]
 struct CheckArgs {
-    /// The model.
+    /// Base model.
     base: String,
-    /// The adapter.
+    /// Adapter.
     adapter: String,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Write a model with adapters merged into its matrices, in one pass.
+/// Merge adapters into a model.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf lora merge base-f16.gguf adapter.gguf -o merged-q4.gguf --outtype q4_k_m\n  \
     gguf lora merge base-f16.gguf one.gguf two.gguf=0.5 -o merged.gguf")]
 struct MergeArgs {
-    /// The model, best in F16 or F32.
+    /// Base model, preferably F16 or F32.
     base: String,
-    /// An adapter, and how strongly it counts if not as it was trained.
+    /// Adapter, with an optional scale.
     #[arg(required = true, value_name = "ADAPTER[=SCALE]", value_parser = parse_scaled)]
     adapters: Vec<(String, f32)>,
-    /// File to write.
+    /// Output file.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Type of the output: a mix such as q4_k_m, or copy for the types of the model.
+    /// Output type: a quantization type such as q4_k_m, or copy for the types of the base model.
     #[arg(long, default_value = "copy", value_name = "TYPE")]
     outtype: Target,
-    /// Quantize again what is quantized already.
+    /// Allow requantizing tensors that are already quantized.
     #[arg(long)]
     allow_requantize: bool,
-    /// What was written, as JSON.
+    /// Print the written file as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     force: Force,
 }
 
-/// Approximate what was trained into a model by an adapter.
+/// Extract a LoRA adapter from a base model and a fine-tuned model.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  \
     gguf lora extract base-f16.gguf tuned-f16.gguf --rank 32 -o adapter.gguf")]
 struct ExtractArgs {
-    /// The model before.
+    /// Base model.
     base: String,
-    /// The model after.
+    /// Fine-tuned model.
     tuned: String,
-    /// Rank of the adapter: more holds more.
+    /// Rank of the adapter. A higher rank approximates better.
     #[arg(long, default_value = "32", value_parser = clap::value_parser!(u32).range(1..=4096))]
     rank: u32,
-    /// File to write.
+    /// Output file.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Type of its matrices: f32, f16 or bf16.
+    /// Type of the adapter's matrices: f32, f16 or bf16.
     #[arg(long, default_value = "f32", value_name = "TYPE")]
     outtype: Outtype,
-    /// How much of the difference each matrix holds, as JSON.
+    /// Print the explained share of each difference as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -104,7 +104,7 @@ fn parse_scaled(text: &str) -> Result<(String, f32), String> {
         None => Ok((text.to_owned(), 1.0)),
         Some((path, scale)) => match scale.parse::<f32>() {
             Ok(scale) if scale.is_finite() => Ok((path.to_owned(), scale)),
-            _ => Err(format!("`{scale}` is no scale: write ADAPTER=0.5")),
+            _ => Err(format!("`{scale}` is not a scale; expected a number, as in ADAPTER=0.5")),
         },
     }
 }
@@ -121,31 +121,31 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
     let (base, adapter) = (open(&args.base)?, open(&args.adapter)?);
     let (base, adapter) = (base.model(), adapter.model());
     let adapter = Adapter::of_model(adapter)?;
-    let misfits = adapter.misfits(base);
+    let mismatches = adapter.misfits(base);
     let ranks = adapter.pairs.iter().filter_map(|(name, pair)| pair.dims(name));
     let rank = ranks.map(|dims| dims.rank).max().unwrap_or(0);
     let mut out = std::io::stdout().lock();
     if args.json {
         let report = json!({
-            "fits": misfits.is_empty(),
-            "misfits": misfits,
+            "compatible": mismatches.is_empty(),
+            "mismatches": mismatches,
             "matrices": adapter.pairs.len(),
             "rank": rank,
             "alpha": adapter.alpha,
             "base_model": adapter.metadata.str("general.base_model.0.name"),
         });
-        document::print(&mut out, "lora-check/1", report)?;
+        document::print(&mut out, "lora-check/2", report)?;
     } else {
         let matrices = adapter.pairs.len();
         writeln!(out, "adapts {matrices} matrices, rank {rank}, alpha {}", adapter.alpha)?;
-        for misfit in &misfits {
-            writeln!(out, "does not fit: {misfit}")?;
+        for mismatch in &mismatches {
+            writeln!(out, "mismatch: {mismatch}")?;
         }
-        if misfits.is_empty() {
-            writeln!(out, "fits the model")?;
+        if mismatches.is_empty() {
+            writeln!(out, "the adapter matches the model")?;
         }
     }
-    if misfits.is_empty() { Ok(()) } else { Err(Failure::Findings) }
+    if mismatches.is_empty() { Ok(()) } else { Err(Failure::Findings) }
 }
 
 fn merge(args: &MergeArgs) -> Result<(), Failure> {
@@ -169,18 +169,22 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
     commands::print_notes(&planned.notes);
     let adapters = opened.iter().flat_map(|(adapter, _)| adapter.files());
     let overwrite = args.force.protecting(opened_base.files().chain(adapters));
-    commands::write_and_say("lora-merge/1", &planned.job, &args.output, &overwrite, args.json)
+    commands::write_and_report("lora-merge/1", &planned.job, &args.output, &overwrite, args.json)
 }
 
 fn extract(args: &ExtractArgs) -> Result<(), Failure> {
     let matrices = match args.outtype.target() {
         Some(Target::Type(ty)) if !ty.is_quantized() => ty,
         Some(Target::Preset(mix)) if !mix.default_type().is_quantized() => mix.default_type(),
-        _ => return Err(Failure::Usage("an adapter is extracted as f32, f16 or bf16".into())),
+        _ => {
+            return Err(Failure::Usage(
+                "unsupported adapter type; expected f32, f16 or bf16".into(),
+            ));
+        }
     };
     let (base, tuned) = (open(&args.base)?, open(&args.tuned)?);
     let overwrite = args.force.protecting(base.files().chain(tuned.files()));
-    // Before work that takes long.
+    // Checked before long work.
     overwrite.check(&args.output)?;
     let (base, tuned) = (base.model(), tuned.model());
     let progress = Progress::new();
@@ -193,16 +197,20 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
     commands::write(&extraction.job, &args.output, &overwrite)?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        let held: serde_json::Map<_, _> =
+        let explained: serde_json::Map<_, _> =
             extraction.held.into_iter().map(|(name, share)| (name, share.into())).collect();
-        document::print(&mut out, "lora-extract/1", json!({ "held": held }))?;
+        document::print(&mut out, "lora-extract/2", json!({ "explained": explained }))?;
     } else {
         let count = extraction.held.len();
         let mean = extraction.held.iter().map(|(_, share)| share).sum::<f64>() / count as f64;
-        let least = extraction.held.iter().min_by(|a, b| a.1.total_cmp(&b.1));
-        writeln!(out, "{count} matrices differ; the adapter holds {:.1}% of that", 100.0 * mean)?;
-        if let Some((name, share)) = least {
-            writeln!(out, "least of `{name}`: {:.1}%", 100.0 * share)?;
+        let min = extraction.held.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+        writeln!(
+            out,
+            "{count} matrices differ; the adapter explains {:.1}% of the difference",
+            100.0 * mean
+        )?;
+        if let Some((name, share)) = min {
+            writeln!(out, "min: {:.1}% (`{name}`)", 100.0 * share)?;
         }
     }
     Ok(())

@@ -9,11 +9,11 @@ use gguf_store::AtomicFile;
 use crate::failure::Failure;
 use crate::force::Force;
 
-/// Write manual pages, one for each command.
+/// Generate manual pages, one per command.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf man ~/.local/share/man/man1")]
 pub struct Args {
-    /// Directory for the pages, which is made if it is not there.
+    /// Output directory, created if missing.
     dir: PathBuf,
     #[command(flatten)]
     force: Force,
@@ -34,18 +34,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         output.write_at(page, 0)?;
         Ok(output)
     };
-    // None gets its name before all are complete.
+    // Files are renamed after all are complete.
     let outputs = paths.iter().zip(&pages).map(complete).collect::<Result<Vec<_>, _>>()?;
     outputs.into_iter().try_for_each(AtomicFile::commit)?;
     eprintln!("wrote {} pages to {}", pages.len(), args.dir.display());
     Ok(())
 }
 
-/// The pages of a command and of those below it.
+/// Collects the pages of a command and its subcommands.
 fn collect(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = man.render(&mut page);
     pages.push((man.get_filename(), page));
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());

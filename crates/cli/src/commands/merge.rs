@@ -1,4 +1,4 @@
-//! `gguf merge`: shards in one file.
+//! `gguf merge`: merges shards into one file.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,20 +17,20 @@ use crate::{commands, document, listing};
 #[command(after_help = "Examples:\n  gguf merge model-00001-of-00003.gguf model.gguf\n  \
                         gguf merge parts/ model.gguf --dry-run")]
 pub struct Args {
-    /// Any shard, the directory they are in, a pattern, or a far location.
+    /// Any shard, the directory of the shards, a pattern, or a remote location.
     source: String,
-    /// File to write; never one of the shards.
+    /// Output file, distinct from all shards.
     output: PathBuf,
-    /// Delete the shards once every byte of them is found in the output on disk.
+    /// Delete the shards after verifying every byte of the output.
     #[arg(long)]
     delete_shards: bool,
-    /// Keep the keys of the first shard that say it is one, as `llama-gguf-split` does.
-    #[arg(long)]
+    /// Keep the `split.*` keys of the first shard, as `llama-gguf-split` does.
+    #[arg(long, help_heading = "Advanced")]
     keep_split_keys: bool,
-    /// Show the plan and write nothing.
+    /// Show the plan without writing anything.
     #[arg(long)]
     dry_run: bool,
-    /// The plan, or what was written, as JSON.
+    /// Print the plan, or the written files, as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let opened = open(&args.source)?;
     if args.delete_shards && opened.transferred().is_some() {
-        return Err(Failure::Usage("far shards cannot be deleted".into()));
+        return Err(Failure::Usage("remote shards cannot be deleted".into()));
     }
     let model = opened.model();
     if args.dry_run {
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let size = merge(model, &args.output, options, &overwrite, &progress)?;
     let time = progress.finish();
     let (shards, bytes) = (model.parts().len(), commands::tensor_bytes(model));
-    // Far ones are not ours to delete.
+    // Remote shards are never deleted.
     if args.delete_shards && opened.transferred().is_none() {
         delete_merged(opened.into_model(), &args.output)?;
     }
@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return commands::print_written("merge/1", [(args.output.as_path(), bytes)], time);
     }
     eprintln!(
-        "wrote {} of {}: {} in {:.1} s",
+        "wrote {} from {}: {} in {:.1} s",
         args.output.display(),
         listing::plural(shards, "file"),
         listing::bytes(size),
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What would be written, and the shards it would be made of.
+/// Prints the planned output and its shards.
 fn show(args: &Args, model: &Model) -> Result<(), Failure> {
     let (output, bytes) = (args.output.display(), commands::tensor_bytes(model));
     let (tensors, parts) = (model.tensors().len(), model.parts());
@@ -82,7 +82,7 @@ fn show(args: &Args, model: &Model) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "would write {output} of {}: {}, {}\n",
+        "would write {output} from {}: {}, {}\n",
         listing::plural(parts.len(), "file"),
         listing::plural(tensors, "tensor"),
         listing::bytes(bytes)

@@ -1,4 +1,4 @@
-//! The sub-commands.
+//! Subcommands.
 
 pub mod bench;
 pub mod chat_template;
@@ -15,7 +15,7 @@ pub mod endian;
 pub mod eval_merge;
 pub mod export;
 pub mod generate;
-pub mod given;
+pub mod given_flags;
 pub mod graph;
 pub mod hash;
 pub mod help;
@@ -51,15 +51,15 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{listing, terminal};
 
-/// Says that `--resume` finds other work.
-fn say_anew() {
+/// Notes that `--resume` found progress of a different job.
+fn note_restart() {
     terminal::note(
-        "begins anew: what an earlier run left is of other inputs, options or another version",
+        "starting over: the saved progress belongs to other inputs, options or another version",
     );
 }
 
-/// Says what jobs have written, of tensors that had so many bytes before.
-fn say_written<'j>(
+/// Reports written jobs. `before` has the tensor bytes of each source.
+fn report_written<'j>(
     schema: &str,
     files: impl Iterator<Item = (&'j Job, &'j Path)>,
     before: &[u64],
@@ -76,7 +76,7 @@ fn say_written<'j>(
     }
     let is_one = files.len() == 1;
     for ((job, path), before) in files.iter().zip(before) {
-        wrote_job(job, path, *before, is_one.then_some(elapsed));
+        report_job(job, path, *before, is_one.then_some(elapsed));
     }
     if !is_one {
         let size = listing::bytes(lens.iter().sum());
@@ -85,7 +85,7 @@ fn say_written<'j>(
     Ok(())
 }
 
-/// Tells a program what was written: bytes of tensors in each file, and the time.
+/// Prints the written files as JSON: tensor bytes of each, and the time.
 fn print_written<'p>(
     schema: &str,
     files: impl IntoIterator<Item = (&'p Path, u64)>,
@@ -98,36 +98,36 @@ fn print_written<'p>(
     Ok(document::print(&mut std::io::stdout().lock(), schema, written)?)
 }
 
-/// Bytes of the tensors of a job as they are stored: to be asked before they are calibrated.
+/// Returns the stored tensor bytes of a job's source. Call it before calibration changes the job.
 fn stored_bytes(job: &Job) -> u64 {
     listing::Totals::of(job).stored
 }
 
-/// Bytes of all tensors of a model.
+/// Returns the tensor bytes of a model.
 fn tensor_bytes(model: &Model) -> u64 {
     model.tensors().iter().filter_map(|tensor| tensor.info.byte_len()).sum()
 }
 
-/// Runs a job with a progress bar, and says what came of it.
+/// Writes a job with a progress bar, and reports it.
 fn write(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<(), Failure> {
     let before = stored_bytes(job);
-    wrote_job(job, out, before, Some(write_silently(job, out, overwrite)?));
+    report_job(job, out, before, Some(write_with_progress(job, out, overwrite)?));
     Ok(())
 }
 
-/// The same, and says it to people or to a program.
-fn write_and_say(
+/// Writes a job, and reports it as text or JSON.
+fn write_and_report(
     schema: &str,
     job: &Job,
     out: &Path,
     overwrite: &Overwrite,
     as_json: bool,
 ) -> Result<(), Failure> {
-    let time = write_silently(job, out, overwrite)?;
-    say_written(schema, [(job, out)].into_iter(), &[stored_bytes(job)], time, as_json)
+    let time = write_with_progress(job, out, overwrite)?;
+    report_written(schema, [(job, out)].into_iter(), &[stored_bytes(job)], time, as_json)
 }
 
-fn write_silently(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<Duration, Failure> {
+fn write_with_progress(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<Duration, Failure> {
     // As strict as the real thing, and before it.
     job.header()?;
     let progress = Progress::new();
@@ -135,21 +135,20 @@ fn write_silently(job: &Job, out: &Path, overwrite: &Overwrite) -> Result<Durati
     Ok(progress.finish())
 }
 
-/// Says that a job is written: how large its tensors were, how large the file is, and how long it took, if
-/// that is to be said of it alone.
-fn wrote_job(job: &Job, out: &Path, before: u64, time: Option<Duration>) {
+/// Reports a written job: tensor bytes before, file size, and the time if given.
+fn report_job(job: &Job, out: &Path, before: u64, time: Option<Duration>) {
     let totals = listing::Totals::of(job);
     let bits = listing::bits_per_weight(totals.bytes, totals.elements);
     let from = (before != totals.bytes).then_some(before);
-    say_wrote(out, job.file_len().ok(), from, Some(bits), time);
+    print_report(out, job.file_len().ok(), from, Some(bits), time);
 }
 
-/// Says that a file is written.
-fn wrote(out: &Path, time: Option<Duration>) {
-    say_wrote(out, out.metadata().ok().map(|written| written.len()), None, None, time);
+/// Reports a written file.
+fn report_file(out: &Path, time: Option<Duration>) {
+    print_report(out, out.metadata().ok().map(|written| written.len()), None, None, time);
 }
 
-fn say_wrote(
+fn print_report(
     out: &Path,
     size: Option<u64>,
     from: Option<u64>,
@@ -170,7 +169,7 @@ fn say_wrote(
     eprintln!("{line}");
 }
 
-/// Does the same with each of several sources; where it fails with one, says why and goes on with the next.
+/// Processes several sources. Reports the failure of one, and continues with the next.
 fn each(
     sources: &[String],
     mut work: impl FnMut(&str) -> Result<(), Failure>,
@@ -179,22 +178,22 @@ fn each(
     for source in sources {
         match work(source) {
             Ok(()) => {}
-            // Of one, whoever called says it; these end all the work.
+            // The caller reports the failure of a single source. Cancellation ends the loop.
             Err(failure) if sources.len() == 1 => return Err(failure),
             Err(end @ (Failure::ClosedPipe | Failure::Interrupted | Failure::Paused)) => {
                 return Err(end);
             }
             Err(failure) => {
-                failure.say();
+                failure.print();
                 document::print_error_line(&failure);
                 failed.get_or_insert(failure.exit_code());
             }
         }
     }
-    failed.map_or(Ok(()), |code| Err(Failure::Said(code)))
+    failed.map_or(Ok(()), |code| Err(Failure::Reported(code)))
 }
 
-/// Tells the user what is worth knowing, beside the output of the command. What warns says so itself.
+/// Prints notes and warnings to standard error.
 pub fn print_notes(notes: &[String]) {
     for note in notes {
         match note.strip_prefix("warning: ") {

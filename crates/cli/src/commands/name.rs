@@ -1,4 +1,4 @@
-//! `gguf name`: file names by the naming convention.
+//! `gguf name`: file names by the GGUF naming convention.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,26 +10,26 @@ use crate::document;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Show the parts of file names, or the names files should have.
+/// Show the parts of file names, or canonical names.
 ///
-/// Names follow the naming convention of GGUF files.
+/// File names follow the GGUF naming convention.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code 1 if a name does not follow the convention (without --proper). Names as \
-                  programs make them, which have no version where none is known, do.\n\n\
+    after_help = "Exit code 1 if a name does not follow the convention (without --canonical). A missing version \
+                  is accepted, because programs often do not know it.\n\n\
                   Examples:\n  gguf name Mixtral-8x7B-v0.1-KQ2.gguf\n  gguf name --rename *.gguf"
 )]
 pub struct Args {
-    /// File names; the files need not exist unless the proper name is asked for.
+    /// File names. The files need to exist only for --canonical and --rename.
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Show the name that each file should have, from its metadata.
-    #[arg(long)]
-    proper: bool,
-    /// Give each file that name; never replaces another file.
+    /// Show the canonical name of each file, derived from its metadata.
+    #[arg(long, alias = "proper")]
+    canonical: bool,
+    /// Rename each file to its canonical name. Never replaces a file.
     #[arg(long)]
     rename: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -40,24 +40,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut unconventional = false;
     for file in &args.files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        // What programs make of what they know is no fault; what the convention misses is said.
+        // Names as programs write them are accepted; deviations from the convention are reported.
         let parsed = ModelName::parse_usual(&name);
         let mut entry = json!({ "file": file.display().to_string() });
         match &parsed {
             Ok(parsed) => {
                 entry["parts"] = parts(parsed);
-                if let Err(misses) = name.parse::<ModelName>() {
-                    entry["misses"] = misses.to_string().into();
+                if let Err(deviation) = name.parse::<ModelName>() {
+                    entry["deviation"] = deviation.to_string().into();
                 }
             }
             Err(fault) => entry["message"] = fault.to_string().into(),
         }
-        if args.proper || args.rename {
-            let proper = gguf_kit::name::canonical(file)?.to_string();
+        if args.canonical || args.rename {
+            let canonical = gguf_kit::name::canonical(file)?.to_string();
             if args.rename {
-                gguf_kit::name::rename(file, &proper)?;
+                gguf_kit::name::rename(file, &canonical)?;
             }
-            entry["proper"] = proper.into();
+            entry["canonical"] = canonical.into();
         } else {
             unconventional |= parsed.is_err();
         }
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         let several = entries.len() > 1;
         for entry in entries {
-            document::print_one(&mut out, "name/1", entry, several)?;
+            document::print_one(&mut out, "name/2", entry, several)?;
         }
     }
     if unconventional { Err(Failure::Findings) } else { Ok(()) }
@@ -77,15 +77,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn print(out: &mut impl Write, entry: &Json) -> Result<(), Failure> {
     writeln!(out, "{}", entry["file"].as_str().unwrap_or_default())?;
-    if let Some(proper) = entry["proper"].as_str() {
-        writeln!(out, "  proper name   {proper}")?;
+    if let Some(canonical) = entry["canonical"].as_str() {
+        writeln!(out, "  canonical     {canonical}")?;
     }
     if let Some(fault) = entry["message"].as_str() {
-        let text = format!("not by the convention: {fault}");
+        let text = format!("does not follow the convention: {fault}");
         writeln!(out, "{}", terminal::wrap(&text, "  "))?;
     }
-    if let Some(misses) = entry["misses"].as_str().filter(|_| terminal::is_verbose()) {
-        let text = format!("the convention misses: {misses}");
+    if let Some(deviation) = entry["deviation"].as_str().filter(|_| terminal::is_verbose()) {
+        let text = format!("deviates from the convention: {deviation}");
         writeln!(out, "{}", terminal::wrap(&text, "  "))?;
     }
     for (part, value) in entry["parts"].as_object().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! `gguf perplexity`: how well models predict a text, and how many questions they answer.
+//! `gguf perplexity`: perplexity and benchmark accuracy.
 
 pub mod benchmark;
 
@@ -10,15 +10,15 @@ use gguf_kit::on_threads;
 use serde_json::json;
 
 use crate::document;
+use crate::evaluation::{EvalArgs, EvalOutputArgs};
 use crate::failure::Failure;
-use crate::judging::{JudgeArgs, KeepArgs};
 use crate::progress::Progress;
 
-/// Say how well models predict a text, or answer questions.
+/// Compute perplexity or benchmark accuracy.
 ///
-/// The perplexity is counted as `llama-perplexity` does. Lower is better; of two files of one model, or of
-/// models with the same vocabulary, on the same text. Questions are those of a benchmark, by which other
-/// models can be compared too.
+/// Perplexity is computed as in `llama-perplexity`; lower is better. It is comparable between models with the
+/// same vocabulary on the same text. Accuracy on a benchmark (HellaSwag, WinoGrande, multiple choice) is
+/// comparable between all models.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf perplexity model.gguf -f wiki.test.raw\n  \
                         gguf perplexity f16.gguf q4_k_m.gguf -f text.txt --ctx-size 256 --chunks 64 --json\n  \
@@ -27,18 +27,17 @@ use crate::progress::Progress;
                         gguf perplexity model.gguf -f text.txt --part 1/4 -o model-1.part\n  \
                         gguf perplexity model.gguf -f hellaswag_val_full.txt --hellaswag --hellaswag-tasks 1000")]
 pub struct Args {
-    /// Files, directories (of checkpoints, too), shards or far locations of models.
+    /// Models: files, directories, checkpoints, shards or remote locations.
     #[arg(required = true, value_name = "MODEL")]
     pub models: Vec<String>,
     #[command(flatten)]
-    pub judge: JudgeArgs,
-    /// Write what the model predicts to a file of logits, as `llama-perplexity` does: two bytes for
-    /// each token of the vocabulary, at each place.
+    pub eval: EvalArgs,
+    /// Save logits in the format of `llama-perplexity`: two bytes per vocabulary entry and token.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stride", "output"])]
     #[arg(aliases = ["save-all-logits", "kl-divergence-base"])]
     pub save_logits: Option<PathBuf>,
     #[command(flatten)]
-    keep: KeepArgs,
+    output: EvalOutputArgs,
     #[command(flatten)]
     pub benchmark: benchmark::BenchmarkArgs,
 }
@@ -50,42 +49,42 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.save_logits.is_some() && args.models.len() > 1 {
         return Err(Failure::Usage("--save-logits takes one model".to_owned()));
     }
-    let task = args.judge.task()?;
-    let inputs = args.judge.inputs().chain(args.models.iter().map(Path::new));
-    let overwrite = args.keep.force.protecting(inputs);
+    let task = args.eval.task()?;
+    let inputs = args.eval.inputs().chain(args.models.iter().map(Path::new));
+    let overwrite = args.output.force.protecting(inputs);
     let save = args.save_logits.as_deref().map(|path| SaveLogits { path, overwrite: &overwrite });
-    let mut keeper = args.keep.keeper(&args.judge, &args.models)?;
-    let options = args.judge.run.options(args.judge.arithmetic);
+    let mut keeper = args.output.keeper(&args.eval, &args.models)?;
+    let options = args.eval.run.options(args.eval.precision);
     let mut out = std::io::stdout().lock();
     let mut all = Vec::new();
     for model in &args.models {
-        let found = on_threads(args.judge.run.threads, || -> Result<Perplexity, Failure> {
+        let found = on_threads(args.eval.run.threads, || -> Result<Perplexity, Failure> {
             let progress = Progress::of_tokens();
-            let mut each = |found: &Perplexity| progress.say(said(found));
+            let mut each = |found: &Perplexity| progress.set_message(summary(found));
             let found =
                 perplexity(model, &options, &task, save, &mut keeper, &mut each, &progress)?;
             progress.finish();
             Ok(found)
         });
-        let found = found.map_err(|failure| args.keep.paused(failure))?;
-        if !args.judge.json {
+        let found = found.map_err(|failure| args.output.paused(failure))?;
+        if !args.eval.json {
             print(&mut out, model, &found)?;
         }
         all.push((model.clone(), found));
     }
-    if args.judge.json {
+    if args.eval.json {
         print_json(&mut out, &all)?;
     }
     Ok(())
 }
 
-/// Says how well a model predicts.
+/// Prints the perplexity of a model.
 pub fn print(out: &mut impl Write, model: &str, found: &Perplexity) -> std::io::Result<()> {
-    let (windows, tokens) = (found.chunks, found.surprise.count);
-    writeln!(out, "{model}: {} ({tokens} tokens predicted in {windows} windows)", said(found))
+    let (chunks, tokens) = (found.chunks, found.surprise.count);
+    writeln!(out, "{model}: {} ({tokens} tokens evaluated in {chunks} chunks)", summary(found))
 }
 
-/// The same of all models, for programs.
+/// Prints the perplexity of all models as JSON.
 pub fn print_json(out: &mut impl Write, all: &[(String, Perplexity)]) -> std::io::Result<()> {
     let listed = all.iter().map(|(model, found)| {
         json!({
@@ -94,12 +93,12 @@ pub fn print_json(out: &mut impl Write, all: &[(String, Perplexity)]) -> std::io
             "perplexity_error": found.error(),
             "mean_nll": found.surprise.value(),
             "tokens": found.surprise.count,
-            "windows": found.chunks,
+            "chunks": found.chunks,
         })
     });
-    document::print(out, "perplexity/1", json!({ "models": listed.collect::<Vec<_>>() }))
+    document::print(out, "perplexity/2", json!({ "models": listed.collect::<Vec<_>>() }))
 }
 
-fn said(found: &Perplexity) -> String {
+fn summary(found: &Perplexity) -> String {
     format!("perplexity {:.4} ± {:.4}", found.value(), found.error())
 }

@@ -1,4 +1,4 @@
-//! `gguf quality`: what a model costs and loses in each type.
+//! `gguf quality`: compares quantization types of a model.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -15,55 +15,59 @@ use gguf_store::{AtomicFile, Existing, Overwrite};
 
 use crate::commands::quantize::calibration;
 use crate::document;
+use crate::evaluation::EvalArgs;
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::judging::JudgeArgs;
 use crate::listing;
 use crate::progress::Progress;
 
-/// Say what a model costs and loses in each type.
+/// Compare quantization types by size, KL divergence and speed.
 ///
-/// Every mix is made in memory and measured beside the original by a text. Prints a table; with -o writes
-/// a page to look at, and the figures beside it.
+/// Quantizes the model in memory to each type and evaluates it against the reference on a text. Prints a
+/// table; with -o, also writes an HTML report, JSON and CSV.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The page needs nothing but itself; report.json and report.csv have the same figures.\n\n\
+    after_help = "The HTML report is self-contained; report.json and report.csv have the same results.\n\n\
                   Examples:\n  gguf quality f16.gguf -f text.txt --chunks 32 -o report.html\n  \
                   gguf quality f16.gguf --types q8_0,q4_k_m,iq3_m -f text.txt --imatrix imatrix.gguf\n  \
                   gguf quality f16.gguf --types all -f text.txt -o report.html --resume"
 )]
 pub struct Args {
-    /// The original: file, directory, shard, checkpoint or far location.
-    #[arg(value_name = "ORIGINAL")]
+    /// Reference model: a file, directory, checkpoint, shard or remote location.
+    #[arg(value_name = "MODEL")]
     source: String,
-    /// Types with commas between them, or `all`, which are all mixes that are smaller than the original
-    /// [default: those that people publish].
+    /// Quantization types, separated by commas, or `all` types smaller than the reference [default: a selection
+    /// of commonly published types].
     #[arg(long, value_name = "LIST", value_parser = types)]
     types: Option<Types>,
     #[command(flatten)]
-    judge: JudgeArgs,
-    /// Importance matrix, GGUF or legacy `.dat`, for the mixes; the smallest ones need it.
+    eval: EvalArgs,
+    /// Importance matrix (GGUF or legacy `.dat`). The smallest types require it.
     #[arg(long, value_name = "FILE")]
     imatrix: Option<PathBuf>,
     #[command(flatten)]
     calibration: calibration::Args,
-    /// Take an original that is quantized already.
+    /// Allow a reference that is already quantized.
     #[arg(long)]
     allow_requantize: bool,
-    /// The page, a name that ends in .html; the figures go to files of that name that end in .json and
-    /// .csv.
+    /// HTML report (.html). JSON and CSV are written beside it, with the extensions .json and .csv.
     #[arg(short, long, value_name = "PAGE", value_parser = page_name)]
     output: Option<PathBuf>,
-    /// Go on where the figures end: with the mixes that they lack. They are written after each group.
+    /// Resume from the JSON results, which are saved after each group of types.
     #[arg(long, requires = "output")]
     resume: bool,
-    /// Do not measure how fast the files are.
+    /// Do not measure speed.
     #[arg(long)]
     no_speed: bool,
-    /// Mixes that are in memory, and read the text beside the original, at a time: less memory with
-    /// fewer, less time with more.
-    #[arg(long, value_name = "N", default_value = "4")]
-    together: NonZeroUsize,
+    /// Number of types evaluated in parallel. More need more memory and less time.
+    #[arg(
+        long,
+        alias = "together",
+        value_name = "N",
+        default_value = "4",
+        help_heading = "Advanced"
+    )]
+    parallel_models: NonZeroUsize,
     #[command(flatten)]
     force: Force,
 }
@@ -73,7 +77,7 @@ fn types(list: &str) -> Result<Types, String> {
         return Ok(Types::All);
     }
     let target = |word: &str| match word.trim().parse() {
-        Ok(Target::Copy) => Err("a copy loses nothing: name types that are smaller".to_owned()),
+        Ok(Target::Copy) => Err("`copy` is lossless; expected quantization types".to_owned()),
         parsed => parsed.map_err(|fault: UnknownTarget| fault.to_string()),
     };
     list.split(',').map(target).collect::<Result<_, _>>().map(Types::Listed)
@@ -82,10 +86,10 @@ fn types(list: &str) -> Result<Types, String> {
 fn page_name(name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
     let is_page = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("html"));
-    is_page.then_some(path).ok_or_else(|| "name a page, such as report.html".to_owned())
+    is_page.then_some(path).ok_or_else(|| "expected an HTML file, such as report.html".to_owned())
 }
 
-/// The files that are written.
+/// Output files.
 struct Outputs {
     page: PathBuf,
     json: PathBuf,
@@ -115,7 +119,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let inputs = || {
         let source = Path::new(&args.source);
         std::iter::once(source)
-            .chain(args.judge.inputs())
+            .chain(args.eval.inputs())
             .chain(args.imatrix.as_deref())
             .chain(args.calibration.input())
     };
@@ -128,21 +132,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             outputs.check(&args.force.protecting(inputs()))?;
         }
     }
-    // What is under those names from here on is ours.
+    // From here on the output files belong to this run.
     let overwrite = Overwrite::new(Existing::Replace).protecting(inputs());
     let options = args.options()?;
-    let mut is_kept = before.is_some();
-    let found = on_threads(args.judge.run.threads, || -> Result<QualityReport, Failure> {
+    let mut is_saved = before.is_some();
+    let found = on_threads(args.eval.run.threads, || -> Result<QualityReport, Failure> {
         let progress = Progress::of_tokens();
         let mut each = |event: Event<'_>| {
             match event {
                 Event::Begins { names, done, all } => {
-                    progress.say(format!("{} ({done} of {all} done)", names.join(", ")));
+                    progress.set_message(format!("{} ({done} of {all} done)", names.join(", ")));
                 }
                 Event::Measured(report) => {
                     if let Some(outputs) = &outputs {
                         outputs.write(report, &overwrite)?;
-                        is_kept = true;
+                        is_saved = true;
                     }
                 }
             }
@@ -150,7 +154,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         let found = measure(&args.source, &options, before, &mut each, &progress);
         let found = found.map_err(|error| match error {
-            Error::Interrupted if is_kept => Failure::Paused,
+            Error::Interrupted if is_saved => Failure::Paused,
             error => error.into(),
         })?;
         progress.finish();
@@ -163,8 +167,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     let mut out = std::io::stdout().lock();
-    if args.judge.json {
-        // The file that `-o` writes, with its `version`, which says how it is read back.
+    if args.eval.json {
+        // The document is the file that `-o` writes; its `version` is that of the file format.
         let file = serde_json::to_value(&found).map_err(std::io::Error::from)?;
         document::print(&mut out, "quality/1", file)?;
     } else {
@@ -177,9 +181,9 @@ impl Args {
     fn options(&self) -> Result<QualityOptions, Failure> {
         Ok(QualityOptions {
             types: self.types.clone().unwrap_or_default(),
-            task: self.judge.task()?,
-            text: self.judge.text(),
-            run: self.judge.run.options(self.judge.arithmetic),
+            task: self.eval.task()?,
+            text: self.eval.text(),
+            run: self.eval.run.options(self.eval.precision),
             imatrix: self.imatrix.clone().map(|file| Choice { file, ..Choice::default() }),
             calibration: self.calibration.choice(),
             allow_requantize: self.allow_requantize,
@@ -187,30 +191,30 @@ impl Args {
                 prompt: 512,
                 generated: 64,
                 repetitions: 3,
-                cache_type: self.judge.run.cache_type_or(CacheType::F16),
+                cache_type: self.eval.run.cache_type_or(CacheType::F16),
             }),
-            together: self.together.get(),
+            together: self.parallel_models.get(),
         })
     }
 }
 
-/// The table: a line per file, the largest first.
+/// Prints the table, one line per type, largest first.
 fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
-    let (conditions, original) = (&report.conditions, &report.original);
-    let mixes = report.by_size();
-    let width = mixes.iter().map(|mix| mix.name.len()).max().unwrap_or(0).max("original".len());
+    let (conditions, reference) = (&report.conditions, &report.original);
+    let rows = report.by_size();
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max("reference".len());
     let has_speed = conditions.trial.is_some();
     writeln!(
         out,
-        "{} predictions in {} windows of {}",
+        "{} tokens evaluated in {} chunks of {}",
         conditions.predictions, conditions.windows, conditions.text
     )?;
-    // 80 columns, but for speeds.
+    // 80 columns without speeds.
     let mut line = |name: &str, cells: [&str; 8], speeds: [&str; 2]| {
         let [size, bits, mean, median, max, same, ppl, memory] = cells;
         let [prompt, generation] = speeds;
         let speeds = match has_speed {
-            true => format!(" {prompt:>9} {generation:>9}"),
+            true => format!(" {prompt:>9} {generation:>10}"),
             false => String::new(),
         };
         let line = format!(
@@ -218,9 +222,9 @@ fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
         );
         writeln!(out, "{}", line.trim_end())
     };
-    let group = ["", "", "divergence", "", "", "same", "", ""];
-    line("", group, ["prompt", "generated"])?;
-    let names = ["size", "bits", "mean", "median", "greatest", "top, %", "ppl", "memory"];
+    let group = ["", "", "KLD", "", "", "top-1", "", ""];
+    line("", group, ["prompt", "generation"])?;
+    let names = ["size", "bpw", "mean", "median", "max", "agr, %", "ppl", "memory"];
     line("type", names, ["tokens/s", "tokens/s"])?;
     let costs = |cost: &ModelCost| {
         let speed = |speed: Option<f64>| speed.map_or(String::new(), |speed| format!("{speed:.1}"));
@@ -231,25 +235,25 @@ fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
             [speed(cost.prompt_tokens_per_second), speed(cost.generation_tokens_per_second)],
         )
     };
-    let (size, bits, memory, [prompt, generation]) = costs(&original.cost);
-    let ppl = format!("{:.4}", original.ppl);
+    let (size, bits, memory, [prompt, generation]) = costs(&reference.cost);
+    let ppl = format!("{:.4}", reference.ppl);
     let cells = [&*size, &*bits, "0", "0", "0", "100", &*ppl, &*memory];
-    line("original", cells, [&*prompt, &*generation])?;
-    for mix in &mixes {
-        let (size, bits, memory, [prompt, generation]) = costs(&mix.cost);
-        let [mean, median] = [mix.mean_kld, mix.median_kld].map(|x| format!("{x:.7}"));
-        let max = format!("{:.6}", mix.max_kld);
-        let (same, ppl) = (format!("{:.2}", mix.same_top), format!("{:.4}", mix.ppl_q));
+    line("reference", cells, [&*prompt, &*generation])?;
+    for row in &rows {
+        let (size, bits, memory, [prompt, generation]) = costs(&row.cost);
+        let [mean, median] = [row.mean_kld, row.median_kld].map(|x| format!("{x:.7}"));
+        let max = format!("{:.6}", row.max_kld);
+        let (same, ppl) = (format!("{:.2}", row.same_top), format!("{:.4}", row.ppl_q));
         let cells = [&*size, &*bits, &*mean, &*median, &*max, &*same, &*ppl, &*memory];
-        line(&mix.name, cells, [&*prompt, &*generation])?;
+        line(&row.name, cells, [&*prompt, &*generation])?;
     }
-    for mix in mixes {
-        if let Some(other) = &mix.dominated_by {
-            writeln!(out, "{}: rather {other}, which is as small and nearer", mix.name)?;
+    for row in rows {
+        if let Some(other) = &row.dominated_by {
+            writeln!(out, "{}: dominated by {other} (no larger, lower KLD)", row.name)?;
         }
     }
     for one in &report.left_out {
-        writeln!(out, "{:<width$} left out: {}", one.name, one.why)?;
+        writeln!(out, "{:<width$} skipped: {}", one.name, one.why)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `gguf recipe`: which tensor of a model has which type, for making others like it.
+//! `gguf recipe`: prints the tensor types of a model.
 
 use std::io::Write;
 
@@ -10,17 +10,17 @@ use serde_json::{Value as Json, json};
 use crate::document;
 use crate::failure::Failure;
 
-/// Print which tensor of a model has which type.
+/// Print the type of each tensor of a model.
 ///
-/// The types of quantized tensors, as a file for `gguf quantize --tensor-type-file`.
+/// The output is a file for `gguf quantize --tensor-type-file`, to reuse another model's recipe.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     gguf recipe hf:org/model-GGUF:model-Q4_K_XL.gguf > recipe.txt\n  \
     gguf quantize --tensor-type-file recipe.txt mine-f16.gguf mine.gguf Q4_K_M")]
 pub struct Args {
-    /// The model: file, directory, any shard, or far location.
+    /// Model: a file, directory, shard or remote location.
     source: String,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Vectors are left out: no recipe touches them.
+/// Skips vectors, which recipes do not cover.
 fn types(model: &Model) -> impl Iterator<Item = (&str, gguf::TensorType)> {
     let matrices = model.tensors().iter().filter(|tensor| tensor.info.shape.len() > 1);
     matrices.map(|tensor| (&*tensor.info.name, tensor.info.tensor_type))

@@ -1,23 +1,22 @@
-//! The process in which other commands render chat templates.
+//! Process that renders chat templates for other commands.
 
 use gguf_tokenizer::template::Renderer;
 
 use crate::failure::Failure;
 use crate::launch;
 
-/// The word by which the process is started: no command, since only `gguf` itself says it.
-pub const WORD: &str = "render-template";
+/// Hidden command that starts the process; only gguf itself uses it.
+pub const COMMAND: &str = "render-template";
 
-/// Answers a request for a rendering, within its limits.
+/// Serves one rendering request within resource limits.
 pub fn run() -> Result<(), Failure> {
     Renderer::serve(std::io::stdin(), std::io::stdout())
-        .map_err(|fault| Failure::Input(format!("the request cannot be answered: {fault}")))
+        .map_err(|fault| Failure::Input(format!("cannot render the template: {fault}")))
 }
 
-/// Whoever renders templates of models, which are programs of somebody else: this command, in a
-/// process of its own.
+/// Returns a renderer that runs templates, which are untrusted code, in a separate process of this program.
 pub fn renderer() -> Result<Renderer, Failure> {
-    let launch = launch::again()?;
-    let words = launch.words.iter().cloned().chain([WORD.into()]);
+    let launch = launch::command()?;
+    let words = launch.words.iter().cloned().chain([COMMAND.into()]);
     Ok(Renderer::process(&launch.file, words))
 }

@@ -1,4 +1,4 @@
-//! `gguf sensitivity`: what each type of each tensor does to predictions.
+//! `gguf sensitivity`: per-tensor quantization sensitivity.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,51 +13,58 @@ use gguf_quantize::sensitivity::Sensitivity;
 use gguf_store::AtomicFile;
 
 use crate::document;
+use crate::evaluation::EvalArgs;
 use crate::failure::Failure;
 use crate::force::Force;
-use crate::judging::JudgeArgs;
 use crate::listing;
 use crate::progress::Progress;
 
-/// Say what types of single tensors do to predictions.
+/// Measure per-tensor quantization sensitivity.
 ///
-/// Each type of each tensor is tried alone. `gguf quantize` takes the file as what a size target goes by.
+/// Quantizes one tensor at a time and measures the KL divergence from the unquantized model. `gguf quantize`
+/// uses the file to choose types for a size target.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Each tensor is measured in one type, and the others follow from the errors of the weights: as \
-                  many runs over the text as there are tensors, or with --by role as there are roles.\n\n\
+    after_help = "Each tensor is measured in one type; the KL divergence of other types is extrapolated from the \
+                  weight error. Needs one pass over the text per tensor, or per role with --by role.\n\n\
                   Examples:\n  gguf sensitivity f16.gguf -f text.txt --chunks 8 -o sensitivity.json\n  \
                   gguf sensitivity f16.gguf -f text.txt --chunks 8 --by role --imatrix imatrix.gguf -o s.json\n  \
                   gguf quantize f16.gguf small.gguf --target-bpw 4.25 --sensitivity sensitivity.json"
 )]
 pub struct Args {
-    /// The original: file, directory, shard, checkpoint or far location.
+    /// Reference model: a file, directory, checkpoint, shard or remote location.
     #[arg(value_name = "MODEL")]
     source: String,
-    /// Tensor types with commas between them [default: all that a size target may choose].
+    /// Tensor types, separated by commas [default: all candidates for a size target].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     types: Vec<TensorType>,
-    /// What is encoded together: each tensor alone, those that do the same in each block, or those of a
-    /// block.
-    #[arg(long, value_enum, default_value_t = Grouping::Tensor)]
+    /// Tensors to quantize together: a single tensor, the tensors of one role in all blocks, or the tensors of
+    /// a block.
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = Grouping::Tensor)]
     by: Grouping,
-    /// Measure every type, which takes as many times longer as there are types.
+    /// Measure every type instead of extrapolating. The time grows with the number of types.
     #[arg(long)]
     exact: bool,
-    /// Importance matrix, GGUF or legacy `.dat`, that guides the encoders: the one to quantize with.
+    /// Importance matrix (GGUF or legacy `.dat`), the one to quantize with.
     #[arg(long, value_name = "FILE")]
     imatrix: Option<PathBuf>,
-    /// Take a model that is quantized already.
+    /// Allow a model that is already quantized.
     #[arg(long)]
     allow_requantize: bool,
-    /// Where to write the sensitivities, as JSON.
+    /// Output file (JSON).
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Changed models that are in memory, and read the text beside the original, at a time.
-    #[arg(long, value_name = "N", default_value = "8")]
-    together: NonZeroUsize,
+    /// Number of models evaluated in parallel. More need more memory and less time.
+    #[arg(
+        long,
+        alias = "together",
+        value_name = "N",
+        default_value = "8",
+        help_heading = "Advanced"
+    )]
+    parallel_models: NonZeroUsize,
     #[command(flatten)]
-    judge: JudgeArgs,
+    eval: EvalArgs,
     #[command(flatten)]
     force: Force,
 }
@@ -70,15 +77,15 @@ enum Grouping {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let inputs = std::iter::once(Path::new(&args.source)).chain(args.judge.inputs());
+    let inputs = std::iter::once(Path::new(&args.source)).chain(args.eval.inputs());
     let overwrite = args.force.protecting(inputs.chain(args.imatrix.as_deref()));
     if let Some(path) = &args.output {
         overwrite.check(path)?;
     }
     let options = SensitivityOptions {
-        task: args.judge.task()?,
-        text: args.judge.text(),
-        run: args.judge.run.options(args.judge.arithmetic),
+        task: args.eval.task()?,
+        text: args.eval.text(),
+        run: args.eval.run.options(args.eval.precision),
         imatrix: args.imatrix.clone().map(|file| Choice { file, ..Choice::default() }),
         allow_requantize: args.allow_requantize,
         types: args.types.clone(),
@@ -88,9 +95,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Grouping::Block => sensitivity::Grouping::Block,
         },
         exact: args.exact,
-        together: args.together.get(),
+        together: args.parallel_models.get(),
     };
-    let found = on_threads(args.judge.run.threads, || -> Result<Sensitivity, Failure> {
+    let found = on_threads(args.eval.run.threads, || -> Result<Sensitivity, Failure> {
         let progress = Progress::of_tokens();
         let found = measure(&args.source, &options, &progress)?;
         progress.finish();
@@ -101,8 +108,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         eprintln!("wrote {}", path.display());
     }
     let mut out = std::io::stdout().lock();
-    if args.judge.json {
-        // The file that `-o` writes, with its `version`, which says how it is read back.
+    if args.eval.json {
+        // The document is the file that `-o` writes; its `version` is that of the file format.
         let file = serde_json::to_value(&found).map_err(std::io::Error::from)?;
         document::print(&mut out, "sensitivity/1", file)?;
     } else {
@@ -111,7 +118,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A line per group, the most sensitive for its size first.
+/// Prints one line per group, by decreasing sensitivity per weight.
 fn print(out: &mut impl Write, found: &Sensitivity) -> std::io::Result<()> {
     let elements = |name: &String| -> u64 {
         found.tensors.get(name).map_or(0, |tensor| tensor.shape.iter().product())
@@ -121,8 +128,8 @@ fn print(out: &mut impl Write, found: &Sensitivity) -> std::io::Result<()> {
     for group in &found.groups {
         let weights: u64 = group.tensors.iter().map(elements).sum();
         let measured: &BTreeMap<String, f64> = &group.measured;
-        let greatest = measured.values().copied().fold(0.0, f64::max);
-        let per_weight = greatest / weights.max(1) as f64;
+        let max = measured.values().copied().fold(0.0, f64::max);
+        let per_weight = max / weights.max(1) as f64;
         let figures: Vec<_> = measured.iter().map(|(ty, x)| format!("{ty} {x:.7}")).collect();
         let (weights, per_million) = (listing::count(weights), 1e6 * per_weight);
         let figures = figures.join("  ");
@@ -134,9 +141,9 @@ fn print(out: &mut impl Write, found: &Sensitivity) -> std::io::Result<()> {
     lines.sort_by(|a, b| b.0.total_cmp(&a.0));
     writeln!(
         out,
-        "{} predictions in {} windows of {}",
+        "{} tokens evaluated in {} chunks of {}",
         found.predictions, found.windows, found.text
     )?;
-    writeln!(out, "{:<width$} {:>8} {:>14}  divergence as", "tensor", "weights", "per million")?;
+    writeln!(out, "{:<width$} {:>8} {:>14}  KLD by type", "tensor", "weights", "per million")?;
     lines.iter().try_for_each(|(_, line)| writeln!(out, "{line}"))
 }

@@ -1,4 +1,4 @@
-//! `gguf split`: a model in several files.
+//! `gguf split`: splits a model into shards.
 
 use std::io::Write;
 use std::num::NonZeroU64;
@@ -18,23 +18,23 @@ use crate::progress::Progress;
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  gguf split model.gguf model --split-max-size 2G")]
 pub struct Args {
-    /// The model.
+    /// Model.
     source: String,
-    /// What the names of the shards begin with: PREFIX-00001-of-00003.gguf.
+    /// Prefix of the shards: PREFIX-00001-of-00003.gguf.
     prefix: PathBuf,
-    /// The most tensors in a shard.
+    /// Maximum number of tensors per shard.
     #[arg(long, value_name = "N", default_value = "128")]
     split_max_tensors: NonZeroU64,
-    /// The most bytes in a shard instead: N(K|M|G), decimal.
+    /// Maximum size of a shard instead: N(K|M|G), decimal.
     #[arg(long, value_name = "SIZE", conflicts_with = "split_max_tensors", value_parser = listing::parse_size)]
     split_max_size: Option<u64>,
-    /// Keep tensors out of the first shard, so that it can be read alone for the keys.
+    /// Put no tensors into the first shard, only metadata.
     #[arg(long)]
     no_tensor_first_split: bool,
-    /// Show the plan and write nothing.
+    /// Show the plan without writing anything.
     #[arg(long)]
     dry_run: bool,
-    /// The plan, or what was written, as JSON.
+    /// Print the plan, or the written files, as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    // A directory or several files go to no stream either.
+    // Several files cannot be written to a stream.
     if args.prefix.as_os_str() == "-" {
         args.force.protecting::<&Path>([]).check(&args.prefix)?;
     }

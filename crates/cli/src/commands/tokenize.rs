@@ -1,4 +1,4 @@
-//! `gguf tokenize`: text to token ids, in the lines of `llama-tokenize`.
+//! `gguf tokenize`: tokenizes text, in the output format of `llama-tokenize`.
 
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
@@ -7,54 +7,55 @@ use gguf_kit::Error;
 use gguf_kit::tokens::Encoder;
 use gguf_tokenizer::EncodeOptions;
 
-use crate::compat::Compat;
 use crate::failure::Failure;
+use crate::tokenizer_compat::TokenizerCompat;
 
-/// Print the tokens of a text.
+/// Tokenize text.
 #[derive(clap::Args)]
-#[command(after_help = "Text is taken as it is, byte for byte: nothing is trimmed, no escape is \
-                  replaced. What is not UTF-8 becomes U+FFFD.\n\n\
+#[command(
+    after_help = "The text is used unchanged: no trimming, no escape processing. Invalid UTF-8 becomes U+FFFD.\n\n\
                   Examples:\n  gguf tokenize model.gguf -p \"Hello world\"\n  \
                   gguf tokenize model.gguf -f prompt.txt --ids\n  \
-                  cat lines.jsonl | gguf tokenize model.gguf --stdin --jsonl > ids.jsonl")]
+                  cat lines.jsonl | gguf tokenize model.gguf --stdin --jsonl > ids.jsonl"
+)]
 pub struct Args {
-    /// The model; or a directory with tokenizer files, or a tokenizer.json.
+    /// Model, directory with tokenizer files, or tokenizer.json.
     source: String,
     #[command(flatten)]
     text: Text,
-    /// Only the ids, as a list.
+    /// Print only the ids, as a JSON list.
     #[arg(long, conflicts_with = "jsonl")]
     ids: bool,
-    /// Do not add the tokens that the model wants at the ends of a text.
+    /// Do not add BOS or EOS tokens.
     #[arg(long)]
     no_bos: bool,
-    /// Take the texts of control tokens for plain text.
+    /// Treat special tokens as plain text.
     #[arg(long)]
     no_parse_special: bool,
-    /// Print the number of tokens as well.
+    /// Also print the number of tokens.
     #[arg(long, conflicts_with = "jsonl")]
     show_count: bool,
-    /// Read one JSON string per line, print one JSON array of ids per line.
+    /// Read one JSON string per line; print one JSON array of ids per line.
     #[arg(long)]
     jsonl: bool,
-    /// Whom to follow where the model's own tokenizer and llama.cpp differ.
-    #[arg(long, value_enum, default_value_t = Compat::Own)]
-    compat: Compat,
-    /// Use the tokenizer.json that the file carries as `tokenizer.huggingface.json`.
-    #[arg(long, conflicts_with = "compat")]
+    /// Tokenizer behavior where llama.cpp differs from the model's original tokenizer.
+    #[arg(long, value_enum, default_value_t = TokenizerCompat::Own)]
+    compat: TokenizerCompat,
+    /// Use the tokenizer.json embedded in the file as `tokenizer.huggingface.json`.
+    #[arg(long, conflicts_with = "compat", help_heading = "Advanced")]
     huggingface: bool,
 }
 
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct Text {
-    /// The text.
+    /// Text.
     #[arg(short, long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// A file with the text; `-` for the standard input.
+    /// Text file; `-` for standard input.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Read the text from the standard input.
+    /// Read the text from standard input.
     #[arg(long)]
     stdin: bool,
 }
@@ -65,14 +66,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     } else {
         Encoder::Ggml(Box::new(args.compat.open(&args.source)?))
     };
-    let how = EncodeOptions { add_special: !args.no_bos, parse_special: !args.no_parse_special };
+    let options =
+        EncodeOptions { add_special: !args.no_bos, parse_special: !args.no_parse_special };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.jsonl {
-        jsonl(&tokenizer, how, args.text.lines()?, &mut out)?;
+        jsonl(&tokenizer, options, args.text.lines()?, &mut out)?;
     } else {
-        let ids = tokenizer.encode_batch(&[args.text.read()?], how)?.pop().unwrap_or_default();
+        let ids = tokenizer.encode_batch(&[args.text.read()?], options)?.pop().unwrap_or_default();
         if args.ids {
-            list(&ids, &mut out)?;
+            print_list(&ids, &mut out)?;
         } else {
             for id in &ids {
                 write!(out, "{id:6} -> '")?;
@@ -97,13 +99,13 @@ impl Text {
         Ok(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(fault) => {
-                crate::terminal::note("the text is not all UTF-8: what is not becomes U+FFFD");
+                crate::terminal::note("the text is not valid UTF-8; invalid bytes become U+FFFD");
                 String::from_utf8_lossy(fault.as_bytes()).into_owned()
             }
         })
     }
 
-    /// The text as a stream.
+    /// Returns the text as a stream.
     fn lines(&self) -> Result<Box<dyn BufRead + '_>, Failure> {
         Ok(match (&self.prompt, &self.file) {
             (Some(prompt), _) => Box::new(prompt.as_bytes()),
@@ -116,17 +118,17 @@ impl Text {
     }
 
     fn cannot_read(&self, fault: std::io::Error) -> Failure {
-        let name = self.file.as_deref().unwrap_or(Path::new("the standard input"));
+        let name = self.file.as_deref().unwrap_or(Path::new("standard input"));
         Error::read(name, fault).into()
     }
 }
 
-/// Lines that are encoded together, on all cores.
+/// Number of lines tokenized in parallel.
 const BATCH: usize = 1024;
 
 fn jsonl(
     tokenizer: &Encoder,
-    how: EncodeOptions,
+    options: EncodeOptions,
     input: impl BufRead,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
@@ -138,14 +140,13 @@ fn jsonl(
         })?;
         let text = serde_json::from_str(&line).map_err(|fault| {
             Failure::Input(format!(
-                "line {number} of the input is no JSON string: {fault}; with --jsonl, every line \
-                 is one, in quotes"
+                "line {number} of the input is not a JSON string: {fault}; --jsonl expects a quoted string per line"
             ))
         })?;
         texts.push(text);
         if texts.len() == BATCH || lines.peek().is_none() {
-            for ids in tokenizer.encode_batch(&texts, how)? {
-                list(&ids, out)?;
+            for ids in tokenizer.encode_batch(&texts, options)? {
+                print_list(&ids, out)?;
             }
             texts.clear();
         }
@@ -153,8 +154,8 @@ fn jsonl(
     Ok(())
 }
 
-/// A line with the ids.
-fn list(ids: &[u32], out: &mut impl Write) -> std::io::Result<()> {
+/// Prints the ids as a JSON list.
+fn print_list(ids: &[u32], out: &mut impl Write) -> std::io::Result<()> {
     let mut separator = "";
     write!(out, "[")?;
     for id in ids {

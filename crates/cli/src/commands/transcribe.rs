@@ -1,4 +1,4 @@
-//! `gguf transcribe`: what is spoken in recordings.
+//! `gguf transcribe`: speech recognition with Whisper.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,42 +11,41 @@ use serde_json::{Value, json};
 use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
+use crate::model_args::{PrecisionArg, RunArgs};
 use crate::progress::Progress;
-use crate::running::{RunArgs, Sums};
 
-/// Write down what is spoken in recordings, with a Whisper.
+/// Transcribe audio with a Whisper model.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf transcribe whisper-base.gguf talk.mp3\n  \
                         gguf transcribe whisper-base.gguf film.flac --language de --translate\n  \
                         gguf transcribe whisper-base.gguf talk.ogg --format srt -o talk.srt")]
 pub struct Args {
-    /// File, directory, shard or far location of the model.
+    /// Model: a file, directory, shard or remote location.
     source: String,
-    /// Recordings: WAV, FLAC, MP3 or Ogg Vorbis. Each gives a text.
+    /// Audio files: WAV, FLAC, MP3 or Ogg Vorbis. One transcript each.
     #[arg(required = true, value_name = "AUDIO")]
-    recordings: Vec<PathBuf>,
-    /// The language that is spoken, such as `de` [default: the model finds out].
+    audio: Vec<PathBuf>,
+    /// Spoken language, such as `de` [default: detected].
     #[arg(short, long, value_name = "CODE", alias = "lang")]
     language: Option<String>,
-    /// Write English, whatever is spoken.
+    /// Translate to English.
     #[arg(long)]
     translate: bool,
-    /// Say when something is spoken. Subtitles and JSON do so anyway.
+    /// Print segment timestamps. Subtitles and JSON always have them.
     #[arg(long)]
     timestamps: bool,
-    /// Take the best tokens even if they repeat themselves or were guessed, instead of trying again with
-    /// chance.
+    /// Disable temperature fallback.
     #[arg(long)]
     no_fallback: bool,
-    /// Text, subtitles, or a JSON object for each recording.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    /// Output format: text, subtitles, or one JSON object per audio file.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     format: Format,
-    /// Write to a file instead.
+    /// Output file [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How products are computed.
-    #[arg(long, value_enum, default_value_t = Sums::Fast)]
-    arithmetic: Sums,
+    /// Compute precision: F32 accumulation (exact) or 8-bit activations (fast).
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Fast, alias = "arithmetic")]
+    precision: PrecisionArg,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -62,12 +61,12 @@ enum Format {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if matches!(args.format, Format::Srt | Format::Vtt) && args.recordings.len() > 1 {
-        return Err(Failure::Usage("subtitles are of one recording: name one at a time".into()));
+    if matches!(args.format, Format::Srt | Format::Vtt) && args.audio.len() > 1 {
+        return Err(Failure::Usage("srt and vtt support a single audio file".into()));
     }
     on_threads(args.run.threads, || {
-        let running = args.run.open(&args.source, args.arithmetic)?;
-        let overwrite = args.force.protecting(running.files.iter().chain(&args.recordings));
+        let running = args.run.open(&args.source, args.precision)?;
+        let overwrite = args.force.protecting(running.files.iter().chain(&args.audio));
         if let Some(output) = &args.output {
             overwrite.check(output)?;
         }
@@ -80,16 +79,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         let mut transcriber = transcriber(&running, options)?;
         let mut all = String::new();
-        for recording in &args.recordings {
+        for file in &args.audio {
             let progress = Progress::new();
-            let transcript = transcriber.transcribe(recording, &progress)?;
+            let transcript = transcriber.transcribe(file, &progress)?;
             progress.finish();
-            let shown = args.shown(&recording.display().to_string(), &transcript);
+            let text = args.format(&file.display().to_string(), &transcript);
             if args.output.is_some() {
-                all.push_str(&shown);
+                all.push_str(&text);
             } else {
                 let mut out = std::io::stdout().lock();
-                out.write_all(shown.as_bytes()).and_then(|()| out.flush())?;
+                out.write_all(text.as_bytes()).and_then(|()| out.flush())?;
             }
         }
         let Some(path) = &args.output else { return Ok(()) };
@@ -100,8 +99,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// A transcript in the form that is asked for.
-    fn shown(&self, file: &str, transcript: &Transcript) -> String {
+    /// Formats a transcript.
+    fn format(&self, file: &str, transcript: &Transcript) -> String {
         match self.format {
             Format::Text if self.timestamps => transcript.segments.iter().map(line).collect(),
             Format::Text => format!("{}\n", transcript.text),

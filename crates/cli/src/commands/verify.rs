@@ -1,4 +1,4 @@
-//! `gguf verify`: a file held against what it was made from.
+//! `gguf verify`: reproduces a model from its source.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,38 +11,38 @@ use regex::Regex;
 use serde_json::json;
 
 use crate::commands;
-use crate::commands::quantize::importance;
+use crate::commands::quantize::imatrix;
 use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// Derive a model again from its source, and compare.
+/// Reproduce a model from its source and compare.
 #[derive(clap::Args)]
 #[command(after_help = "Exit code 1 if a tensor differs or is missing.\n\nExamples:\n  \
     gguf verify llama-q4.gguf --source Llama-3.2-1B\n  \
     gguf verify llama-q4.gguf --source llama-f16.gguf --imatrix imatrix.gguf --tensor 'blk\\.0\\.'\n  \
     gguf verify llama-q4.gguf --source llama-f16.gguf --calibrate text.txt")]
 pub struct Args {
-    /// The model to verify.
+    /// Model to verify.
     model: String,
-    /// What it was made from: a checkpoint directory, or a GGUF.
+    /// Source of the model: a checkpoint directory or a GGUF.
     #[arg(long, value_name = "DIR|FILE")]
     source: String,
-    /// Only tensors whose name the pattern is found in; may be repeated.
+    /// Verify only tensors whose name matches the regex. May be repeated.
     #[arg(long, value_name = "REGEX")]
     tensor: Vec<Regex>,
     #[command(flatten)]
-    importance: importance::Args,
-    /// The text that its weights were rounded by with `gguf quantize --calibrate`.
+    importance: imatrix::Args,
+    /// Calibration text, for a model quantized with --calibrate.
     #[arg(long, value_name = "TEXT")]
     calibrate: Option<PathBuf>,
-    /// What was saved of such a text, if they were rounded by that.
+    /// Saved Hessians, for a model quantized with --calibration-data.
     #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
     calibration_data: Option<PathBuf>,
-    /// It was made with `gguf quantize --effort`.
+    /// The model was quantized with --effort.
     #[arg(long, conflicts_with_all = ["calibrate", "calibration_data"])]
     effort: bool,
-    /// What came of each tensor, as JSON.
+    /// Print the result for each tensor as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -64,14 +64,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     commands::print_notes(&report.notes);
     let (verified, missing) = (report.tensors, report.missing);
     if verified.is_empty() {
-        return Err(Failure::Usage("no tensor has a name that --tensor finds".into()));
+        return Err(Failure::Usage("--tensor matches no tensor".into()));
     }
     let same = verified.iter().filter(|one| matches!(one.outcome, Outcome::Identical(_))).count();
     let mut out = std::io::stdout().lock();
     if args.json {
         let tensors: Vec<_> = verified.iter().map(as_json).collect();
         let report = json!({ "same": same, "tensors": tensors, "missing": missing });
-        document::print(&mut out, "verify/1", report)?;
+        document::print(&mut out, "verify/2", report)?;
     } else {
         for one in &verified {
             if let Some(fault) = fault(one) {
@@ -79,36 +79,36 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             }
         }
         for name in &missing {
-            writeln!(out, "{name}: is in the source only")?;
+            writeln!(out, "{name}: missing; the source has it")?;
         }
-        writeln!(out, "{same} of {} tensors are what the source gives", verified.len())?;
-        if let Some(half) = verified.iter().find_map(|one| match one.outcome {
-            Outcome::Identical(ConversionPath::Via(half)) => Some(half),
+        writeln!(out, "{same} of {} tensors match the source", verified.len())?;
+        if let Some(via) = verified.iter().find_map(|one| match one.outcome {
+            Outcome::Identical(ConversionPath::Via(via)) => Some(via),
             _ => None,
         }) {
-            writeln!(out, "(some by way of {half})")?;
+            writeln!(out, "(some via {via})")?;
         }
     }
     if same == verified.len() && missing.is_empty() { Ok(()) } else { Err(Failure::Findings) }
 }
 
-/// What is wrong with a tensor, for people.
+/// Returns the problem of a tensor as text.
 fn fault(one: &VerifiedTensor) -> Option<String> {
     match &one.outcome {
         Outcome::Identical(_) => None,
-        Outcome::Differs { row } => Some(format!("differs from row {row} on")),
-        Outcome::NotDerivable(why) => Some(format!("cannot be derived: {why}")),
-        Outcome::NotInSource => Some("is not in the source".into()),
+        Outcome::Differs { row } => Some(format!("differs, first in row {row}")),
+        Outcome::NotDerivable(why) => Some(format!("cannot be reproduced: {why}")),
+        Outcome::NotInSource => Some("missing in the source".into()),
     }
 }
 
 fn as_json(one: &VerifiedTensor) -> serde_json::Value {
-    let (outcome, way) = match &one.outcome {
+    let (outcome, via) = match &one.outcome {
         Outcome::Identical(ConversionPath::Direct) => ("same", None),
         Outcome::Identical(ConversionPath::Via(half)) => ("same", Some(half.name())),
         Outcome::Differs { .. } => ("differs", None),
-        Outcome::NotDerivable(_) => ("underivable", None),
-        Outcome::NotInSource => ("not in source", None),
+        Outcome::NotDerivable(_) => ("not_reproducible", None),
+        Outcome::NotInSource => ("not_in_source", None),
     };
-    json!({ "name": one.name, "outcome": outcome, "by_way_of": way, "message": fault(one) })
+    json!({ "name": one.name, "outcome": outcome, "via": via, "message": fault(one) })
 }

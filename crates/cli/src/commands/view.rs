@@ -1,4 +1,4 @@
-//! `gguf view`: a page in the browser that shows what is in models.
+//! `gguf view`: web viewer.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,38 +20,37 @@ use crate::force::Force;
 use crate::progress::Progress;
 use crate::{listing, terminal};
 
-/// Look inside models in the browser.
+/// View models in the browser.
 ///
-/// A page on this machine shows everything that they hold, and reads only what is looked at. Its address is the first
-/// line that is printed; it has a secret, and answers until Ctrl-C.
+/// Starts a local web server that shows everything in the models and reads only what is displayed. The first
+/// line printed is its address, which contains a secret token. Runs until Ctrl-C.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf view model.gguf\n  \
-                        gguf view model-q4_k_m.gguf --original model-f16.gguf\n  \
+                        gguf view model-q4_k_m.gguf --reference model-f16.gguf\n  \
                         gguf view hf:org/repo:Q4_K_M --no-open\n  \
                         gguf view model.gguf --export report.html")]
 pub struct Args {
-    /// Files, directories, shards or far locations (https://, hf:org/repo:file, s3://, gs://, az://).
+    /// Files, directories, shards or remote locations (https://, hf:org/repo:file, s3://, gs://, az://).
     #[arg(required = true, value_name = "MODEL")]
     models: Vec<String>,
-    /// What the models were made from: the page shows what quantization did.
-    #[arg(long, value_name = "MODEL")]
-    original: Option<String>,
-    /// Do not open the browser.
+    /// Reference model, to show quantization errors.
+    #[arg(long, alias = "original", value_name = "MODEL")]
+    reference: Option<String>,
+    /// Do not open a browser.
     #[arg(long)]
     no_open: bool,
-    /// The port; a free one without.
+    /// Port [default: a free port].
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// The address to listen at. Others than this machine can then read the models if they know the secret, which
-    /// goes over the network as it is.
+    /// Address to listen on. An address other than localhost exposes the models to anyone with the token;
+    /// traffic is not encrypted.
     #[arg(long, value_name = "ADDRESS", default_value_t = Ipv4Addr::LOCALHOST.into())]
     listen: IpAddr,
-    /// Bytes of far files that are kept on disk for another time, in the cache folder of the user; 0 for none.
+    /// Maximum size of the disk cache for remote files, in the user's cache directory; 0 disables it.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = cache_limit)]
     cache_limit: u64,
-    /// Write a page that needs nothing but itself, and open nothing: what the model is, findings, keys, tensors
-    /// with figures of their weights.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["original", "no_open", "port", "listen"])]
+    /// Write a self-contained HTML report instead: summary, findings, metadata, and tensors with statistics.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reference", "no_open", "port", "listen"])]
     export: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
@@ -67,7 +66,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return export(args, path, &cache);
     }
     let options = ServerOptions {
-        original: args.original.clone(),
+        original: args.reference.clone(),
         listen: args.listen,
         port: args.port,
         cache: Some(cache),
@@ -76,28 +75,28 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let server = Server::bind(options)?;
     let url = server.url();
-    // Whoever waits for the address finds it at once, and a closed pipe is no reason to stop.
+    // Flushed so that a waiting process sees the address. A closed pipe does not stop the server.
     let mut out = std::io::stdout().lock();
     writeln!(out, "{url}").and_then(|()| out.flush())?;
     drop(out);
     if !args.listen.is_loopback() {
         terminal::warning(format!(
-            "whoever reaches {} and learns the secret can read the models; nothing is encrypted",
+            "anyone who can reach {} and has the token can read the models; traffic is not encrypted",
             args.listen
         ));
     }
     if !args.no_open && open::that_detached(&url).is_err() {
-        terminal::note("no browser could be opened: open the address above");
+        terminal::note("cannot open a browser; open the address above");
     }
     let (stop, stopped) = Server::stop_handle();
-    let asked = Arc::new(AtomicBool::new(false));
+    let signaled = Arc::new(AtomicBool::new(false));
     for signal in TERM_SIGNALS {
-        // A second one ends the process at once.
-        let _ = flag::register_conditional_default(*signal, asked.clone());
-        let _ = flag::register(*signal, asked.clone());
+        // A second signal ends the process immediately.
+        let _ = flag::register_conditional_default(*signal, signaled.clone());
+        let _ = flag::register(*signal, signaled.clone());
     }
     std::thread::spawn(move || {
-        while !asked.load(Ordering::Relaxed) {
+        while !signaled.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(50));
         }
         drop(stop);
@@ -105,19 +104,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(server.run(stopped)?)
 }
 
-/// Writes the page of one model.
+/// Writes the HTML report of one model.
 fn export(args: &Args, path: &Path, cache: &Arc<Cache>) -> Result<(), Failure> {
     let [source] = &args.models[..] else {
-        return Err(Failure::Usage("--export writes the page of one model: name one".into()));
+        return Err(Failure::Usage("--export supports a single model".into()));
     };
     let files = Files::open(source, Some(cache))?;
     let (renderer, progress) = (render_template::renderer()?, Progress::new());
     let version = format!("gguf {}", env!("GGUF_VERSION"));
     let page = gguf_kit::report::html(source, &files, &renderer, &version, &progress)?;
     progress.finish();
-    // Far ones have names, but no file of that name here is one of them.
-    let near = files.files().iter().filter(|_| !files.is_remote());
-    let overwrite = args.force.protecting(near.map(|file| file.name()));
+    // Names of remote files are not local paths.
+    let local = files.files().iter().filter(|_| !files.is_remote());
+    let overwrite = args.force.protecting(local.map(|file| file.name()));
     AtomicFile::write(path, page.as_bytes(), &overwrite)?;
     eprintln!("wrote {}: {}", path.display(), listing::bytes(page.len() as u64));
     Ok(())

@@ -233,7 +233,7 @@ fn open_calibrator(
     }
     if options.part.is_some() {
         let help =
-            "save Hessians with `gguf imatrix --moments`, and use them with --calibration-data";
+            "save Hessians with `gguf imatrix --hessian`, and use them with --calibration-data";
         return refused("--part: each layer depends on the layers before it", help);
     }
     let original = ConvertOptions {

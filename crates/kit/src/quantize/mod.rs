@@ -262,7 +262,7 @@ fn check_calibration(options: &QuantizeRequest) -> Result<(), Error> {
         return refused(
             "--part",
             "each layer depends on the layers before it",
-            "save Hessians with `gguf imatrix --moments`, and use them with --calibration-data",
+            "save Hessians with `gguf imatrix --hessian`, and use them with --calibration-data",
         );
     }
     if !options.quantization.prune_layers.is_empty() {

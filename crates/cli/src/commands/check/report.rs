@@ -1,4 +1,4 @@
-//! Findings for people: the verdict, then by severity and code.
+//! Text report of findings: a summary, then findings by severity and code.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use gguf::{Finding, Severity};
 
 use crate::{listing, terminal};
 
-/// Lines of one code that are shown without --verbose.
+/// Maximum number of lines per code without --verbose.
 const SHOWN: usize = 10;
 
-/// Findings with the same words, of more keys or tensors than that, are one line.
-const ALIKE: usize = 3;
+/// More findings than this with identical messages become one line.
+const GROUP_ABOVE: usize = 3;
 
 pub fn text(source: &str, findings: &[Finding]) -> String {
-    let mut text = verdict(source, findings) + "\n";
+    let mut text = summary(source, findings) + "\n";
     for severity in [Severity::Error, Severity::Warning, Severity::Info] {
         if severity == Severity::Info && !terminal::is_verbose() {
             continue;
@@ -25,15 +25,15 @@ pub fn text(source: &str, findings: &[Finding]) -> String {
             }
         }
         for code in codes {
-            let is_of = |finding: &&Finding| finding.severity == severity && finding.code == code;
-            text += &group(severity, code, &findings.iter().filter(is_of).collect::<Vec<_>>());
+            let matches = |finding: &&Finding| finding.severity == severity && finding.code == code;
+            text += &group(severity, code, &findings.iter().filter(matches).collect::<Vec<_>>());
         }
     }
     text
 }
 
-/// The file, and how many findings it has.
-fn verdict(source: &str, findings: &[Finding]) -> String {
+/// Returns the file name and the number of findings.
+fn summary(source: &str, findings: &[Finding]) -> String {
     let count = |severity| findings.iter().filter(|one| one.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let counted = |severity, count: usize| match count {
@@ -60,7 +60,7 @@ fn verdict(source: &str, findings: &[Finding]) -> String {
     terminal::wrap(&format!("{source}: {}", parts.join(", ")), "")
 }
 
-/// What is found under one code, and what to do about it.
+/// Returns the findings of one code, with advice.
 fn group(severity: Severity, code: &str, findings: &[&Finding]) -> String {
     let word = terminal::severe(severity, terminal::word(severity));
     let times = match findings.len() {
@@ -68,20 +68,20 @@ fn group(severity: Severity, code: &str, findings: &[&Finding]) -> String {
         count => format!(" ({count})"),
     };
     let mut lines = vec![format!("\n{word}: {}{times}", terminal::strong(code))];
-    let mut alike: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    let mut by_message: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in findings {
-        alike.entry(&finding.message).or_default().push(finding);
+        by_message.entry(&finding.message).or_default().push(finding);
     }
     let mut found = Vec::new();
     for finding in findings {
-        match alike.get(&*finding.message) {
-            Some(same) if same.len() > ALIKE => {
-                // In the place of the first of them.
+        match by_message.get(&*finding.message) {
+            Some(same) if same.len() > GROUP_ABOVE => {
+                // Printed in place of the first one.
                 if std::ptr::eq(same[0], *finding) {
-                    found.push(together(same));
+                    found.push(grouped(same));
                 }
             }
-            _ => found.push(one(finding)),
+            _ => found.push(without_help(finding)),
         }
     }
     let shown = if terminal::is_verbose() { found.len() } else { SHOWN.min(found.len()) };
@@ -96,20 +96,20 @@ fn group(severity: Severity, code: &str, findings: &[&Finding]) -> String {
             helps.push(&finding.help);
         }
     }
-    let helps = helps.iter().take(ALIKE);
+    let helps = helps.iter().take(GROUP_ABOVE);
     lines.extend(
         helps.map(|help| terminal::wrap(&format!("help: {}", terminal::plain(help)), "  ")),
     );
     lines.join("\n") + "\n"
 }
 
-/// A finding without its help.
-fn one(finding: &Finding) -> String {
+/// Returns a finding without its advice.
+fn without_help(finding: &Finding) -> String {
     Finding { help: "".into(), ..finding.clone() }.to_string()
 }
 
-/// Findings with the same words: how many, of what, and the first names.
-fn together(findings: &[&Finding]) -> String {
+/// Returns one line for findings with identical messages: count, message and first names.
+fn grouped(findings: &[&Finding]) -> String {
     let names = |of: fn(&Finding) -> Option<&str>| {
         findings.iter().filter_map(|finding| of(finding)).collect::<Vec<_>>()
     };
@@ -120,6 +120,6 @@ fn together(findings: &[&Finding]) -> String {
     if names.len() < findings.len() {
         return format!("{} times: {message}", findings.len());
     }
-    let first = names[..ALIKE.min(names.len())].join(", ");
+    let first = names[..GROUP_ABOVE.min(names.len())].join(", ");
     format!("{}: {message} ({first} ...)", listing::plural(names.len(), what))
 }

@@ -1,4 +1,4 @@
-//! What `gguf convert` does with a model from before GGUF.
+//! Flags of `gguf convert` for legacy GGML files.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -8,32 +8,32 @@ use serde_json::json;
 
 use crate::listing;
 
-/// What files from before GGUF do not say.
+/// Hyperparameters that legacy files do not store.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Files from before GGUF")]
+#[command(next_help_heading = "Legacy GGML files")]
 pub struct Flags {
-    /// Folder with config.json and tokenizer of the model, for what the file does not hold.
+    /// Directory with config.json and tokenizer, for values missing from the file.
     #[arg(long, value_name = "DIR")]
     pub metadata_dir: Option<PathBuf>,
-    /// Longest context in tokens, where the file does not say it [usual: 2048].
+    /// Context length in tokens, if the file does not store it [usual: 2048].
     #[arg(long, value_name = "N")]
     context_length: Option<NonZeroU32>,
-    /// Epsilon of the norms [usual: 5e-6 for llama, 1e-5 for others].
-    #[arg(long, value_name = "X", value_parser = listing::parse_above_0::<f32>)]
+    /// Epsilon of normalization layers [usual: 5e-6 for llama, 1e-5 for others].
+    #[arg(long, value_name = "X", value_parser = listing::parse_positive::<f32>)]
     eps: Option<f32>,
-    /// Base frequency of rotary embedding [usual: 10000].
-    #[arg(long, value_name = "X", value_parser = listing::parse_above_0::<f32>)]
+    /// RoPE base frequency [usual: 10000].
+    #[arg(long, value_name = "X", value_parser = listing::parse_positive::<f32>)]
     rope_base: Option<f32>,
-    /// Query heads per key and value head of llama; the tensors tell, this only checks.
+    /// Query heads per KV head (llama). Checked against the tensors.
     #[arg(long, value_name = "N")]
     gqa: Option<NonZeroU32>,
-    /// Attention heads, where the header has a wrong number.
+    /// Number of attention heads, if the header has a wrong value.
     #[arg(long, value_name = "N")]
     head_count: Option<NonZeroU32>,
 }
 
 impl Flags {
-    /// Hyper-parameters that the file does not hold.
+    /// Returns the hyperparameters given on the command line.
     pub fn overrides(&self) -> Overrides {
         Overrides {
             context_length: self.context_length.map(NonZeroU32::get),
@@ -45,7 +45,7 @@ impl Flags {
     }
 }
 
-/// What becomes of a tensor.
+/// Returns the conversion of a tensor as JSON.
 pub fn change_json(Change { name, from, to, fidelity }: &Change) -> serde_json::Value {
-    json!({ "name": name, "from": from, "to": to.to_string(), "how": fidelity.to_string() })
+    json!({ "name": name, "from": from, "to": to.to_string(), "fidelity": fidelity.to_string() })
 }

@@ -1,4 +1,4 @@
-//! Which files a conversion is to make.
+//! Outputs of a conversion.
 
 use std::path::{Path, PathBuf};
 
@@ -6,23 +6,22 @@ use gguf_kit::convert::OutputOptions;
 use gguf_quantize::recipe::UnknownTarget;
 
 use crate::failure::Failure;
-use crate::target::Outtype;
+use crate::outtype::Outtype;
 
-/// Outputs, all of one pass.
+/// Outputs, all written in one pass.
 #[derive(clap::Args)]
-// Its group would bear the name of the one that it is part of.
+// Without `skip`, clap's group would take the name of the parent struct.
 #[group(skip)]
 pub struct Args {
-    /// File to write, or directory; without it, a name by the naming convention, in the source
-    /// directory, or here if the source is not on this machine.
+    /// Output file or directory [default: a name by the GGUF naming convention in the source directory, or in
+    /// the working directory for a remote source].
     #[arg(short, long, visible_alias = "outfile", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Type of the output: a mix such as q4_k_m, a float type, or auto for what the checkpoint
-    /// has, in 16 bits where GGUF cannot hold it as it is (--help lists all). Several with commas
-    /// between them make a file each, named by type.
+    /// Output type: a quantization type such as q4_k_m, a float type, or auto for the type of the checkpoint
+    /// (16 bits where GGUF has no equivalent). Several types, separated by commas, write one file each.
     #[arg(long, default_value = "auto", value_name = "TYPE", value_delimiter = ',')]
     outtype: Vec<Outtype>,
-    /// An output of this type by this name; may be repeated.
+    /// Output of this type at this path. May be repeated.
     #[arg(long, value_name = "TYPE=PATH", conflicts_with_all = ["output", "outtype"], value_parser = parse_out)]
     out: Vec<(Outtype, PathBuf)>,
 }
@@ -34,7 +33,7 @@ fn parse_out(text: &str) -> Result<(Outtype, PathBuf), String> {
 }
 
 impl Args {
-    /// The outputs that are asked for.
+    /// Returns the requested outputs.
     pub fn wanted(&self) -> Result<Vec<OutputOptions>, Failure> {
         if !self.out.is_empty() {
             let named = |(outtype, path): &(Outtype, PathBuf)| OutputOptions {
@@ -46,14 +45,14 @@ impl Args {
         let path = self.output.as_deref();
         if let Some(path) = path.filter(|path| self.outtype.len() > 1 && !path.is_dir()) {
             return Err(Failure::Usage(format!(
-                "`{}` is no directory: several types need one, or a name each with --out TYPE=PATH",
+                "`{}` is not a directory; several types need a directory, or a path each with --out TYPE=PATH",
                 path.display()
             )));
         }
-        let of_type = |outtype: &Outtype| OutputOptions {
+        let output = |outtype: &Outtype| OutputOptions {
             outtype: outtype.target(),
             path: path.map(Path::to_owned),
         };
-        Ok(self.outtype.iter().map(of_type).collect())
+        Ok(self.outtype.iter().map(output).collect())
     }
 }

@@ -1,12 +1,13 @@
-//! `MODEL:REGEX`: a location and a pattern, both of which may hold colons.
+//! Parser for `MODEL:REGEX`, both of which may contain colons.
 
 use regex::Regex;
 
-/// Divides at the last colon that is not part of a pattern's syntax: of a group (`(?:...)`,
-/// `(?i:...)`), a class (`[[:alpha:]]`, `\p{sc:Latin}`) or an escape (`\:`).
+/// Splits at the last colon that is not part of the regex syntax: of a group (`(?:...)`, `(?i:...)`), a class
+/// (`[[:alpha:]]`, `\p{sc:Latin}`) or an escape (`\:`).
 ///
 /// # Errors
-/// If there is no such colon, or the pattern is none.
+///
+/// If there is no such colon, or the regex is invalid.
 pub fn parse(text: &str) -> Result<(String, Regex), String> {
     const FORM: &str = "expected MODEL:REGEX";
     let mut colons = text.rmatch_indices(':').map(|(at, _)| at);
@@ -15,12 +16,13 @@ pub fn parse(text: &str) -> Result<(String, Regex), String> {
     if model.is_empty() || pattern.is_empty() {
         return Err(FORM.into());
     }
-    let pattern = Regex::new(pattern)
-        .map_err(|fault| format!("{fault}\nwith other colons, write --graft-from MODEL REGEX"))?;
+    let pattern = Regex::new(pattern).map_err(|fault| {
+        format!("{fault}\nfor patterns with other colons, use --graft-from MODEL REGEX")
+    })?;
     Ok((model.to_owned(), pattern))
 }
 
-/// Whether the colon at `at` belongs to the syntax of patterns.
+/// Whether the colon at `at` is part of the regex syntax.
 fn is_syntax(text: &str, at: usize) -> bool {
     let (before, after) = (&text[..at], &text[at + 1..]);
     let flags = |c: char| c.is_ascii_alphabetic() || c == '-';
@@ -38,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_colon_that_is_no_syntax_divides() {
+    fn splits_at_the_last_colon_outside_regex_syntax() {
         for (text, model, pattern) in [
             ("m.gguf:blk", "m.gguf", "blk"),
             ("m.gguf:(?:a|b)", "m.gguf", "(?:a|b)"),
@@ -57,6 +59,6 @@ mod tests {
         for wrong in ["m.gguf", "(?:a)", ":a", "m.gguf:", ""] {
             assert_eq!(parse(wrong).unwrap_err(), "expected MODEL:REGEX", "{wrong}");
         }
-        assert!(parse("m.gguf:(a").unwrap_err().ends_with("write --graft-from MODEL REGEX"));
+        assert!(parse("m.gguf:(a").unwrap_err().ends_with("use --graft-from MODEL REGEX"));
     }
 }

@@ -1,4 +1,4 @@
-//! A conversation in the terminal.
+//! Chat in the terminal.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use super::Args;
 use crate::commands::render_template;
 use crate::failure::Failure;
 
-/// Reads messages line by line and answers each.
+/// Reads messages line by line, and answers each.
 pub fn run(
     running: &LoadedModel,
     tokenizer: &Tokenizer,
@@ -27,12 +27,11 @@ pub fn run(
     let template = TemplateSource::from_metadata(&running.metadata, None)?.ok_or_else(|| {
         let source = &args.source;
         Failure::Input(format!(
-            "{source} has no chat template: go without --chat, or give it one with `gguf edit \
-             --chat-template-file`"
+            "{source} has no chat template: omit --chat, or add one with `gguf edit --chat-template-file`"
         ))
     })?;
     let interrupt = Interrupt::new();
-    let mut chat = Chat { running, tokenizer, context, template, seen: Vec::new() };
+    let mut chat = Chat { running, tokenizer, context, template, cached: Vec::new() };
     let mut messages: Vec<Json> = Vec::new();
     if let Some(system) = &args.input.system {
         messages.push(json!({"role": "system", "content": system}));
@@ -54,7 +53,7 @@ pub fn run(
     }
 }
 
-/// The next message; `None` at the end of the input.
+/// Reads the next message; `None` at the end of the input.
 fn read_line(
     lines: &mut impl Iterator<Item = std::io::Result<String>>,
 ) -> Result<Option<String>, Failure> {
@@ -66,7 +65,7 @@ fn read_line(
             Ok(Some(line)) if line.trim().is_empty() => {}
             Ok(line) => return Ok(line),
             Err(fault) => {
-                let what = format!("cannot read the standard input: {fault}");
+                let what = format!("cannot read standard input: {fault}");
                 return Err(Failure::Environment(what));
             }
         }
@@ -78,8 +77,8 @@ struct Chat<'c> {
     tokenizer: &'c Tokenizer,
     context: Context,
     template: TemplateSource,
-    /// The tokens that the context has.
-    seen: Vec<u32>,
+    /// Tokens in the KV cache.
+    cached: Vec<u32>,
 }
 
 impl Chat<'_> {
@@ -91,30 +90,30 @@ impl Chat<'_> {
     ) -> Result<String, Failure> {
         let variables = Variables::new(Json::Array(messages.to_vec()));
         let text = render_template::renderer()?.render(&self.template, &variables)?;
-        // The template writes the tokens at the ends itself.
-        let how = EncodeOptions { add_special: false, parse_special: true };
-        let ids = self.tokenizer.encode(&text, how);
-        let kept = self.keep(&ids);
+        // The template itself writes BOS and EOS.
+        let options = EncodeOptions { add_special: false, parse_special: true };
+        let ids = self.tokenizer.encode(&text, options);
+        let reused = self.reuse_prefix(&ids);
         let mut out = std::io::stdout().lock();
         let mut fault = None;
         let mut read = |text: &str| {
             fault = out.write_all(text.as_bytes()).and_then(|()| out.flush()).err();
-            if fault.is_some() || interrupt.came() {
+            if fault.is_some() || interrupt.received() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             }
         };
-        let progress = |_| match interrupt.came() {
+        let progress = |_| match interrupt.received() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
         let metadata = &self.running.metadata;
-        let made = generate(
+        let answer = generate(
             &mut self.context,
             self.tokenizer,
             metadata,
-            &ids[kept..],
+            &ids[reused..],
             generation,
             &mut read,
             &progress,
@@ -123,61 +122,61 @@ impl Chat<'_> {
             return Err(fault.into());
         }
         writeln!(out)?;
-        match made {
+        match answer {
             Ok(answer) => {
-                self.seen = ids;
-                self.seen.extend(&answer.ids);
-                self.seen.truncate(self.context.len(0));
+                self.cached = ids;
+                self.cached.extend(&answer.ids);
+                self.cached.truncate(self.context.len(0));
                 Ok(answer.text)
             }
-            // Between two tokens: what the context has is not known to the token.
+            // After an interruption the contents of the KV cache are not known exactly.
             Err(gguf::Error::Interrupted) => {
                 self.context.clear(0);
-                self.seen.clear();
+                self.cached.clear();
                 Ok(String::new())
             }
             Err(fault) => Err(fault.into()),
         }
     }
 
-    /// Leaves the tokens in the context that the text begins with, but for its last one, which has to
-    /// be computed. Says how many.
-    fn keep(&mut self, ids: &[u32]) -> usize {
-        let same = self.seen.iter().zip(ids).take_while(|(a, b)| a == b).count();
-        let same = same.min(ids.len().saturating_sub(1));
-        if self.context.truncate(0, same) {
-            return same;
+    /// Truncates the KV cache to the longest common prefix with `ids`, except their last token, which must be
+    /// computed. Returns its length.
+    fn reuse_prefix(&mut self, ids: &[u32]) -> usize {
+        let common = self.cached.iter().zip(ids).take_while(|(a, b)| a == b).count();
+        let common = common.min(ids.len().saturating_sub(1));
+        if self.context.truncate(0, common) {
+            return common;
         }
         self.context.clear(0);
         0
     }
 }
 
-/// Ctrl-C: ends an answer while there is one, the program while it waits for a message.
+/// Handles Ctrl-C: stops an answer, or exits while waiting for a message.
 struct Interrupt {
-    came: Arc<AtomicBool>,
+    received: Arc<AtomicBool>,
     waiting: Arc<AtomicBool>,
 }
 
 impl Interrupt {
     fn new() -> Self {
-        let this = Self { came: Arc::default(), waiting: Arc::default() };
-        // Where the signal cannot be caught, it ends the program as it always did.
+        let this = Self { received: Arc::default(), waiting: Arc::default() };
+        // A signal that cannot be caught ends the program.
         let signal = signal_hook::consts::SIGINT;
         let _ = signal_hook::flag::register_conditional_default(signal, this.waiting.clone());
-        let _ = signal_hook::flag::register(signal, this.came.clone());
+        let _ = signal_hook::flag::register(signal, this.received.clone());
         this
     }
 
-    fn came(&self) -> bool {
-        self.came.load(Ordering::Relaxed)
+    fn received(&self) -> bool {
+        self.received.load(Ordering::Relaxed)
     }
 
     fn while_reading<T>(&self, read: impl FnOnce() -> T) -> T {
         self.waiting.store(true, Ordering::Relaxed);
-        let made = read();
+        let result = read();
         self.waiting.store(false, Ordering::Relaxed);
-        self.came.store(false, Ordering::Relaxed);
-        made
+        self.received.store(false, Ordering::Relaxed);
+        result
     }
 }

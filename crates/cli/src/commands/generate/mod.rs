@@ -1,4 +1,4 @@
-//! `gguf generate`: text that goes on where a prompt ends, or a conversation.
+//! `gguf generate`: completes prompts and chats.
 
 mod chat;
 
@@ -16,35 +16,36 @@ use serde_json::json;
 
 use crate::document;
 use crate::failure::Failure;
+use crate::model_args::{PrecisionArg, RunArgs, trained_context, warn_if_too_long};
 use crate::progress::Progress;
-use crate::running::{RunArgs, Sums, trained_context, warn_of_length};
-use crate::words;
+use crate::text_input;
 
-/// Generate text with a model.
+/// Generate text, or chat.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf generate model.gguf -p \"Once upon a time\" -n 100\n  \
                         gguf generate model.gguf --chat\n  \
                         gguf generate model.gguf -f prompt.txt --temp 0 --json")]
 pub struct Args {
-    /// File, directory, shard or far location of the model.
+    /// Model: a file, directory, shard or remote location.
     source: String,
     #[command(flatten)]
     input: Input,
-    /// Tokens at most [default: until the model ends or the context is full].
+    /// Maximum number of tokens to generate [default: until end of text or the context is full].
     #[arg(short = 'n', long, value_name = "N", alias = "n-predict")]
     predict: Option<usize>,
-    /// Tokens of prompt and answer together [default: what prompt and -n need, or 4096, or what the
-    /// model was trained on].
+    /// Context size, prompt and answer included [default: prompt plus -n, or at most 4096 tokens of the model's
+    /// context].
     #[arg(short = 'c', long, value_name = "N")]
     ctx_size: Option<usize>,
-    /// One JSON object with the text, its ids, and why it ended.
+    /// Print a JSON object with the text, its token ids and the finish reason.
     #[arg(long, conflicts_with = "chat")]
     json: bool,
-    /// How products are computed.
-    #[arg(long, value_enum, default_value_t = Sums::Fast)]
-    arithmetic: Sums,
+    /// Compute precision. `fast` rounds activations to 8 bits, which can change greedy output where two tokens are
+    /// nearly equally likely.
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Fast, alias = "arithmetic")]
+    precision: PrecisionArg,
     #[command(flatten)]
-    choice: Choice,
+    sampling: SamplingArgs,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -52,66 +53,67 @@ pub struct Args {
 #[derive(clap::Args)]
 #[group(required = true, multiple = true)]
 struct Input {
-    /// The text to go on with; with --chat the first message.
+    /// Prompt to complete; with --chat, the first message.
     #[arg(short, long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// A file with the text.
+    /// File with the prompt.
     #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
     file: Option<PathBuf>,
-    /// Have a conversation by the model's chat template. Ctrl-C ends an answer, Ctrl-D the program.
+    /// Chat with the model's chat template. Ctrl-C stops an answer, Ctrl-D exits.
     #[arg(long)]
     chat: bool,
-    /// What the model is told before the conversation.
+    /// System prompt.
     #[arg(long, value_name = "TEXT", requires = "chat", alias = "sys")]
     system: Option<String>,
 }
 
-/// How tokens are chosen.
+/// Sampling options.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Sampling")]
 #[group(skip)]
-struct Choice {
-    /// Temperature; 0 takes the best token.
+struct SamplingArgs {
+    /// Temperature; 0 is greedy.
     #[arg(long, value_name = "T", default_value_t = 0.8, alias = "temperature")]
     temp: f32,
-    /// Choose among so many best tokens; 0 for all.
+    /// Top-k sampling; 0 disables.
     #[arg(long, value_name = "N", default_value_t = 40)]
     top_k: usize,
-    /// Choose among the fewest best tokens that are so probable together.
+    /// Top-p (nucleus) sampling; 1 disables.
     #[arg(long, value_name = "P", default_value_t = 0.95)]
     top_p: f32,
-    /// Choose among tokens that are so probable in parts of the best.
+    /// Min-p sampling: keep tokens with at least P times the probability of the best; 0 disables.
     #[arg(long, value_name = "P", default_value_t = 0.05)]
     min_p: f32,
-    /// Choose among the tokens that surprise as expected; 1 for all.
+    /// Locally typical sampling; 1 disables.
     #[arg(long, value_name = "P", default_value_t = 1.0, alias = "typical")]
     typical_p: f32,
-    /// Penalty of tokens that were there already; 1 for none.
+    /// Repetition penalty; 1 disables.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     repeat_penalty: f32,
-    /// Penalty for having been there at all; 0 for none.
+    /// Presence penalty; 0 disables.
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     presence_penalty: f32,
-    /// Penalty for each time of having been there; 0 for none.
+    /// Frequency penalty; 0 disables.
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     frequency_penalty: f32,
-    /// How many last tokens penalties look at.
+    /// Number of recent tokens that penalties consider.
     #[arg(long, value_name = "N", default_value_t = 64)]
     repeat_last_n: usize,
-    /// The same seed gives the same text [default: another one each time].
+    /// Random seed [default: random].
     #[arg(short, long, value_name = "N")]
     seed: Option<u64>,
-    /// A text that ends the answer.
+    /// Stop sequence. May be repeated.
     #[arg(short = 'r', long, value_name = "TEXT", alias = "reverse-prompt")]
     stop: Vec<String>,
-    /// Ids that are never chosen.
-    #[arg(long, value_name = "ID", value_delimiter = ',')]
-    ban: Vec<u32>,
-    /// Go on after the token that ends a text.
+    /// Suppress these token ids.
+    #[arg(long, alias = "ban", value_name = "ID", value_delimiter = ',')]
+    suppress_tokens: Vec<u32>,
+    /// Continue after end-of-text tokens.
     #[arg(long)]
     ignore_eos: bool,
 }
 
-impl Choice {
+impl SamplingArgs {
     fn generation(&self, tokens: Option<usize>) -> GenerateOptions {
         let now = || std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
         let sampling = Sampling {
@@ -124,7 +126,7 @@ impl Choice {
             frequency_penalty: self.frequency_penalty,
             presence_penalty: self.presence_penalty,
             repeat_last: self.repeat_last_n,
-            banned: self.ban.clone(),
+            banned: self.suppress_tokens.clone(),
             seed: self.seed.unwrap_or_else(now),
         };
         GenerateOptions {
@@ -138,40 +140,40 @@ impl Choice {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     on_threads(args.run.threads, || {
-        let running = args.run.open(&args.source, args.arithmetic)?;
+        let running = args.run.open(&args.source, args.precision)?;
         let tokenizer = Tokenizer::from_metadata(&running.metadata, TokenizerOptions::default())?;
-        let generation = args.choice.generation(args.predict);
+        let generation = args.sampling.generation(args.predict);
         if args.input.chat {
-            let tokens = args.ctx_size.unwrap_or_else(|| usual_context(&running));
+            let tokens = args.ctx_size.unwrap_or_else(|| default_context(&running));
             let context = context(&running, args, tokens)?;
             return chat::run(&running, &tokenizer, context, &generation, args);
         }
         let ids = tokenizer.encode(&args.input.text()?, EncodeOptions::default());
         if ids.is_empty() {
             return Err(Failure::Usage(
-                "the prompt is empty, and the model has no token to begin with".into(),
+                "the prompt is empty, and the model has no BOS token".into(),
             ));
         }
         let needed = args.predict.map(|predict| ids.len().saturating_add(predict));
-        let tokens = needed.unwrap_or_else(|| usual_context(&running).max(ids.len() + 1));
+        let tokens = needed.unwrap_or_else(|| default_context(&running).max(ids.len() + 1));
         let mut context = context(&running, args, args.ctx_size.unwrap_or(tokens))?;
-        one(&running, &tokenizer, &mut context, &ids, &generation, args)
+        generate_once(&running, &tokenizer, &mut context, &ids, &generation, args)
     })
 }
 
-fn usual_context(running: &LoadedModel) -> usize {
+fn default_context(running: &LoadedModel) -> usize {
     trained_context(&running.metadata).unwrap_or(4096).min(4096)
 }
 
 fn context(running: &LoadedModel, args: &Args, tokens: usize) -> Result<Context, Failure> {
-    warn_of_length(&running.metadata, tokens);
+    warn_if_too_long(&running.metadata, tokens);
     let cache_type = args.run.cache_type();
     let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
     Ok(Context::new(running.executor.clone(), options)?)
 }
 
-/// One answer, piece by piece, or as JSON when it is complete.
-fn one(
+/// Prints one answer as it is generated, or as JSON when complete.
+fn generate_once(
     running: &LoadedModel,
     tokenizer: &Tokenizer,
     context: &mut Context,
@@ -199,16 +201,16 @@ fn one(
     }
     if args.json {
         let Completion { text, ids: made, stop_reason } = answer;
-        let ended = match stop_reason {
+        let finish_reason = match stop_reason {
             StopReason::Stop => "stop",
             StopReason::Length => "length",
-            StopReason::Cancelled => "reader",
+            StopReason::Cancelled => "cancelled",
         };
         let shown = json!({
-            "text": text, "ids": made, "ended": ended, "prompt_tokens": ids.len(),
+            "text": text, "ids": made, "finish_reason": finish_reason, "prompt_tokens": ids.len(),
             "seconds": seconds,
         });
-        document::print_line(&mut out, "generate/1", shown)?;
+        document::print_line(&mut out, "generate/2", shown)?;
     } else {
         writeln!(out)?;
     }
@@ -217,6 +219,6 @@ fn one(
 
 impl Input {
     fn text(&self) -> Result<String, Failure> {
-        words::text(self.prompt.as_deref(), self.file.as_deref())
+        text_input::text(self.prompt.as_deref(), self.file.as_deref())
     }
 }

@@ -1,4 +1,4 @@
-//! `gguf help`: the help of a command, or a topic.
+//! `gguf help`: help on commands and topics.
 
 mod topics;
 
@@ -9,19 +9,19 @@ use topics::TOPICS;
 
 use crate::failure::Failure;
 
-/// Show the help of a command, or of a topic.
+/// Show help on a command or topic.
 #[derive(clap::Args)]
 #[command(after_help = format!(
-    "Topics: {}.\n\nExamples:\n  gguf help convert\n  gguf help lora merge\n  gguf help mixes",
+    "Topics: {}.\n\nExamples:\n  gguf help convert\n  gguf help lora merge\n  gguf help quantization",
     topic_names().join(", ")
 ))]
 pub struct Args {
-    /// A command, or a topic.
+    /// Command or topic.
     #[arg(value_name = "COMMAND|TOPIC")]
     words: Vec<String>,
 }
 
-/// What there is help of beside commands.
+/// Returns the names of help topics.
 pub fn topic_names() -> Vec<&'static str> {
     TOPICS.iter().map(|(name, _)| *name).collect()
 }
@@ -37,29 +37,31 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let below = found.find_subcommand(word);
         found = below.ok_or_else(|| unknown(found, word, depth == 0))?;
     }
-    // As the command itself says it.
+    // Prints the same help as `--help` of the command.
     let words = args.words.iter().map(String::as_str);
-    let asked = ["gguf"].into_iter().chain(words).chain(["--help"]);
-    match crate::command().try_get_matches_from(asked) {
+    let args = ["gguf"].into_iter().chain(words).chain(["--help"]);
+    match crate::command().try_get_matches_from(args) {
         Err(help) => Ok(help.print()?),
         Ok(_) => Ok(()),
     }
 }
 
 fn topic(word: &str) -> Option<String> {
+    // Alias of earlier versions.
+    let word = if word == "mixes" { "quantization" } else { word };
     let found = TOPICS.iter().find(|(name, _)| *name == word);
     found.map(|(_, text)| text())
 }
 
-/// There is no such command, nor such a topic.
+/// Returns the error for an unknown command or topic.
 fn unknown(command: &clap::Command, word: &str, with_topics: bool) -> Failure {
     let topics = TOPICS.iter().map(|(name, _)| *name).filter(|_| with_topics);
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<&str> = shown.map(clap::Command::get_name).chain(topics).collect();
     let hint = match &spelling::nearest(word, names.iter().copied())[..] {
-        [] if names.is_empty() => format!("`{command}` has no commands of its own"),
-        [] => format!("there are {}", names.join(", ")),
+        [] if names.is_empty() => format!("`{command}` has no subcommands"),
+        [] => format!("expected one of {}", names.join(", ")),
         near => spelling::question(near),
     };
-    Failure::Usage(format!("there is no command or topic `{word}`; {hint}"))
+    Failure::Usage(format!("unknown command or topic `{word}`; {hint}"))
 }

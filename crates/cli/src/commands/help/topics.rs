@@ -1,28 +1,28 @@
-//! What `gguf help TOPIC` prints, from the tables that the program itself goes by.
+//! Help topics, generated from the program's own tables.
 
 use std::fmt::Write;
 
 use gguf::{Status, TensorType};
 
 use crate::failure::EXIT_CODES;
-use crate::target;
+use crate::outtype;
 
-/// A topic's name, and its text.
+/// Name and text of a topic.
 pub type Topic = (&'static str, fn() -> String);
 
 /// All topics.
 pub const TOPICS: &[Topic] = &[
     ("types", types),
-    ("mixes", mixes),
+    ("quantization", quantization),
     ("exit-codes", exit_codes),
     ("locations", locations),
     ("environment", environment),
     ("json", json),
 ];
 
-/// Every type that files of today have.
+/// Lists the current tensor types.
 fn types() -> String {
-    let mut text = "Types of tensors, as --tensor-type and --pure take them, in any case:\n\n\
+    let mut text = "Tensor types, for --tensor-type and --pure (case-insensitive):\n\n\
                     type        bits per weight   block\n"
         .to_owned();
     let current = TensorType::all().filter_map(TensorType::traits);
@@ -32,70 +32,69 @@ fn types() -> String {
             1 => "-".to_owned(),
             len => format!("{len} weights in {} bytes", row.block_bytes),
         };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{:<10} {bits:>16.4}   {block}", row.name);
     }
-    text + "\nFiles are made by mixes, which give each tensor one of these: gguf help mixes\n"
+    text + "\nA quantization type of a file assigns one of these to each tensor: gguf help quantization\n"
 }
 
-/// Every mix, and which to take.
-fn mixes() -> String {
+/// Lists the quantization presets, with a recommendation.
+fn quantization() -> String {
     format!(
-        "{}\nQ4_K_M is what most people take: a good deal smaller, little worse. Q8_0 loses\nnext to \
-         nothing, Q6_K little; below 4 bits an importance matrix helps\n(gguf imatrix), and the smallest \
-         need one.\nWhat each costs a model of yours: gguf quality MODEL -f TEXT\n\n\
-         `auto` (convert) keeps what a checkpoint has, `COPY` (quantize) what a GGUF has.\n",
-        target::table()
+        "{}\nQ4_K_M is the usual choice. Q8_0 is practically lossless, Q6_K nearly so. Below 4 bits\nan \
+         importance matrix helps (gguf imatrix); the smallest types require one.\nCompare types on your own \
+         model: gguf quality MODEL -f TEXT\n\n\
+         `auto` (convert) keeps the types of the checkpoint, `COPY` (quantize) those of the GGUF.\n",
+        outtype::table()
     )
 }
 
 fn exit_codes() -> String {
-    let mut text = "The exit code says whose fault it is:\n\n".to_owned();
+    let mut text = "Exit codes:\n\n".to_owned();
     for (code, meaning) in EXIT_CODES {
         let _ = writeln!(text, "{code:>5}  {meaning}");
     }
-    text + "\n`check`, `diff`, `verify` and `name` end with 1 if they found something.\n\
-            What a failure is called, and what to do: gguf check --explain CODE\n"
+    text + "\n`gguf check --explain CODE` explains the code of an error or a finding.\n"
 }
 
-/// Where a model can be, and how to name it.
+/// Lists the forms of model locations.
 fn locations() -> String {
     const FORMS: &[(&str, &str)] = &[
         ("model.gguf", "a file"),
-        ("model-00001-of-00003.gguf", "any shard of a model"),
-        ("DIR", "the one model in a directory; a checkpoint to convert or to judge"),
-        ("https://host/model.gguf", "a file on a server, read by ranges"),
-        ("hf:org/repo", "the one model of a repository on the hub"),
-        ("hf:org/repo:Q4_K_M", "the model of this name among several"),
-        ("hf:org/repo@revision", "as of a branch, tag or commit"),
-        ("s3://bucket/key", "an object; also gs:// and az://, also for new models"),
+        ("model-00001-of-00003.gguf", "a model in shards, by any shard"),
+        ("DIR", "the only model in a directory, or a checkpoint"),
+        ("https://host/model.gguf", "a file on a server, read with HTTP range requests"),
+        ("hf:org/repo", "the only model of a Hugging Face repository"),
+        ("hf:org/repo:Q4_K_M", "a model of a repository, by type or file name"),
+        ("hf:org/repo@revision", "at a branch, tag or commit"),
+        ("s3://bucket/key", "an object (also gs:// and az://), as input or output"),
     ];
-    rows("Where a command takes a model, it takes:\n\n", FORMS)
-        + "\nNothing far is kept on the disk. Keys come from the environment: gguf help environment\n"
+    rows("Locations of models:\n\n", FORMS)
+        + "\nRemote files are not cached on disk, except by `gguf view`. Credentials are read from the\nenvironment: gguf help environment\n"
 }
 
-/// What the environment can say.
+/// Lists environment variables.
 fn environment() -> String {
     const VARIABLES: &[(&str, &str)] = &[
-        ("HF_TOKEN", "key for the hub, sent to its host only"),
-        ("HF_ENDPOINT", "another hub than https://huggingface.co"),
-        ("SSL_CERT_FILE", "certificates to trust instead of those built in"),
-        ("AWS_*, GOOGLE_*, AZURE_*", "keys and regions of object stores"),
-        ("RAYON_NUM_THREADS", "threads, where --threads does not say"),
-        ("TMPDIR", "where small files of far checkpoints are kept meanwhile"),
-        ("NO_COLOR", "no colours, if set to anything"),
+        ("HF_TOKEN", "Hugging Face token, sent to the Hub only"),
+        ("HF_ENDPOINT", "URL of the Hub [default: https://huggingface.co]"),
+        ("SSL_CERT_FILE", "CA certificates to use instead of the built-in ones"),
+        ("AWS_*, GOOGLE_*, AZURE_*", "credentials and regions of object stores"),
+        ("RAYON_NUM_THREADS", "number of threads without --threads"),
+        ("TMPDIR", "directory for small temporary files of remote checkpoints"),
+        ("NO_COLOR", "disables colors if set"),
     ];
-    rows("Variables of the environment:\n\n", VARIABLES)
+    rows("Environment variables:\n\n", VARIABLES)
 }
 
-/// What `--json` promises.
+/// Describes the output of `--json`.
 fn json() -> String {
-    "With --json, standard output is JSON whatever happens: the document that the command makes, or,\n\
-     if it fails, {\"error\": {...}} with code, fault, message, file, offset, key, tensor, help and\n\
-     exit_code. Each document names its schema and version in the field \"schema\", such as\n\
-     gguf-kit/inspect/1. What people read (notes, progress, errors in words) goes to standard error;\n\
-     --quiet leaves out all of it but errors. docs/json.md describes the documents, docs/json/ has a\n\
-     JSON Schema for each.\n"
+    "With --json, standard output is always JSON: the document of the command or, on failure,\n\
+     {\"error\": {...}} with code, fault, message, file, offset, key, tensor, help and exit_code.\n\
+     The field \"schema\" of each document names its schema and version, such as\n\
+     gguf-kit/inspect/1. Notes, progress and error messages go to standard error; --quiet\n\
+     suppresses all but errors. docs/json.md describes the documents, docs/json/ has their JSON\n\
+     Schemas.\n"
         .to_owned()
 }
 

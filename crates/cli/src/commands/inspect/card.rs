@@ -1,4 +1,4 @@
-//! A model card: what the hub shows of a model, in Markdown.
+//! Model card in Markdown, for the Hugging Face Hub.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use gguf_kit::summary::Summary;
 
 use crate::{listing, terminal};
 
-/// The card of the model in a file.
+/// Returns the model card of a file.
 pub fn text(summary: &Summary, source: &str) -> String {
     let (layers, origin) = (&summary.layers, &summary.origin);
     let file = Path::new(source).file_name().map(|name| name.to_string_lossy().into_owned());
     let file = file.unwrap_or_else(|| source.to_owned());
     let name = summary.name.as_ref().unwrap_or(&file);
-    let mut card = front(summary) + &format!("\n# {}\n\n", cell(name));
+    let mut card = front_matter(summary) + &format!("\n# {}\n\n", cell(name));
     let mut rows = vec![
         ("File", format!("`{}`", file.replace('`', ""))),
         ("Architecture", summary.architecture.as_deref().map_or("not stated".into(), cell)),
@@ -30,14 +30,14 @@ pub fn text(summary: &Summary, source: &str) -> String {
     let mut add = |label, value: Option<String>| rows.extend(value.map(|value| (label, value)));
     add("Context", layers.context_length.map(|tokens| format!("{tokens} tokens")));
     add("Blocks", layers.block_count.map(|n| n.to_string()));
-    add("Heads", layers.heads.map(|n| n.to_string()));
-    add("Heads of keys and values", layers.heads_kv.map(|n| n.to_string()));
+    add("Attention heads", layers.heads.map(|n| n.to_string()));
+    add("KV heads", layers.heads_kv.map(|n| n.to_string()));
     add("Experts", layers.experts.as_ref().map(|experts| experts.count.to_string()));
     add("Vocabulary", summary.vocabulary.tokens.map(|n| format!("{n} tokens")));
     let template = summary.vocabulary.template.is_some();
     add("Chat template", Some(if template { "yes" } else { "no" }.to_owned()));
-    add("Licence", origin.licence.as_deref().map(cell));
-    add("Made by", origin.maker.as_deref().map(cell));
+    add("License", origin.licence.as_deref().map(cell));
+    add("Author", origin.maker.as_deref().map(cell));
     add("Quantized by", origin.quantized_by.as_deref().map(cell));
     let matrix = origin.imatrix.as_ref();
     add("Importance matrix", matrix.map(|it| it.dataset.as_deref().map_or("yes".into(), cell)));
@@ -52,8 +52,8 @@ pub fn text(summary: &Summary, source: &str) -> String {
     card
 }
 
-/// What the hub reads.
-fn front(summary: &Summary) -> String {
+/// Returns the YAML front matter.
+fn front_matter(summary: &Summary) -> String {
     let origin = &summary.origin;
     let mut front = String::from("---\nlibrary_name: gguf\n");
     if let Some(licence) = &origin.licence {
@@ -79,16 +79,16 @@ fn list(name: &str, items: Vec<String>) -> String {
     if items.is_empty() { String::new() } else { format!("{name}:\n{lines}") }
 }
 
-/// A scalar of YAML: plain where nothing in it could mean something else.
+/// Formats a YAML scalar, quoted where a plain one could be misread.
 fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
         && !["true", "false", "null", "yes", "no", "on", "off"].contains(&&*text.to_lowercase());
-    // A string of JSON is one of YAML.
+    // A JSON string is a valid YAML string.
     if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
-/// Text in a cell of a table.
+/// Escapes text for a table cell.
 fn cell(text: &str) -> String {
     terminal::plain(text).replace('|', "\\|").replace('<', "&lt;")
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scalars_mean_what_they_say() {
+    fn yaml_scalars_are_quoted_where_needed() {
         assert_eq!(scalar("apache-2.0"), "apache-2.0");
         assert_eq!(scalar("a: b"), "\"a: b\"");
         assert_eq!(scalar("no"), "\"no\"");

@@ -1,29 +1,29 @@
-//! The keys of a model.
+//! Metadata keys of a model.
 
 use gguf::{Metadata, Value};
 use serde_json::{Value as Json, json};
 
-use super::glob::{Glob, nothing_fits};
+use super::glob::{Glob, no_match};
 use crate::failure::Failure;
 use crate::{listing, terminal};
 
-/// Arrays up to this length are shown in full.
+/// Maximum length of arrays that are shown in full.
 const SHORT: u64 = 16;
 
-fn fitting<'m>(
+fn matching<'m>(
     metadata: &'m Metadata,
     pattern: &str,
 ) -> Result<Vec<(&'m str, &'m Value)>, Failure> {
     let glob = Glob::new(pattern)?;
-    let keys: Vec<_> = metadata.iter().filter(|(key, _)| glob.fits(key)).collect();
+    let keys: Vec<_> = metadata.iter().filter(|(key, _)| glob.matches(key)).collect();
     match keys.is_empty() && pattern != "*" {
-        true => Err(nothing_fits("key", pattern)),
+        true => Err(no_match("key", pattern)),
         false => Ok(keys),
     }
 }
 
 pub fn text(metadata: &Metadata, pattern: &str, in_full: bool) -> Result<String, Failure> {
-    let keys = fitting(metadata, pattern)?;
+    let keys = matching(metadata, pattern)?;
     let widest = keys.iter().map(|(key, _)| console::measure_text_width(key)).max().unwrap_or(0);
     let widest = widest.min(44);
     let lines = keys.iter().map(|(key, value)| {
@@ -54,5 +54,5 @@ pub fn to_json(metadata: &Metadata, pattern: &str, in_full: bool) -> Result<Json
         entry["value"] = listing::value_json(value, longest);
         ((*key).to_owned(), entry)
     };
-    Ok(Json::Object(fitting(metadata, pattern)?.iter().map(entry).collect()))
+    Ok(Json::Object(matching(metadata, pattern)?.iter().map(entry).collect()))
 }

@@ -1,40 +1,41 @@
-//! The memory that a model takes when it is run.
+//! Memory needed to run a model.
 
 use gguf_kit::memory::{DeviceMemory, Devices, MemoryEstimate, MemoryOptions, estimate};
 use gguf_store::Model;
 
 use crate::failure::Failure;
-use crate::running::Cache;
+use crate::model_args::Cache;
 use crate::{listing, terminal};
 
-/// How the model would be run.
+/// Runtime parameters.
 #[derive(clap::Args)]
-// Its group would bear the name of the one that it is part of.
+// Without `skip`, clap's group would take the name of the parent struct.
 #[group(skip)]
 pub struct Flags {
-    /// The memory that running it takes: weights, caches, values of a batch (docs/inspect.md).
+    /// Estimate the memory to run the model: weights, KV cache, compute buffer.
     #[arg(id = "memory", long)]
-    pub asked: bool,
-    /// Tokens of the context [default: what the model was trained on].
+    pub is_set: bool,
+    /// Context size in tokens [default: as trained].
     #[arg(long, value_name = "N", requires = "memory", value_parser = clap::value_parser!(u64).range(1..))]
     context: Option<u64>,
-    /// How the cache stores keys and values.
+    /// Data type of the KV cache.
     #[arg(long, value_enum, value_name = "TYPE", requires = "memory", default_value_t = Cache::F16)]
     kv_type: Cache,
-    /// Tokens that are computed together.
+    /// Batch size in tokens.
     #[arg(long, value_name = "N", requires = "memory", default_value = "512", value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
-    /// Devices that layers are divided over: how many that are alike, or the layers of each, as in 20,12.
+    /// Devices to distribute layers over: the number of equal devices, or the layers of each, as in 20,12.
     #[arg(long, value_name = "N|LAYERS", requires = "memory", value_parser = devices, default_value = "1")]
     devices: Devices,
 }
 
 fn devices(text: &str) -> Result<Devices, String> {
     let numbers = text.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>();
-    match numbers
-        .map_err(|_| format!("`{text}` is neither a number of devices nor layers of each"))?[..]
+    match numbers.map_err(|_| {
+        format!("`{text}` is neither a number of devices nor a list of layer counts")
+    })?[..]
     {
-        [0] => Err("there is at least one device".into()),
+        [0] => Err("expected at least one device".into()),
         [count] => Ok(Devices::Equal(count)),
         ref layers => Ok(Devices::Layers(layers.to_vec())),
     }
@@ -60,8 +61,8 @@ pub fn text(report: &MemoryEstimate) -> String {
     let per_token = listing::bytes(report.cache_per_token);
     let parts = [
         ("weights", report.weights, "mapped from the file".to_owned()),
-        ("cache", report.cache, format!("{per_token} for a token")),
-        ("scratch", report.compute_buffer, format!("values of a batch of {batch}")),
+        ("KV cache", report.cache, format!("{per_token} per token")),
+        ("compute", report.compute_buffer, format!("buffer for a batch of {batch}")),
     ];
     for (name, bytes, about) in parts {
         let line = format!("  {name:<8} {:>9}  {}", listing::bytes(bytes), terminal::faint(about));
@@ -76,7 +77,7 @@ pub fn text(report: &MemoryEstimate) -> String {
 fn devices_text(report: &MemoryEstimate) -> String {
     let head = format!(
         "  {:<9} {:<16} {:>9} {:>9} {:>9} {:>9}",
-        "device", "layers", "weights", "cache", "scratch", "together"
+        "device", "layers", "weights", "KV cache", "compute", "total"
     );
     let mut text = format!("\n{}\n", terminal::fit(&terminal::faint(head)));
     for (number, device) in report.devices.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `gguf inspect`: what is in a file. One file per view.
+//! `gguf inspect`: shows what a file contains. One module per view.
 
 mod card;
 mod glob;
@@ -22,9 +22,9 @@ use crate::document;
 use crate::failure::Failure;
 use crate::{listing, terminal};
 
-/// Show what is in a model.
+/// Show what a model file contains.
 ///
-/// What it is, its keys, its tensors, their values, the memory it takes.
+/// Prints a summary, metadata keys, tensors, tensor values, or the memory needed to run the model.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf inspect model.gguf\n  \
                         gguf inspect model.gguf --keys 'tokenizer.*'\n  \
@@ -32,54 +32,54 @@ use crate::{listing, terminal};
                         gguf inspect model.gguf --memory --context 8192 --kv-type q8_0\n  \
                         gguf inspect a.gguf --all --diffable > a.txt")]
 pub struct Args {
-    /// Files, directories, shards or far locations (https://, hf:org/repo:file, s3://, gs://, az://); also
-    /// safetensors files and checkpoint directories, in short.
+    /// Files, directories, shards or remote locations (https://, hf:org/repo:file, s3://, gs://, az://); also
+    /// safetensors files and checkpoint directories, as a summary.
     #[arg(value_name = "SOURCE")]
     sources: Vec<String>,
-    /// As JSON: all keys and tensors, unless one of the flags below asks for less. Of several sources one
-    /// line for each.
+    /// Print JSON, with all keys and tensors unless one of the flags below selects a part. One line per source
+    /// if there are several.
     #[arg(long)]
     json: bool,
-    /// The keys, or those that the pattern fits: `*` and `?`, or a part of the name.
+    /// Show metadata keys, or those that match GLOB: `*` and `?`, or a part of the name.
     #[arg(long, value_name = "GLOB", num_args = 0..=1)]
     keys: Option<Option<String>>,
-    /// The tensors, or those that the pattern fits.
+    /// Show tensors, or those that match GLOB.
     #[arg(long, value_name = "GLOB", num_args = 0..=1)]
     tensors: Option<Option<String>>,
-    /// Keys and tensors.
+    /// Show the summary, keys and tensors.
     #[arg(long, conflicts_with_all = ["keys", "tensors"])]
     all: bool,
     /// Show arrays and long texts in full.
     #[arg(long)]
     arrays: bool,
-    /// Values of a tensor, with figures and a histogram: of one row, of the rows A..B without B, or of
-    /// all, of which the first three are shown.
+    /// Show values of a tensor with statistics and a histogram. ROWS is one row, a range A..B (B excluded), or
+    /// absent for all rows, of which the first three are printed.
     #[arg(long, value_name = "TENSOR[:ROWS]")]
-    values: Option<values::Wanted>,
+    values: Option<values::TensorRows>,
     #[command(flatten)]
     memory: memory::Flags,
-    /// A model card in Markdown.
+    /// Print a model card in Markdown.
     #[arg(long, conflicts_with_all = ["json", "keys", "tensors", "all", "values", "memory"])]
     markdown: bool,
-    /// Without names of files, offsets and sizes of files: the same for all files of the same content.
+    /// Omit file names, file sizes and offsets, so that files with the same content give the same output.
     #[arg(long)]
     diffable: bool,
 }
 
-/// What of a file is shown.
+/// Selected parts of the output.
 struct View<'a> {
-    /// A pattern for keys; `None` if they are not shown.
+    /// Pattern for keys; `None` hides them.
     keys: Option<&'a str>,
     tensors: Option<&'a str>,
-    /// Whether the facts are shown: what asks for a part of the file gets that part alone.
+    /// Whether the summary is shown. A selected part is shown alone.
     summary: bool,
 }
 
 impl Args {
     fn view<'a>(&'a self, keys: &'a Option<String>, tensors: &'a Option<String>) -> View<'a> {
         let all = self.all || self.json && !self.has_part();
-        let pattern = |given: bool, pattern: &'a Option<String>| {
-            (all || given).then_some(pattern.as_deref().unwrap_or("*"))
+        let pattern = |is_set: bool, pattern: &'a Option<String>| {
+            (all || is_set).then_some(pattern.as_deref().unwrap_or("*"))
         };
         View {
             keys: pattern(self.keys.is_some(), keys),
@@ -88,22 +88,22 @@ impl Args {
         }
     }
 
-    /// Whether a part of the file is asked for.
+    /// Whether a flag selects a part of the file.
     fn has_part(&self) -> bool {
-        self.keys.is_some() || self.tensors.is_some() || self.values.is_some() || self.memory.asked
+        self.keys.is_some() || self.tensors.is_some() || self.values.is_some() || self.memory.is_set
     }
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    // `--keys m.gguf` means the file.
+    // In `--keys m.gguf`, the value is the file.
     let mut sources = args.sources.clone();
-    let mut pattern = |given: &Option<Option<String>>| {
-        sources::pattern_or_source(given.clone().flatten(), &mut sources)
+    let mut pattern = |value: &Option<Option<String>>| {
+        sources::pattern_or_source(value.clone().flatten(), &mut sources)
     };
     let (keys, tensors) = (pattern(&args.keys), pattern(&args.tensors));
     if sources.is_empty() {
         return Err(Failure::Usage(
-            "SOURCE is missing: name a model, as in gguf inspect m.gguf".into(),
+            "SOURCE is missing: expected a model, as in gguf inspect model.gguf".into(),
         ));
     }
     let view = args.view(&keys, &tensors);
@@ -151,15 +151,15 @@ fn inspect(
         if let Some(pattern) = view.tensors {
             json["tensors"] = tensors::to_json(model, pattern, args.diffable)?;
         }
-        if let Some(wanted) = &args.values {
-            json["values"] = values::to_json(&wanted.of(model)?);
+        if let Some(rows) = &args.values {
+            json["values"] = values::to_json(&rows.read(model)?);
         }
-        if args.memory.asked {
+        if args.memory.is_set {
             json["memory"] = gguf_kit::json::memory(&args.memory.of(model)?);
         }
         document::print_one(out, "inspect/1", json, !is_one)?;
     } else {
-        // Parts of one file are shown without its name, as other filters do.
+        // Parts of a single file are shown without its name, as grep does.
         if !args.diffable && (view.summary || !is_one) {
             writeln!(out, "{}\n", terminal::strong(terminal::plain(source)))?;
         }
@@ -173,10 +173,10 @@ fn inspect(
         if let Some(pattern) = view.tensors {
             parts.push(tensors::text(model, pattern, args.diffable)?);
         }
-        if let Some(wanted) = &args.values {
-            parts.push(values::text(&wanted.of(model)?));
+        if let Some(rows) = &args.values {
+            parts.push(values::text(&rows.read(model)?));
         }
-        if args.memory.asked {
+        if args.memory.is_set {
             parts.push(memory::text(&args.memory.of(model)?));
         }
         out.write_all(parts.join("\n").as_bytes())?;

@@ -1,12 +1,12 @@
-//! Words after flags whose value may be left out.
+//! Flags with optional values.
 
 use std::path::Path;
 
-/// The pattern after a flag; a word that names a model is no pattern, and becomes the first source.
+/// Returns the pattern after a flag. A word that is a model is not a pattern, and becomes the first source.
 pub fn pattern_or_source(word: Option<String>, sources: &mut Vec<String>) -> Option<String> {
     let word = word?;
-    let is_far = word.contains("://") || word.starts_with("hf:");
-    if is_far || Path::new(&word).exists() || sources.is_empty() && word.ends_with(".gguf") {
+    let is_remote = word.contains("://") || word.starts_with("hf:");
+    if is_remote || Path::new(&word).exists() || sources.is_empty() && word.ends_with(".gguf") {
         sources.insert(0, word);
         return None;
     }
@@ -18,9 +18,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_are_no_patterns() {
-        let split = |word: &str, given: &[&str]| {
-            let mut sources: Vec<String> = given.iter().map(|&word| word.to_owned()).collect();
+    fn models_are_not_patterns() {
+        let split = |word: &str, sources: &[&str]| {
+            let mut sources: Vec<String> = sources.iter().map(|&word| word.to_owned()).collect();
             let pattern = pattern_or_source(Some(word.to_owned()), &mut sources);
             (pattern, sources.join(" "))
         };

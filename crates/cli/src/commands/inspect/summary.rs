@@ -1,4 +1,4 @@
-//! What a model is, in a few lines.
+//! Summary of a model.
 
 use gguf_kit::summary::{
     Experts, Imatrix, Origin, PerLayer, Provenance, Rope, SpecialToken, Summary, Vocabulary,
@@ -6,60 +6,60 @@ use gguf_kit::summary::{
 
 use crate::{listing, terminal};
 
-/// Facts by label, one a line.
-struct Facts(String);
+/// Labelled lines.
+struct Lines(String);
 
-impl Facts {
-    fn say(&mut self, label: &str, fact: impl Into<Option<String>>) {
-        if let Some(fact) = fact.into() {
+impl Lines {
+    fn add(&mut self, label: &str, value: impl Into<Option<String>>) {
+        if let Some(value) = value.into() {
             let label = format!("  {label:<14} ");
-            let lines = terminal::wrap(&terminal::plain(&fact), &" ".repeat(label.len()));
-            // The first line has the label where the others have room.
+            let lines = terminal::wrap(&terminal::plain(&value), &" ".repeat(label.len()));
+            // Continuation lines are indented below the value.
             self.0 += &(label.clone() + &lines[label.len()..] + "\n");
         }
     }
 }
 
 pub fn text(summary: &Summary, diffable: bool) -> String {
-    let mut facts = Facts(String::new());
+    let mut lines = Lines(String::new());
     let (layers, vocabulary) = (&summary.layers, &summary.vocabulary);
     let shown = |text: &Option<String>| text.as_deref().map(listing::shortened);
-    facts.say("name", shown(&summary.name));
-    facts.say("architecture", architecture(summary));
+    lines.add("name", shown(&summary.name));
+    lines.add("architecture", architecture(summary));
     let parameters = listing::count(summary.parameters);
-    facts.say(
+    lines.add(
         "parameters",
         format!("{parameters} in {}", listing::plural(summary.tensors, "tensor")),
     );
-    facts.say("size", size(summary, diffable));
-    facts
-        .say("context", layers.context_length.map(|tokens| context(tokens, layers.sliding_window)));
-    facts.say(
+    lines.add("size", size(summary, diffable));
+    lines
+        .add("context", layers.context_length.map(|tokens| context(tokens, layers.sliding_window)));
+    lines.add(
         "heads",
         layers.heads.map(|heads| heads_text(heads, layers.heads_kv, layers.key_length)),
     );
-    facts.say("experts", layers.experts.as_ref().map(experts_text));
-    facts.say("rope", layers.rope.as_ref().and_then(rope_text));
-    facts.say("vocabulary", vocabulary_text(vocabulary));
-    // Three in a line: vocabularies have up to fifteen.
+    lines.add("experts", layers.experts.as_ref().map(experts_text));
+    lines.add("rope", layers.rope.as_ref().and_then(rope_text));
+    lines.add("vocabulary", vocabulary_text(vocabulary));
+    // Three per line: vocabularies have up to fifteen.
     for (number, tokens) in vocabulary.special.chunks(3).enumerate() {
         let tokens: Vec<_> = tokens.iter().map(token_text).collect();
-        facts.say(if number == 0 { "special" } else { "" }, tokens.join(", "));
+        lines.add(if number == 0 { "special tokens" } else { "" }, tokens.join(", "));
     }
     if vocabulary.model.is_some() {
-        facts.say("chat template", template_text(vocabulary));
+        lines.add("chat template", template_text(vocabulary));
     }
-    origin_text(&mut facts, &summary.origin);
-    facts.0 + "\n" + &types(summary)
+    add_origin(&mut lines, &summary.origin);
+    lines.0 + "\n" + &types(summary)
 }
 
 fn architecture(summary: &Summary) -> String {
-    let name = summary.architecture.as_deref().map_or("not stated".into(), listing::shortened);
+    let name = summary.architecture.as_deref().map_or("unknown".into(), listing::shortened);
     let kind = summary.kind.as_deref().filter(|kind| *kind != "model");
     let kind = kind.map_or(String::new(), |kind| format!(" ({})", listing::shortened(kind)));
     let blocks = summary.layers.block_count.map(|n| listing::plural(n as usize, "block"));
-    let width = summary.layers.embedding_length.map(|n| format!("width {n}"));
-    let inner = summary.layers.feed_forward_length.map(|n| format!("feed-forward {n}"));
+    let width = summary.layers.embedding_length.map(|n| format!("embedding size {n}"));
+    let inner = summary.layers.feed_forward_length.map(|n| format!("FFN size {n}"));
     let parts: Vec<_> = [blocks, width, inner].into_iter().flatten().collect();
     match parts.is_empty() {
         true => format!("{name}{kind}"),
@@ -71,7 +71,7 @@ fn size(summary: &Summary, diffable: bool) -> String {
     let bits = format!("{:.2} bits per weight", summary.bits_per_weight());
     let file_type = summary.file_type.map_or(String::new(), |name| format!(", {name}"));
     let version = format!("GGUF version {}", summary.version);
-    // How a model is cut into files is not what it holds.
+    // The division into shards is not part of the content.
     if diffable {
         return format!("{} of data, {bits}{file_type}", listing::bytes(summary.data_bytes));
     }
@@ -83,22 +83,19 @@ fn size(summary: &Summary, diffable: bool) -> String {
 }
 
 fn context(tokens: u64, window: Option<u64>) -> String {
-    let window = window.map_or(String::new(), |n| format!(", of which windowed layers see {n}"));
+    let window = window.map_or(String::new(), |n| format!(", sliding window {n}"));
     format!("{tokens} tokens{window}")
 }
 
 fn heads_text(heads: PerLayer, kv: Option<PerLayer>, len: Option<u64>) -> String {
-    let kv = kv
-        .filter(|kv| *kv != heads)
-        .map_or(String::new(), |kv| format!(", {kv} of keys and values"));
-    let len = len.map_or(String::new(), |len| format!(", of {len} dimensions"));
+    let kv = kv.filter(|kv| *kv != heads).map_or(String::new(), |kv| format!(", {kv} KV heads"));
+    let len = len.map_or(String::new(), |len| format!(", head size {len}"));
     format!("{heads}{kv}{len}")
 }
 
 fn experts_text(experts: &Experts) -> String {
-    let used = experts.used.map_or(String::new(), |used| format!(", {used} used for a token"));
-    let shared =
-        experts.shared.map_or(String::new(), |shared| format!(", {shared} for every token"));
+    let used = experts.used.map_or(String::new(), |used| format!(", {used} used per token"));
+    let shared = experts.shared.map_or(String::new(), |shared| format!(", {shared} shared"));
     format!("{}{used}{shared}", experts.count)
 }
 
@@ -108,10 +105,7 @@ fn rope_text(rope: &Rope) -> Option<String> {
         let factor = rope.factor.map_or(String::new(), |factor| format!(" by {factor}"));
         let from = rope.original_context_length;
         let from = from.map_or(String::new(), |from| format!(" from {from} tokens"));
-        format!(
-            "stretched {}{factor}{from}",
-            if scaling == "linear" { "linearly" } else { scaling }
-        )
+        format!("{scaling} scaling{factor}{from}")
     });
     let dimensions = rope.dimensions.map(|n| format!("{n} dimensions"));
     let parts: Vec<_> = [base, dimensions, scaling].into_iter().flatten().collect();
@@ -126,7 +120,7 @@ fn vocabulary_text(vocabulary: &Vocabulary) -> Option<String> {
 }
 
 fn token_text(token: &SpecialToken) -> String {
-    let text = token.text.as_deref().map_or("not there".into(), |text| format!("{text:?}"));
+    let text = token.text.as_deref().map_or("missing".into(), |text| format!("{text:?}"));
     let added = if token.added == Some(true) { " (added)" } else { "" };
     format!("{} {} {text}{added}", token.role, token.id)
 }
@@ -140,24 +134,24 @@ fn template_text(vocabulary: &Vocabulary) -> String {
     }
 }
 
-fn origin_text(facts: &mut Facts, origin: &Origin) {
+fn add_origin(lines: &mut Lines, origin: &Origin) {
     let shown = |text: &Option<String>| text.as_deref().map(listing::shortened);
-    facts.say("description", shown(&origin.description));
-    facts.say("licence", shown(&origin.licence));
-    facts.say("made by", shown(&origin.maker));
+    lines.add("description", shown(&origin.description));
+    lines.add("license", shown(&origin.licence));
+    lines.add("author", shown(&origin.maker));
     for base in &origin.base_models {
-        facts.say("base model", shown(&base.name.clone().or(base.address.clone())));
+        lines.add("base model", shown(&base.name.clone().or(base.address.clone())));
     }
-    facts.say("quantized by", shown(&origin.quantized_by));
-    facts.say("imatrix", origin.imatrix.as_ref().map(imatrix_text));
-    facts.say("written by", origin.provenance.as_ref().map(provenance_text));
+    lines.add("quantized by", shown(&origin.quantized_by));
+    lines.add("imatrix", origin.imatrix.as_ref().map(imatrix_text));
+    lines.add("written by", origin.provenance.as_ref().map(provenance_text));
 }
 
 fn imatrix_text(imatrix: &Imatrix) -> String {
     let of = |text: &Option<String>| text.as_deref().map(listing::shortened);
     let chunks = imatrix.chunks.map(|n| listing::plural(n as usize, "chunk"));
     let entries = imatrix.entries.map(|n| listing::plural(n as usize, "tensor"));
-    let dataset = of(&imatrix.dataset).map(|dataset| format!("of {dataset}"));
+    let dataset = of(&imatrix.dataset).map(|dataset| format!("dataset {dataset}"));
     let parts = [of(&imatrix.file), dataset, chunks, entries];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -169,7 +163,7 @@ fn provenance_text(provenance: &Provenance) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Types of tensors, the one with most bytes first.
+/// Returns the table of tensor types, largest first.
 fn types(summary: &Summary) -> String {
     let mut types: Vec<_> = summary.types.iter().collect();
     types.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));

@@ -1,24 +1,24 @@
-//! The tensors of a model.
+//! Tensors of a model.
 
 use gguf_store::{Model, ModelTensor};
 use serde_json::{Value as Json, json};
 
-use super::glob::{Glob, nothing_fits};
+use super::glob::{Glob, no_match};
 use crate::failure::Failure;
 use crate::{listing, terminal};
 
-fn fitting<'m>(model: &'m Model, pattern: &str) -> Result<Vec<&'m ModelTensor>, Failure> {
+fn matching<'m>(model: &'m Model, pattern: &str) -> Result<Vec<&'m ModelTensor>, Failure> {
     let glob = Glob::new(pattern)?;
-    let tensors = model.tensors().iter().filter(|tensor| glob.fits(&tensor.info.name));
+    let tensors = model.tensors().iter().filter(|tensor| glob.matches(&tensor.info.name));
     let tensors: Vec<_> = tensors.collect();
     match tensors.is_empty() && pattern != "*" {
-        true => Err(nothing_fits("tensor", pattern)),
+        true => Err(no_match("tensor", pattern)),
         false => Ok(tensors),
     }
 }
 
 pub fn text(model: &Model, pattern: &str, diffable: bool) -> Result<String, Failure> {
-    let tensors = fitting(model, pattern)?;
+    let tensors = matching(model, pattern)?;
     let names = tensors.iter().map(|tensor| console::measure_text_width(&tensor.info.name));
     let widest = names.max().unwrap_or(0).min(48);
     let lines = tensors.iter().map(|ModelTensor { info: tensor, shard, .. }| {
@@ -38,7 +38,7 @@ pub fn text(model: &Model, pattern: &str, diffable: bool) -> Result<String, Fail
 }
 
 pub fn to_json(model: &Model, pattern: &str, diffable: bool) -> Result<Json, Failure> {
-    let tensors = fitting(model, pattern)?.into_iter().map(|tensor| {
+    let tensors = matching(model, pattern)?.into_iter().map(|tensor| {
         let info = &tensor.info;
         let mut json = json!({
             "name": info.name,

@@ -1,4 +1,4 @@
-//! Values of a tensor, with figures and a histogram.
+//! Values of a tensor, with statistics and a histogram.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -11,21 +11,22 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::terminal;
 
-/// A tensor, and perhaps rows of it.
+/// Tensor name with optional rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct TensorRows {
     tensor: String,
     rows: Option<Range<u64>>,
 }
 
-impl FromStr for Wanted {
+impl FromStr for TensorRows {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let whole = || Self { tensor: text.to_owned(), rows: None };
         let Some((tensor, rows)) = text.rsplit_once(':') else { return Ok(whole()) };
         let number = |text: &str| {
-            text.parse::<u64>().map_err(|_| format!("`{rows}` are no rows such as 7 or 0..4"))
+            text.parse::<u64>()
+                .map_err(|_| format!("`{rows}` is not a row or a range of rows such as 7 or 0..4"))
         };
         let rows = match rows.split_once("..") {
             Some((first, end)) => number(first)?..number(end)?,
@@ -38,8 +39,8 @@ impl FromStr for Wanted {
     }
 }
 
-impl Wanted {
-    pub fn of(&self, model: &Model) -> Result<Values, Failure> {
+impl TensorRows {
+    pub fn read(&self, model: &Model) -> Result<Values, Failure> {
         let progress = Progress::new();
         let found = values(model, &self.tensor, self.rows.clone(), &progress)?;
         progress.finish();
@@ -57,16 +58,16 @@ pub fn text(values: &Values) -> String {
     }
     let wrong = figures.nan + figures.infinite > 0;
     let counts = [
-        (figures.zeros > 0, format!(", {} of them zero", figures.zeros)),
+        (figures.zeros > 0, format!(", {} zero", figures.zeros)),
         (wrong, format!(", {} NaN, {} infinite", figures.nan, figures.infinite)),
     ];
     let counts: String = counts.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
     text += &format!("\n  values         {}{counts}\n", figures.count);
     let facts = [
         ("mean", figures.mean),
-        ("deviation", figures.deviation),
-        ("least", figures.min.into()),
-        ("most", figures.max.into()),
+        ("std dev", figures.deviation),
+        ("min", figures.min.into()),
+        ("max", figures.max.into()),
     ];
     for (name, number) in facts {
         text += &format!("  {name:<14} {}\n", significant(number));
@@ -78,7 +79,7 @@ pub fn text(values: &Values) -> String {
     text
 }
 
-/// A row in a line: where it is long, its beginning and its end.
+/// Formats a row; of a long one, the beginning and the end.
 fn row_text(numbers: &[f32]) -> String {
     const SHOWN: usize = 3;
     let shown = |numbers: &[f32]| {
@@ -90,7 +91,7 @@ fn row_text(numbers: &[f32]) -> String {
     }
 }
 
-/// Four digits that count.
+/// Formats a number with four significant digits.
 fn significant(number: f64) -> String {
     match number.abs() {
         0.0 => "0".into(),
@@ -101,10 +102,10 @@ fn significant(number: f64) -> String {
     }
 }
 
-/// A bar for each part of the range.
+/// Returns the histogram, one bar per line.
 fn bars(values: &Values) -> String {
     const LONGEST: usize = 50;
-    /// What stands before a bar, and after it.
+    /// Columns used before and after a bar.
     const BESIDE: usize = 24;
     let figures = &values.figures;
     let room = terminal::width().map_or(LONGEST, |width| width.saturating_sub(BESIDE));
@@ -148,16 +149,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_what_follows_the_last_colon() {
-        let wanted = |text: &str| text.parse::<Wanted>().map(|w| (w.tensor, w.rows));
-        assert_eq!(wanted("a.weight"), Ok(("a.weight".into(), None)));
-        assert_eq!(wanted("a:7"), Ok(("a".into(), Some(7..8))));
-        assert_eq!(wanted("a:b:2..4"), Ok(("a:b".into(), Some(2..4))));
-        assert!(wanted("a:x").unwrap_err().contains("0..4"));
+    fn rows_follow_the_last_colon() {
+        let parse = |text: &str| text.parse::<TensorRows>().map(|w| (w.tensor, w.rows));
+        assert_eq!(parse("a.weight"), Ok(("a.weight".into(), None)));
+        assert_eq!(parse("a:7"), Ok(("a".into(), Some(7..8))));
+        assert_eq!(parse("a:b:2..4"), Ok(("a:b".into(), Some(2..4))));
+        assert!(parse("a:x").unwrap_err().contains("0..4"));
     }
 
     #[test]
-    fn digits() {
+    fn numbers_have_four_significant_digits() {
         let cases = [(0.0, "0"), (0.5, "0.50000"), (-2.0, "-2.000"), (1e-7, "1.000e-7")];
         for (number, expected) in cases {
             assert_eq!(significant(number), expected);

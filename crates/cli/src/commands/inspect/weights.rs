@@ -1,4 +1,4 @@
-//! Weights of other programs: safetensors files, checkpoint directories.
+//! Summary of safetensors files and checkpoint directories.
 
 use gguf_kit::checkpoint::Weights;
 use serde_json::{Map as JsonMap, Value as Json, json};
@@ -31,7 +31,7 @@ pub fn text(weights: &Weights, source: &str) -> String {
             _ => ".".into(),
         },
     };
-    text + &format!("\nMake a GGUF of it: gguf convert {directory}\n")
+    text + &format!("\nConvert it to GGUF: gguf convert {directory}\n")
 }
 
 pub fn to_json(weights: &Weights, source: &str) -> Json {

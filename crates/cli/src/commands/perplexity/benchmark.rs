@@ -1,4 +1,4 @@
-//! How many questions models answer.
+//! Benchmark accuracy.
 
 use std::io::Write;
 
@@ -11,33 +11,34 @@ use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// Questions instead of a text: their flags are those of llama.cpp.
+/// Benchmarks, with the flags of llama.cpp.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Benchmarks")]
 #[group(skip)]
 pub struct BenchmarkArgs {
-    /// The file has questions of HellaSwag, in six lines each: say how many are answered.
+    /// Compute HellaSwag accuracy. The file has six lines per task.
     #[arg(long, conflicts_with_all = ["winogrande", "multiple_choice", "chunks", "stride", "save_logits", "output"])]
     hellaswag: bool,
-    /// Questions to draw; 0 is all.
+    /// Number of random tasks; 0 for all.
     #[arg(long, value_name = "N", default_value_t = 400, requires = "hellaswag")]
     hellaswag_tasks: usize,
-    /// The file has questions of Winogrande, as values with commas: say how many are answered.
+    /// Compute WinoGrande accuracy. The file is CSV.
     #[arg(long, conflicts_with_all = ["multiple_choice", "chunks", "stride", "save_logits", "output"])]
     winogrande: bool,
-    /// Questions to draw; 0 is all.
+    /// Number of random tasks; 0 for all.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "winogrande")]
     winogrande_tasks: usize,
-    /// The file has questions with any number of answers (ARC, MMLU, TruthfulQA), in llama.cpp's binary
-    /// form: say how many are answered.
+    /// Compute accuracy on multiple-choice tasks (ARC, MMLU, TruthfulQA). The file is in llama.cpp's binary
+    /// format.
     #[arg(long, conflicts_with_all = ["chunks", "stride", "save_logits", "output"])]
     multiple_choice: bool,
-    /// Questions to draw; 0 is all.
+    /// Number of random tasks; 0 for all.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "multiple_choice")]
     multiple_choice_tasks: usize,
 }
 
 impl BenchmarkArgs {
-    /// Which one, and how many questions, if not all.
+    /// Returns the selected benchmark and the number of tasks, if not all.
     pub fn chosen(&self) -> Option<(Benchmark, Option<usize>)> {
         let (benchmark, count) = if self.hellaswag {
             (Benchmark::HellaSwag, self.hellaswag_tasks)
@@ -52,34 +53,35 @@ impl BenchmarkArgs {
     }
 }
 
-/// A question has as much room as in llama.cpp: that of four windows.
-pub const WINDOWS: usize = 4;
+/// Maximum length of a task in chunks, as in llama.cpp.
+pub const CHUNKS_PER_TASK: usize = 4;
 
 pub fn run(args: &Args, benchmark: Benchmark, count: Option<usize>) -> Result<(), Failure> {
-    let judge = &args.judge;
-    let room = judge.ctx_size.get().saturating_mul(WINDOWS);
-    let Some(file) = &judge.file else { return Err(Failure::Usage("-f is missing".to_owned())) };
-    let exam = BenchmarkTask::open(file, benchmark, count, room, judge.reading())?;
-    let options = judge.run.options(judge.arithmetic);
+    let eval = &args.eval;
+    let max_tokens = eval.ctx_size.get().saturating_mul(CHUNKS_PER_TASK);
+    let Some(file) = &eval.file else {
+        return Err(Failure::Usage("-f is missing: expected a file with tasks".to_owned()));
+    };
+    let exam = BenchmarkTask::open(file, benchmark, count, max_tokens, eval.run_options())?;
+    let options = eval.run.options(eval.precision);
     let mut out = std::io::stdout().lock();
     let mut listed = Vec::new();
     for model in &args.models {
-        let found = on_threads(judge.run.threads, || -> Result<Answers, Failure> {
+        let found = on_threads(eval.run.threads, || -> Result<Answers, Failure> {
             let progress = Progress::of_tokens();
-            let mut each = |found: &Answers| progress.say(said(found));
+            let mut each = |found: &Answers| progress.set_message(summary(found));
             let found = answers(model, &options, &exam, &mut each, &progress)?;
             progress.finish();
             Ok(found)
         })?;
-        if judge.json {
+        if eval.json {
             listed.push(as_json(model, benchmark, &found));
         } else {
             let (low, high) = found.interval();
             writeln!(
                 out,
-                "{model}: {} of {} questions; {:.4} to {:.4} % with a probability of 95 %, guessing \
-                 gives {:.4} %",
-                said(&found),
+                "{model}: {} on {} tasks; 95% confidence interval {:.4} to {:.4} %, random baseline {:.4} %",
+                summary(&found),
                 found.questions.len(),
                 100.0 * low,
                 100.0 * high,
@@ -87,24 +89,24 @@ pub fn run(args: &Args, benchmark: Benchmark, count: Option<usize>) -> Result<()
             )?;
         }
     }
-    if judge.json {
-        document::print(&mut out, "benchmark/1", json!({ "models": listed }))?;
+    if eval.json {
+        document::print(&mut out, "benchmark/2", json!({ "models": listed }))?;
     }
     Ok(())
 }
 
-fn said(found: &Answers) -> String {
-    format!("right answers {:.4} ± {:.4} %", 100.0 * found.share(), 100.0 * found.error())
+fn summary(found: &Answers) -> String {
+    format!("accuracy {:.4} ± {:.4} %", 100.0 * found.share(), 100.0 * found.error())
 }
 
 fn as_json(model: &str, benchmark: Benchmark, found: &Answers) -> Value {
     let (low, high) = found.interval();
-    let question = |question: &Answered| {
+    let result = |question: &Answered| {
         json!({
             "number": question.number,
             "scores": question.scores,
-            "picked": question.picked,
-            "right": question.right,
+            "predicted": question.picked,
+            "correct": question.right,
         })
     };
     json!({
@@ -118,8 +120,8 @@ fn as_json(model: &str, benchmark: Benchmark, found: &Answers) -> Value {
         "correct": found.right(),
         "accuracy": 100.0 * found.share(),
         "accuracy_error": 100.0 * found.error(),
-        "interval": [100.0 * low, 100.0 * high],
+        "confidence_interval": [100.0 * low, 100.0 * high],
         "chance": 100.0 * found.chance(),
-        "questions": found.questions.iter().map(question).collect::<Vec<_>>(),
+        "results": found.questions.iter().map(result).collect::<Vec<_>>(),
     })
 }

@@ -1,4 +1,4 @@
-//! A text by which weights are rounded.
+//! Flags of calibrated quantization (GPTQ).
 
 use std::path::{Path, PathBuf};
 
@@ -6,42 +6,42 @@ use gguf_kit::quantize::{Calibration, CalibrationText};
 
 use crate::listing;
 
-/// The flags below.
+/// Names of the flags below.
 pub const FLAGS: &[&str] =
     &["--calibrate", "--calibration-data", "--calibrate-ctx", "--calibrate-tokens", "--effort"];
 
-/// What is read, and how much of it.
+/// Calibration data and its size.
 #[derive(clap::Args)]
-// Its group would bear the name of the one that it is part of.
+// Without `skip`, clap's group would take the name of the parent struct.
 #[group(skip)]
 pub struct Args {
-    /// Round weights by what this text shows of the model, and not each for itself: the same size, closer to
-    /// the original, and it takes much longer.
+    /// Calibrated quantization on this text (GPTQ: rounding errors are compensated within each matrix). Same
+    /// size, lower KL divergence, and much slower.
     #[arg(long, value_name = "TEXT")]
     calibrate: Option<PathBuf>,
-    /// The same by what was saved of such a text by `gguf imatrix --moments`: for several outputs and machines.
-    /// Each matrix is then fitted for itself.
+    /// Calibrated quantization with saved Hessians (`gguf imatrix --hessian`), for several outputs or machines.
+    /// Each matrix is fitted independently.
     #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
     calibration_data: Option<PathBuf>,
-    /// Search longer for the scales and values of each block: closer to the weights, or by an importance matrix to what
-    /// it says that counts. No text is needed. Types with small codebooks (IQ1, IQ2, IQ3_XXS) stay as they are without.
+    /// Search longer for the scales and quants of each block, to reduce the (importance-weighted) error. Needs
+    /// no text. Has no effect on types with small codebooks (IQ1, IQ2, IQ3_XXS).
     #[arg(long, conflicts_with_all = ["calibrate", "calibration_data"])]
     effort: bool,
-    /// Tokens of a window of that text; each is read for itself.
-    #[arg(long, value_name = "N", default_value = "256", requires = "calibrate", value_parser = listing::parse_above_0::<u32>)]
+    /// Context size of the calibration text in tokens. Chunks are independent.
+    #[arg(long, value_name = "N", default_value = "256", requires = "calibrate", value_parser = listing::parse_positive::<u32>)]
     calibrate_ctx: u32,
-    /// Tokens of that text that are read at most.
-    #[arg(long, value_name = "N", default_value = "100000", requires = "calibrate", value_parser = listing::parse_above_0::<u32>)]
+    /// Maximum number of calibration tokens.
+    #[arg(long, value_name = "N", default_value = "100000", requires = "calibrate", value_parser = listing::parse_positive::<u32>)]
     calibrate_tokens: u32,
 }
 
 impl Args {
-    /// The file that is read.
+    /// Input file.
     pub fn input(&self) -> Option<&Path> {
         self.calibrate.as_deref().or(self.calibration_data.as_deref())
     }
 
-    /// What was asked for.
+    /// Returns the calibration, if requested.
     pub fn choice(&self) -> Option<Calibration> {
         if let Some(file) = &self.calibration_data {
             return Some(Calibration::Data(file.clone()));

@@ -1,4 +1,4 @@
-//! Which tensor gets which type: what `gguf quantize` and `gguf convert` have in common.
+//! Tensor type flags shared by `gguf quantize` and `gguf convert`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use gguf_kit::{key_value, read_text};
 use gguf_quantize::recipe;
 use regex::Regex;
 
-use super::importance;
+use super::imatrix;
 use crate::failure::Failure;
 
-/// What concerns the types of tensors, and keys beside.
+/// Tensor types, and metadata overrides.
 #[derive(clap::Args)]
-// Its group would bear the name of the one that it is part of.
+// Without `skip`, clap's group would take the name of the parent struct.
 #[group(skip)]
 pub struct Args {
-    /// Give all tensors the default type, and accept any tensor type as TYPE.
-    #[arg(long)]
+    /// Use the same type for all tensors, and accept any tensor type as TYPE.
+    #[arg(long, help_heading = "Advanced")]
     pure: bool,
-    /// Keep output.weight as it is.
-    #[arg(long)]
+    /// Do not quantize output.weight.
+    #[arg(long, help_heading = "Advanced")]
     leave_output_tensor: bool,
     /// Type of output.weight.
     #[arg(long, value_name = "TYPE")]
@@ -28,20 +28,20 @@ pub struct Args {
     /// Type of the token embeddings.
     #[arg(long, value_name = "TYPE")]
     token_embedding_type: Option<TensorType>,
-    /// Type of the tensors whose name the pattern is found in; may be repeated, first match wins.
+    /// Type of tensors whose name matches the regex. May be repeated; the first match wins.
     #[arg(long, value_name = "REGEX=TYPE", value_parser = recipe::parse_entry)]
     tensor_type: Vec<(Regex, TensorType)>,
-    /// A file of REGEX=TYPE entries, such as `gguf recipe` prints; after those on the command line.
+    /// File of REGEX=TYPE entries, as printed by `gguf recipe`. Applied after --tensor-type.
     #[arg(long, value_name = "FILE")]
     tensor_type_file: Option<PathBuf>,
     #[command(flatten)]
-    importance: importance::Args,
-    /// Set a key in the output: TYPE is int, float, bool or str; may be repeated.
+    importance: imatrix::Args,
+    /// Set a metadata key of the output. TYPE is int, float, bool or str. May be repeated.
     #[arg(long, value_name = "KEY=TYPE:VALUE", value_parser = parse_override)]
     override_kv: Vec<(String, Value)>,
 }
 
-/// The flags that say how weights become blocks: all but the one that sets keys.
+/// Flags that need a quantized output type: all except `--override-kv`.
 pub const FLAGS: &[&str] = &[
     "--pure",
     "--leave-output-tensor",
@@ -56,17 +56,17 @@ pub const FLAGS: &[&str] = &[
 ];
 
 impl Args {
-    /// The files that are read.
+    /// Input files.
     pub fn inputs(&self) -> impl Iterator<Item = &Path> {
         self.tensor_type_file.as_deref().into_iter().chain(self.importance.input())
     }
 
-    /// The importance matrix, and what of it is to be used.
+    /// Returns the imatrix with its filters, if given.
     pub fn imatrix(&self) -> Option<Choice> {
         self.importance.choice()
     }
 
-    /// The options of the library without the importance matrix; reads the file of types.
+    /// Returns the library's options without the imatrix. Reads the file of types.
     pub fn options(&self) -> Result<gguf_quantize::QuantizeOptions, Failure> {
         let mut tensor_types = self.tensor_type.clone();
         if let Some(path) = &self.tensor_type_file {
@@ -92,13 +92,14 @@ fn parse_override(text: &str) -> Result<(String, Value), String> {
     let form = "expected KEY=TYPE:VALUE with TYPE int, float, bool or str";
     let (key, value) = text.split_once('=').ok_or(form)?;
     let (ty, value) = value.split_once(':').ok_or(form)?;
-    let wrong = |_| format!("`{value}` is no {ty}");
+    let wrong = |_| format!("`{value}` is not a valid {ty}");
     let value = match ty {
         "int" => {
             Value::I64(value.parse().map_err(|fault: std::num::ParseIntError| fault.to_string())?)
         }
         "float" => {
-            let number = key_value::float(value).ok_or_else(|| format!("`{value}` is no {ty}"))?;
+            let number =
+                key_value::float(value).ok_or_else(|| format!("`{value}` is not a valid {ty}"))?;
             Value::F32(number)
         }
         "bool" => {

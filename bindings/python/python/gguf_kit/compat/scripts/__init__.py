@@ -1,6 +1,6 @@
 """Scripts of the official package: each runs the ``gguf`` command under the name of the script.
 
-``python -m gguf.scripts.gguf_dump model.gguf`` accepts the flags of the official script; ``docs/old-names.md`` lists the
+``python -m gguf.scripts.gguf_dump model.gguf`` accepts the flags of the official script; ``docs/compatibility.md`` lists the
 replacements. ``gguf view`` replaces the graphical editor.
 """
 

@@ -1,0 +1,186 @@
+//! Compatibility mode: programs of llama.cpp and scripts of the Python package `gguf`, under their own names:
+//! `llama-quantize`, `gguf-dump`, `convert_hf_to_gguf.py` and others.
+//!
+//! Each has a module with the table of its flags and a function that translates the arguments to a `gguf`
+//! command. Output that scripts parse has the original format.
+
+mod arguments;
+mod bench;
+mod common;
+mod convert;
+mod dump;
+mod endian;
+mod environment;
+mod flag;
+mod hash;
+mod help;
+mod imatrix;
+mod lora;
+mod new_metadata;
+mod perplexity;
+mod prompt;
+mod quantize;
+mod set_metadata;
+mod split;
+#[cfg(test)]
+mod tests;
+mod tokenize;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+
+use arguments::{Arguments, Request};
+use flag::Flag;
+pub use help::page;
+
+use crate::commands::render_template;
+use crate::failure::Failure;
+
+/// Compatible program.
+pub struct Program {
+    /// Name.
+    pub name: &'static str,
+    /// Equivalent `gguf` command.
+    command: &'static str,
+    /// Positional arguments, for the usage line.
+    positionals: &'static str,
+    /// Argument syntax.
+    style: ArgumentStyle,
+    /// Example arguments.
+    example: &'static str,
+    /// Flags, in groups that programs share.
+    flags: &'static [&'static [Flag]],
+    /// Runs the program and returns its exit code.
+    run: fn(&Arguments) -> Result<u8, Failure>,
+}
+
+/// Argument syntax and exit codes of a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ArgumentStyle {
+    /// Of llama.cpp: wrong usage has exit code 1.
+    LlamaCpp,
+    /// Of the Python package: wrong usage has exit code 2, and help is printed without arguments.
+    Package,
+    /// Of the converters: as the Python package, but an error without arguments.
+    Converter,
+}
+
+/// All compatible programs.
+pub const PROGRAMS: &[&Program] = &[
+    &quantize::PROGRAM,
+    &split::PROGRAM,
+    &imatrix::PROGRAM,
+    &perplexity::PROGRAM,
+    &tokenize::PROGRAM,
+    &hash::LLAMA,
+    &bench::PROGRAM,
+    &lora::PROGRAM,
+    &dump::PROGRAM,
+    &set_metadata::PROGRAM,
+    &new_metadata::PROGRAM,
+    &endian::PROGRAM,
+    &hash::PACKAGE,
+    &convert::CHECKPOINTS,
+    &convert::ADAPTERS,
+];
+
+/// Alternative names of commands, and the command or program of [`PROGRAMS`] that they stand for.
+const ALIASES: &[(&str, &str)] = &[
+    ("dump", "gguf-dump"),
+    ("set-metadata", "gguf-set-metadata"),
+    ("new-metadata", "gguf-new-metadata"),
+    ("gguf-split", "llama-gguf-split"),
+    ("export-lora", "llama-export-lora"),
+    ("info", "inspect"),
+    ("show", "inspect"),
+    ("ls", "inspect"),
+    ("ppl", "perplexity"),
+    ("run", "generate"),
+];
+
+/// Result of dispatching a command line.
+pub enum Dispatch {
+    /// A compatible program has run, with this exit code.
+    Done(u8),
+    /// The command line is for `gguf` itself.
+    Command(Vec<OsString>),
+}
+
+/// Runs a compatible program if the process has its name, or the first argument is its name.
+pub fn dispatch(args: impl IntoIterator<Item = OsString>) -> Dispatch {
+    let mut args: Vec<_> = args.into_iter().collect();
+    let word = |at: usize| args.get(at).and_then(|word| word.to_str()).unwrap_or_default();
+    // A child process of gguf keeps the name of its parent.
+    if word(1) == render_template::COMMAND {
+        return Dispatch::Command(args);
+    }
+    let named = Path::new(word(0)).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if let Some(program) = find(named) {
+        return Dispatch::Done(program.main(args.split_off(1)));
+    }
+    let resolved =
+        ALIASES.iter().find(|(alias, _)| *alias == word(1)).map_or(word(1), |(_, name)| name);
+    if let Some(program) = find(resolved) {
+        return Dispatch::Done(program.main(args.split_off(2)));
+    }
+    if resolved != word(1) {
+        args[1] = resolved.into();
+    }
+    Dispatch::Command(args)
+}
+
+/// Finds a program by name, with or without `.exe` or `.py`.
+fn find(name: &str) -> Option<&'static Program> {
+    let plain = |name: &str| {
+        let name = name.to_ascii_lowercase().replace('_', "-");
+        let name = name.strip_suffix(".exe").unwrap_or(&name);
+        name.strip_suffix(".py").unwrap_or(name).to_owned()
+    };
+    let name = plain(name);
+    PROGRAMS.iter().copied().find(|program| plain(program.name) == name)
+}
+
+impl Program {
+    fn rows(&self) -> impl Iterator<Item = &'static Flag> {
+        self.flags.iter().copied().flatten()
+    }
+
+    fn main(&'static self, args: Vec<OsString>) -> u8 {
+        if args.is_empty() && self.style == ArgumentStyle::Package {
+            return self.code(self.print(&self.help()));
+        }
+        self.code(Arguments::parse(self, args).and_then(|request| match request {
+            Request::Help => self.print(&self.help()),
+            Request::Version => self.print(&format!("gguf {}\n", env!("CARGO_PKG_VERSION"))),
+            Request::Work(arguments) => (self.run)(&arguments),
+        }))
+    }
+
+    fn print(&self, text: &str) -> Result<u8, Failure> {
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        Ok(0)
+    }
+
+    /// Returns the exit code: 0 or 1, and 2 for wrong usage of Python programs.
+    fn code(&self, done: Result<u8, Failure>) -> u8 {
+        match done {
+            Ok(code) => code,
+            Err(Failure::ClosedPipe) => 0,
+            Err(failure) => {
+                if let Some(message) = failure.in_one_line() {
+                    eprintln!("{}: {message}", self.name);
+                }
+                match failure {
+                    Failure::Interrupted | Failure::Paused => failure.exit_code(),
+                    failure
+                        if failure.exit_code() == 2 && self.style != ArgumentStyle::LlamaCpp =>
+                    {
+                        2
+                    }
+                    _ => 1,
+                }
+            }
+        }
+    }
+}

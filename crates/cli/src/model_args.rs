@@ -1,0 +1,155 @@
+//! Flags of commands that run a model.
+
+use std::num::NonZeroUsize;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use gguf::Metadata;
+use gguf_graph::Pooling;
+use gguf_kit::run::{ExecutorOptions, GraphSource, LoadedModel, load};
+use gguf_runtime::{Arithmetic, CacheType, Instructions};
+
+use crate::failure::Failure;
+use crate::terminal;
+
+/// Runtime options.
+#[derive(clap::Args)]
+// Without `skip`, clap's group would take the name of the parent struct.
+#[group(skip)]
+pub struct RunArgs {
+    /// Computation graph: of the architecture, or stored in the file. `auto` uses the stored graph if the
+    /// architecture is unknown.
+    #[arg(long, value_enum, default_value_t = Graph::Auto, help_heading = "Advanced", hide_short_help = true)]
+    graph: Graph,
+    /// LoRA adapter (GGUF), with an optional scale. May be repeated.
+    #[arg(long, value_name = "FILE[:SCALE]", value_parser = adapter, help_heading = "Advanced")]
+    lora: Vec<(String, f32)>,
+    /// Data type of the KV cache [default: f16; f32 for evaluation].
+    #[arg(long, value_enum, value_name = "TYPE", alias = "ctk", help_heading = "Advanced")]
+    cache_type: Option<Cache>,
+    /// SIMD instruction set, for benchmarking. 8-bit kernels give identical bits with every set [default: best
+    /// of this CPU].
+    #[arg(long, value_name = "SET", value_parser = instructions(), help_heading = "Advanced", hide_short_help = true)]
+    instructions: Option<Instructions>,
+    /// Disable weight repacking, which speeds up token generation at the cost of memory. Results do not change.
+    #[arg(long, help_heading = "Advanced", hide_short_help = true)]
+    no_repack: bool,
+    /// Number of threads [default: one per core].
+    #[arg(short, long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// Source of the computation graph.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Graph {
+    Auto,
+    Built,
+    Stored,
+}
+
+/// Data type of the KV cache.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Cache {
+    F32,
+    F16,
+    #[value(name = "q8_0")]
+    Q8_0,
+}
+
+/// Compute precision: F32 accumulation (exact) or 8-bit activations (fast).
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum PrecisionArg {
+    /// F32 accumulation, for evaluation.
+    Exact,
+    /// 8-bit activations, for speed.
+    Fast,
+}
+
+fn instructions() -> impl TypedValueParser<Value = Instructions> {
+    PossibleValuesParser::new(Instructions::ALL.map(Instructions::name)).map(|name| {
+        let found = Instructions::ALL.into_iter().find(|set| set.name() == name);
+        found.expect("the parser accepts only names of sets")
+    })
+}
+
+fn adapter(text: &str) -> Result<(String, f32), String> {
+    match text.rsplit_once(':').map(|(file, scale)| (file, scale.parse::<f32>())) {
+        Some((file, Ok(scale))) if scale.is_finite() => Ok((file.to_owned(), scale)),
+        // The colon belongs to the location.
+        _ => Ok((text.to_owned(), 1.0)),
+    }
+}
+
+impl Graph {
+    /// Converts to the library's type.
+    pub fn source(self) -> GraphSource {
+        match self {
+            Self::Auto => GraphSource::Auto,
+            Self::Built => GraphSource::Built,
+            Self::Stored => GraphSource::Stored,
+        }
+    }
+}
+
+impl RunArgs {
+    /// Opens the model at `source`, ready to run.
+    pub fn open(&self, source: &str, precision: PrecisionArg) -> Result<LoadedModel, Failure> {
+        self.open_pooled(source, precision, None)
+    }
+
+    /// Opens a model with `pooling` instead of the model's own.
+    pub fn open_pooled(
+        &self,
+        source: &str,
+        precision: PrecisionArg,
+        pooling: Option<Pooling>,
+    ) -> Result<LoadedModel, Failure> {
+        Ok(load(source, &ExecutorOptions { pooling, ..self.options(precision) })?)
+    }
+
+    /// Returns the runtime options.
+    pub fn options(&self, precision: PrecisionArg) -> ExecutorOptions {
+        let graph = self.graph.source();
+        let arithmetic = match precision {
+            PrecisionArg::Exact => Arithmetic::Exact,
+            PrecisionArg::Fast => Arithmetic::Fast,
+        };
+        let (adapters, instructions) = (self.lora.clone(), self.instructions);
+        let no_repacking = self.no_repack;
+        ExecutorOptions { graph, arithmetic, instructions, no_repacking, adapters, pooling: None }
+    }
+
+    /// Returns the KV cache type, F16 by default.
+    pub fn cache_type(&self) -> CacheType {
+        self.cache_type_or(CacheType::F16)
+    }
+
+    /// Returns the KV cache type, or `default`.
+    pub fn cache_type_or(&self, default: CacheType) -> CacheType {
+        self.cache_type.map_or(default, CacheType::from)
+    }
+}
+
+impl From<Cache> for CacheType {
+    fn from(cache: Cache) -> Self {
+        match cache {
+            Cache::F32 => Self::F32,
+            Cache::F16 => Self::F16,
+            Cache::Q8_0 => Self::Q8_0,
+        }
+    }
+}
+
+/// Returns the context length that the model was trained with.
+pub fn trained_context(metadata: &Metadata) -> Option<usize> {
+    let architecture = metadata.architecture()?;
+    usize::try_from(metadata.u64(&format!("{architecture}.context_length"))?).ok()
+}
+
+/// Warns if a context is longer than the model was trained with.
+pub fn warn_if_too_long(metadata: &Metadata, tokens: usize) {
+    if let Some(trained) = trained_context(metadata).filter(|trained| tokens > *trained) {
+        terminal::warning(format!(
+            "{tokens} tokens exceed the context length of {trained} that the model was trained with"
+        ));
+    }
+}

@@ -1,0 +1,36 @@
+//! Commands run as processes: one file per group of commands.
+
+mod benchmarks;
+mod byte_order;
+mod calibration;
+mod chat_template;
+mod check;
+mod commands;
+mod conversion;
+mod convert_flags;
+mod distributed;
+mod divergence;
+mod edit_journal;
+mod embed;
+mod evaluation;
+mod file_operations;
+mod finding_codes;
+mod foreign_flags;
+mod fuzz_seeds;
+mod generation;
+mod help;
+mod hostile_templates;
+mod json_schemas;
+mod lora;
+mod orphan_files;
+mod quality;
+mod quantize;
+mod remote;
+mod sensitivity;
+mod suggestions;
+pub mod support;
+mod tokenize;
+mod transcribe;
+mod unsafe_code;
+mod verify;
+mod view;

@@ -1,0 +1,49 @@
+//! Every source file is part of a crate. A file that no `mod` declares is silently not compiled.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn sources(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.push((path, text));
+        }
+    }
+}
+
+#[test]
+fn every_file_is_part_of_a_crate() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = Vec::new();
+    sources(crates, &mut files);
+    assert!(files.len() > 500, "{}", files.len());
+    let orphans: Vec<_> = files.iter().filter(|(path, _)| !is_named(path, &files)).collect();
+    let orphans: Vec<_> = orphans.iter().map(|(path, _)| path).collect();
+    assert!(orphans.is_empty(), "no `mod` names {orphans:?}");
+}
+
+/// Whether Cargo finds a file, or a parent module or `#[path]` declares it.
+fn is_named(path: &Path, files: &[(PathBuf, String)]) -> bool {
+    let (stem, dir) = (path.file_stem().unwrap(), path.parent().unwrap());
+    let is_root = ["lib", "main", "build"].iter().any(|root| stem == *root)
+        || ["tests", "benches", "examples"].iter().any(|roots| dir.ends_with(roots));
+    if is_root {
+        return true;
+    }
+    let is_folder = stem == "mod";
+    let (stem, dir) = match is_folder {
+        true => (dir.file_name().unwrap(), dir.parent().unwrap()),
+        false => (stem, dir),
+    };
+    let stem = stem.to_str().unwrap();
+    let module = format!("mod {stem};");
+    let by_path = if is_folder { format!("/{stem}/mod.rs\"]") } else { format!("/{stem}.rs\"]") };
+    let beside = |other: &Path| other.parent() == Some(dir) || other == dir.with_extension("rs");
+    files
+        .iter()
+        .any(|(other, text)| beside(other) && text.contains(&module) || text.contains(&by_path))
+}

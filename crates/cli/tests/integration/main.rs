@@ -1,0 +1,19 @@
+//! Integration tests of the `gguf` binary, as one test binary: `cargo test -p gguf-cli --test integration compat` runs
+//! the tests of one module.
+
+mod cli;
+mod compat;
+#[cfg(unix)]
+mod documentation;
+mod outputs;
+mod transcripts;
+
+/// Builds legacy GGML files.
+#[allow(dead_code)]
+#[path = "../../../legacy/tests/integration/builder.rs"]
+mod legacy_files;
+/// HTTP server on the loopback interface.
+#[allow(dead_code)]
+#[path = "../../../remote/tests/integration/server.rs"]
+mod server;
+mod whisper;
