@@ -1,10 +1,9 @@
-//! What a model knows of a text.
+//! Evaluation of models.
 //!
-//! A text, as token ids, is cut into chunks ([`Chunks`]). Of each chunk a model predicts the tokens
-//! from one on, given those before; [`perplexity()`] says how well it does, [`Comparison`] how far
-//! models are from the one that they were made of, [`imatrix`] which columns of weights matter, and
-//! [`measure_sensitivity`] what other types of single tensors do. [`answers()`] asks a model the questions of a
-//! [`Benchmark`].
+//! A text is divided into chunks of token ids ([`Chunks`]). In each chunk a model predicts the later tokens.
+//! [`perplexity()`] measures the predictions, [`Comparison`] the KL divergence from a reference model, [`imatrix`]
+//! collects importance matrices, and [`measure_sensitivity`] the effect of quantizing single tensors. [`answers()`]
+//! evaluates the questions of a [`Benchmark`]. [`quality`] is the report of the quantization types of a model.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -16,7 +15,7 @@
 //! let model = Model::open("model.gguf".as_ref() as &std::path::Path)?;
 //! let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model))?;
 //! let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact)?);
-//! // Ids of a long text, which begins with token 1, as every chunk is to.
+//! // Ids of a long text. Token 1 replaces the first token of each chunk.
 //! let chunks = Chunks::new(vec![1, 15043, 3186], Some(1), ChunkOptions::default())?;
 //! let mut found = Perplexity::default();
 //! let mut each = |chunk| Ok(found.append(&chunk));

@@ -1,4 +1,4 @@
-//! How many questions a model answers.
+//! Evaluation of a model on benchmark questions.
 
 use std::sync::Arc;
 
@@ -12,77 +12,76 @@ use crate::predictor::batch_ranges;
 use crate::scores::Scores;
 use crate::{RunOptions, Texts};
 
-/// What a model makes of a question.
+/// Result of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
-    /// Which question of its file it is, from 1.
+    /// Number of the question in its file, from 1.
     pub number: usize,
-    /// Of each answer the mean of the logarithms of the probabilities that count.
+    /// Mean log-probability of the scored tokens of each answer.
     pub scores: Vec<f64>,
-    /// The answer with the highest; of equals the first.
+    /// Index of the answer with the highest score; the first of equal ones.
     pub picked: usize,
-    /// Whether it is right.
+    /// Whether the picked answer is right.
     pub right: bool,
-    /// The share of answers that are right: how likely it is to guess one.
+    /// Probability of guessing a right answer.
     pub chance: f64,
 }
 
-/// What a model makes of questions.
+/// Results of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answers {
-    /// The questions, in the order that they were asked in.
+    /// Results of the questions, in order.
     pub questions: Vec<Answered>,
 }
 
 impl Answers {
-    /// Questions whose picked answer is right.
+    /// Returns the number of right answers.
     pub fn right(&self) -> usize {
         self.questions.iter().filter(|question| question.right).count()
     }
 
-    /// Their share.
+    /// Returns the accuracy.
     pub fn share(&self) -> f64 {
         self.right() as f64 / self.questions.len().max(1) as f64
     }
 
-    /// The standard error of the share; 0 of fewer than two questions.
+    /// Returns the standard error of the accuracy; 0 for fewer than two questions.
     pub fn error(&self) -> f64 {
         let (share, count) = (self.share(), self.questions.len() as f64);
         if count < 2.0 { 0.0 } else { (share * (1.0 - share) / (count - 1.0)).sqrt() }
     }
 
-    /// From where to where the share of all such questions is, with a probability of 95 % (Wilson's
-    /// interval).
+    /// Returns the 95 % confidence interval of the accuracy (Wilson score interval).
     pub fn interval(&self) -> (f64, f64) {
-        // The normal distribution is within so many deviations then.
-        const DEVIATIONS: f64 = 1.959_963_984_54;
+        // Quantile of the normal distribution for 95 %.
+        const QUANTILE: f64 = 1.959_963_984_54;
         let (share, count) = (self.share(), self.questions.len().max(1) as f64);
-        let z = DEVIATIONS * DEVIATIONS / count;
+        let z = QUANTILE * QUANTILE / count;
         let half = (z * share * (1.0 - share) + z * z / 4.0).sqrt();
         ((share + z / 2.0 - half) / (1.0 + z), (share + z / 2.0 + half) / (1.0 + z))
     }
 
-    /// The share that guessing would give.
+    /// Returns the accuracy of guessing.
     pub fn chance(&self) -> f64 {
         let sum: f64 = self.questions.iter().map(|question| question.chance).sum();
         sum / self.questions.len().max(1) as f64
     }
 }
 
-/// Texts of questions are read together up to so many times the tokens of a batch.
-const BATCHES: usize = 4;
+/// Maximum size of a group of questions, in batches.
+const MAX_GROUP_BATCHES: usize = 4;
 
-/// A token that is read, and the tokens after it whose probability counts, each in a text.
+/// An input token, and the scored tokens after it in each text.
 struct Place {
     token: Token,
     next: Vec<(usize, u32)>,
 }
 
-/// Asks a model. What the texts of a question begin with is read once. `each` gets what is known after
-/// some questions.
+/// Evaluates a model. The common prefix of the texts of a question runs once. Calls `each` with the results so far after
+/// groups of questions.
 ///
 /// # Errors
-/// `result-missing` if the model has no logits, `weights-unusable` if NaN comes out, and as
+/// `result-missing` if the model has no logits; `weights-unusable` if logits are NaN or infinite; as
 /// [`gguf_runtime::Context::run`].
 pub fn answers(
     executor: &Arc<Executor>,
@@ -94,7 +93,7 @@ pub fn answers(
     let mut found = Answers::default();
     let mut rest = questions;
     while !rest.is_empty() {
-        let (group, later) = rest.split_at(together(rest, BATCHES * options.batch));
+        let (group, later) = rest.split_at(group_len(rest, MAX_GROUP_BATCHES * options.batch));
         rest = later;
         let mut scores = scores(executor, group, options, progress)?.into_iter();
         for question in group {
@@ -116,18 +115,18 @@ pub fn answers(
     Ok(found)
 }
 
-/// How many questions of the first ones have so many tokens; one if it has more.
-fn together(questions: &[Texts], tokens: usize) -> usize {
+/// Returns the number of leading questions that fit into `tokens` tokens; at least one.
+fn group_len(questions: &[Texts], tokens: usize) -> usize {
     let mut sum = 0;
     let fits = |question: &&Texts| {
-        // Each text has a cache with all of its tokens.
+        // The KV cache of each text has all of its tokens.
         sum += question.texts.iter().map(|text| text.ids.len()).sum::<usize>();
         sum <= tokens
     };
     questions.iter().take_while(fits).count().max(1)
 }
 
-/// The scores of all texts of some questions.
+/// Returns the scores of all texts of questions.
 fn scores(
     executor: &Arc<Executor>,
     questions: &[Texts],
@@ -150,7 +149,7 @@ fn scores(
         numbers: questions.iter().flat_map(|q| q.texts.iter().map(|_| q.number)).collect(),
         progress,
     };
-    // What each question begins with, in the sequence of its first text.
+    // The common prefix of each question runs in the sequence of its first text.
     let mut first = 0;
     let mut common = Vec::new();
     for question in questions {
@@ -171,7 +170,7 @@ fn scores(
     for question in questions {
         reader.context.copy(first, first..first + question.texts.len());
         for (text, of) in (first..).zip(&question.texts) {
-            // The last token that counts is only predicted.
+            // The last scored token is only a target.
             for place in question.common..of.counted.end - 1 {
                 let counts = of.counted.contains(&(place + 1));
                 let next = if counts { vec![(text, of.ids[place + 1])] } else { Vec::new() };
@@ -195,15 +194,15 @@ struct Reader<'r> {
     context: Context,
     executor: &'r Arc<Executor>,
     options: RunOptions,
-    /// Of each text.
+    /// Sum of the log-probabilities of each text.
     sums: Vec<f64>,
-    /// Of each text that of its question.
+    /// Number of the question of each text.
     numbers: Vec<usize>,
     progress: &'r dyn Progress,
 }
 
 impl Reader<'_> {
-    /// Reads tokens, and adds what is said of those after them.
+    /// Runs tokens, and adds the log-probabilities of the scored tokens after them.
     fn read(&mut self, places: &[Place]) -> Result<(), Error> {
         for piece in batch_ranges(places.len(), std::slice::from_ref(self.executor), self.options) {
             let places = &places[piece];
@@ -220,7 +219,7 @@ impl Reader<'_> {
             for (place, found) in asked.iter().zip(found) {
                 let found = found.ok_or_else(|| {
                     let number = self.numbers[place.next[0].0];
-                    let what = format!("NaN or infinity comes out of question {number}");
+                    let what = format!("logits are NaN or infinite in question {number}");
                     Error::weights("output", what)
                 })?;
                 for ((text, _), logarithm) in place.next.iter().zip(found) {
@@ -249,11 +248,11 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_their_errors() {
+    fn accuracy_and_its_error() {
         let some = answers(30, 40);
         assert_eq!((some.right(), some.share(), some.chance()), (30, 0.75, 0.25));
         assert!((some.error() - (0.75f64 * 0.25 / 39.0).sqrt()).abs() < 1e-12);
-        // As llama.cpp computes it.
+        // As in llama.cpp.
         let (low, high) = some.interval();
         assert!((low - 0.598_060_386).abs() < 1e-9 && (high - 0.858_128_814).abs() < 1e-9);
         let (low, high) = answers(0, 1).interval();

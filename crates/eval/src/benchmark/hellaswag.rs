@@ -1,10 +1,10 @@
-//! HellaSwag: six lines for each question.
+//! HellaSwag files: six lines per question.
 
 use gguf::Error;
 
 use super::{Answer, Question, invalid};
 
-/// Lines of a question.
+/// Number of lines per question.
 const LINES: usize = 6;
 
 pub(super) fn read(text: &str) -> Result<Vec<Question>, Error> {
@@ -12,7 +12,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Question>, Error> {
     let question = |(number, lines): (usize, &[&str])| {
         let at = |line: usize| LINES * number + line + 1;
         let [context, right, endings @ ..] = lines else {
-            return Err(invalid(format!("line {}: a question begins and does not end", at(0))));
+            return Err(invalid(format!("line {}: the question is incomplete", at(0))));
         };
         if endings.len() != LINES - 2 {
             let what =
@@ -58,11 +58,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_the_line() {
         let good = "c\n0\na\nb\nc\nd\n";
         for (bad, wanted) in [
             ("c\n1\na\nb\nc", "line 7: a question has six lines"),
-            ("c", "line 7: a question begins"),
+            ("c", "line 7: the question is incomplete"),
             ("c\n4\na\nb\nc\nd", "line 8: \"4\" is not the number"),
             ("c\n-1\na\nb\nc\nd", "line 8: \"-1\""),
             ("c\n3\na\n\nc\nd", "line 10: an ending is empty"),

@@ -1,5 +1,5 @@
-//! Benchmarks: questions of which a model is to find the right answer more likely than the others, in the
-//! files and by the rules of `llama-perplexity` (`tools/perplexity/perplexity.cpp`).
+//! Benchmarks with the file formats and rules of `llama-perplexity` (`tools/perplexity/perplexity.cpp`): a model answers a
+//! question by the answer with the highest probability.
 
 mod answers;
 mod draw;
@@ -16,64 +16,63 @@ pub use self::answers::{Answered, Answers, answers};
 /// A benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Benchmark {
-    /// How does a text go on? Six lines for each question: the text, the number of the right ending
-    /// from 0, four endings.
+    /// Sentence completion. Six lines per question: context, number of the right ending from 0, four endings.
     HellaSwag,
-    /// Who is meant? A line of values with commas for each question: its name, a sentence with `_` in it,
-    /// two things that it may stand for, the number of the right one, 1 or 2.
+    /// Coreference. A line of comma-separated values per question: name, sentence with `_`, two options, number of the right
+    /// option (1 or 2).
     Winogrande,
-    /// Which answer is right? Binary: see `multiple_choice.rs`.
+    /// Multiple choice, in the binary format of `multiple_choice.rs`.
     MultipleChoice,
 }
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Which one of its file it is, from 1.
+    /// Number of the question in its file, from 1.
     pub number: usize,
-    /// Its answers, one or more.
+    /// Answers, at least one.
     pub answers: Vec<Answer>,
 }
 
-/// An answer, in the text that it makes with its question.
+/// An answer with the text of its question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The whole text.
     pub text: String,
-    /// The text up to the end of the answer, where the sentence goes on after it.
+    /// The text up to the end of the answer, if the sentence continues.
     pub head: Option<String>,
-    /// Whether it is right.
+    /// Whether the answer is right.
     pub right: bool,
 }
 
-/// A question as a model reads it.
+/// A tokenized question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
-    /// Which question of its file it is, from 1.
+    /// Number of the question in its file, from 1.
     pub number: usize,
-    /// Tokens that all texts begin with. Of each text there are more.
+    /// Length of the common prefix of all texts, which is shorter than each.
     pub common: usize,
-    /// The texts.
+    /// One text per answer.
     pub texts: Vec<Text>,
 }
 
-/// One of its texts.
+/// A tokenized answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Its tokens.
+    /// Token ids.
     pub ids: Vec<u32>,
-    /// Those of them whose probability counts: not the first, and none before the texts differ.
+    /// Range of the scored tokens: after the first one and the common prefix.
     pub counted: Range<usize>,
-    /// Whether it has the right answer.
+    /// Whether the answer is right.
     pub right: bool,
 }
 
-/// Tokens after the common ones that both texts of Winogrande must have more than, for the answers
-/// themselves not to count.
+/// Both texts of a Winogrande question must have more tokens than this after the common prefix for the answers themselves
+/// not to be scored.
 const TRAILING: usize = 3;
 
 impl Benchmark {
-    /// The questions of a file.
+    /// Parses a file.
     ///
     /// # Errors
     /// `benchmark-invalid`, with the line or the byte.
@@ -84,26 +83,26 @@ impl Benchmark {
             Self::MultipleChoice => multiple_choice::read(bytes),
         }?;
         if questions.is_empty() {
-            return Err(invalid("there is no question in it").into());
+            return Err(invalid("the file has no questions").into());
         }
         Ok(questions)
     }
 
-    /// Draws so many questions, or takes all of them if there are no more: the same as
-    /// `llama-perplexity` draws where it was built with GCC 11 or later.
+    /// Draws `count` questions, or takes all if there are fewer: the same ones as `llama-perplexity` built with GCC 11 or
+    /// later.
     pub fn draw(self, questions: Vec<Question>, count: usize) -> Vec<Question> {
         match self {
-            // Always in random order, so that the share of right answers settles soon.
+            // In random order even if all are taken, so that the accuracy converges soon.
             Self::HellaSwag => draw::uniform(questions, count),
             _ if count >= questions.len() => questions,
             _ => draw::scaled(questions, count),
         }
     }
 
-    /// The tokens of a question, and which of them count. `encode` makes tokens of a text.
+    /// Tokenizes a question with `encode`.
     ///
     /// # Errors
-    /// `benchmark-invalid` if nothing is left to predict of a text.
+    /// `benchmark-invalid` if a text has no scored tokens.
     pub fn texts(
         self,
         question: &Question,
@@ -112,23 +111,23 @@ impl Benchmark {
         let ids: Vec<_> = question.answers.iter().map(|answer| encode(&answer.text)).collect();
         let shortest = ids.iter().map(Vec::len).min().unwrap_or(0);
         if shortest < 2 {
-            let what = format!("a text of question {} is a token or less", question.number);
+            let what = format!("a text of question {} has fewer than two tokens", question.number);
             return Err(invalid(what).into());
         }
-        // Each text keeps a token of its own, also where one is the beginning of another.
+        // Each text has a token of its own, even if it is a prefix of another.
         let same = |place: &usize| ids.iter().all(|text| text[*place] == ids[0][*place]);
         let common = (0..shortest - 1).take_while(same).count();
-        // Whether what comes after the answers is long enough to count alone.
+        // Whether the text after the answers is long enough to be scored alone.
         let trailing = ids.iter().all(|ids| ids.len() - common > TRAILING);
         let text = |(answer, ids): (&Answer, Vec<u32>)| {
-            // The first token of all is not predicted.
+            // The first token is not predicted.
             let (mut first, mut end) = (common.max(1), ids.len());
             if let Some(head) = &answer.head {
                 let after = encode(head).len();
                 if trailing && (first..end).contains(&after) {
                     first = after;
                 }
-                // The last one is but a full stop.
+                // The last token is a period.
                 end -= usize::from(end - first > 1);
             }
             Text { counted: first..end, ids, right: answer.right }
@@ -139,22 +138,22 @@ impl Benchmark {
 }
 
 impl Texts {
-    /// Tokens of all texts, the common ones counted once.
+    /// Returns the number of tokens of all texts; the common prefix counts once.
     pub fn tokens(&self) -> usize {
         let own = |text: &Text| text.ids.len() - self.common;
         self.common + self.texts.iter().map(own).sum::<usize>()
     }
 
-    /// Those of them that are read: the last one of each text that counts is only predicted.
+    /// Returns the number of input tokens: the last scored token of each text is only a target.
     pub fn read(&self) -> usize {
         let own = |text: &Text| text.counted.end - 1 - self.common;
         self.common + self.texts.iter().map(own).sum::<usize>()
     }
 }
 
-/// What is wrong with a file.
+/// Returns the error for an invalid file.
 fn invalid(what: impl Into<Box<str>>) -> Finding {
-    Finding::error("benchmark-invalid", what).help("`docs/evaluation.md` describes the forms")
+    Finding::error("benchmark-invalid", what).help("`docs/evaluation.md` describes the formats")
 }
 
 fn text(bytes: &[u8]) -> Result<&str, Error> {
@@ -168,7 +167,7 @@ fn text(bytes: &[u8]) -> Result<&str, Error> {
 mod tests {
     use super::*;
 
-    /// A token for each byte, after one for the beginning.
+    /// Returns a start token and one token per byte.
     fn bytes(text: &str) -> Vec<u32> {
         [256].into_iter().chain(text.bytes().map(u32::from)).collect()
     }
@@ -191,12 +190,12 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_where_texts_differ() {
+    fn scores_tokens_after_the_common_prefix() {
         let found = counted(Benchmark::HellaSwag, &[("so it is", None), ("so it was not", None)]);
         assert_eq!(found, (7, vec![7..9, 7..14]));
         let texts = Benchmark::HellaSwag.texts(&question(&[("abc", None), ("abd", None)]), bytes);
         assert_eq!(texts.unwrap().tokens(), 5);
-        // One text is the beginning of the other.
+        // One text is a prefix of the other.
         assert_eq!(
             counted(Benchmark::HellaSwag, &[("ab", None), ("abc", None)]),
             (2, vec![2..3, 2..4])
@@ -204,18 +203,18 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_the_answer_counts_if_it_is_long() {
+    fn scores_a_long_text_after_the_answer() {
         let long = [("Al is fat.", Some("Al")), ("Bo is fat.", Some("Bo"))];
         assert_eq!(counted(Benchmark::Winogrande, &long), (1, vec![3..10, 3..10]));
         let short = [("I am A.", Some("I am A")), ("I am B.", Some("I am B"))];
         assert_eq!(counted(Benchmark::Winogrande, &short), (6, vec![6..7, 6..7]));
-        // Nothing comes after it.
+        // No text after the answer.
         let none = [("I met Alan", Some("I met Alan")), ("I met Bert", Some("I met Bert"))];
         assert_eq!(counted(Benchmark::Winogrande, &none), (7, vec![7..10, 7..10]));
     }
 
     #[test]
-    fn the_first_token_is_not_predicted() {
+    fn first_token_is_not_scored() {
         let encode = |text: &str| text.bytes().map(u32::from).collect();
         let found = Benchmark::HellaSwag.texts(&question(&[("ab", None), ("cd", None)]), encode);
         assert_eq!(found.unwrap().texts[1].counted, 1..2);
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn files_without_a_question() {
+    fn files_without_questions() {
         for (benchmark, file) in [
             (Benchmark::HellaSwag, &b"\n"[..]),
             (Benchmark::Winogrande, b""),

@@ -1,21 +1,20 @@
-//! Multiple choice: a binary file of little-endian numbers of 32 bits.
+//! Multiple-choice files: binary, with little-endian 32-bit numbers.
 //!
 //! ```text
-//! file:     count of questions, then for each of them the byte where it begins, then the questions
-//! question: text, answers with one that is right, answers of which several are
-//! answers:  count, the texts, then for each of them 1 if it is right, else 0
+//! file:     number of questions, offset of each question, questions
+//! question: text, answers with one right answer, answers with several right answers
+//! answers:  count, texts, then for each of them 1 if it is right, else 0
 //! text:     length in bytes, UTF-8
 //! ```
 //!
-//! Questions lie one after the other, so that nobody needs to know where each begins. The second answers
-//! are read over, as by llama.cpp.
+//! Questions are contiguous, so the offsets are not needed. The second list of answers is skipped, as in llama.cpp.
 
 use gguf::{Error, Finding};
 
 use super::{Answer, Question, invalid};
 
-/// Answers that llama.cpp reads at most.
-const ANSWERS: u32 = 100;
+/// Maximum number of answers in llama.cpp.
+const MAX_ANSWERS: u32 = 100;
 
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<Question>, Error> {
     let mut reader = Reader { bytes, at: 0 };
@@ -45,7 +44,7 @@ impl<'b> Reader<'b> {
         let (texts, labels) = self.answers()?;
         self.answers()?;
         if context.is_empty() || texts.is_empty() || texts.contains(&"") {
-            return Err(invalid("it, or an answer, is empty, or there is none").at(at as u64));
+            return Err(invalid("the question or an answer is empty or missing").at(at as u64));
         }
         let answer = |(text, label): (&str, u32)| Answer {
             text: format!("{context} {text}"),
@@ -58,8 +57,8 @@ impl<'b> Reader<'b> {
     fn answers(&mut self) -> Result<(Vec<&'b str>, Vec<u32>), Finding> {
         let at = self.at;
         let count = self.number("the number of answers")?;
-        if count > ANSWERS {
-            let what = format!("there are {count} answers, more than {ANSWERS}");
+        if count > MAX_ANSWERS {
+            let what = format!("there are {count} answers, more than {MAX_ANSWERS}");
             return Err(invalid(what).at(at as u64));
         }
         let texts = (0..count).map(|_| self.text("an answer")).collect::<Result<_, _>>()?;
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_early_is_refused() {
+    fn truncated_files_are_rejected() {
         let file = file();
         for len in 0..file.len() {
             let error = read(&file[..len]).unwrap_err();
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_byte() {
+    fn errors_name_the_offset() {
         let change = |at: usize, bytes: &[u8]| {
             let mut file = file();
             file[at..at + bytes.len()].copy_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Winogrande: a line of values with commas for each question.
+//! Winogrande files: one line of comma-separated values per question.
 
 use gguf::Error;
 
@@ -14,7 +14,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Question>, Error> {
 }
 
 fn answers(line: &str) -> Result<Vec<Answer>, String> {
-    // Commas between quotes do not separate.
+    // Commas in quotes are not separators.
     let mut quoted = false;
     let separates = |c: char| {
         quoted ^= c == '"';
@@ -43,7 +43,7 @@ fn answers(line: &str) -> Result<Vec<Answer>, String> {
     Ok([one, two].into_iter().enumerate().map(answer).collect())
 }
 
-/// A value without the quotes around it.
+/// Removes quotes around a value.
 fn unquoted(value: &str) -> String {
     match value.strip_prefix('"').and_then(|value| value.strip_suffix('"')) {
         Some(inner) => inner.replace("\"\"", "\""),

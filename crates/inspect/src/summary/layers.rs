@@ -3,6 +3,8 @@
 use std::fmt;
 
 use gguf::Metadata;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 /// Hyperparameters of an architecture; `None` without a key.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,7 +43,7 @@ pub struct PerLayer {
 }
 
 /// Mixture-of-experts parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Experts {
     /// Number of experts.
     pub count: u64,
@@ -52,7 +54,7 @@ pub struct Experts {
 }
 
 /// RoPE parameters.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rope {
     /// Base frequency.
     pub base: Option<f64>,
@@ -64,6 +66,19 @@ pub struct Rope {
     pub factor: Option<f64>,
     /// Context size before scaling.
     pub original_context_length: Option<u64>,
+}
+
+/// Serializes a number, or an object with `least` and `most` if layers differ.
+impl Serialize for PerLayer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.least == self.most {
+            return serializer.serialize_u64(self.most);
+        }
+        let mut object = serializer.serialize_struct("PerLayer", 2)?;
+        object.serialize_field("least", &self.least)?;
+        object.serialize_field("most", &self.most)?;
+        object.end()
+    }
 }
 
 impl fmt::Display for PerLayer {

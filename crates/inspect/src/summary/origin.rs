@@ -1,17 +1,19 @@
 //! Origin and license of a model.
 
 use gguf::Metadata;
+use serde::Serialize;
 
 /// Origin and license in the metadata.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Origin {
+    /// Description.
+    pub description: Option<String>,
     /// License: its SPDX expression, or its name.
     pub licence: Option<String>,
     /// URL of the license.
     pub licence_link: Option<String>,
-    /// Description.
-    pub description: Option<String>,
     /// Organization or author.
+    #[serde(rename = "made_by")]
     pub maker: Option<String>,
     /// Author of the quantization.
     pub quantized_by: Option<String>,
@@ -30,7 +32,7 @@ pub struct Origin {
 }
 
 /// A base model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BaseModel {
     /// Name.
     pub name: Option<String>,
@@ -41,20 +43,21 @@ pub struct BaseModel {
 }
 
 /// Importance matrix of a quantization.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Imatrix {
     /// File name.
     pub file: Option<String>,
     /// File name of the text.
     pub dataset: Option<String>,
     /// Number of tensors.
+    #[serde(rename = "tensors")]
     pub entries: Option<u64>,
     /// Number of chunks.
     pub chunks: Option<u64>,
 }
 
 /// Provenance of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Provenance {
     /// Program and version.
     pub tool: Option<String>,

@@ -32,7 +32,7 @@ pub struct SpecialToken {
 }
 
 /// A chat template.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Template {
     /// Length in bytes.
     pub bytes: usize,

@@ -1,10 +1,10 @@
-//! How two models differ: `diff/1`.
+//! Differences of two models: `diff/1`.
 
 use gguf_inspect::{Change, Detail, Diff, KeyChange};
 use gguf_quant::Difference;
 use serde_json::{Value as Json, json};
 
-/// How two models differ: `diff/1`.
+/// Serializes a comparison of two models: `diff/1`.
 pub fn diff(diff: &Diff) -> Json {
     let keys: Vec<_> = diff.keys.iter().map(key_change).collect();
     let tensors: Vec<_> = diff
@@ -39,7 +39,7 @@ pub fn diff(diff: &Diff) -> Json {
     })
 }
 
-/// Error figures of a tensor.
+/// Serializes the error statistics of a tensor.
 pub fn figures(figures: &Difference) -> Json {
     json!({
         "elements": figures.elements,
@@ -50,7 +50,7 @@ pub fn figures(figures: &Difference) -> Json {
     })
 }
 
-/// How a key differs.
+/// Serializes the difference of a key.
 pub fn key_change(change: &KeyChange) -> Json {
     let detail = match &change.detail {
         Detail::None => Json::Null,

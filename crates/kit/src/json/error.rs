@@ -1,4 +1,4 @@
-//! An error for programs: `error` of `error/1`.
+//! Errors: `error` of `error/1`.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use gguf::{Error, Fault};
 use gguf_check::codes;
 use serde_json::{Value as Json, json};
 
-/// What to do where an output exists.
+/// Help for an existing output.
 pub const REPLACE: &str = "name another output, or replace it with --force";
 
-/// Whose fault it is, in a word.
+/// Returns the name of a fault.
 pub fn whose(fault: Fault) -> &'static str {
     match fault {
         Fault::Environment => "environment",
@@ -19,7 +19,7 @@ pub fn whose(fault: Fault) -> &'static str {
     }
 }
 
-/// What, whose fault, where, which, and what to do next.
+/// Serializes an error.
 pub fn error(error: &Error) -> Json {
     let (code, finding) = (error.code(), error.finding());
     let advice = codes::code(code).map_or("", |row| row.advice);
@@ -41,7 +41,7 @@ pub fn error(error: &Error) -> Json {
     })
 }
 
-/// The file that an error is about.
+/// Returns the file of an error.
 fn file_of(error: &Error) -> Option<&Path> {
     match error {
         Error::Environment { path, .. } | Error::InFile { path, .. } | Error::Exists(path) => {

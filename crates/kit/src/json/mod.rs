@@ -1,5 +1,4 @@
-//! Reports as JSON, in the shapes that `docs/json/` describes: what the command line prints with `--json`, and
-//! the viewer answers.
+//! Reports as JSON documents of `docs/json/`, for the command line (`--json`) and the viewer.
 
 mod diff;
 mod error;
@@ -19,8 +18,7 @@ pub use value::value;
 use crate::edit::{KeyChange, TensorChange};
 use crate::memory;
 
-/// A document that says first by which schema it is written, such as `inspect/1`: for people, and for readers of
-/// streams.
+/// Adds the schema, such as `inspect/1`, as the first field of a document.
 pub fn with_schema(schema: &str, document: Json) -> Json {
     let mut all = Map::new();
     all.insert("schema".to_owned(), format!("gguf-kit/{schema}").into());
@@ -31,7 +29,7 @@ pub fn with_schema(schema: &str, document: Json) -> Json {
     Json::Object(all)
 }
 
-/// A finding, as in `check/1`.
+/// Serializes a finding of `check/1`.
 pub fn finding(finding: &Finding) -> Json {
     json!({
         "code": finding.code,
@@ -44,14 +42,14 @@ pub fn finding(finding: &Finding) -> Json {
     })
 }
 
-/// Keys that an edit would change: `keys` of `edit/1`.
+/// Serializes the changes of keys: `keys` of `edit/1`.
 pub fn edited_keys(changes: &[KeyChange]) -> Json {
     let shown = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
     let change = |change: &KeyChange| json!({ "key": change.key, "a": shown(&change.before), "b": shown(&change.after) });
     changes.iter().map(change).collect()
 }
 
-/// What would become of tensors: `tensors` of `edit/1`.
+/// Serializes the changes of tensors: `tensors` of `edit/1`.
 pub fn edited_tensors(changes: &[TensorChange]) -> Json {
     let change = |change: &TensorChange| match change {
         TensorChange::Dropped(name) => json!({ "tensor": name, "change": "dropped" }),
@@ -64,7 +62,7 @@ pub fn edited_tensors(changes: &[TensorChange]) -> Json {
     changes.iter().map(change).collect()
 }
 
-/// What a model takes when it is run: `memory` of `inspect/1`.
+/// Serializes a memory estimate: `memory` of `inspect/1`.
 pub fn memory(report: &memory::MemoryEstimate) -> Json {
     let devices = report.devices.iter().map(|device| {
         json!({

@@ -1,16 +1,16 @@
-//! Values of keys.
+//! Metadata values.
 
 use gguf::{Array, Value};
 use serde_json::{Value as Json, json};
 
-/// A value as JSON. Bytes that are no text are replaced; arrays longer than `longest` become an
-/// object with their length and first elements.
+/// Serializes a metadata value. Invalid UTF-8 is replaced; arrays longer than `longest` become an object with their length
+/// and first elements.
 pub fn value(value: &Value, longest: u64) -> Json {
     match value {
         Value::String(bytes) => json!(String::from_utf8_lossy(bytes)),
         Value::Array(array) => array_json(array, longest),
         Value::Bool(v) => json!(v),
-        // JSON has no NaN and no infinities: they become null.
+        // JSON has no NaN and infinity: they become null.
         Value::F32(v) => json!(v),
         Value::F64(v) => json!(v),
         Value::U64(v) => json!(v),

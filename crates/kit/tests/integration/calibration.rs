@@ -1,4 +1,4 @@
-//! Calibrating that is interrupted and gone on with.
+//! Interrupted and resumed calibration.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use gguf_store::Overwrite;
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/Tiny-KJV-Llama-4M");
 const TEXT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE-APACHE");
 
-/// Ends the work in the phase of calibrating, after so many bytes; says what each phase did.
+/// Cancels the calibration after a number of bytes; records the progress of each phase.
 struct Until(u64, Mutex<Vec<(String, u64)>>);
 
 impl Progress for Until {
@@ -57,7 +57,7 @@ fn write(
 }
 
 #[test]
-fn what_is_made_is_not_made_again() {
+fn resumes_without_encoding_again() {
     let dir = tempfile::tempdir().unwrap();
     let f16 = dir.path().join("f16.gguf");
     let source = f16.to_str().unwrap();
