@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use gguf::{Bytes, Finding, Gguf, Header, Metadata, RawHeader, Shape, TensorInfo, TensorType};
 use gguf_graph::{Graph, Limits, OutputKind, RawGraph};
 use gguf_models::schema::{self, Expected, Need};
-use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Token, Value};
 use gguf_store::{Model, ModelFile};
 use serde_json::Value as Json;
 
@@ -22,10 +22,10 @@ pub fn run(bytes: &[u8]) -> bool {
     let Ok(graph) = Graph::new(raw, limits) else { return false };
     let _ = graph.to_dot();
     let Some(model) = model(&graph) else { return false };
-    [Arithmetic::Exact, Arithmetic::Fast].into_iter().any(|how| compute(&model, &graph, how))
+    [Precision::Exact, Precision::Fast].into_iter().any(|how| compute(&model, &graph, how))
 }
 
-fn compute(model: &Model, graph: &Graph, how: Arithmetic) -> bool {
+fn compute(model: &Model, graph: &Graph, how: Precision) -> bool {
     let Ok(executor) = Executor::new(model, graph.clone(), how) else { return false };
     let options = ContextOptions {
         tokens: 12,

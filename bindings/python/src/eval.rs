@@ -19,7 +19,7 @@ use crate::error::request;
 use crate::imatrix::Imatrix;
 use crate::model::Source;
 use crate::part;
-use crate::runner::arithmetic;
+use crate::runner::precision;
 use crate::task::{TaskOptions, quick, run};
 
 /// Returns the evaluation task of a text, with an F32 KV cache.
@@ -29,7 +29,7 @@ fn task(text: String, context: usize, chunks: Option<usize>, stride: Option<usiz
 }
 
 fn options(exact: bool) -> ExecutorOptions {
-    ExecutorOptions { arithmetic: arithmetic(exact), ..ExecutorOptions::default() }
+    ExecutorOptions { precision: precision(exact), ..ExecutorOptions::default() }
 }
 
 /// Sets the fields of a perplexity.

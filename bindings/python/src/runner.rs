@@ -8,7 +8,7 @@ use gguf_kit::embed::{EmbedOutput, embed, labels, normalize, probabilities};
 use gguf_kit::generate::{GenerateOptions, StopReason, generate};
 use gguf_kit::logits::{EncoderInput, logits};
 use gguf_kit::run::{ExecutorOptions, LoadedModel, load};
-use gguf_runtime::{Arithmetic, CacheType, Context, ContextOptions, Sampling, Value};
+use gguf_runtime::{CacheType, Context, ContextOptions, Precision, SamplingOptions, Value};
 use gguf_tokenizer::{EncodeOptions, Tokenizer};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -42,8 +42,8 @@ pub fn cache(name: &str) -> PyResult<CacheType> {
 }
 
 /// Returns the precision of matrix multiplications.
-pub fn arithmetic(exact: bool) -> Arithmetic {
-    if exact { Arithmetic::Exact } else { Arithmetic::Fast }
+pub fn precision(exact: bool) -> Precision {
+    if exact { Precision::Exact } else { Precision::Fast }
 }
 
 fn matrix(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyArray2<f32>>> {
@@ -90,11 +90,8 @@ impl Runner {
     ) -> PyResult<Self> {
         let (location, cache) =
             (source.location()?, cache(cache_type.unwrap_or(if exact { "f32" } else { "f16" }))?);
-        let options = ExecutorOptions {
-            arithmetic: arithmetic(exact),
-            adapters,
-            ..ExecutorOptions::default()
-        };
+        let options =
+            ExecutorOptions { precision: precision(exact), adapters, ..ExecutorOptions::default() };
         let running =
             run(py, &TaskOptions { progress: None, threads }, |_| load(&location, &options))?;
         let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default()).ok();
@@ -152,14 +149,14 @@ impl Runner {
     ) -> PyResult<(String, Vec<u32>, &'static str)> {
         let tokenizer = self.tokenizer()?;
         let ids = self.ids(prompt)?;
-        let sampling = Sampling {
+        let sampling = SamplingOptions {
             temperature,
             top_k,
             top_p,
             min_p,
             repeat_penalty,
             seed,
-            ..Sampling::default()
+            ..SamplingOptions::default()
         };
         let generation =
             GenerateOptions { sampling, max_tokens: tokens, stop, ignore_eos: ignore_end };

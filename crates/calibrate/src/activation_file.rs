@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::Error;
 use gguf_graph::ValueId;
-use gguf_runtime::{Between, Value};
+use gguf_runtime::{LiveValues, Value};
 
 /// Activations of all chunks, in the order in which they were written.
 pub(crate) struct ActivationFile {
@@ -28,7 +28,7 @@ impl ActivationFile {
     }
 
     /// Appends the values of the next chunk.
-    pub fn write(&mut self, values: &Between) -> Result<(), Error> {
+    pub fn write(&mut self, values: &LiveValues) -> Result<(), Error> {
         let shape = |(id, value): (&ValueId, &Value)| (*id, value.rows, value.width);
         self.shapes.push(values.iter().map(shape).collect());
         let Self { path, writer, bytes, .. } = self;
@@ -61,11 +61,11 @@ pub(crate) struct Reader<'k> {
 
 impl Reader<'_> {
     /// Reads the values of the next chunk.
-    pub fn next(&mut self) -> Result<Between, Error> {
+    pub fn next(&mut self) -> Result<LiveValues, Error> {
         let shapes =
             self.shapes.next().ok_or_else(|| failed(self.path, ErrorKind::UnexpectedEof.into()))?;
         let Self { bytes, .. } = self;
-        let mut values = Between::new();
+        let mut values = LiveValues::new();
         for (id, rows, width) in shapes {
             bytes.resize(4 * rows * width, 0);
             self.file.read_exact(bytes).map_err(|fault| failed(self.path, fault))?;

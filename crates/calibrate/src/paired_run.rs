@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gguf::Error;
 use gguf_graph::{OutputKind, ValueId};
-use gguf_runtime::{Batch, Between, CacheType, Context, ContextOptions, Executor, Observer, Value};
+use gguf_runtime::{
+    Batch, CacheType, Context, ContextOptions, Executor, LiveValues, Observer, Value,
+};
 use gguf_store::Progress;
 
 use crate::activation_file::ActivationFile;
@@ -28,8 +30,8 @@ impl StageStatistics {
     fn add(
         &mut self,
         (x, parts, with_drift): (ValueId, usize, bool),
-        original: &Between,
-        quantized: &Between,
+        original: &LiveValues,
+        quantized: &LiveValues,
     ) {
         let Some(y) = quantized.get(&x) else { return };
         if self.hessians.is_empty() {
@@ -45,8 +47,8 @@ impl StageStatistics {
     fn add_residual(
         &mut self,
         (x, added_to): (ValueId, ValueId),
-        original: &Between,
-        quantized: &Between,
+        original: &LiveValues,
+        quantized: &LiveValues,
     ) {
         let values = (quantized.get(&x), original.get(&added_to), quantized.get(&added_to));
         let (Some(y), Some(desired), Some(actual)) = values else { return };
@@ -93,13 +95,13 @@ impl PairedRun {
         let compared = chunks.iter().take_while(is_compared).count();
         let mut activations = ActivationFile::new(directory)?;
         for _ in 0..chunks.len() + compared {
-            activations.write(&Between::new())?;
+            activations.write(&LiveValues::new())?;
         }
         Ok(Self {
             directory: directory.to_owned(),
             kind: last_output(original),
             at: 0,
-            batches: chunks.iter().map(|ids| Batch::of_all(ids)).collect(),
+            batches: chunks.iter().map(|ids| Batch::all_outputs(ids)).collect(),
             compared,
             original: original.clone(),
             activations,
@@ -125,15 +127,15 @@ impl PairedRun {
         &mut self,
         quantized: &Arc<Executor>,
         op: usize,
-        each: &mut dyn FnMut(&Between, &Between),
+        each: &mut dyn FnMut(&LiveValues, &LiveValues),
         progress: &dyn Progress,
     ) -> Result<(), Error> {
-        let nothing = Between::new();
+        let nothing = LiveValues::new();
         if op == self.at {
             let mut activations = self.activations.read()?;
             for number in 0..self.batches.len() {
                 let original =
-                    if number < self.compared { activations.next()? } else { Between::new() };
+                    if number < self.compared { activations.next()? } else { LiveValues::new() };
                 each(&original, &activations.next()?);
             }
             return Ok(());
@@ -144,9 +146,9 @@ impl PairedRun {
         let mut activations = ActivationFile::new(&self.directory)?;
         let mut before = self.activations.read()?;
         for (number, batch) in self.batches.iter().enumerate() {
-            let mut advance = |model: &mut Context| -> Result<Between, Error> {
+            let mut advance = |model: &mut Context| -> Result<LiveValues, Error> {
                 let (ops, before) = (ops.clone(), before.next()?);
-                let after = model.run_between(batch, ops, before, self.kind, None, progress)?;
+                let after = model.run_range(batch, ops, before, self.kind, None, progress)?;
                 activations.write(&after)?;
                 Ok(after)
             };
@@ -172,7 +174,7 @@ impl PairedRun {
         match stage.input {
             StageInput::Value { x, parts, added_to } => {
                 let with_drift = self.compared > 0;
-                let mut each = |original: &Between, quantized: &Between| {
+                let mut each = |original: &LiveValues, quantized: &LiveValues| {
                     seen.add((x, parts, with_drift), original, quantized);
                     if let Some(value) = added_to {
                         seen.add_residual((x, value), original, quantized);
@@ -210,7 +212,7 @@ impl PairedRun {
             }
             let routed = Routed { tensor: &stage.tensors[0], rows: Mutex::default() };
             let (ops, before) = (stage.op..stage.op + 1, before.next()?);
-            model.run_between(batch, ops, before, self.kind, Some(&routed), progress)?;
+            model.run_range(batch, ops, before, self.kind, Some(&routed), progress)?;
             let mut rows = routed.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
             rows.sort_by_key(|(matrix, ..)| *matrix);
             for (matrix, count, x) in rows {

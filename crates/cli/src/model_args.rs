@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gguf::Metadata;
 use gguf_graph::Pooling;
 use gguf_kit::run::{ExecutorOptions, GraphSource, LoadedModel, load};
-use gguf_runtime::{Arithmetic, CacheType, Instructions};
+use gguf_runtime::{CacheType, InstructionSet, Precision};
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -29,7 +29,7 @@ pub struct RunArgs {
     /// SIMD instruction set, for benchmarking. 8-bit kernels give identical bits with every set [default: best
     /// of this CPU].
     #[arg(long, value_name = "SET", value_parser = instructions(), help_heading = "Advanced", hide_short_help = true)]
-    instructions: Option<Instructions>,
+    instructions: Option<InstructionSet>,
     /// Disable weight repacking, which speeds up token generation at the cost of memory. Results do not change.
     #[arg(long, help_heading = "Advanced", hide_short_help = true)]
     no_repack: bool,
@@ -64,9 +64,9 @@ pub enum PrecisionArg {
     Fast,
 }
 
-fn instructions() -> impl TypedValueParser<Value = Instructions> {
-    PossibleValuesParser::new(Instructions::ALL.map(Instructions::name)).map(|name| {
-        let found = Instructions::ALL.into_iter().find(|set| set.name() == name);
+fn instructions() -> impl TypedValueParser<Value = InstructionSet> {
+    PossibleValuesParser::new(InstructionSet::ALL.map(InstructionSet::name)).map(|name| {
+        let found = InstructionSet::ALL.into_iter().find(|set| set.name() == name);
         found.expect("the parser accepts only names of sets")
     })
 }
@@ -109,13 +109,13 @@ impl RunArgs {
     /// Returns the runtime options.
     pub fn options(&self, precision: PrecisionArg) -> ExecutorOptions {
         let graph = self.graph.source();
-        let arithmetic = match precision {
-            PrecisionArg::Exact => Arithmetic::Exact,
-            PrecisionArg::Fast => Arithmetic::Fast,
+        let precision = match precision {
+            PrecisionArg::Exact => Precision::Exact,
+            PrecisionArg::Fast => Precision::Fast,
         };
         let (adapters, instructions) = (self.lora.clone(), self.instructions);
         let no_repacking = self.no_repack;
-        ExecutorOptions { graph, arithmetic, instructions, no_repacking, adapters, pooling: None }
+        ExecutorOptions { graph, precision, instructions, no_repacking, adapters, pooling: None }
     }
 
     /// Returns the KV cache type, F16 by default.

@@ -9,12 +9,12 @@
 //! use std::sync::Arc;
 //!
 //! use gguf_eval::{ChunkOptions, Perplexity, RunOptions, Chunks, perplexity};
-//! use gguf_runtime::{Arithmetic, Executor};
+//! use gguf_runtime::{Precision, Executor};
 //! use gguf_store::Model;
 //!
 //! let model = Model::open("model.gguf".as_ref() as &std::path::Path)?;
 //! let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model))?;
-//! let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact)?);
+//! let executor = Arc::new(Executor::new(&model, graph, Precision::Exact)?);
 //! // Ids of a long text. Token 1 replaces the first token of each chunk.
 //! let chunks = Chunks::new(vec![1, 15043, 3186], Some(1), ChunkOptions::default())?;
 //! let mut found = Perplexity::default();

@@ -87,7 +87,7 @@ fn embed_batch(
     let sequences = texts.len();
     let options = ContextOptions { tokens, sequences, cache_type, ..Default::default() };
     let mut context = Context::new(model.executor.clone(), options)?;
-    let tokens = |(sequence, ids): (usize, &Vec<u32>)| Batch::of_sequence(ids, sequence).tokens;
+    let tokens = |(sequence, ids): (usize, &Vec<u32>)| Batch::for_sequence(ids, sequence).tokens;
     let batch = Batch { tokens: texts.iter().enumerate().flat_map(tokens).collect() };
     let output = context.run(&batch, kind, progress)?;
     if output.data.iter().any(|number| number.is_nan()) {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use gguf::Metadata;
 use gguf_graph::OutputKind;
-use gguf_runtime::{Batch, Context, Sampler, Sampling};
+use gguf_runtime::{Batch, Context, Sampler, SamplingOptions};
 use gguf_store::Progress;
 use gguf_tokenizer::{DecodeOptions, Decoder, Tokenizer};
 
@@ -14,7 +14,7 @@ use crate::Error;
 #[derive(Clone, Debug, Default)]
 pub struct GenerateOptions {
     /// Sampling parameters.
-    pub sampling: Sampling,
+    pub sampling: SamplingOptions,
     /// Maximum number of tokens; `None` for the rest of the context.
     pub max_tokens: Option<usize>,
     /// Stop sequences, which are not part of the text.
@@ -70,8 +70,8 @@ pub fn generate(
     let max_tokens = options.max_tokens.unwrap_or(usize::MAX);
     let fits = |context: &Context, next: &[u32]| context.room(0) >= next.len();
     while completion.ids.len() < max_tokens && (completion.ids.is_empty() || fits(context, &next)) {
-        let logits = context.run(&Batch::of_last(&next, 0), OutputKind::Logits, progress)?;
-        let Some(id) = sampler.choose(&logits.data) else {
+        let logits = context.run(&Batch::last_output(&next, 0), OutputKind::Logits, progress)?;
+        let Some(id) = sampler.sample(&logits.data) else {
             return Err(Error::weights("output", "all logits are NaN"));
         };
         completion.ids.push(id);

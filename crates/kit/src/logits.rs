@@ -58,5 +58,5 @@ pub fn logits(
         }
         (EncoderInput::None, None) => {}
     }
-    context.run(&Batch::of_all(ids), kind, progress)
+    context.run(&Batch::all_outputs(ids), kind, progress)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gguf::Metadata;
 use gguf_graph::{Graph, Pooling};
 pub use gguf_models::GraphSource;
-use gguf_runtime::{Adapter, Arithmetic, Executor, Instructions};
+use gguf_runtime::{Adapter, Executor, InstructionSet, Precision};
 use gguf_store::Model;
 
 use crate::{Error, open};
@@ -17,9 +17,9 @@ pub struct ExecutorOptions {
     /// Origin of the computation graph.
     pub graph: GraphSource,
     /// Precision of matmuls.
-    pub arithmetic: Arithmetic,
+    pub precision: Precision,
     /// Instruction set of the 8-bit kernels; `None` for the best one of the processor.
-    pub instructions: Option<Instructions>,
+    pub instructions: Option<InstructionSet>,
     /// Disables weight repacking: token generation is slower and takes less memory; results are equal.
     pub no_repacking: bool,
     /// Sources of LoRA adapters with their scales.
@@ -83,7 +83,7 @@ pub(crate) fn executor(
         Ok(Adapter { model: open(source)?.into_model(), scale: *scale })
     };
     let adapters: Vec<_> = options.adapters.iter().map(adapter).collect::<Result<_, Error>>()?;
-    let executor = Executor::new(model, graph, options.arithmetic);
+    let executor = Executor::new(model, graph, options.precision);
     let mut executor = executor.map_err(|error| error.in_file(source.as_ref()))?;
     if let Some(instructions) = options.instructions {
         executor = executor.with_instructions(instructions)?;

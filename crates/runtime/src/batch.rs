@@ -20,17 +20,17 @@ pub struct Batch {
 
 impl Batch {
     /// Returns tokens of the first sequence, and requests all outputs.
-    pub fn of_all(ids: &[u32]) -> Self {
-        Self::of_sequence(ids, 0)
+    pub fn all_outputs(ids: &[u32]) -> Self {
+        Self::for_sequence(ids, 0)
     }
 
     /// Returns tokens of a sequence, and requests all outputs.
-    pub fn of_sequence(ids: &[u32], sequence: usize) -> Self {
+    pub fn for_sequence(ids: &[u32], sequence: usize) -> Self {
         Self { tokens: ids.iter().map(|&id| Token { id, sequence, output: true }).collect() }
     }
 
     /// Returns tokens of a sequence, and requests the output of the last one.
-    pub fn of_last(ids: &[u32], sequence: usize) -> Self {
+    pub fn last_output(ids: &[u32], sequence: usize) -> Self {
         let last = ids.len().saturating_sub(1);
         let token = |(i, &id)| Token { id, sequence, output: i == last };
         Self { tokens: ids.iter().enumerate().map(token).collect() }

@@ -9,7 +9,7 @@ use gguf_store::{Model, ModelTensor, Progress};
 
 use crate::graph_cost::GraphCost;
 use crate::machine::Machine;
-use crate::{Batch, CacheType, Context, ContextOptions, Executor, Instructions};
+use crate::{Batch, CacheType, Context, ContextOptions, Executor, InstructionSet};
 
 /// Parameters of a benchmark.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub struct BenchmarkReport {
     /// Limits of the machine.
     pub machine: Machine,
     /// Instruction set of the 8-bit kernels.
-    pub instructions: Instructions,
+    pub instructions: InstructionSet,
     /// Prompt processing.
     pub prompt: Option<Throughput>,
     /// Token generation.
@@ -121,7 +121,7 @@ impl BenchmarkReport {
             prompt,
             generation,
             model_bytes,
-            repacked_bytes: executor.repacked(),
+            repacked_bytes: executor.repacked_bytes(),
             peak_memory,
         })
     }
@@ -171,7 +171,7 @@ impl Rates {
                 context.clear(0);
                 let start = Instant::now();
                 for ids in ids.chunks(batch) {
-                    context.run(&Batch::of_last(ids, 0), kind, progress)?;
+                    context.run(&Batch::last_output(ids, 0), kind, progress)?;
                 }
                 if repetition > 0 {
                     rates.push(count as f64 / start.elapsed().as_secs_f64());

@@ -10,7 +10,7 @@ use gguf_store::Progress;
 
 use crate::batch::Batch;
 use crate::executor::Executor;
-use crate::interpreter::{Between, Interpreter, MemoryPool};
+use crate::interpreter::{Interpreter, LiveValues, MemoryPool};
 use crate::liveness::needs_whole_batch;
 use crate::observer::Observer;
 use crate::options::ContextOptions;
@@ -134,15 +134,15 @@ impl Context {
     ///
     /// # Errors
     /// `request-invalid` if the graph has no such operations; else as [`Context::run`].
-    pub fn run_between(
+    pub fn run_range(
         &mut self,
         batch: &Batch,
         ops: Range<usize>,
-        before: Between,
+        before: LiveValues,
         kind: OutputKind,
         observer: Option<&dyn Observer>,
         progress: &dyn Progress,
-    ) -> Result<Between, Error> {
+    ) -> Result<LiveValues, Error> {
         let executor = self.executor.clone();
         let (program, shapes) = executor.graph().main();
         let Some((requested, _)) = executor.graph().output(kind) else {
@@ -166,7 +166,7 @@ impl Context {
         };
         let main = (program, shapes);
         let between = rayon::scope(|_| {
-            interpreter.run_between(main, &[requested], ops.clone(), before, inputs)
+            interpreter.run_range(main, &[requested], ops.clone(), before, inputs)
         });
         if program.ops[ops].iter().any(|op| !op.states().is_empty()) {
             batch.tokens.iter().for_each(|token| self.clear(token.sequence));
@@ -258,9 +258,9 @@ impl Context {
         progress: &dyn Progress,
     ) -> Result<Value, Error> {
         self.clear(sequence);
-        self.accept(&Batch::of_sequence(ids, sequence), true)?;
+        self.accept(&Batch::for_sequence(ids, sequence), true)?;
         // The encoder runs for one sequence, which is the first one there.
-        let tokens = Batch::of_all(ids).tokens;
+        let tokens = Batch::all_outputs(ids).tokens;
         self.run_encoder(sequence, None, Inputs::Tokens(&tokens), &Watch::new(progress))
     }
 

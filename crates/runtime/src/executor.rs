@@ -6,9 +6,9 @@ use gguf::{Error, TensorInfo, TensorType};
 use gguf_graph::{Embedding, Graph, Index, Op, OutputKind};
 use gguf_store::Model;
 
-use crate::instructions::{Instructions, SimdToken};
+use crate::instructions::{InstructionSet, SimdToken};
 use crate::lora::{Adapter, Adapters};
-use crate::matmul::Arithmetic;
+use crate::matmul::Precision;
 use crate::repack::RepackBudget;
 use crate::weights::Weights;
 
@@ -18,8 +18,8 @@ pub struct Executor {
     pub(crate) graph: Arc<Graph>,
     pub(crate) weights: Weights,
     pub(crate) adapters: Arc<Adapters>,
-    pub(crate) arithmetic: Arithmetic,
-    instructions: Instructions,
+    pub(crate) precision: Precision,
+    instructions: InstructionSet,
     pub(crate) simd: SimdToken,
     pub(crate) repack_budget: Arc<RepackBudget>,
 }
@@ -31,38 +31,38 @@ impl Executor {
     /// # Errors
     /// `tensor-missing` or `tensor-shape` if the model lacks a tensor of the graph, `weights-unusable` for NaN in
     /// dequantized weights, and errors of reading.
-    pub fn new(model: &Model, graph: Graph, arithmetic: Arithmetic) -> Result<Self, Error> {
+    pub fn new(model: &Model, graph: Graph, precision: Precision) -> Result<Self, Error> {
         let weights = Weights::bind(&graph, model)?;
         let (graph, adapters) = (Arc::new(graph), Arc::default());
-        let instructions = Instructions::best();
+        let instructions = InstructionSet::best();
         let simd = instructions.require()?;
         let repack_budget = Arc::default();
-        Ok(Self { graph, weights, adapters, arithmetic, instructions, simd, repack_budget })
+        Ok(Self { graph, weights, adapters, precision, instructions, simd, repack_budget })
     }
 
     /// Returns the executor with another instruction set than the best available one.
     ///
     /// # Errors
     /// `instructions-missing` if this processor or its system does not support it.
-    pub fn with_instructions(self, instructions: Instructions) -> Result<Self, Error> {
+    pub fn with_instructions(self, instructions: InstructionSet) -> Result<Self, Error> {
         Ok(Self { instructions, simd: instructions.require()?, ..self })
     }
 
     /// Returns the instruction set of matrix multiplications.
-    pub fn instructions(&self) -> Instructions {
+    pub fn instructions(&self) -> InstructionSet {
         self.instructions
     }
 
     /// Returns the executor with a limit in bytes for weight repacking: copies of matrices in the order in which token
     /// generation reads them. 0 disables it; the default is half of the memory available at creation. Only
-    /// [`Arithmetic::Fast`] repacks, on processors that gain from it, after several products of a matrix with one to
+    /// [`Precision::Fast`] repacks, on processors that gain from it, after several products of a matrix with one to
     /// four tokens. Results are the same.
     pub fn with_repacking(self, limit: u64) -> Self {
         Self { repack_budget: Arc::new(RepackBudget::new(limit)), ..self }
     }
 
     /// Returns the bytes of repacked weights.
-    pub fn repacked(&self) -> u64 {
+    pub fn repacked_bytes(&self) -> u64 {
         self.repack_budget.used()
     }
 
@@ -87,8 +87,8 @@ impl Executor {
     }
 
     /// Returns the executor with another precision. All weights are shared.
-    pub fn with_arithmetic(&self, arithmetic: Arithmetic) -> Self {
-        Self { arithmetic, ..self.clone() }
+    pub fn with_precision(&self, precision: Precision) -> Self {
+        Self { precision, ..self.clone() }
     }
 
     /// Returns the graph.

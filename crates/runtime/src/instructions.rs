@@ -14,7 +14,7 @@ use crate::{
 /// Instruction sets, for tests and benchmarks. Products in 8 bits are bit-exact across all sets; products in BF16 differ
 /// between AVX-512 and AMX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instructions {
+pub enum InstructionSet {
     /// No explicit SIMD.
     Scalar,
     /// AVX2 with F16C: x86-64 since 2013.
@@ -29,7 +29,7 @@ pub enum Instructions {
     NeonMatrix,
 }
 
-impl Instructions {
+impl InstructionSet {
     /// All sets, in ascending order of preference.
     pub const ALL: [Self; 6] =
         [Self::Scalar, Self::Avx2, Self::Avx512, Self::Amx, Self::Neon, Self::NeonMatrix];

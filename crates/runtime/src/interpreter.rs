@@ -18,7 +18,7 @@ use crate::value::Value;
 use crate::watch::Watch;
 
 /// Values that operations before a point of a program computed and later ones read.
-pub type Between = BTreeMap<ValueId, Value>;
+pub type LiveValues = BTreeMap<ValueId, Value>;
 
 /// Memory of dead values, for reuse.
 #[derive(Default)]
@@ -67,19 +67,19 @@ impl Interpreter<'_> {
         inputs: Inputs<'_>,
     ) -> Result<Vec<Value>, Error> {
         let all = 0..program.0.ops.len();
-        let mut values = self.run_between(program, requested, all, Between::new(), inputs)?;
+        let mut values = self.run_range(program, requested, all, LiveValues::new(), inputs)?;
         Ok(requested.iter().map(|id| values.remove(id).unwrap_or_default()).collect())
     }
 
     /// Runs some operations, given the values computed before them. Returns the values that later ones read.
-    pub fn run_between(
+    pub fn run_range(
         self,
         (program, shapes): (&Program, &[Shape]),
         requested: &[ValueId],
         ops: Range<usize>,
-        before: Between,
+        before: LiveValues,
         inputs: Inputs<'_>,
-    ) -> Result<Between, Error> {
+    ) -> Result<LiveValues, Error> {
         let Self { executor, sequences, options, pool, watch } = self;
         let count = program.ops.len();
         let mut run = Run::new(executor, inputs, sequences, options.tokens, count, watch);

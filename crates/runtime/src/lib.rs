@@ -13,14 +13,14 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use gguf_graph::OutputKind;
-//! use gguf_runtime::{Arithmetic, Batch, Context, ContextOptions, Executor};
+//! use gguf_runtime::{Precision, Batch, Context, ContextOptions, Executor};
 //!
 //! let model = gguf_store::Model::open("model.gguf".as_ref())?;
 //! let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model))?;
-//! let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact)?);
+//! let executor = Arc::new(Executor::new(&model, graph, Precision::Exact)?);
 //! let mut context = Context::new(executor, ContextOptions::default())?;
 //! // The logits after these three tokens, which stay in the context.
-//! let logits = context.run(&Batch::of_last(&[1, 15043, 3186], 0), OutputKind::Logits, &())?;
+//! let logits = context.run(&Batch::last_output(&[1, 15043, 3186], 0), OutputKind::Logits, &())?;
 //! assert_eq!(logits.rows, 1);
 //! # Ok::<(), gguf::Error>(())
 //! ```
@@ -68,14 +68,14 @@ mod weights;
 pub use batch::{Batch, Token};
 pub use context::Context;
 pub use executor::Executor;
-pub use instructions::Instructions;
-pub use interpreter::Between;
+pub use instructions::InstructionSet;
+pub use interpreter::LiveValues;
 pub use kv_cache::CacheType;
 pub use lora::Adapter;
-pub use matmul::Arithmetic;
-pub use memory::Memory;
+pub use matmul::Precision;
+pub use memory::ContextMemory;
 pub use observer::Observer;
 pub use options::ContextOptions;
-pub use sampler::{Sampler, Sampling};
+pub use sampler::{Sampler, SamplingOptions};
 pub use softmax::log_sum_exp;
 pub use value::Value;

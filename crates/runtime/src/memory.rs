@@ -8,17 +8,17 @@ use crate::sequence::full_sizes;
 
 /// Memory of a context in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub struct ContextMemory {
     /// Each state of the graph, for all sequences, with full caches.
     pub states: Vec<u64>,
     /// Peak of the values of a batch. Scratch memory of threads, some hundred kilobytes each, is not included.
     pub values: u64,
 }
 
-impl Memory {
+impl ContextMemory {
     /// Returns the memory of a context that computes `kind` for the last token of each batch. The values of an
     /// encoder are not included, because its number of frames is unknown.
-    pub fn of(graph: &Graph, options: ContextOptions, kind: OutputKind) -> Self {
+    pub fn new(graph: &Graph, options: ContextOptions, kind: OutputKind) -> Self {
         let (program, shapes) = graph.main();
         let requested: Vec<_> = graph.output(kind).into_iter().map(|(value, _)| value).collect();
         let rows = |rows| match rows {

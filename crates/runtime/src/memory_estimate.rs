@@ -6,7 +6,7 @@ use gguf::{Error, Finding};
 use gguf_graph::{Graph, OutputKind};
 use gguf_store::Model;
 
-use crate::{CacheType, ContextOptions, Memory};
+use crate::{CacheType, ContextMemory, ContextOptions};
 
 /// Parameters of a run whose memory is estimated.
 #[derive(Clone, Debug, Default)]
@@ -109,10 +109,10 @@ impl MemoryEstimate {
         let kinds = [OutputKind::Logits, OutputKind::Pooled, OutputKind::Hidden];
         let kind = kinds.into_iter().find(|kind| graph.output(*kind).is_some());
         let kind = kind.unwrap_or(OutputKind::Hidden);
-        let memory = Memory::of(graph, in_context(context), kind);
+        let memory = ContextMemory::new(graph, in_context(context), kind);
         let sum = |states: &[u64]| states.iter().copied().fold(0, u64::saturating_add);
         let cache = sum(&memory.states);
-        let longer = Memory::of(graph, in_context(context.saturating_add(STEP)), kind);
+        let longer = ContextMemory::new(graph, in_context(context.saturating_add(STEP)), kind);
         // A state belongs to the layer of the last weight before it.
         let mut layer = 0;
         let mut states: BTreeMap<u64, u64> = BTreeMap::new();

@@ -87,9 +87,9 @@ impl<'r> Run<'r> {
 
     /// Returns the context of matrix multiplications.
     pub fn matmul_context(&self) -> MatmulContext<'r> {
-        let Executor { arithmetic, simd, .. } = *self.executor;
+        let Executor { precision, simd, .. } = *self.executor;
         let repack_budget = &*self.executor.repack_budget;
-        MatmulContext { arithmetic, simd, repack_budget, watch: self.watch }
+        MatmulContext { precision, simd, repack_budget, watch: self.watch }
     }
 
     /// Returns a value.

@@ -75,7 +75,7 @@ impl Metric {
                 let run = |executor: &Arc<Executor>, number: usize| {
                     let mut context = Context::new(executor.clone(), options)?;
                     let output =
-                        context.run(&Batch::of_all(&chunks.inputs(number)), kind, progress)?;
+                        context.run(&Batch::all_outputs(&chunks.inputs(number)), kind, progress)?;
                     progress.step(tokens as u64)?;
                     Ok::<Value, Error>(output)
                 };

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use gguf::{Array, Error, Metadata, Shape, TensorType, Value};
 use gguf_models::{GraphSource, model_graph};
 use gguf_pipeline::{Content, Item, Job, Stored, Tensor};
-use gguf_runtime::{Arithmetic, Executor};
+use gguf_runtime::{Executor, Precision};
 use gguf_store::{Model, Overwrite, Progress};
 use gguf_tokenizer::Tokenizer;
 
@@ -46,7 +46,7 @@ pub fn save_hessians(
     let in_file = |error: Error| error.in_file(source.as_ref());
     let graph = model_graph(model.metadata(), Executor::tensors(model), GraphSource::Auto);
     let graph = graph.map_err(in_file)?;
-    let executor = Executor::new(model, graph, Arithmetic::default()).map_err(in_file)?;
+    let executor = Executor::new(model, graph, Precision::default()).map_err(in_file)?;
     let executor = Arc::new(executor);
     let mut file = EncodedTensors::open(Persistence::Temporary, "")?;
     let directory = file.directory().to_owned();

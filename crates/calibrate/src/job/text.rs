@@ -11,7 +11,7 @@ use gguf_eval::{
 use gguf_models::{GraphSource, model_graph};
 use gguf_pipeline::Item;
 use gguf_quantize::sensitivity::Sensitivity;
-use gguf_runtime::{Arithmetic, Executor};
+use gguf_runtime::{Executor, Precision};
 use gguf_store::{Model, Progress, digest, read_text};
 use gguf_tokenizer::{EncodeOptions, Tokenizer};
 
@@ -65,7 +65,7 @@ impl TextCalibration {
         let in_file = |error: Error| error.in_file(source.as_ref());
         let graph = model_graph(model.metadata(), Executor::tensors(model), GraphSource::Auto);
         let graph = graph.map_err(in_file)?;
-        let executor = Executor::new(model, graph, Arithmetic::default()).map_err(in_file)?;
+        let executor = Executor::new(model, graph, Precision::default()).map_err(in_file)?;
         let tokenizer = Tokenizer::from_metadata(model.metadata(), Default::default());
         Self::new(Arc::new(executor), &tokenizer.map_err(in_file)?, text)
     }
@@ -141,7 +141,7 @@ impl TextCalibration {
         on_tensor: &mut OnTensor<'_>,
         progress: &dyn Progress,
     ) -> Result<Arc<Executor>, Error> {
-        let fast = Arc::new(self.executor.with_arithmetic(Arithmetic::Fast));
+        let fast = Arc::new(self.executor.with_precision(Precision::Fast));
         let quantized = calibrate(
             &fast,
             items,
@@ -152,7 +152,7 @@ impl TextCalibration {
             on_tensor,
             progress,
         )?;
-        Ok(Arc::new(quantized.with_arithmetic(Arithmetic::Exact)))
+        Ok(Arc::new(quantized.with_precision(Precision::Exact)))
     }
 
     /// Measures the per-tensor sensitivity on the first chunks.

@@ -14,7 +14,7 @@ use gguf_kit::run::{ExecutorOptions, load};
 use gguf_kit::{Error, scratch};
 use gguf_quant::{Difference, difference};
 use gguf_quantize::recipe::{Category, Preset, Target};
-use gguf_runtime::{Arithmetic, Context, ContextOptions, Sampling};
+use gguf_runtime::{Context, ContextOptions, Precision, SamplingOptions};
 use gguf_store::LocalFile;
 use gguf_tokenizer::{EncodeOptions, Tokenizer};
 use serde_json::{Value as Json, json};
@@ -120,12 +120,12 @@ fn unpack(dir: &Path) -> Result<PathBuf, Failure> {
 
 /// Returns a greedy completion of the prompt, up to the end of the line.
 fn complete(path: &Path) -> Result<String, Failure> {
-    let options = ExecutorOptions { arithmetic: Arithmetic::Exact, ..ExecutorOptions::default() };
+    let options = ExecutorOptions { precision: Precision::Exact, ..ExecutorOptions::default() };
     let running = load(&path.to_string_lossy(), &options)?;
     let tokenizer = Tokenizer::from_metadata(&running.metadata, Default::default())?;
     let ids = tokenizer.encode(PROMPT, EncodeOptions::default());
     let mut context = Context::new(running.executor.clone(), ContextOptions::default())?;
-    let sampling = Sampling { temperature: 0.0, ..Sampling::default() };
+    let sampling = SamplingOptions { temperature: 0.0, ..SamplingOptions::default() };
     let generation = GenerateOptions {
         sampling,
         max_tokens: Some(16),

@@ -156,7 +156,7 @@ pub(super) fn identity(
         ("command", command.to_owned()),
         ("text", text),
         ("cut of the text", format!("{} tokens, stride {stride}, at most {most}", cut.len)),
-        ("arithmetic", format!("{:?}, {:?}", options.arithmetic, options.graph)),
+        ("arithmetic", format!("{:?}, {:?}", options.precision, options.graph)),
         ("type of caches", format!("{:?}", task.run.cache_type)),
         ("list of adapters", adapters.join(", ")),
     ];

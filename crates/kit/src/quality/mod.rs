@@ -21,7 +21,7 @@ use gguf_eval::{Chunks, Divergence, Spread, Subject, divergence};
 use gguf_inspect::summary::{Summary, bits_per_weight};
 use gguf_pipeline::Job;
 use gguf_runtime::benchmark::{BenchmarkOptions, Rates};
-use gguf_runtime::{Arithmetic, ContextOptions, Executor};
+use gguf_runtime::{ContextOptions, Executor, Precision};
 use gguf_store::Progress;
 use gguf_store::digest::sha256;
 
@@ -160,9 +160,9 @@ impl Measurement<'_> {
             stride: options.task.cut.stride,
             windows: self.chunks.count(),
             predictions: self.chunks.predicted(),
-            arithmetic: match options.run.arithmetic {
-                Arithmetic::Exact => "exact".to_owned(),
-                Arithmetic::Fast => "fast".to_owned(),
+            arithmetic: match options.run.precision {
+                Precision::Exact => "exact".to_owned(),
+                Precision::Fast => "fast".to_owned(),
             },
             cache_type: format!("{:?}", options.task.run.cache_type),
             adapters: options
@@ -232,7 +232,7 @@ impl Measurement<'_> {
         let elements = tensors.iter().map(|tensor| tensor.shape.elements().unwrap_or(0)).sum();
         let context = ContextOptions { tokens: self.memory_tokens, ..ContextOptions::default() };
         let cache = context.byte_len(executor.graph());
-        let fast = Arc::new(executor.with_arithmetic(Arithmetic::Fast));
+        let fast = Arc::new(executor.with_precision(Precision::Fast));
         let measure = |options| Rates::measure(&fast, options, &Quiet(self.progress));
         let rates = self.options.benchmark.as_ref().map(measure).transpose()?.unwrap_or_default();
         let mean = |all: Vec<f64>| all.iter().sum::<f64>() / all.len().max(1) as f64;

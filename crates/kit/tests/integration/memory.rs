@@ -9,7 +9,7 @@ use gguf_kit::convert::{self, Kind, Plan};
 use gguf_kit::memory::{DeviceMemory, Devices, MemoryEstimate, MemoryOptions, estimate};
 use gguf_kit::open;
 use gguf_kit::run::{self, load};
-use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Precision};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Tokens of a batch.
@@ -32,7 +32,7 @@ fn said(word: &str, context: u64, cache_type: CacheType, devices: Devices) -> Me
 /// Bytes that stay, and bytes at most at a time, of a context that is filled by one thread, this one.
 fn taken(one: &ThreadPool, word: &str, context: u64, cache_type: CacheType) -> (u64, u64) {
     let options =
-        run::ExecutorOptions { arithmetic: Arithmetic::Exact, ..run::ExecutorOptions::default() };
+        run::ExecutorOptions { precision: Precision::Exact, ..run::ExecutorOptions::default() };
     let executor = load(word, &options).unwrap().executor;
     let fill = || {
         let tokens = context as usize;
@@ -41,7 +41,7 @@ fn taken(one: &ThreadPool, word: &str, context: u64, cache_type: CacheType) -> (
         let mut context = Context::new(Arc::clone(&executor), options).unwrap();
         for first in (0..tokens).step_by(BATCH as usize) {
             let ids: Vec<u32> = (first..first + BATCH as usize).map(|i| 3 + i as u32).collect();
-            context.run(&Batch::of_last(&ids, 0), OutputKind::Logits, &()).unwrap();
+            context.run(&Batch::last_output(&ids, 0), OutputKind::Logits, &()).unwrap();
         }
         context
     };

@@ -16,7 +16,7 @@ use crate::watch::Watch;
 
 /// Compute precision of matrix multiplication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Arithmetic {
+pub enum Precision {
     /// Dequantized weights and F32 accumulation, for evaluation. With AMX, both factors are split into parts in BF16,
     /// which together keep 17 bits of a number.
     #[default]
@@ -30,7 +30,7 @@ pub enum Arithmetic {
 /// What matrix multiplication needs besides its factors.
 #[derive(Clone, Copy)]
 pub(crate) struct MatmulContext<'r> {
-    pub arithmetic: Arithmetic,
+    pub precision: Precision,
     pub simd: SimdToken,
     #[cfg_attr(
         not(target_arch = "x86_64"),
@@ -85,7 +85,7 @@ fn multiply_rows(
     x: Input<'_>,
     out: &mut Value,
 ) {
-    if context.arithmetic == Arithmetic::Fast && fast::matmul(context, matrix, first, x, out) {
+    if context.precision == Precision::Fast && fast::matmul(context, matrix, first, x, out) {
         return;
     }
     #[cfg(target_arch = "x86_64")]

@@ -13,7 +13,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// Steps run in the order of llama.cpp: banned ids, penalties, top-k, locally typical, top-p, min-p,
 /// temperature.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sampling {
+pub struct SamplingOptions {
     /// Temperature: logits are divided by it; 0 and less is greedy (1).
     pub temperature: f32,
     /// Top-k: number of best tokens to keep (0).
@@ -39,7 +39,7 @@ pub struct Sampling {
     pub seed: u64,
 }
 
-impl Default for Sampling {
+impl Default for SamplingOptions {
     /// Returns the defaults of llama.cpp's command line.
     fn default() -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Default for Sampling {
     }
 }
 
-impl Sampling {
+impl SamplingOptions {
     /// Returns options for greedy sampling.
     pub fn greedy() -> Self {
         Self { temperature: 0.0, ..Self::default() }
@@ -76,19 +76,19 @@ pub(crate) struct Candidate {
 /// Samples tokens one after the other.
 ///
 /// ```
-/// use gguf_runtime::{Sampler, Sampling};
-/// let mut sampler = Sampler::new(Sampling::greedy());
-/// assert_eq!(sampler.choose(&[0.5, 2.0, -1.0]), Some(1));
+/// use gguf_runtime::{Sampler, SamplingOptions};
+/// let mut sampler = Sampler::new(SamplingOptions::greedy());
+/// assert_eq!(sampler.sample(&[0.5, 2.0, -1.0]), Some(1));
 /// ```
 pub struct Sampler {
-    sampling: Sampling,
+    sampling: SamplingOptions,
     chance: ChaCha8Rng,
     last: Vec<u32>,
 }
 
 impl Sampler {
     /// Returns a sampler before its first token.
-    pub fn new(sampling: Sampling) -> Self {
+    pub fn new(sampling: SamplingOptions) -> Self {
         let chance = ChaCha8Rng::seed_from_u64(sampling.seed);
         Self { sampling, chance, last: Vec::new() }
     }
@@ -102,8 +102,8 @@ impl Sampler {
     }
 
     /// Samples a token from logits; `None` if all tokens are banned or all logits are NaN.
-    pub fn choose(&mut self, logits: &[f32]) -> Option<u32> {
-        let Sampling { temperature, top_k, top_p, min_p, typical_p, .. } = self.sampling;
+    pub fn sample(&mut self, logits: &[f32]) -> Option<u32> {
+        let SamplingOptions { temperature, top_k, top_p, min_p, typical_p, .. } = self.sampling;
         let mut candidates: Vec<Candidate> = (0..)
             .zip(logits)
             .filter(|(id, score)| !score.is_nan() && !self.sampling.banned.contains(id))
@@ -152,16 +152,17 @@ pub(crate) fn best_first(a: &Candidate, b: &Candidate) -> Ordering {
 mod tests {
     use super::*;
 
-    fn choices(sampling: Sampling, logits: &[f32], count: usize) -> Vec<u32> {
+    fn choices(sampling: SamplingOptions, logits: &[f32], count: usize) -> Vec<u32> {
         let mut sampler = Sampler::new(sampling);
-        (0..count).map(|_| sampler.choose(logits).unwrap()).collect()
+        (0..count).map(|_| sampler.sample(logits).unwrap()).collect()
     }
 
     #[test]
     fn sampling_is_reproducible() {
         let logits = [0.0, 1.0, 2.0, 3.0];
-        let free = Sampling { top_k: 0, top_p: 1.0, min_p: 0.0, ..Sampling::default() };
-        let seeded = |seed| choices(Sampling { seed, ..free.clone() }, &logits, 20);
+        let free =
+            SamplingOptions { top_k: 0, top_p: 1.0, min_p: 0.0, ..SamplingOptions::default() };
+        let seeded = |seed| choices(SamplingOptions { seed, ..free.clone() }, &logits, 20);
         assert_eq!(seeded(1), seeded(1));
         assert_ne!(seeded(1), seeded(2));
         assert_eq!(
@@ -174,37 +175,41 @@ mod tests {
     #[test]
     fn filters_keep_the_best() {
         let logits = [3.0, 2.0, 1.0, 0.0];
-        let free = Sampling { top_k: 0, top_p: 1.0, min_p: 0.0, ..Sampling::default() };
-        let seen = |sampling: Sampling| {
+        let free =
+            SamplingOptions { top_k: 0, top_p: 1.0, min_p: 0.0, ..SamplingOptions::default() };
+        let seen = |sampling: SamplingOptions| {
             let mut seen = choices(sampling, &logits, 300);
             seen.sort_unstable();
             seen.dedup();
             seen
         };
-        assert_eq!(seen(Sampling { temperature: 2.0, ..free.clone() }), [0, 1, 2, 3]);
-        assert_eq!(seen(Sampling { top_k: 2, temperature: 2.0, ..free.clone() }), [0, 1]);
+        assert_eq!(seen(SamplingOptions { temperature: 2.0, ..free.clone() }), [0, 1, 2, 3]);
+        assert_eq!(seen(SamplingOptions { top_k: 2, temperature: 2.0, ..free.clone() }), [0, 1]);
         // The probabilities are 0.64, 0.24, 0.09 and 0.03.
-        assert_eq!(seen(Sampling { top_p: 0.7, temperature: 2.0, ..free.clone() }), [0, 1]);
-        assert_eq!(seen(Sampling { min_p: 0.1, temperature: 2.0, ..free.clone() }), [0, 1, 2]);
+        assert_eq!(seen(SamplingOptions { top_p: 0.7, temperature: 2.0, ..free.clone() }), [0, 1]);
+        assert_eq!(
+            seen(SamplingOptions { min_p: 0.1, temperature: 2.0, ..free.clone() }),
+            [0, 1, 2]
+        );
         // The entropy is 0.94; the surprise of the second token, 1.43, is closer to it than 0.44.
-        assert_eq!(seen(Sampling { typical_p: 0.2, temperature: 2.0, ..free.clone() }), [1]);
-        assert_eq!(seen(Sampling { banned: vec![0, 1], ..free }), [2, 3]);
+        assert_eq!(seen(SamplingOptions { typical_p: 0.2, temperature: 2.0, ..free.clone() }), [1]);
+        assert_eq!(seen(SamplingOptions { banned: vec![0, 1], ..free }), [2, 3]);
     }
 
     #[test]
     fn penalties_reduce_repetition() {
-        let greedy = Sampling::greedy();
+        let greedy = SamplingOptions::greedy();
         let logits = [1.0, 0.9, -1.0];
         let with = |sampling| choices(sampling, &logits, 3);
         assert_eq!(with(greedy.clone()), [0, 0, 0]);
-        assert_eq!(with(Sampling { repeat_penalty: 1.5, ..greedy.clone() }), [0, 1, 0]);
-        assert_eq!(with(Sampling { presence_penalty: 0.5, ..greedy.clone() }), [0, 1, 0]);
-        assert_eq!(with(Sampling { frequency_penalty: 0.06, ..greedy }), [0, 0, 1]);
+        assert_eq!(with(SamplingOptions { repeat_penalty: 1.5, ..greedy.clone() }), [0, 1, 0]);
+        assert_eq!(with(SamplingOptions { presence_penalty: 0.5, ..greedy.clone() }), [0, 1, 0]);
+        assert_eq!(with(SamplingOptions { frequency_penalty: 0.06, ..greedy }), [0, 0, 1]);
     }
 
     #[test]
     fn nothing_is_sampled_from_banned_or_nan() {
-        assert_eq!(Sampler::new(Sampling::default()).choose(&[f32::NAN, f32::NAN]), None);
-        assert_eq!(Sampler::new(Sampling::greedy()).choose(&[]), None);
+        assert_eq!(Sampler::new(SamplingOptions::default()).choose(&[f32::NAN, f32::NAN]), None);
+        assert_eq!(Sampler::new(SamplingOptions::greedy()).choose(&[]), None);
     }
 }

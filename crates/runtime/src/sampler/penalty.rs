@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::{Candidate, Sampling};
+use super::{Candidate, SamplingOptions};
 
 /// Applies the penalties to recent tokens.
-pub(super) fn apply(sampling: &Sampling, last: &[u32], candidates: &mut [Candidate]) {
-    let Sampling { repeat_penalty, frequency_penalty, presence_penalty, .. } = *sampling;
+pub(super) fn apply(sampling: &SamplingOptions, last: &[u32], candidates: &mut [Candidate]) {
+    let SamplingOptions { repeat_penalty, frequency_penalty, presence_penalty, .. } = *sampling;
     if repeat_penalty == 1.0 && frequency_penalty == 0.0 && presence_penalty == 0.0 {
         return;
     }

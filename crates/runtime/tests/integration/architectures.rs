@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gguf_graph::OutputKind;
 use gguf_models::registry::architectures_with_graph as architectures;
-use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Token, Value};
 
 use crate::tiny;
 
@@ -54,17 +54,17 @@ fn of(sequence: usize, ids: &[u32]) -> Vec<Token> {
 #[test]
 fn outputs_do_not_depend_on_batches_or_threads() {
     for name in architectures() {
-        for arithmetic in [Arithmetic::Exact, Arithmetic::Fast] {
-            check(name, arithmetic);
+        for precision in [Precision::Exact, Precision::Fast] {
+            check(name, precision);
         }
     }
 }
 
-fn check(name: &str, arithmetic: Arithmetic) {
+fn check(name: &str, precision: Precision) {
     let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
     let model = tiny::model(&graph).unwrap();
     let whole = graph.main().0.ops.iter().any(|op| op.needs_whole_batch());
-    let executor = Arc::new(Executor::new(&model, graph, arithmetic).unwrap());
+    let executor = Arc::new(Executor::new(&model, graph, precision).unwrap());
     let all = run(&mut context(&executor, 512), of(0, &IDS));
     assert!(all.data.iter().all(|number| number.is_finite()), "{name}");
     assert!(all.row(0) != all.row(7), "{name} says the same of all tokens");
@@ -93,11 +93,11 @@ fn check(name: &str, arithmetic: Arithmetic) {
 #[test]
 fn nan_does_not_reach_other_tokens() {
     for name in architectures() {
-        for arithmetic in [Arithmetic::Exact, Arithmetic::Fast] {
+        for precision in [Precision::Exact, Precision::Fast] {
             let graph = tiny::tiny(name).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
             let model = tiny::model(&graph).unwrap();
             let whole = graph.main().0.ops.iter().any(|op| op.needs_whole_batch());
-            let executor = Executor::new(&model, graph, arithmetic).unwrap();
+            let executor = Executor::new(&model, graph, precision).unwrap();
             check_nan(name, Arc::new(executor), whole);
         }
     }
@@ -162,9 +162,9 @@ fn matrices_of_heads_may_be_stacked() {
         let raw = serde_json::from_str(&graph).unwrap();
         let graph = gguf_graph::Graph::new(raw, gguf_graph::Limits::default()).unwrap();
         let model = tiny::model(&graph).unwrap();
-        let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap());
+        let executor = Arc::new(Executor::new(&model, graph, Precision::Exact).unwrap());
         let seen = Entering::default();
-        let batch = Batch::of_all(&IDS);
+        let batch = Batch::all_outputs(&IDS);
         let mut context = context(&executor, 512);
         let made = context.observe(&batch, OutputKind::Hidden, &seen, &()).unwrap();
         let [entering] = <[Value; 1]>::try_from(seen.0.into_inner().unwrap()).unwrap();
@@ -191,7 +191,7 @@ fn chosen(count: usize, block: usize, local: usize) -> Vec<Vec<f32>> {
     let raw = serde_json::from_str(&graph).unwrap();
     let graph = gguf_graph::Graph::new(raw, gguf_graph::Limits::default()).unwrap();
     let model = tiny::model(&graph).unwrap();
-    let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap());
+    let executor = Arc::new(Executor::new(&model, graph, Precision::Exact).unwrap());
     let all = run(&mut context(&executor, 512), of(0, &IDS));
     let mut context = context(&executor, 512);
     let steps = IDS.iter().flat_map(|id| run(&mut context, of(0, &[*id])).data);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gguf::{Header, Metadata, RawHeader, TensorInfo, Value, write_header};
 use gguf_graph::OutputKind;
 use gguf_models::schema::{Architecture, architecture};
-use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Token};
 
 use crate::schema_models::{metadata, tensors, text_models};
 
@@ -33,12 +33,12 @@ fn batches_do_not_change_the_logits() {
         if graph.encoder().is_some() || ops.iter().any(|op| op.needs_whole_batch()) {
             continue;
         }
-        let executor = Arc::new(Executor::new(&model, graph, Arithmetic::Exact).unwrap());
+        let executor = Arc::new(Executor::new(&model, graph, Precision::Exact).unwrap());
         let options =
             ContextOptions { sequences: 2, cache_type: CacheType::F32, ..Default::default() };
         let ids: Vec<u32> = (0..TOKENS).map(|i| (i * i % 37) as u32).collect();
         let mut context = Context::new(executor.clone(), options).unwrap();
-        let whole = context.run(&Batch::of_all(&ids), OutputKind::Logits, &()).unwrap();
+        let whole = context.run(&Batch::all_outputs(&ids), OutputKind::Logits, &()).unwrap();
         assert!(whole.data.iter().all(|x| x.is_finite()), "{}", of.name);
         // Batches of 1, 2, 3, ... tokens, with a token of another sequence.
         let mut context = Context::new(executor, options).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gguf_graph::{Graph, Limits, OutputKind};
-use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token, Value};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Token, Value};
 use serde_json::{Value as Json, json};
 
 use crate::tiny;
@@ -53,7 +53,7 @@ fn context(ops: &[Json], states: Json) -> Context {
         "main": {"ops": ops, "outputs": [{"kind": "hidden", "value": last}]}});
     let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
     let model = tiny::model(&graph).unwrap();
-    let mut executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
+    let mut executor = Executor::new(&model, graph, Precision::Exact).unwrap();
     for (seed, (name, width, rows)) in TABLES.into_iter().enumerate() {
         let bytes = (0..width * rows).flat_map(|i| number(seed, i).to_le_bytes()).collect();
         executor = executor.with_tensor(name, gguf::TensorType::F32, bytes).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gguf_graph::{Graph, Limits, OutputKind};
-use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Value};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Value};
 use serde_json::{Value as Json, json};
 
 use crate::tiny;
@@ -28,13 +28,13 @@ fn run(ops: &[Json], batch: usize) -> Value {
     let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
     let model = tiny::model(&graph).unwrap();
     let bytes = table().iter().flat_map(|x| x.to_le_bytes()).collect();
-    let executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
+    let executor = Executor::new(&model, graph, Precision::Exact).unwrap();
     let executor = executor.with_tensor("x", gguf::TensorType::F32, bytes).unwrap();
     let options =
         ContextOptions { tokens: TOKENS, cache_type: CacheType::F32, batch, ..Default::default() };
     let mut context = Context::new(Arc::new(executor), options).unwrap();
     let ids: Vec<u32> = (0..TOKENS as u32).collect();
-    context.run(&Batch::of_all(&ids), OutputKind::Hidden, &()).unwrap()
+    context.run(&Batch::all_outputs(&ids), OutputKind::Hidden, &()).unwrap()
 }
 
 /// Returns the expected attention of a token to others; 0 if there are none.

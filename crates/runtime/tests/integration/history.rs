@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gguf::TensorType;
 use gguf_graph::{Graph, Limits, OutputKind};
-use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor, Token};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Token};
 use serde_json::{Value as Json, json};
 
 use crate::tiny;
@@ -28,7 +28,7 @@ fn made(states: Json, mut ops: Json, weights: &[(&str, [u64; 2], Vec<f32>)]) -> 
     let raw = serde_json::from_value(graph).unwrap();
     let graph = Graph::new(raw, Limits::default()).unwrap();
     let model = tiny::model(&graph).unwrap();
-    let mut executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
+    let mut executor = Executor::new(&model, graph, Precision::Exact).unwrap();
     for (name, _, numbers) in weights {
         let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         executor = executor.with_tensor(name, TensorType::F32, bytes).unwrap();

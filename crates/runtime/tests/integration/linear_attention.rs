@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gguf_graph::{Graph, Limits, OutputKind};
-use gguf_runtime::{Arithmetic, Batch, Context, ContextOptions, Executor, Value};
+use gguf_runtime::{Batch, Context, ContextOptions, Executor, Precision, Value};
 use serde_json::{Value as Json, json};
 
 use crate::tiny;
@@ -53,14 +53,14 @@ fn computed(decay: &Json, has_beta: bool) -> Value {
         "main": {"ops": ops, "outputs": [{"kind": "hidden", "value": TABLES.len()}]}});
     let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
     let model = tiny::model(&graph).unwrap();
-    let mut executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
+    let mut executor = Executor::new(&model, graph, Precision::Exact).unwrap();
     for name in TABLES {
         let bytes = table(name).1.iter().flat_map(|x| x.to_le_bytes()).collect();
         executor = executor.with_tensor(name, gguf::TensorType::F32, bytes).unwrap();
     }
     let mut context = Context::new(Arc::new(executor), ContextOptions::default()).unwrap();
     let ids: Vec<u32> = (0..TOKENS as u32).collect();
-    context.run(&Batch::of_all(&ids), OutputKind::Hidden, &()).unwrap()
+    context.run(&Batch::all_outputs(&ids), OutputKind::Hidden, &()).unwrap()
 }
 
 /// Returns the output by the formula in double precision.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gguf_graph::{Graph, Limits, OutputKind};
-use gguf_runtime::{Arithmetic, Batch, Context, ContextOptions, Executor, Value};
+use gguf_runtime::{Batch, Context, ContextOptions, Executor, Precision, Value};
 use serde_json::{Value as Json, json};
 
 use crate::tiny;
@@ -22,14 +22,14 @@ fn run(ops: &[Json], states: Json, ids: &[u32]) -> Value {
         "main": {"ops": ops, "outputs": [{"kind": "hidden", "value": ops.len() - 1}]}});
     let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
     let model = tiny::model(&graph).unwrap();
-    let mut executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
+    let mut executor = Executor::new(&model, graph, Precision::Exact).unwrap();
     assert_eq!(executor.vocabulary_len(), Some(9));
     for (name, _, numbers) in tables() {
         let bytes = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
         executor = executor.with_tensor(name, gguf::TensorType::F32, bytes).unwrap();
     }
     let mut context = Context::new(Arc::new(executor), ContextOptions::default()).unwrap();
-    context.run(&Batch::of_all(ids), OutputKind::Hidden, &()).unwrap()
+    context.run(&Batch::all_outputs(ids), OutputKind::Hidden, &()).unwrap()
 }
 
 fn replaced() -> Json {

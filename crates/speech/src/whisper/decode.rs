@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use gguf::Error;
 use gguf_graph::OutputKind;
-use gguf_runtime::{Batch, Context, Sampler, Sampling, Token};
+use gguf_runtime::{Batch, Context, Sampler, SamplingOptions, Token};
 use gguf_store::Progress;
 use gguf_tokenizer::{DecodeOptions, Tokenizer};
 
@@ -50,13 +50,13 @@ pub(super) fn decode(
     context.truncate(0, 0);
     let vocabulary = rules.vocabulary;
     // `min_p` drops the tokens that the rules forbid.
-    let sampling = Sampling {
+    let sampling = SamplingOptions {
         temperature,
         top_k: 0,
         top_p: 1.0,
         min_p: f32::MIN_POSITIVE,
         seed,
-        ..Sampling::default()
+        ..SamplingOptions::default()
     };
     let mut sampler = Sampler::new(sampling);
     let mut decoded = Decoded { temperature, ..Decoded::default() };
@@ -79,7 +79,7 @@ pub(super) fn decode(
         }
         let mut logits = output.row(output.rows.saturating_sub(1)).to_vec();
         rules.apply(&decoded.ids, &mut logits);
-        let sampled = sampler.choose(&logits);
+        let sampled = sampler.sample(&logits);
         let Some((id, logit)) = sampled.and_then(|id| Some((id, *logits.get(id as usize)?))) else {
             return Err(Error::weights("output", "all logits are NaN"));
         };
@@ -88,7 +88,7 @@ pub(super) fn decode(
             break;
         }
         decoded.ids.push(id);
-        batch = Batch::of_last(&[id], 0);
+        batch = Batch::last_output(&[id], 0);
     }
     decoded.avg_logprob = sum / (decoded.ids.len() + 1) as f64;
     let text = text(tokenizer, &decoded.ids, vocabulary.end);

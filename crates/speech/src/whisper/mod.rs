@@ -265,7 +265,12 @@ impl Transcriber {
             let decoded = self.decode_with_fallback(&task, &[], false, at as u64, &quiet)?;
             let ids = [&task[..], &[self.vocabulary.no_timestamps], &decoded.ids].concat();
             self.context.truncate(0, 0);
-            self.context.observe(&Batch::of_all(&ids), OutputKind::Logits, observer, &quiet)?;
+            self.context.observe(
+                &Batch::all_outputs(&ids),
+                OutputKind::Logits,
+                observer,
+                &quiet,
+            )?;
             tokens += ids.len() as u64;
             progress.step((2 * HOP * self.frames.min(frames - at)) as u64)?;
         }
@@ -292,7 +297,7 @@ impl Transcriber {
         if let Some(language) = &self.options.language {
             return Ok((language.clone(), None));
         }
-        let batch = Batch::of_last(&[self.vocabulary.start], 0);
+        let batch = Batch::last_output(&[self.vocabulary.start], 0);
         let output = self.context.run(&batch, OutputKind::Logits, progress)?;
         let logit = |id: u32| output.data.get(id as usize).copied().unwrap_or(f32::NEG_INFINITY);
         let logits: Vec<f32> = codes.iter().map(|(_, id)| logit(*id)).collect();

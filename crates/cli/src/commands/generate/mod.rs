@@ -10,7 +10,7 @@ use std::time::Instant;
 use gguf_kit::generate::{Completion, GenerateOptions, StopReason, generate};
 use gguf_kit::on_threads;
 use gguf_kit::run::LoadedModel;
-use gguf_runtime::{Context, ContextOptions, Sampling};
+use gguf_runtime::{Context, ContextOptions, SamplingOptions};
 use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 use serde_json::json;
 
@@ -69,7 +69,7 @@ struct Input {
 
 /// Sampling options.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Sampling")]
+#[command(next_help_heading = "SamplingOptions")]
 #[group(skip)]
 struct SamplingArgs {
     /// Temperature; 0 is greedy.
@@ -116,7 +116,7 @@ struct SamplingArgs {
 impl SamplingArgs {
     fn generation(&self, tokens: Option<usize>) -> GenerateOptions {
         let now = || std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
-        let sampling = Sampling {
+        let sampling = SamplingOptions {
             temperature: self.temp,
             top_k: self.top_k,
             top_p: self.top_p,

@@ -9,7 +9,7 @@ use gguf_kit::bench::{BenchmarkOptions, Rates};
 use gguf_kit::run::{ExecutorOptions, load};
 use gguf_kit::summary::Summary;
 use gguf_kit::{on_threads, open};
-use gguf_runtime::{Arithmetic, CacheType};
+use gguf_runtime::{CacheType, Precision};
 use print::{Format, Printer, Test};
 
 use super::arguments::Arguments;
@@ -152,7 +152,7 @@ fn measure(
     let opened = open(model)?;
     let summary = Summary::of(opened.model());
     drop(opened);
-    let options = ExecutorOptions { arithmetic: Arithmetic::Fast, ..ExecutorOptions::default() };
+    let options = ExecutorOptions { precision: Precision::Fast, ..ExecutorOptions::default() };
     let running = load(model, &options)?;
     for threads in numbers(arguments, "--threads", &[all])? {
         for (prompt, generated) in &tests {

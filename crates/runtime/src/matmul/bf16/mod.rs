@@ -45,7 +45,7 @@ mod vectors;
 use gguf::TensorType;
 use rayon::prelude::*;
 
-use super::{Arithmetic, MatmulContext};
+use super::{MatmulContext, Precision};
 use crate::columns::columns;
 use crate::instructions::{Bf16Token, SimdToken};
 use crate::matrix::Matrix;
@@ -79,7 +79,7 @@ pub(super) fn matmul(
         return true;
     }
     let stored = matrix.codec.tensor_type() == TensorType::BF16;
-    let fast = stored && context.arithmetic == Arithmetic::Fast;
+    let fast = stored && context.precision == Precision::Fast;
     let job = Job { watch: context.watch, matrix, first, x };
     match bf16 {
         Bf16Token::Avx512(_) if !fast => return false,

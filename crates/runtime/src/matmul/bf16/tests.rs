@@ -10,8 +10,8 @@ use super::{STEP, matmul, scalar};
 use crate::amx::SIDE;
 use crate::amx::bf16::{AmxBf16, Step, Sums, Tile};
 use crate::avx512::bf16::V4Bf16;
-use crate::instructions::{Instructions, SimdToken};
-use crate::matmul::{Arithmetic, MatmulContext};
+use crate::instructions::{InstructionSet, SimdToken};
+use crate::matmul::{MatmulContext, Precision};
 use crate::matrix::Matrix;
 use crate::repack::RepackBudget;
 use crate::value::Value;
@@ -146,10 +146,10 @@ fn steps<const P: usize>(row: &[f32]) -> Vec<[[u16; STEP]; P]> {
 }
 
 /// Returns the product of a row and a token with AMX.
-fn by_tiles(stored: bool, arithmetic: Arithmetic, row: &[f32], x: &[f32]) -> f32 {
-    match (stored, arithmetic) {
-        (true, Arithmetic::Fast) => scalar::tiles(&steps::<1>(row), &steps::<1>(x)),
-        (true, Arithmetic::Exact) => scalar::tiles(&steps::<1>(row), &steps::<2>(x)),
+fn by_tiles(stored: bool, precision: Precision, row: &[f32], x: &[f32]) -> f32 {
+    match (stored, precision) {
+        (true, Precision::Fast) => scalar::tiles(&steps::<1>(row), &steps::<1>(x)),
+        (true, Precision::Exact) => scalar::tiles(&steps::<1>(row), &steps::<2>(x)),
         (false, _) => scalar::tiles(&steps::<2>(row), &steps::<2>(x)),
     }
 }
@@ -174,8 +174,8 @@ const TYPES: [TensorType; 8] = [
 
 /// Compares products of several lengths and numbers of tokens with the specification, which knows no batches.
 fn compare(
-    set: Instructions,
-    arithmetic: Arithmetic,
+    set: InstructionSet,
+    precision: Precision,
     types: &[TensorType],
     expected: impl Fn(bool, &[f32], &[f32]) -> f32,
 ) {
@@ -185,7 +185,7 @@ fn compare(
     };
     let watch = Watch::new(&());
     let context = MatmulContext {
-        arithmetic,
+        precision,
         simd: instructions,
         repack_budget: &RepackBudget::new(0),
         watch: &watch,
@@ -219,27 +219,27 @@ fn compare(
 
 #[test]
 fn amx_in_exact_precision_is_bit_exact() {
-    let exact = Arithmetic::Exact;
-    compare(Instructions::Amx, exact, &TYPES, |stored, row, x| by_tiles(stored, exact, row, x));
+    let exact = Precision::Exact;
+    compare(InstructionSet::Amx, exact, &TYPES, |stored, row, x| by_tiles(stored, exact, row, x));
 }
 
 #[test]
 fn amx_in_fast_precision_is_bit_exact() {
-    let (fast, types) = (Arithmetic::Fast, [TensorType::BF16, TensorType::F16]);
-    compare(Instructions::Amx, fast, &types, |stored, row, x| by_tiles(stored, fast, row, x));
+    let (fast, types) = (Precision::Fast, [TensorType::BF16, TensorType::F16]);
+    compare(InstructionSet::Amx, fast, &types, |stored, row, x| by_tiles(stored, fast, row, x));
 }
 
 #[test]
 fn avx512_in_fast_precision_is_bit_exact() {
     let types = [TensorType::BF16];
-    compare(Instructions::Avx512, Arithmetic::Fast, &types, |_, row, x| by_vectors(row, x));
+    compare(InstructionSet::Avx512, Precision::Fast, &types, |_, row, x| by_vectors(row, x));
 }
 
 /// Checks the error bounds of the module documentation, and that they are tight.
 #[test]
 fn errors_stay_within_the_bound() {
     let random = &mut Random(4);
-    let (exact, fast) = (Arithmetic::Exact, Arithmetic::Fast);
+    let (exact, fast) = (Precision::Exact, Precision::Fast);
     let mut nearest = [0.0_f64; 5];
     for len in [1_usize, 32, 700, 4096] {
         let steps = len.div_ceil(STEP);

@@ -23,6 +23,8 @@ mod neon;
 #[cfg(target_arch = "x86_64")]
 mod packed;
 mod quantized;
+#[cfg(target_arch = "x86_64")]
+mod reduce;
 mod scalar;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use gguf::TensorType;
 use gguf_quant::integers;
 
 use super::*;
-use crate::instructions::Instructions;
+use crate::instructions::InstructionSet;
 
 /// Pseudo-random numbers.
 struct Random(u64);
@@ -153,7 +153,7 @@ fn compare_all(find: impl Fn(TensorType) -> Option<Box<dyn Kernels>>) {
 }
 
 /// Compares the kernels of all types, if the processor supports the instruction set.
-fn compare_all_by(set: Instructions) {
+fn compare_all_by(set: InstructionSet) {
     let Ok(proof) = set.require() else {
         eprintln!("SKIPPED: this processor or system has no {}", set.name());
         return;
@@ -163,33 +163,33 @@ fn compare_all_by(set: Instructions) {
 
 #[test]
 fn avx2_is_bit_exact() {
-    compare_all_by(Instructions::Avx2);
+    compare_all_by(InstructionSet::Avx2);
 }
 
 #[test]
 fn avx512_is_bit_exact() {
-    compare_all_by(Instructions::Avx512);
+    compare_all_by(InstructionSet::Avx512);
 }
 
 #[test]
 fn amx_is_bit_exact() {
-    compare_all_by(Instructions::Amx);
+    compare_all_by(InstructionSet::Amx);
 }
 
 #[test]
 fn neon_is_bit_exact() {
-    compare_all_by(Instructions::Neon);
+    compare_all_by(InstructionSet::Neon);
 }
 
 #[test]
 fn neon_with_i8mm_is_bit_exact() {
-    compare_all_by(Instructions::NeonMatrix);
+    compare_all_by(InstructionSet::NeonMatrix);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn sums_in_16_bits_do_not_overflow() {
-    let Ok(by) = Instructions::Avx512.require() else {
+    let Ok(by) = InstructionSet::Avx512.require() else {
         eprintln!("SKIPPED: this processor or operating system does not support AVX-512");
         return;
     };
@@ -281,8 +281,8 @@ fn repeated_runs(by: SimdToken, shape: &[u64], tokens: usize, limit: u64) -> (Ve
     let x = activations(random, tokens, width, 1.0);
     let budget = crate::repack::RepackBudget::new(limit);
     let watch = crate::watch::Watch::new(&());
-    let arithmetic = crate::matmul::Arithmetic::Fast;
-    let context = MatmulContext { arithmetic, simd: by, repack_budget: &budget, watch: &watch };
+    let precision = crate::matmul::Precision::Fast;
+    let context = MatmulContext { precision, simd: by, repack_budget: &budget, watch: &watch };
     let one = shape[1] as usize;
     let results = (0..8).map(|_| {
         let experts = (0..rows / one).flat_map(|expert| {
@@ -298,7 +298,7 @@ fn repeated_runs(by: SimdToken, shape: &[u64], tokens: usize, limit: u64) -> (Ve
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn repacking_does_not_change_results() {
-    let Ok(by) = Instructions::Avx512.require() else {
+    let Ok(by) = InstructionSet::Avx512.require() else {
         eprintln!("SKIPPED: this processor or operating system does not support AVX-512");
         return;
     };

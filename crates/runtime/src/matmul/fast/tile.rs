@@ -6,7 +6,7 @@ use pulp::cast;
 
 use super::ROWS;
 #[cfg(target_arch = "x86_64")]
-use super::avx2::sums::turn;
+use super::reduce::transpose;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::V3F16c;
 
@@ -131,7 +131,7 @@ impl Tile {
     fn put(&mut self, simd: V3F16c) {
         for (half, rows) in self.levels.as_chunks::<8>().0.iter().enumerate() {
             for (eight, narrow) in self.narrow.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let columns = turn(
+                let columns = transpose(
                     simd,
                     rows.each_ref().map(
                         #[inline(always)]

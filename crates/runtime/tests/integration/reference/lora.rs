@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gguf_checkpoint::Checkpoint;
 use gguf_convert::lora::peft;
 use gguf_graph::OutputKind;
-use gguf_runtime::{Adapter, Arithmetic, Batch, Context, Executor};
+use gguf_runtime::{Adapter, Batch, Context, Executor, Precision};
 use gguf_store::{Model, Overwrite};
 
 use super::data::{self, Reference, distance};
@@ -25,11 +25,12 @@ fn adapters_are_applied() {
     let [model, adapter] = [of_base, of_adapter].map(|path| Model::open(&path).unwrap());
     let run = |adapters: &[Adapter]| {
         let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
-        let executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
+        let executor = Executor::new(&model, graph, Precision::Exact).unwrap();
         let executor = Arc::new(executor.with_adapters(adapters).unwrap());
         let reference = Reference::read(&folder, "logits");
         let mut context = Context::new(executor, options(1)).unwrap();
-        let made = context.run(&Batch::of_all(&reference.tokens), OutputKind::Logits, &()).unwrap();
+        let made =
+            context.run(&Batch::all_outputs(&reference.tokens), OutputKind::Logits, &()).unwrap();
         distance(&made.data, &reference.numbers)
     };
     let of = |scale| Adapter { model: adapter.clone(), scale };
@@ -39,7 +40,7 @@ fn adapters_are_applied() {
     let halves = run(&[of(0.5), of(0.5)]);
     assert!(halves < TOLERANCE, "two halves are a whole: {halves}");
     let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
-    let executor = Executor::new(&model, graph, Arithmetic::Exact).unwrap();
+    let executor = Executor::new(&model, graph, Precision::Exact).unwrap();
     let strange = [Adapter { model: model.clone(), scale: 1.0 }];
     assert_eq!(executor.with_adapters(&strange).err().unwrap().code(), "adapter-none");
 }

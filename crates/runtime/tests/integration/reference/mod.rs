@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use self::data::{Reference, distance};
 use gguf_graph::{Graph, OutputKind};
-use gguf_runtime::{Arithmetic, Batch, CacheType, Context, ContextOptions, Executor};
+use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision};
 
 /// Folders of checkpoints of causal language models.
 #[rustfmt::skip]
@@ -48,7 +48,7 @@ fn executor_with(folder: &std::path::Path, change: impl Fn(Graph) -> Graph) -> A
     data::convert(folder, &path);
     let model = gguf_store::Model::open(&path).unwrap();
     let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model)).unwrap();
-    Arc::new(Executor::new(&model, change(graph), Arithmetic::Exact).unwrap())
+    Arc::new(Executor::new(&model, change(graph), Precision::Exact).unwrap())
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn logits_match_transformers() {
         let reference = Reference::read(&folder, "logits");
         let executor = executor(&folder);
         let mut context = Context::new(executor, options(1)).unwrap();
-        let batch = Batch::of_all(&reference.tokens);
+        let batch = Batch::all_outputs(&reference.tokens);
         let logits = context.run(&batch, OutputKind::Logits, &()).unwrap();
         let far = distance(&logits.data, &reference.numbers);
         eprintln!("{name}: {far:e}");
@@ -73,7 +73,8 @@ fn token_by_token_is_bit_exact() {
         let reference = Reference::read(&folder, "logits");
         let executor = executor(&folder);
         let mut whole = Context::new(executor.clone(), options(3)).unwrap();
-        let whole = whole.run(&Batch::of_all(&reference.tokens), OutputKind::Logits, &()).unwrap();
+        let whole =
+            whole.run(&Batch::all_outputs(&reference.tokens), OutputKind::Logits, &()).unwrap();
         // Three sequences, each one token behind the one before, in common batches.
         let mut context = Context::new(executor, options(3)).unwrap();
         let len = reference.tokens.len();
@@ -107,7 +108,7 @@ fn runs_can_be_cancelled() {
         0..5 => std::ops::ControlFlow::Continue(()),
         _ => std::ops::ControlFlow::Break(()),
     };
-    let batch = Batch::of_all(&data::tokens(&folder));
+    let batch = Batch::all_outputs(&data::tokens(&folder));
     let ended = context.run(&batch, OutputKind::Logits, &progress).unwrap_err();
     assert_eq!(ended.code(), "interrupted");
     assert_eq!(context.len(0), 0);

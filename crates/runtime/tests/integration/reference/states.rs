@@ -43,7 +43,7 @@ fn recurrent_models_match_transformers() {
         let Some(folder) = zoo(name) else { return };
         let reference = Reference::read(&folder, "logits");
         let mut context = Context::new(executor(&folder), options(3)).unwrap();
-        let all = Batch::of_all(&reference.tokens);
+        let all = Batch::all_outputs(&reference.tokens);
         let whole = context.run(&all, OutputKind::Logits, &()).unwrap();
         check(name, &whole.data, &reference.numbers);
         context.clear(0);
@@ -59,7 +59,7 @@ fn batches_are_split() {
         let Some(folder) = zoo(name) else { return };
         let reference = Reference::read(&folder, "logits");
         let executor = executor(&folder);
-        let all = Batch::of_all(&reference.tokens);
+        let all = Batch::all_outputs(&reference.tokens);
         let [whole, cut] = [512, 3].map(|batch| {
             let options = gguf_runtime::ContextOptions { batch, ..options(1) };
             let mut context = Context::new(executor.clone(), options).unwrap();
@@ -83,7 +83,7 @@ fn whisper_matches_transformers() {
     let Some(folder) = zoo("whisper") else { return };
     let mel = frames(&folder);
     let mut context = Context::new(executor(&folder), options(3)).unwrap();
-    let too_early = context.run(&Batch::of_all(&[1]), OutputKind::Logits, &()).unwrap_err();
+    let too_early = context.run(&Batch::all_outputs(&[1]), OutputKind::Logits, &()).unwrap_err();
     assert_eq!(too_early.code(), "features-missing");
     for sequence in 0..3 {
         let encoded = context.encode(sequence, &mel, &()).unwrap();
@@ -91,7 +91,7 @@ fn whisper_matches_transformers() {
         check("whisper's encoder", &encoded.data, &reference.numbers);
     }
     let reference = Reference::read(&folder, "logits");
-    let all = Batch::of_all(&reference.tokens);
+    let all = Batch::all_outputs(&reference.tokens);
     let whole = context.run(&all, OutputKind::Logits, &()).unwrap();
     check("whisper", &whole.data, &reference.numbers);
     assert!(context.truncate(0, 0), "what it heard stays");

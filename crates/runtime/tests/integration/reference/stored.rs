@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gguf::Metadata;
 use gguf_graph::{Limits, OutputKind, stored};
 use gguf_pipeline::Job;
-use gguf_runtime::{Arithmetic, Batch, Context, Executor, Value};
+use gguf_runtime::{Batch, Context, Executor, Precision, Value};
 use gguf_store::{Model, Overwrite};
 
 use super::data::{self, tokens};
@@ -41,7 +41,7 @@ fn run(executor: Executor, folder: &Path, tokens: &[u32]) -> Value {
     if executor.graph().encoder().is_some() {
         context.encode(0, &frames(folder), &()).unwrap();
     }
-    context.run(&Batch::of_all(tokens), kind, &()).unwrap()
+    context.run(&Batch::all_outputs(tokens), kind, &()).unwrap()
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn stored_graphs_are_bit_exact() {
         let read = stored::stored(stranger.metadata(), Limits::default()).unwrap().unwrap();
         assert_eq!(read, graph, "{name}");
         let tokens = tokens(&folder);
-        let executor = |model, graph| Executor::new(model, graph, Arithmetic::Exact).unwrap();
+        let executor = |model, graph| Executor::new(model, graph, Precision::Exact).unwrap();
         let built = run(executor(&model, graph), &folder, &tokens);
         let stored = run(executor(&stranger, read), &folder, &tokens);
         assert!(built == stored, "{name}: to the bit");

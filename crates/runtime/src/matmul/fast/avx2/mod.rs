@@ -3,7 +3,6 @@
 mod dots;
 pub(super) mod rows;
 mod scales;
-pub(super) mod sums;
 mod tiles;
 
 use std::marker::PhantomData;

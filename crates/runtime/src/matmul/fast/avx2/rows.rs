@@ -8,10 +8,10 @@ use gguf_quant::integers::{Block, IntegerBlock, UnpackedBlock};
 use pulp::{NullaryFnOnce, cast};
 
 use super::super::quantized::{Epilogue, Pairs, Quantized};
+use super::super::reduce::{sum_eight, sum_eight_halves, sum_halves, transpose};
 use super::super::{FEW, LANES, blocks};
 use super::dots::{self, BlockActivations};
 use super::scales::scales_of;
-use super::sums::{sum_eight, sum_eight_halves, sum_halves, turn};
 use crate::simd::V3F16c;
 
 /// Returns the additional data that row kernels read.
@@ -295,7 +295,7 @@ fn sum_rows<const T: usize>(
             for (r, of_row) in of_rows.iter_mut().enumerate() {
                 *of_row = parts[(8 * h + r) * eights + n][t];
             }
-            let parts = turn(simd, of_rows);
+            let parts = transpose(simd, of_rows);
             if blocks - 8 * n >= 8 {
                 for part in parts {
                     *sum = simd.avx._mm256_add_ps(*sum, part);

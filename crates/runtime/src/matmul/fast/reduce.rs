@@ -40,7 +40,7 @@ pub fn sum_halves(simd: V3F16c, v: &[__m256i; 4]) -> __m256i {
 
 /// Returns the transpose.
 #[inline(always)]
-pub fn turn(simd: V3F16c, rows: [__m256; 8]) -> [__m256; 8] {
+pub fn transpose(simd: V3F16c, rows: [__m256; 8]) -> [__m256; 8] {
     let avx = simd.avx;
     let mut pairs = rows;
     for i in 0..4 {
