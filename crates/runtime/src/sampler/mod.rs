@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn nothing_is_sampled_from_banned_or_nan() {
-        assert_eq!(Sampler::new(SamplingOptions::default()).choose(&[f32::NAN, f32::NAN]), None);
-        assert_eq!(Sampler::new(SamplingOptions::greedy()).choose(&[]), None);
+        assert_eq!(Sampler::new(SamplingOptions::default()).sample(&[f32::NAN, f32::NAN]), None);
+        assert_eq!(Sampler::new(SamplingOptions::greedy()).sample(&[]), None);
     }
 }
