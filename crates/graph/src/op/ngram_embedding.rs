@@ -31,7 +31,7 @@ pub struct NgramEmbedding {
     pub multipliers: Vec<u64>,
     /// Parts of the table, equally many for each length of n-gram.
     pub heads: Vec<HashHead>,
-    /// Id of the token that ends a text.
+    /// Id of the end-of-text (EOS) token.
     pub end_token: u32,
     /// History of token ids.
     pub state: StateId,

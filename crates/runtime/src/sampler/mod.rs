@@ -73,7 +73,7 @@ pub(crate) struct Candidate {
     pub probability: f32,
 }
 
-/// Samples tokens one after the other.
+/// Samples one token per call.
 ///
 /// ```
 /// use gguf_runtime::{Sampler, SamplingOptions};
