@@ -145,13 +145,24 @@ test("a graph is split into layers", () => {
 
 test("inputs of operations are those of docs/graph.md", () => {
   const values = (op: Record<string, unknown>) => inputs(op).map(({ value }) => value);
-  assert.deepEqual(values({ op: "embed", table: 3 }), []);
-  assert.deepEqual(values({ op: "product", x: 4, weight: 2 }), [4]);
+  assert.deepEqual(values({ op: "embedding", weight: 3 }), []);
+  assert.deepEqual(values({ op: "matmul", x: 4, weight: 2 }), [4]);
   assert.deepEqual(values({ op: "add", a: 1, b: 2 }), [1, 2]);
-  assert.deepEqual(values({ op: "scan", x: 1, dt: 2, b: 3, c: 4, a: 9, d: 9 }), [1, 2, 3, 4]);
+  assert.deepEqual(values({ op: "selective_scan", x: 1, dt: 2, b: 3, c: 4, a: 9, d: 9 }), [1, 2, 3, 4]);
+  assert.deepEqual(values({ op: "attention", query: 5, kv: { cached: { key: 6, value: 4, state: 0 } } }), [5, 6, 4]);
+  assert.deepEqual(values({ op: "attention", query: 5, kv: { encoder: { state: 0 } } }), [5]);
   assert.deepEqual(
-    values({ op: "attention", query: 5, memory: { cached: { key: 6, value: 4, state: 0 } } }),
-    [5, 6, 4],
+    values({
+      op: "attention",
+      query: 5,
+      kv: { cached: { key: 6, value: 4, state: 0 } },
+      selection: { indices: 7 },
+      compressed: { key: 8, value: 9, state: 1 },
+    }),
+    [5, 6, 4, 7, 8, 9],
   );
-  assert.deepEqual(values({ op: "attention", query: 5, memory: { stored: { state: 0 } } }), [5]);
+  assert.deepEqual(
+    values({ op: "linear_attention", query: 1, key: 2, value: 3, heads: 4, decay: { value: 5 }, state: 0 }),
+    [1, 2, 3, 5],
+  );
 });

@@ -58,29 +58,39 @@ function layerOf(operation: Operation): number | null {
 
 /** Fields of an operation that hold value numbers (docs/graph.md); those of operations not listed here are `x`, `a` and `b`. */
 const INPUTS: Record<string, string[]> = {
+  attention: ["query"],
+  block_compress: ["x", "gate"],
   gated_activation: ["gate", "up"],
   kv_store: ["key", "value"],
-  moe: ["x", "router_logits"],
+  linear_attention: ["query", "key", "value", "beta"],
+  matmul_id: ["x", "ids"],
+  moe: ["x", "router_logits", "expert_ids"],
   selective_scan: ["x", "dt", "b", "c"],
+  stream_mix: ["x", "matrix"],
+  topk_indexer: ["query", "key", "weights"],
   wkv: ["r", "w", "k", "v", "a", "b"],
-  attention: ["query"],
 };
 
 /** Returns the values that an operation reads, each with the name of its field. */
 export function inputs(op: Record<string, unknown>): { name: string; value: number }[] {
   const found: { name: string; value: number }[] = [];
-  const take = (from: Record<string, unknown>, names: string[]) => {
+  const take = (from: unknown, names: string[]) => {
+    if (!from || typeof from !== "object") return;
     for (const name of names) {
-      const value = from[name];
+      const value = (from as Record<string, unknown>)[name];
       if (typeof value === "number") found.push({ name, value });
     }
   };
   take(op, INPUTS[String(op.op)] ?? ["x", "a", "b"]);
-  // Keys and values of attention are nested in their source.
-  const kv = op.kv;
-  if (op.op === "attention" && kv && typeof kv === "object") {
-    for (const source of Object.values(kv))
-      if (source && typeof source === "object") take(source as Record<string, unknown>, ["key", "value"]);
+  if (op.op === "attention") {
+    // Keys and values are nested in their source.
+    for (const source of Object.values(op.kv ?? {})) take(source, ["key", "value"]);
+    take(op.selection, ["indices"]);
+    take(op.compressed, ["key", "value", "indices"]);
+  }
+  if (op.op === "linear_attention") {
+    const decay = op.decay as { value?: unknown } | undefined;
+    if (typeof decay?.value === "number") found.push({ name: "decay", value: decay.value });
   }
   return found;
 }
