@@ -6,6 +6,7 @@ mod compat;
 #[cfg(unix)]
 mod documentation;
 mod outputs;
+mod sources;
 mod transcripts;
 
 /// Builds legacy GGML files.
