@@ -69,7 +69,7 @@ struct Input {
 
 /// Sampling options.
 #[derive(clap::Args)]
-#[command(next_help_heading = "SamplingOptions")]
+#[command(next_help_heading = "Sampling")]
 #[group(skip)]
 struct SamplingArgs {
     /// Temperature; 0 is greedy.
