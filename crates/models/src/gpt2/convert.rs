@@ -1,4 +1,5 @@
-//! GPT-2.
+//! Conversion of GPT-2, whose `Conv1D` matrices are transposed, and of ruGPT-3 XL, whose Q, K and V are
+//! separate.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -9,7 +10,7 @@ use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Description, ExpertSlot, Mapping, hparams};
 use crate::schema::key;
 
-/// Without the prefix `transformer.`, which the first uploads do not have.
+/// Tensor names without the prefix `transformer.`, which the first uploads do not have.
 pub(crate) const NAMES: Table = &[
     ("wte", "token_embd"),
     ("wpe", "position_embd"),
@@ -44,14 +45,14 @@ impl Converter for Gpt2 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let width = hparams::width(config)?;
+        let embedding_length = hparams::width(config)?;
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(
             key::CONTEXT_LENGTH,
-            config.require_u32(&["n_ctx", "n_positions"], "the longest context, in tokens")?,
+            config.require_u32(&["n_ctx", "n_positions"], "the context length in tokens")?,
         );
-        keys.set(key::EMBEDDING_LENGTH, width);
-        keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);
+        keys.set(key::EMBEDDING_LENGTH, embedding_length);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, embedding_length)?);
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
@@ -59,15 +60,15 @@ impl Converter for Gpt2 {
     }
 
     fn modify_tensor(&self, _config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        // The layers are convolutions of width 1, whose matrices are stored the other way round.
-        let ends =
+        // `Conv1D` stores its matrix as inputs x outputs.
+        const CONV1D: [&str; 4] =
             [".attn_qkv.weight", ".attn_output.weight", ".ffn_up.weight", ".ffn_down.weight"];
-        let transposed = ends.iter().any(|end| name.ends_with(end));
-        Ok(Vec::from_iter(transposed.then_some(Step::Transpose)))
+        let is_conv1d = CONV1D.iter().any(|suffix| name.ends_with(suffix));
+        Ok(Vec::from_iter(is_conv1d.then_some(Step::Transpose)))
     }
 }
 
-/// What configurations of GPT-2 and of models like it call the hyper-parameters.
+/// Keys and config.json fields of GPT-2 and of models with the same field names.
 pub(crate) const FIELDS: [(&str, &str); 6] = [
     ("block_count", "n_layer"),
     ("context_length", "n_positions"),
@@ -77,7 +78,8 @@ pub(crate) const FIELDS: [(&str, &str); 6] = [
     ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
 ];
 
-/// ruGPT 3 XL: the same under other names, with queries, keys and values apart. It comes back as GPT-2.
+/// ruGPT-3 XL: GPT-2 with other tensor names and separate Q, K and V, which are stacked to the fused QKV
+/// matrix. Exports write GPT-2.
 pub(crate) struct Rugpt3xl;
 
 /// Description of [`Rugpt3xl`].
@@ -106,12 +108,12 @@ impl Converter for Rugpt3xl {
     }
 
     fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        for (index, part) in (0..).zip("qkv".chars()) {
-            for end in ["weight", "bias"] {
-                let pattern = format!("model.layers.{{}}.self_attn.{part}_proj.{end}");
+        for (index, part) in (0..).zip(["q", "k", "v"]) {
+            for suffix in ["weight", "bias"] {
+                let pattern = format!("model.layers.{{}}.self_attn.{part}_proj.{suffix}");
                 if let Some(&[block]) = captures(&pattern, name).as_deref() {
                     let slot = ExpertSlot { index, count: 3 };
-                    return Ok(Some(Mapping::slot(format!("blk.{block}.attn_qkv.{end}"), slot)));
+                    return Ok(Some(Mapping::slot(format!("blk.{block}.attn_qkv.{suffix}"), slot)));
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! gpt-oss, with weights in a plain float type.
+//! Conversion of gpt-oss: expert matrices are stacked, gate and up rows alternate, and floats are transposed
+//! (MXFP4 blocks are not).
 
 use gguf::{Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -18,17 +19,19 @@ const NAMES: Table = &[
     ("model.layers.{}.mlp.router", "blk.{}.ffn_gate_inp"),
 ];
 
-/// Names without a last segment that says `weight` or `bias`: foreign, ours.
-const WHOLE: [(&str, &str); 2] = [
+/// Tensors whose Hugging Face names do not end in `.weight` or `.bias`, and their GGUF names.
+const PARAMETERS: [(&str, &str); 2] = [
     ("model.layers.{}.self_attn.sinks", "attn_sinks.weight"),
     ("model.layers.{}.mlp.experts.down_proj_bias", "ffn_down_exps.bias"),
 ];
 
-/// All experts of a layer in one, inputs first.
+/// Down projections of all experts of a layer, as inputs x outputs.
 const DOWN: &str = "model.layers.{}.mlp.experts.down_proj";
 
+/// Gate and up projections of all experts of a layer, with alternating columns.
 const GATE_AND_UP: &str = "model.layers.{}.mlp.experts.gate_up_proj";
 
+/// Gate and up biases of all experts of a layer, alternating.
 const GATE_AND_UP_BIAS: &str = "model.layers.{}.mlp.experts.gate_up_proj_bias";
 
 pub(crate) struct GptOss;
@@ -70,15 +73,14 @@ impl Converter for GptOss {
         sliding_window::unusual_pattern(keys, config, 2)
     }
 
-    // The matrices of experts are stored with rows and columns exchanged, and gates and what they
-    // gate alternate.
+    // Expert matrices of floats are stored transposed, and gate and up projections alternate.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        for (foreign, ours) in WHOLE {
-            if let Some(&[block]) = captures(foreign, name).as_deref() {
-                return Ok(Some(Mapping::one(format!("blk.{block}.{ours}"), [])));
+        for (hf_name, gguf_name) in PARAMETERS {
+            if let Some(&[block]) = captures(hf_name, name).as_deref() {
+                return Ok(Some(Mapping::one(format!("blk.{block}.{gguf_name}"), [])));
             }
         }
-        // In MXFP4 the inputs come last, as they do here.
+        // MXFP4 blocks run along the inputs, as in GGUF.
         let experts = "model.layers.{}.mlp.experts.down_proj.weight";
         if let Some(&[block]) = captures(experts, name).as_deref() {
             return Ok(Some(Mapping::one(format!("blk.{block}.ffn_down_exps.weight"), [])));
@@ -121,29 +123,30 @@ impl Converter for GptOss {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = exported
-            .patterns(WHOLE.map(|(name, _)| name))
+            .patterns(PARAMETERS.map(|(name, _)| name))
             .patterns([DOWN, GATE_AND_UP, GATE_AND_UP_BIAS])
             .without(&[key::EXPERT_FEED_FORWARD_LENGTH])
-            // Programs know this of the architecture; `transformers` takes the other.
+            // The runtime does not round the YaRN bounds of this architecture; `transformers` does by default.
             .scaling("truncate", false);
         Some(sliding_window::export_of_pattern(model, exported))
     }
 }
 
-/// The step that takes every other row of all experts, from the first or from the second on.
+/// Returns the step that takes every second row of all experts, beginning with row 0 or row 1.
 fn alternating(config: &Config) -> Result<impl Fn(u64) -> Step, Error> {
     let (count, width) = (hparams::expert_count(config)?, hparams::feed_forward(config)?);
     let groups = u64::from(count) * u64::from(width);
     Ok(move |start| Step::Pick { groups, start, len: 1 })
 }
 
+/// Maps one tensor to the gate (part 0) and the up projection (part 1) of all experts.
 fn gate_and_up(block: u32, suffix: &str, steps: impl Fn(u64) -> Vec<Step>) -> Mapping {
-    let made = |part: &str, index| MappedTensor {
+    let tensor = |part: &str, index| MappedTensor {
         name: format!("blk.{block}.ffn_{part}_exps.{suffix}"),
         steps: steps(index),
         slot: None,
     };
-    Mapping::Made(vec![made("gate", 0), made("up", 1)])
+    Mapping::Made(vec![tensor("gate", 0), tensor("up", 1)])
 }
 
 fn shape(dims: &[u64]) -> Shape {

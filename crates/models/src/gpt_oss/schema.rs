@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gpt-oss`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gpt-oss",
-    note: "Every other layer is windowed, beginning with the first.",
+    note: "Every second layer, beginning with the first, uses sliding-window attention.",
     required: &[
         SIZES,
         TRANSFORMER,

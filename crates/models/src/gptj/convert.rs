@@ -1,8 +1,5 @@
-//! GPT-J.
-//!
-//! llama.cpp neither writes nor runs it. Keys are those of the specification. Tensors
-//! are named as in phi2, which has the same layout. Queries and keys stay as they are, for the
-//! rotation of neighbours.
+//! Conversion of GPT-J, which llama.cpp does not implement: keys follow the GGUF specification, tensors are
+//! named as in phi2, which has the same layout. Q and K are in the interleaved RoPE layout already.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -47,15 +44,15 @@ impl Converter for Gptj {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let width = hparams::width(config)?;
-        let rotated = config.require_u32(&["rotary_dim"], "the rotated dimensions of a head")?;
+        let embedding_length = hparams::width(config)?;
+        let rotary_dims = config.require_u32(&["rotary_dim"], "the rotary dimensions of a head")?;
         keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
-        keys.set(key::EMBEDDING_LENGTH, width);
+        keys.set(key::EMBEDDING_LENGTH, embedding_length);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
-        keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);
+        keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, embedding_length)?);
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
         keys.file_type();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gptj`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gptj",
-    note: "llama.cpp neither writes nor runs it: keys as in the specification, tensors \
+    note: "Not implemented in llama.cpp: keys follow the GGUF specification, tensors are \
            named as in phi2, which has the same layout but for biases.",
     required: &[SIZES, TRANSFORMER, NORM, &[key::ROPE_DIMENSION_COUNT]],
     optional: &[ROPE, &[key::VOCAB_SIZE]],

@@ -1,4 +1,5 @@
-//! GPT-NeoX and Pythia.
+//! Conversion of GPT-NeoX and Pythia: the fused QKV matrix is regrouped from head by head to all queries, all
+//! keys, all values.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -14,7 +15,7 @@ const NAMES: Table = &[
     ("gpt_neox.embed_in", "token_embd"),
     ("gpt_neox.final_layer_norm", "output_norm"),
     ("embed_out", "output"),
-    // As newer versions of `transformers` call it.
+    // Name in newer versions of `transformers`.
     ("lm_head", "output"),
     ("gpt_neox.layers.{}.input_layernorm", "blk.{}.attn_norm"),
     ("gpt_neox.layers.{}.attention.query_key_value", "blk.{}.attn_qkv"),
@@ -24,8 +25,8 @@ const NAMES: Table = &[
     ("gpt_neox.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
 ];
 
-/// The share of a head that is rotated where nothing is said, as in `transformers`.
-const ROTARY_SHARE: f64 = 0.25;
+/// Default of `rotary_pct` in `transformers`.
+const DEFAULT_ROTARY_PCT: f64 = 0.25;
 
 pub(crate) struct Gptneox;
 
@@ -50,14 +51,17 @@ impl Converter for Gptneox {
         &GPTNEOX
     }
 
-    // As llama.cpp's converter has it, without a file type.
+    // llama.cpp's converter writes no file type here.
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let head_dim = hparams::head_dim(config)?;
         keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
-        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, ROTARY_SHARE)?);
+        keys.set(
+            key::ROPE_DIMENSION_COUNT,
+            hparams::rotated_dims(config, head_dim, DEFAULT_ROTARY_PCT)?,
+        );
         keys.unusual_rope(config)?;
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::USE_PARALLEL_RESIDUAL, config.bool("use_parallel_residual")?.unwrap_or(true));

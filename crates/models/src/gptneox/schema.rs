@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gptneox`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gptneox",
-    note: "llama.cpp's converter forgets `rope.freq_base`.",
+    note: "llama.cpp's converter does not write `rope.freq_base`.",
     required: &[SIZES, TRANSFORMER, NORM, &[key::USE_PARALLEL_RESIDUAL, key::ROPE_DIMENSION_COUNT]],
     optional: &[ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],

@@ -1,4 +1,4 @@
-//! Granite, dense and with experts.
+//! Conversion of dense Granite models, and the keys and defaults of all Granite classes.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,8 +8,8 @@ use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
 use crate::schema::key;
 
-/// By how much parts of the model scale: key and field.
-pub(crate) const SCALES: [(&str, &str); 4] = [
+/// Keys of the multipliers, and their config.json fields.
+pub(crate) const MULTIPLIERS: [(&str, &str); 4] = [
     ("attention.scale", "attention_multiplier"),
     ("embedding_scale", "embedding_multiplier"),
     ("residual_scale", "residual_multiplier"),
@@ -25,7 +25,7 @@ pub(crate) static GRANITE: Description = Description {
     model_type: "granite",
     vocabulary: VocabularyKind::Llama,
     pre_tokenizers: PRE_TOKENIZERS,
-    config_fields: &SCALES,
+    config_fields: &MULTIPLIERS,
     ..Description::DECODER
 };
 
@@ -35,7 +35,7 @@ impl Converter for Granite {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        complete(config)
+        complete_config(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -51,25 +51,27 @@ impl Converter for Granite {
     }
 }
 
+/// Preferred pre-tokenizers of Granite models.
 pub(crate) const PRE_TOKENIZERS: &[&str] = &["refact", "starcoder", "dbrx"];
 
-pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
-    for (_, field) in SCALES {
+/// Sets the defaults of `transformers`: multipliers of 1, attention fields.
+pub(crate) fn complete_config(config: &mut Config) -> Result<(), Error> {
+    for (_, field) in MULTIPLIERS {
         config.default(field, 1.0);
     }
     hparams::default_attention(config)
 }
 
-/// The keys of all Granites.
+/// Writes the keys that all Granite architectures share.
 pub(crate) fn granite_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.decoder(config, None)?;
-    keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
+    keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the vocabulary size")?);
     let head_dim = hparams::width(config)? / hparams::head_count(config)?;
     keys.set(key::ROPE_DIMENSION_COUNT, head_dim);
-    for (key, field) in SCALES {
+    for (key, field) in MULTIPLIERS {
         keys.set_f32(key, config.f32(&[field])?.filter(|&scale| scale != 0.0));
     }
-    let shared = config.u32(&["shared_intermediate_size"])?.filter(|&width| width != 0);
-    keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
+    let shared_length = config.u32(&["shared_intermediate_size"])?.filter(|&length| length != 0);
+    keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared_length);
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Granite with windows in most layers, dense and with experts, whose gates stay beside what they gate.
+//! Conversion of Granite with sliding-window attention, dense and MoE: gate and up projections of experts stay
+//! fused, and flags per layer tell which layers use the window and which use RoPE.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -19,7 +20,7 @@ const NAMES: Table = &[
     ("model.layers.{}.shared_mlp.output_linear", "blk.{}.ffn_down_shexp"),
 ];
 
-/// Names that do not keep their ends, and ours.
+/// Tensors whose Hugging Face and GGUF names differ in their last segment.
 const PARAMETERS: [(&str, &str); 5] = [
     ("model.layers.{}.self_attn.sinks", "blk.{}.attn_sinks.weight"),
     ("model.layers.{}.block_sparse_moe.experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight"),
@@ -28,19 +29,23 @@ const PARAMETERS: [(&str, &str); 5] = [
     ("model.layers.{}.block_sparse_moe.output_linear.weight", "blk.{}.ffn_down_exps.weight"),
 ];
 
-const DENSE: &str = "GraniteSWAForCausalLM";
+/// Class of the dense models.
+const DENSE_CLASS: &str = "GraniteSWAForCausalLM";
 
-const ROUTED: &str = "GraniteMoeSWAForCausalLM";
+/// Class of the MoE models.
+const MOE_CLASS: &str = "GraniteMoeSWAForCausalLM";
 
-const SHARED: &str = "shared_intermediate_size";
+/// Field with the FFN size of the shared expert.
+const SHARED_LENGTH: &str = "shared_intermediate_size";
 
-const ROTATED: &str = "no_rope_layers";
+/// Field with a flag per layer, 1 where the layer uses RoPE.
+const ROPE_LAYERS: &str = "no_rope_layers";
 
 pub(crate) struct GraniteSwa;
 
 /// Description of [`GraniteSwa`].
 pub(crate) static GRANITE_SWA: Description = Description {
-    classes: &[DENSE, ROUTED],
+    classes: &[DENSE_CLASS, MOE_CLASS],
     architecture: "granite_swa",
     model_type: "granite_swa",
     tensor_names: &[NAMES, LLAMA_LIKE],
@@ -63,45 +68,48 @@ impl Converter for GraniteSwa {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        // The width of what is always asked stands behind the others.
-        let mut first = config.clone();
-        first.set(SHARED, Value::Null);
-        granite_keys(&first, keys)?;
+        // llama.cpp writes the FFN size of the shared expert last.
+        let mut without_shared = config.clone();
+        without_shared.set(SHARED_LENGTH, Value::Null);
+        granite_keys(&without_shared, keys)?;
         keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
         let layers = match config.find(&["layer_types"]) {
             Some(_) => sliding_window::layers(config, 0)?,
             None => (0..hparams::block_count(config)?).map(|layer| layer % 4 != 0).collect(),
         };
         keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&layers[..]));
-        if let Some((_, rotated)) = config.find(&[ROTATED]) {
-            let rotated = rotated.as_array().into_iter().flatten();
-            let rotated: Vec<bool> = rotated.map(|flag| *flag != 0).collect();
-            keys.set(key::ATTENTION_ROPE_PATTERN, Array::from(&rotated[..]));
+        if let Some((_, flags)) = config.find(&[ROPE_LAYERS]) {
+            let flags = flags.as_array().into_iter().flatten();
+            let uses_rope: Vec<bool> = flags.map(|flag| *flag != 0).collect();
+            keys.set(key::ATTENTION_ROPE_PATTERN, Array::from(&uses_rope[..]));
         }
-        let shared = config.u32(&[SHARED])?.filter(|&width| width != 0);
-        keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
+        let shared_length = config.u32(&[SHARED_LENGTH])?.filter(|&length| length != 0);
+        keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared_length);
         Ok(())
     }
 
     fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let mut parameters = PARAMETERS.iter();
-        Ok(parameters.find_map(|(foreign, ours)| {
-            Some(Mapping::one(filled(ours, &captures(foreign, name)?), []))
+        Ok(parameters.find_map(|(hf_name, gguf_name)| {
+            Some(Mapping::one(filled(gguf_name, &captures(hf_name, name)?), []))
         }))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = match has(model, "blk.0.ffn_gate_inp.weight") {
-            true => exported.class(ROUTED, "granitemoe_swa"),
-            false => exported.class(DENSE, "granite_swa"),
+            true => exported.class(MOE_CLASS, "granitemoe_swa"),
+            false => exported.class(DENSE_CLASS, "granite_swa"),
         };
-        let rotated = model.metadata().array("granite_swa.attention.rope_pattern");
+        let uses_rope = model.metadata().array("granite_swa.attention.rope_pattern");
         let flag = |flag: gguf::Value| u32::from(flag.to_bool() == Some(true));
         let exported = exported
             .patterns(PARAMETERS.map(|(name, _)| name))
             .fields(&[("expert_count", "num_local_experts")])
-            .set_some(SHARED, count(model, key::EXPERT_SHARED_FEED_FORWARD_LENGTH))
-            .set_some(ROTATED, rotated.map(|flags| flags.iter().map(flag).collect::<Vec<_>>()));
+            .set_some(SHARED_LENGTH, count(model, key::EXPERT_SHARED_FEED_FORWARD_LENGTH))
+            .set_some(
+                ROPE_LAYERS,
+                uses_rope.map(|flags| flags.iter().map(flag).collect::<Vec<_>>()),
+            );
         Some(sliding_window::export_of_pattern(model, exported))
     }
 }

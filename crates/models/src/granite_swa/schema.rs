@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `granite_swa`.
 
 use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granite_swa",
-    note: "Granite with windows. Gates of experts stand beside what they gate, in one matrix.",
+    note: "As granite or granitemoe, with sliding-window attention and attention sinks. Gate and up projections of experts are fused.",
     required: &[SIZES, TRANSFORMER, RMS, WINDOW_KEYS],
     optional: &[
         HEADS,
@@ -38,8 +38,10 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ..Architecture::DEFAULT
 };
 
+/// Required key of sliding-window attention.
 pub(crate) const WINDOW_KEYS: &[&str] = &[key::ATTENTION_SLIDING_WINDOW];
 
+/// MoE with fused gate and up projections, and an optional shared expert.
 const FUSED_EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     Required("ffn_gate_up_exps.weight", "n_embd, 2*n_ff, n_expert"),

@@ -1,4 +1,5 @@
-//! Granite 4 and Bamba: state spaces in most layers, attention in some.
+//! Conversion of Granite 4 and Bamba: the number of KV heads of a layer is 0 where it is a Mamba 2 layer.
+//! Granite 4 models without Mamba 2 layers become `granite` or `granitemoe`.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};
@@ -13,13 +14,15 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, ssm,
 };
-use crate::granite::convert::{SCALES, granite_keys};
+use crate::granite::convert::{MULTIPLIERS, granite_keys};
 use crate::granitemoe::convert::{EXPERT_NAMES, GRANITE_MOE, GraniteMoe};
 use crate::schema::key;
 
-const GRANITE: &str = "GraniteMoeHybridForCausalLM";
+/// Class of Granite 4.
+const GRANITE_CLASS: &str = "GraniteMoeHybridForCausalLM";
 
-const BAMBA: &str = "BambaForCausalLM";
+/// Class of Bamba.
+const BAMBA_CLASS: &str = "BambaForCausalLM";
 
 const NAMES: Table = &[
     ("model.final_layernorm", "output_norm"),
@@ -29,18 +32,20 @@ const NAMES: Table = &[
     ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
 ];
 
+/// Field with the kind of each layer.
 const LAYER_TYPES: &str = "layer_types";
 
-/// A state space has no longest context; programs want a number.
-const CONTEXT: u32 = 1 << 20;
+/// Context length of models without positions, which have no limit.
+const NOPE_CONTEXT: u32 = 1 << 20;
 
+/// Key that tells whether attention uses RoPE.
 const FINETUNED: &str = "rope.scaling.finetuned";
 
 pub(crate) struct GraniteHybrid;
 
 /// Description of [`GraniteHybrid`].
 pub(crate) static GRANITE_HYBRID: Description = Description {
-    classes: &[GRANITE, BAMBA],
+    classes: &[GRANITE_CLASS, BAMBA_CLASS],
     architecture: "granitehybrid",
     model_type: "granitemoehybrid",
     vocabulary: VocabularyKind::SentencePieceElseBpe,
@@ -60,22 +65,22 @@ impl Converter for GraniteHybrid {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        for (field, usual) in [
+        for (field, default) in [
             ("mamba_d_conv", 4),
             ("mamba_d_state", 256),
             ("mamba_n_groups", 1),
             ("mamba_n_heads", 128),
             ("mamba_expand", 2),
         ] {
-            config.default(field, usual);
+            config.default(field, default);
         }
         if config.find(&[LAYER_TYPES]).is_none() {
             let blocks = hparams::block_count(config)?;
-            let layers = attention_layers(config, blocks)?;
-            let kind = |layer| if layers.contains(&layer) { "attention" } else { "mamba" };
+            let attention = attention_layers(config, blocks)?;
+            let kind = |layer| if attention.contains(&layer) { "attention" } else { "mamba" };
             config.set(LAYER_TYPES, (0..blocks).map(kind).collect::<Vec<_>>());
         }
-        if config.class()? == BAMBA {
+        if config.class()? == BAMBA_CLASS {
             config.default("rms_norm_eps", 1e-5);
             return hparams::default_attention(config);
         }
@@ -86,8 +91,8 @@ impl Converter for GraniteHybrid {
         if has_attention(config).contains(&false) {
             return None;
         }
-        let asked = config.u32(&["num_experts_per_tok"]).ok().flatten().unwrap_or(0);
-        Some(if asked > 0 { &GraniteMoeWithoutStates } else { &GraniteWithoutStates })
+        let experts_used = config.u32(&["num_experts_per_tok"]).ok().flatten().unwrap_or(0);
+        Some(if experts_used > 0 { &GraniteMoeWithoutSsm } else { &GraniteWithoutSsm })
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -100,15 +105,15 @@ impl Converter for GraniteHybrid {
         keys.set(key::SSM_INNER_SIZE, sizes.inner);
         keys.set(key::SSM_TIME_STEP_RANK, heads);
         keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&["attn_rotary_emb"])?);
-        let layers = has_attention(config);
+        let has_attention = has_attention(config);
         let heads = i32::try_from(hparams::head_count_kv(config)?).unwrap_or(i32::MAX);
-        let of_layer = |has: &bool| if *has { heads } else { 0 };
-        let heads: Vec<i32> = layers.iter().map(of_layer).collect();
+        let heads_kv = |attends: &bool| if *attends { heads } else { 0 };
+        let heads: Vec<i32> = has_attention.iter().map(heads_kv).collect();
         keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
-        let rotates = config.class()? == BAMBA || !layers.contains(&false);
-        keys.set(FINETUNED, rotates);
-        if !rotates {
-            keys.set(key::CONTEXT_LENGTH, CONTEXT);
+        let uses_rope = config.class()? == BAMBA_CLASS || !has_attention.contains(&false);
+        keys.set(FINETUNED, uses_rope);
+        if !uses_rope {
+            keys.set(key::CONTEXT_LENGTH, NOPE_CONTEXT);
         }
         Ok(())
     }
@@ -139,32 +144,33 @@ impl Converter for GraniteHybrid {
         if !is_bamba {
             let kinds: Vec<_> = heads.iter().map(kind).collect();
             let exported = GraniteMoe.export(model, exported.without_names(NAMES))?;
-            return Some(exported.class(GRANITE, "granitemoehybrid").set(LAYER_TYPES, kinds));
+            return Some(exported.class(GRANITE_CLASS, "granitemoehybrid").set(LAYER_TYPES, kinds));
         }
-        let attended = (0..blocks).zip(&heads).filter(|(_, heads)| **heads > 0);
-        let layers: Vec<u64> = attended.map(|(layer, _)| layer).collect();
-        let rotated = count(model, key::ROPE_DIMENSION_COUNT);
+        let attention = (0..blocks).zip(&heads).filter(|(_, heads)| **heads > 0);
+        let layers: Vec<u64> = attention.map(|(layer, _)| layer).collect();
+        let rotary_dims = count(model, key::ROPE_DIMENSION_COUNT);
         Some(
             exported
-                .class(BAMBA, "bamba")
+                .class(BAMBA_CLASS, "bamba")
                 .set("attn_layer_indices", layers)
-                .set_some("attn_rotary_emb", rotated),
+                .set_some("attn_rotary_emb", rotary_dims),
         )
     }
 }
 
+/// Keys, and their config.json fields in exports.
 const FIELDS: &[(&str, &str)] = &[
-    SCALES[0],
-    SCALES[1],
-    SCALES[2],
-    SCALES[3],
+    MULTIPLIERS[0],
+    MULTIPLIERS[1],
+    MULTIPLIERS[2],
+    MULTIPLIERS[3],
     (key::SSM_CONV_KERNEL, "mamba_d_conv"),
     (key::SSM_STATE_SIZE, "mamba_d_state"),
     (key::SSM_GROUP_COUNT, "mamba_n_groups"),
     (key::SSM_TIME_STEP_RANK, "mamba_n_heads"),
 ];
 
-/// The layers with attention as older configurations have them: listed, or by a period.
+/// Returns the attention layers of older configurations, which list them or state a period.
 fn attention_layers(config: &Config, blocks: u32) -> Result<Vec<u32>, Error> {
     if let Some((_, listed)) = config.find(&["attn_layer_indices"]) {
         let listed = listed.as_array().into_iter().flatten().filter_map(Value::as_u64);
@@ -177,15 +183,16 @@ fn attention_layers(config: &Config, blocks: u32) -> Result<Vec<u32>, Error> {
     Ok((0..blocks).filter(|layer| layer % period == offset).collect())
 }
 
-/// Which layers have attention.
+/// Returns for each layer whether it is an attention layer.
 fn has_attention(config: &Config) -> Vec<bool> {
     let kinds = config.find(&[LAYER_TYPES]).and_then(|(_, kinds)| kinds.as_array());
     let is_attention = |kind: &Value| kind == "attention" || kind == "full_attention";
     kinds.into_iter().flatten().map(is_attention).collect()
 }
 
+/// Reads the sizes of the Mamba 2 layers.
 fn sizes(config: &Config) -> Result<Sizes, Error> {
-    let number = |field: &str| config.require_u32(&[field], "a size of the state space");
+    let number = |field: &str| config.require_u32(&[field], "a size of the Mamba layers");
     let inner = number("mamba_expand")?.saturating_mul(hparams::width(config)?);
     Ok(Sizes {
         inner,
@@ -195,16 +202,16 @@ fn sizes(config: &Config) -> Result<Sizes, Error> {
     })
 }
 
-/// Granite 4 without state-space layers, whose architecture is `granite`.
-struct GraniteWithoutStates;
+/// Granite 4 without Mamba 2 layers, whose architecture is `granite`.
+struct GraniteWithoutSsm;
 
-/// Description of [`GraniteWithoutStates`].
-pub(crate) static GRANITE_WITHOUT_STATES: Description =
+/// Description of [`GraniteWithoutSsm`].
+pub(crate) static GRANITE_WITHOUT_SSM: Description =
     Description { architecture: "granite", ..GRANITE_HYBRID };
 
-impl Converter for GraniteWithoutStates {
+impl Converter for GraniteWithoutSsm {
     fn description(&self) -> &'static Description {
-        &GRANITE_WITHOUT_STATES
+        &GRANITE_WITHOUT_SSM
     }
 
     fn base(&self) -> &'static dyn Converter {
@@ -212,16 +219,16 @@ impl Converter for GraniteWithoutStates {
     }
 }
 
-/// Granite 4 with experts and without state-space layers, whose architecture is `granitemoe`.
-struct GraniteMoeWithoutStates;
+/// Granite 4 MoE without Mamba 2 layers, whose architecture is `granitemoe`.
+struct GraniteMoeWithoutSsm;
 
-/// Description of [`GraniteMoeWithoutStates`].
-pub(crate) static GRANITE_MOE_WITHOUT_STATES: Description =
+/// Description of [`GraniteMoeWithoutSsm`].
+pub(crate) static GRANITE_MOE_WITHOUT_SSM: Description =
     Description { architecture: "granitemoe", ..GRANITE_HYBRID };
 
-impl Converter for GraniteMoeWithoutStates {
+impl Converter for GraniteMoeWithoutSsm {
     fn description(&self) -> &'static Description {
-        &GRANITE_MOE_WITHOUT_STATES
+        &GRANITE_MOE_WITHOUT_SSM
     }
 
     fn base(&self) -> &'static dyn Converter {

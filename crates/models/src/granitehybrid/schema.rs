@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `granitehybrid`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Unless, When};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granitehybrid",
-    note: "Granite 4 and Bamba. Layers without heads of keys and values have a state space. Positions rotate if `rope.scaling.finetuned` is true.",
+    note: "Granite 4 and Bamba. Layers with 0 KV heads are Mamba 2 layers. Attention uses RoPE if `rope.scaling.finetuned` is true.",
     required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
     optional: &[
         HEADS,

@@ -1,6 +1,6 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `granitemoe`.
 
-use crate::granite::schema::SCALES;
+use crate::granite::schema::MULTIPLIERS;
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
 use crate::schema::key;
@@ -8,13 +8,13 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granitemoe",
-    note: "Experts, or the network that is shared by all tokens alone.",
+    note: "MoE with an optional shared expert, or the shared expert alone.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::LOGIT_SCALE]],
     optional: &[
         HEADS,
         ROPE,
         EXPERT_KEYS,
-        SCALES,
+        MULTIPLIERS,
         &[key::VOCAB_SIZE, key::EXPERT_SHARED_FEED_FORWARD_LENGTH],
     ],
     tensors: LLAMA_TENSORS,

@@ -1,4 +1,5 @@
-//! Granite with adapters built in, of which tokens of the text switch one on.
+//! Conversion of Granite Switch: the LoRA matrices of all adapters are stacked behind those of an adapter of
+//! zeros, and the rows of Q and K are permuted for interleaved RoPE in the fused QKV matrix and the adapters.
 
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -17,51 +18,58 @@ const NAMES: Table = &[
     ("model.layers.{}.shared_mlp.output_linear.base_layer", "blk.{}.ffn_down"),
 ];
 
-/// Queries, keys and values in one matrix.
-const FUSED: &str = "model.layers.{}.self_attn.qkv_proj.base_layer.weight";
+/// Fused QKV projection.
+const FUSED_QKV: &str = "model.layers.{}.self_attn.qkv_proj.base_layer.weight";
 
-/// Gates above what they gate.
-const GATES: &str = "model.layers.{}.shared_mlp.input_linear.base_layer.weight";
+/// Gate projection above up projection.
+const GATE_AND_UP: &str = "model.layers.{}.shared_mlp.input_linear.base_layer.weight";
 
-const QUERIES: &str = "model.layers.{}.self_attn.qkv_proj";
+/// Module of the fused QKV projection.
+const QKV_MODULE: &str = "model.layers.{}.self_attn.qkv_proj";
 
-const INPUT: &str = "model.layers.{}.shared_mlp.input_linear";
+/// Module of the gate and up projection.
+const INPUT_MODULE: &str = "model.layers.{}.shared_mlp.input_linear";
 
-/// A matrix that adapters add to: the name of their two matrices without `A` or `B`, what stands behind that,
-/// and the name of ours.
-const ADAPTED: [(&str, &str, &str, Part); 7] = [
-    (QUERIES, "_slices.0", "attn_q", Part::Queries),
-    (QUERIES, "_slices.1", "attn_k", Part::Keys),
-    (QUERIES, "_slices.2", "attn_v", Part::Values),
-    ("model.layers.{}.self_attn.o_proj", "", "attn_output", Part::Output),
-    (INPUT, "_slices.0", "ffn_gate", Part::Inner),
-    (INPUT, "_slices.1", "ffn_up", Part::Inner),
-    ("model.layers.{}.shared_mlp.output_linear", "", "ffn_down", Part::Down),
+/// Projections with LoRA adapters: module, suffix behind `lora_A` and `lora_B`, GGUF name, projection.
+const ADAPTED: [(&str, &str, &str, Projection); 7] = [
+    (QKV_MODULE, "_slices.0", "attn_q", Projection::Queries),
+    (QKV_MODULE, "_slices.1", "attn_k", Projection::Keys),
+    (QKV_MODULE, "_slices.2", "attn_v", Projection::Values),
+    ("model.layers.{}.self_attn.o_proj", "", "attn_output", Projection::Output),
+    (INPUT_MODULE, "_slices.0", "ffn_gate", Projection::Inner),
+    (INPUT_MODULE, "_slices.1", "ffn_up", Projection::Inner),
+    ("model.layers.{}.shared_mlp.output_linear", "", "ffn_down", Projection::Down),
 ];
 
-/// Fields that keys hold as they are.
+/// Keys with the values of config.json fields.
 const FIELDS: &[(&str, &str)] = &[
     (key::ADAPTERS_COUNT, ADAPTERS),
     (key::ADAPTERS_LORA_RANK, RANK),
-    (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, SHARED),
+    (key::EXPERT_SHARED_FEED_FORWARD_LENGTH, SHARED_LENGTH),
 ];
 
-/// Lists of tokens: those that switch adapters on, and those that stand in for them.
-const LISTS: [(&str, &str); 2] = [
+/// Lists of token IDs: control tokens, and the tokens whose embeddings replace theirs.
+const TOKEN_LISTS: [(&str, &str); 2] = [
     ("adapters.token_ids_activate", "adapter_token_ids"),
     ("adapters.token_ids_substitute", "adapter_substitute_token_ids"),
 ];
 
+/// Field with the number of adapters.
 const ADAPTERS: &str = "num_adapters";
 
+/// Field with the LoRA rank.
 const RANK: &str = "max_lora_rank";
 
-const OF_ADAPTERS: &str = "the size of built-in adapters";
+/// Meaning of both fields.
+const ADAPTER_SIZE: &str = "the number or rank of the built-in adapters";
 
-const SHARED: &str = "shared_intermediate_size";
+/// Field with the FFN size.
+const SHARED_LENGTH: &str = "shared_intermediate_size";
 
+/// Field with the gain of control tokens.
 const GAIN: &str = "control_token_gain";
 
+/// Field with the number of layers.
 const LAYERS: &str = "num_hidden_layers";
 
 pub(crate) struct GraniteSwitch;
@@ -85,27 +93,27 @@ impl Converter for GraniteSwitch {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        // Experts are none: what is always asked is the network.
+        // There are no routed experts: the shared expert is the dense FFN.
         if let Some(experts) = config.u32(&["num_local_experts"])?.filter(|&experts| experts > 0) {
             return Err(hparams::not_computed(config, "num_local_experts", experts));
         }
-        config.set("intermediate_size", config.require_u32(&[SHARED], "the feed-forward width")?);
+        config.set("intermediate_size", config.require_u32(&[SHARED_LENGTH], "the FFN size")?);
         Granite.complete_config(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let mut layers = config.clone();
-        // The last is the switch, which has no weights.
-        layers.set(LAYERS, hparams::block_count(config)?.saturating_sub(1));
-        granite_keys(&layers, keys)?;
+        let mut without_switch = config.clone();
+        // The last layer is the switch, which has no weights.
+        without_switch.set(LAYERS, hparams::block_count(config)?.saturating_sub(1));
+        granite_keys(&without_switch, keys)?;
         keys.set(key::EXPERT_USED_COUNT, 0u32);
         for (key, field) in [("adapters.count", ADAPTERS), ("adapters.lora_rank", RANK)] {
-            keys.set(key, config.require_u32(&[field], OF_ADAPTERS)?);
+            keys.set(key, config.require_u32(&[field], ADAPTER_SIZE)?);
         }
-        for (key, field) in LISTS {
+        for (key, field) in TOKEN_LISTS {
             let tokens = config
                 .u32s(field)?
-                .ok_or_else(|| config.missing(field, "a token of each adapter"))?;
+                .ok_or_else(|| config.missing(field, "a token ID per adapter"))?;
             let tokens: Vec<i32> = tokens.into_iter().map(|token| token as i32).collect();
             keys.set(key, Array::from(&tokens[..]));
         }
@@ -113,7 +121,7 @@ impl Converter for GraniteSwitch {
         Ok(())
     }
 
-    // Programs make these of the lists of tokens.
+    // The runtime computes the switch from the lists of token IDs.
     fn skip_tensor(&self, _: &Config, name: &str) -> bool {
         let last = name.rsplit('.').next().unwrap_or_default();
         name.starts_with("model.switch.")
@@ -126,22 +134,27 @@ impl Converter for GraniteSwitch {
             return Ok(Some(Mapping::Dropped));
         }
         let sizes = Sizes::of(config)?;
-        if let Some(&[block]) = captures(FUSED, name).as_deref() {
-            return Ok(Some(Mapping::one(format!("blk.{block}.attn_qkv.weight"), sizes.turned())));
+        if let Some(&[block]) = captures(FUSED_QKV, name).as_deref() {
+            return Ok(Some(Mapping::one(
+                format!("blk.{block}.attn_qkv.weight"),
+                sizes.qkv_permutation(),
+            )));
         }
-        if let Some(&[block]) = captures(GATES, name).as_deref() {
-            let half = |part: &str, start| MappedTensor {
+        if let Some(&[block]) = captures(GATE_AND_UP, name).as_deref() {
+            let tensor = |part: &str, start| MappedTensor {
                 name: format!("blk.{block}.ffn_{part}.weight"),
                 steps: vec![Step::Pick { groups: 1, start, len: sizes.inner }],
                 slot: None,
             };
-            return Ok(Some(Mapping::Made(vec![half("gate", 0), half("up", sizes.inner)])));
+            return Ok(Some(Mapping::Made(vec![tensor("gate", 0), tensor("up", sizes.inner)])));
         }
-        for (stem, slice, ours, part) in ADAPTED {
-            for (letter, end) in [("A", "a"), ("B", "b")] {
-                if let Some(numbers) = captures(&format!("{stem}.lora_{letter}{slice}"), name) {
-                    let ours = filled(&format!("blk.{{}}.{ours}.lora_{end}"), &numbers);
-                    return Ok(Some(Mapping::one(ours, sizes.adapter(part, letter == "A"))));
+        for (module, suffix, gguf_name, projection) in ADAPTED {
+            for (hf_lora, gguf_lora) in [("A", "a"), ("B", "b")] {
+                if let Some(numbers) = captures(&format!("{module}.lora_{hf_lora}{suffix}"), name) {
+                    let gguf_name =
+                        filled(&format!("blk.{{}}.{gguf_name}.lora_{gguf_lora}"), &numbers);
+                    let steps = sizes.lora_steps(projection, hf_lora == "A");
+                    return Ok(Some(Mapping::one(gguf_name, steps)));
                 }
             }
         }
@@ -155,19 +168,19 @@ impl Converter for GraniteSwitch {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let adapters: Vec<String> = ADAPTED
             .iter()
-            .flat_map(|(stem, slice, ..)| {
-                ["A", "B"].map(|letter| format!("{stem}.lora_{letter}{slice}"))
+            .flat_map(|(module, suffix, ..)| {
+                ["A", "B"].map(|lora| format!("{module}.lora_{lora}{suffix}"))
             })
             .collect();
         let mut exported = exported
-            .patterns([FUSED, GATES])
+            .patterns([FUSED_QKV, GATE_AND_UP])
             .patterns(adapters.iter().map(String::as_str))
             .fields(FIELDS)
             .without(&[key::BLOCK_COUNT, key::EXPERT_USED_COUNT])
             .set(LAYERS, count(model, key::BLOCK_COUNT)?.checked_add(1)?)
             .set(GAIN, whole(number(model, key::ADAPTERS_ROUTER_GAIN).unwrap_or(15.0)));
         exported.patterns.retain(|name| !name.contains(".mlp."));
-        for (key, field) in LISTS {
+        for (key, field) in TOKEN_LISTS {
             let tokens = model.metadata().array(&format!("graniteswitch.{key}"))?;
             let tokens: Vec<u64> = tokens.iter().filter_map(|token| token.to_u64()).collect();
             exported = exported.set(field, tokens);
@@ -176,9 +189,9 @@ impl Converter for GraniteSwitch {
     }
 }
 
-/// What an adapter adds to.
+/// A projection with LoRA adapters.
 #[derive(Clone, Copy)]
-enum Part {
+enum Projection {
     Queries,
     Keys,
     Values,
@@ -187,9 +200,9 @@ enum Part {
     Down,
 }
 
-/// Sizes of the model.
+/// Sizes of the model and its adapters.
 struct Sizes {
-    width: u64,
+    embedding: u64,
     inner: u64,
     heads: u64,
     heads_kv: u64,
@@ -200,16 +213,16 @@ struct Sizes {
 
 impl Sizes {
     fn of(config: &Config) -> Result<Self, Error> {
-        let adapters = |field: &str| config.require_u32(&[field], OF_ADAPTERS);
+        let adapters = |field: &str| config.require_u32(&[field], ADAPTER_SIZE);
         let head_dim = match config.u32(&["projection_head_dim"])? {
-            Some(width) => width,
+            Some(head_dim) => head_dim,
             None => hparams::head_dim(config)?,
         };
         Ok(Self {
-            width: hparams::width(config)?.into(),
+            embedding: hparams::width(config)?.into(),
             inner: hparams::feed_forward(config)?.into(),
             heads: hparams::possible(config, "heads", hparams::head_count(config)?)?.into(),
-            heads_kv: hparams::possible(config, "heads of keys", hparams::head_count_kv(config)?)?
+            heads_kv: hparams::possible(config, "KV heads", hparams::head_count_kv(config)?)?
                 .into(),
             head_dim: head_dim.into(),
             rank: adapters(RANK)?.into(),
@@ -217,33 +230,33 @@ impl Sizes {
         })
     }
 
-    /// Columns and rows of the matrix that adapters add to.
-    fn of_part(&self, part: Part) -> [u64; 2] {
+    /// Returns the numbers of columns and rows of a projection.
+    fn shape(&self, projection: Projection) -> [u64; 2] {
         let [queries, keys] = [self.heads, self.heads_kv].map(|heads| heads * self.head_dim);
-        match part {
-            Part::Queries => [self.width, queries],
-            Part::Keys | Part::Values => [self.width, keys],
-            Part::Output => [queries, self.width],
-            Part::Inner => [self.width, self.inner],
-            Part::Down => [self.inner, self.width],
+        match projection {
+            Projection::Queries => [self.embedding, queries],
+            Projection::Keys | Projection::Values => [self.embedding, keys],
+            Projection::Output => [queries, self.embedding],
+            Projection::Inner => [self.embedding, self.inner],
+            Projection::Down => [self.inner, self.embedding],
         }
     }
 
-    /// The matrices of all adapters, without the dimension of one that checkpoints have, behind those of an
-    /// adapter that adds nothing. `is_first` of both matrices that are multiplied.
-    fn adapter(&self, part: Part, is_first: bool) -> Vec<Step> {
-        let [columns, rows] = self.of_part(part);
-        let [row, rows] = if is_first { [columns, self.rank] } else { [self.rank, rows] };
+    /// Returns the steps for LoRA matrix A or B of all adapters: the checkpoint's dimension of size 1 is dropped,
+    /// an adapter of zeros is put first, and the B matrices of Q and K are permuted as their rows are.
+    fn lora_steps(&self, projection: Projection, is_a: bool) -> Vec<Step> {
+        let [columns, rows] = self.shape(projection);
+        let [row, rows] = if is_a { [columns, self.rank] } else { [self.rank, rows] };
         let shape = |dims: &[u64]| {
-            Shape::new(dims).unwrap_or_else(|| unreachable!("these are no more than four"))
+            Shape::new(dims).unwrap_or_else(|| unreachable!("at most four dimensions"))
         };
         let from = shape(&[row, rows, 1, self.adapters]);
         let mut steps = vec![Step::Reshape { from, to: shape(&[row, rows, self.adapters]) }];
-        match part {
-            Part::Queries if !is_first => {
+        match projection {
+            Projection::Queries if !is_a => {
                 steps.push(Step::InterleaveHalves { heads: self.heads * self.adapters });
             }
-            Part::Keys if !is_first => {
+            Projection::Keys if !is_a => {
                 steps.push(Step::InterleaveHalves { heads: self.heads_kv * self.adapters });
             }
             _ => {}
@@ -252,13 +265,14 @@ impl Sizes {
         steps
     }
 
-    /// Halves of heads of queries and keys interleaved, head by head, as those of values stay.
-    fn turned(&self) -> Vec<Step> {
+    /// Returns the permutation of the fused QKV matrix: the two halves of each query and key head are
+    /// interleaved, values stay.
+    fn qkv_permutation(&self) -> Vec<Step> {
         let inner = self.head_dim / 2;
-        let of_head = |head| {
+        let interleave = |head| {
             let start = head * self.head_dim;
             Step::Exchange { groups: 1, start, outer: 2, inner, len: 1 }
         };
-        (0..self.heads + self.heads_kv).map(of_head).collect()
+        (0..self.heads + self.heads_kv).map(interleave).collect()
     }
 }

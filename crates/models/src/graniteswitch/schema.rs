@@ -1,14 +1,14 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `graniteswitch`.
 
-use crate::granite::schema::SCALES;
+use crate::granite::schema::MULTIPLIERS;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// Both matrices of adapters that add to queries and so on, of which the first adds nothing.
-const SWITCHED: &[Item] = &[
+/// LoRA matrices A and B of all adapters; adapter 0 is zero.
+const LORA: &[Item] = &[
     Required("attn_q.lora_a", "n_embd, adapter_rank, n_adapter + 1"),
     Required("attn_q.lora_b", "adapter_rank, n_q, n_adapter + 1"),
     Required("attn_k.lora_a", "n_embd, adapter_rank, n_adapter + 1"),
@@ -27,7 +27,7 @@ const SWITCHED: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "graniteswitch",
-    note: "As granite, with adapters of which tokens of the text switch one on.",
+    note: "As granite, with built-in LoRA adapters that control tokens activate.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -44,7 +44,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         HEADS,
         ROPE,
         EXPERT_KEYS,
-        SCALES,
+        MULTIPLIERS,
         &[key::VOCAB_SIZE, key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::ADAPTERS_ROUTER_GAIN],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
@@ -54,7 +54,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         All(ATTN_OUTPUT),
         All(FFN_NORM),
         All(GATED_FFN),
-        All(SWITCHED),
+        All(LORA),
     ])],
     ..Architecture::DEFAULT
 };

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `grok`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "grok",
-    note: "Experts, beside a dense network in Grok 2.",
+    note: "MoE; in Grok 2 a dense FFN runs in parallel.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[
         HEADS,

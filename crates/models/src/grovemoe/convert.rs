@@ -1,4 +1,4 @@
-//! GroveMoE: experts of a group share a smaller one.
+//! Conversion of GroveMoE, whose experts form groups of two that share a smaller expert.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -10,19 +10,21 @@ use crate::convert::{Converter, Description, ExpertSlot, Exported, Mapping, hpar
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
-/// The shared expert of each group: foreign name of one, our name of all.
-const SHARED: [(&str, &str); 3] = [
+/// Matrices of the group experts, and their stacked GGUF tensors.
+const GROUP_EXPERTS: [(&str, &str); 3] = [
     ("model.layers.{}.mlp.chunk_experts.{}.gate_proj.weight", "ffn_gate_chexps"),
     ("model.layers.{}.mlp.chunk_experts.{}.down_proj.weight", "ffn_down_chexps"),
     ("model.layers.{}.mlp.chunk_experts.{}.up_proj.weight", "ffn_up_chexps"),
 ];
 
-/// What the class of the models states in its code, not in their configurations.
-const IN_A_GROUP: u32 = 2;
+/// Experts per group: a constant of the class, which config.json does not state.
+const EXPERTS_PER_GROUP: u32 = 2;
 
-const SHARE: f32 = 0.05;
+/// Weight of group experts: a constant of the class.
+const GROUP_SCALE: f32 = 0.05;
 
-const WIDTH: u32 = 128;
+/// Default FFN size of group experts.
+const DEFAULT_GROUP_LENGTH: u32 = 128;
 
 pub(crate) struct GroveMoe;
 
@@ -44,30 +46,30 @@ impl Converter for GroveMoe {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
-        let width = hparams::stated_head_dim(config)?.filter(|&width| width > 0);
-        keys.set(key::EXPERT_CHUNK_FEED_FORWARD_LENGTH, width.unwrap_or(WIDTH));
-        keys.set(key::EXPERTS_PER_GROUP, IN_A_GROUP);
-        keys.set(key::EXPERT_GROUP_SCALE, SHARE);
+        let length = hparams::stated_head_dim(config)?.filter(|&length| length > 0);
+        keys.set(key::EXPERT_CHUNK_FEED_FORWARD_LENGTH, length.unwrap_or(DEFAULT_GROUP_LENGTH));
+        keys.set(key::EXPERTS_PER_GROUP, EXPERTS_PER_GROUP);
+        keys.set(key::EXPERT_GROUP_SCALE, GROUP_SCALE);
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        // The class has it and does not use it.
+        // The class has this bias and does not use it.
         if name.ends_with(".expert_bias") {
             return Ok(Some(Mapping::Dropped));
         }
-        for (foreign, ours) in SHARED {
-            let Some(&[block, index]) = captures(foreign, name).as_deref() else { continue };
-            let count = hparams::expert_count(config)? / IN_A_GROUP;
-            let name = format!("blk.{block}.{ours}.weight");
+        for (hf_name, gguf_name) in GROUP_EXPERTS {
+            let Some(&[block, index]) = captures(hf_name, name).as_deref() else { continue };
+            let count = hparams::expert_count(config)? / EXPERTS_PER_GROUP;
+            let name = format!("blk.{block}.{gguf_name}.weight");
             let slot = Mapping::slot(name, ExpertSlot { index, count });
             return Ok(Some(if index < count { slot } else { Mapping::Unknown }));
         }
-        let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+        let width = || config.require_u32(moe::WIDTH, "the FFN size of an expert");
         moe::mapping(config, name, width)
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
-        Some(exported.patterns(moe::one_by_one()).patterns(SHARED.map(|(name, _)| name)))
+        Some(exported.patterns(moe::one_by_one()).patterns(GROUP_EXPERTS.map(|(name, _)| name)))
     }
 }

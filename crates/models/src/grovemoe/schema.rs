@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `grovemoe`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "grovemoe",
-    note: "Experts of a group share a smaller one, `..._chexps`.",
+    note: "Experts of a group share a smaller expert, `ffn_*_chexps`.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[
         HEADS,

@@ -130,6 +130,6 @@ fn of_layer(config: &Config, block: u32, part: &str) -> Result<Option<Mapping>, 
     if part == FUSED_NETWORK {
         return Ok(Some(slices(&["ffn_gate", "ffn_up"], hparams::feed_forward(config)?)));
     }
-    let ours = PARTS.iter().find(|(foreign, _)| *foreign == part);
-    Ok(ours.map(|(_, ours)| Mapping::one(format!("blk.{block}.{ours}.weight"), [])))
+    let gguf_name = PARTS.iter().find(|(hf_name, _)| *hf_name == part);
+    Ok(gguf_name.map(|(_, gguf_name)| Mapping::one(format!("blk.{block}.{gguf_name}.weight"), [])))
 }

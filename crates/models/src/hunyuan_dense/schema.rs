@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `hunyuan-dense`.
 
 use crate::maincoder::schema::NORMED_HEADS;
 use crate::schema::architecture::Architecture;

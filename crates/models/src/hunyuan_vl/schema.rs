@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `hunyuan_vl`.
 
 use crate::paddleocr::schema::LAYER;
 use crate::schema::architecture::Architecture;

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `hy_v3`.
 
 use crate::exaone_moe::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required};

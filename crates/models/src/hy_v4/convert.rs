@@ -140,9 +140,9 @@ fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
 /// What becomes of a tensor that these name, without an end or with one, and call ours.
 pub(crate) fn parameter(named: &[(&str, &str)], name: &str) -> Option<Mapping> {
     let stem = name.strip_suffix(".weight").unwrap_or(name);
-    named
-        .iter()
-        .find_map(|(foreign, ours)| Some(Mapping::one(filled(ours, &captures(foreign, stem)?), [])))
+    named.iter().find_map(|(hf_name, gguf_name)| {
+        Some(Mapping::one(filled(gguf_name, &captures(hf_name, stem)?), []))
+    })
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {

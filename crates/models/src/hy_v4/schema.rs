@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `hy_v4`.
 
 use crate::deepseek2::schema::{ATTENTION, EXPERT_FFN};
 use crate::deepseek32::schema::{INDEXER, INDEXER_KEYS};

@@ -102,18 +102,18 @@ impl Converter for Jamba {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        for (foreign, ours) in EXPERTS {
-            let found = captures(foreign, name);
+        for (hf_name, gguf_name) in EXPERTS {
+            let found = captures(hf_name, name);
             let Some(&[block, index]) = found.as_deref() else { continue };
             // A single expert is a feed-forward network.
             if !is_one(config, block, "expert")? {
-                let ours = ours.trim_end_matches("_exps");
+                let gguf_name = gguf_name.trim_end_matches("_exps");
                 let is_first = index == 0;
-                let mapping = Mapping::one(format!("blk.{block}.{ours}.weight"), []);
+                let mapping = Mapping::one(format!("blk.{block}.{gguf_name}.weight"), []);
                 return Ok(Some(if is_first { mapping } else { Mapping::Unknown }));
             }
             let count = hparams::expert_count(config)?;
-            let name = format!("blk.{block}.{ours}.weight");
+            let name = format!("blk.{block}.{gguf_name}.weight");
             return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
         }
         Ok(sizes(config)?.mapping(name))

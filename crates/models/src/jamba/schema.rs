@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `jamba`.
 
 use crate::schema::architecture::Item::{All, OneOf, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};

@@ -61,7 +61,7 @@ impl Converter for JinaBert {
         if bert::convert::is_of_training(name) || name.starts_with("pooler.dense.") {
             return Ok(Some(Mapping::Dropped));
         }
-        Ok(renamed(name, &[NAMES]).map(|ours| Mapping::one(ours, [])))
+        Ok(renamed(name, &[NAMES]).map(|gguf_name| Mapping::one(gguf_name, [])))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `jina-bert-v2`.
 
 use crate::bert::schema::{ATTENTION, BIASES_AND_NORM, OPTIONAL, TYPES};
 use crate::schema::architecture::Architecture;

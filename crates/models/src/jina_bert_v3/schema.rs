@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `jina-bert-v3`.
 
 use crate::bert::schema::{ATTENTION, FEED_FORWARD, TYPES};
 use crate::schema::architecture::Architecture;

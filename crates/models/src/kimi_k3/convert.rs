@@ -78,7 +78,7 @@ impl Converter for KimiK3 {
         let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)?;
         let mut products = Map::new();
         let whole: Vec<u32> = (0..blocks).collect();
-        for (stem, ours) in SCORES {
+        for (stem, gguf_name) in SCORES {
             let layers: Vec<&[u32]> = match stem.contains("{}") {
                 true => whole.chunks(1).collect(),
                 false => vec![&[]],
@@ -88,7 +88,7 @@ impl Converter for KimiK3 {
                     values.require(&(filled(stem, layer) + end), "what scores earlier layers")
                 };
                 let product = part(NORM)?.into_iter().zip(part(ROW)?).map(|(norm, row)| norm * row);
-                products.insert(filled(ours, layer), product.collect());
+                products.insert(filled(gguf_name, layer), product.collect());
             }
         }
         config.set(PRODUCTS, products);
@@ -149,15 +149,15 @@ impl Converter for KimiK3 {
 }
 
 fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    for (stem, ours) in SCORES {
+    for (stem, gguf_name) in SCORES {
         let numbers = |end: &str| captures(&format!("{stem}{end}"), name);
         if numbers(NORM).is_some() {
             return Ok(Some(Mapping::Dropped));
         }
         if let Some(numbers) = numbers(ROW) {
-            let ours = filled(ours, &numbers);
-            let product = config.part(PRODUCTS).f32s(&ours)?.unwrap_or_default();
-            return Ok(Some(Mapping::Behind(vec![(ours, product)], Vec::new())));
+            let gguf_name = filled(gguf_name, &numbers);
+            let product = config.part(PRODUCTS).f32s(&gguf_name)?.unwrap_or_default();
+            return Ok(Some(Mapping::Behind(vec![(gguf_name, product)], Vec::new())));
         }
     }
     let of_block = |pattern| match captures(pattern, name).as_deref() {
@@ -200,7 +200,8 @@ fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let mut products = Map::new();
     for tensor in model.tensors() {
         let name = &*tensor.info.name;
-        let found = SCORES.iter().find_map(|(stem, ours)| Some((*stem, captures(ours, name)?)));
+        let found =
+            SCORES.iter().find_map(|(stem, gguf_name)| Some((*stem, captures(gguf_name, name)?)));
         let Some((stem, numbers)) = found else { continue };
         let mut bytes = vec![0; usize::try_from(tensor.info.byte_len()?).ok()?];
         tensor.read_at(&mut bytes, 0).ok()?;

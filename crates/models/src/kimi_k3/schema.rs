@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `kimi-k3`.
 
 use crate::deepseek2::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `kimi-linear`.
 
 use crate::deepseek2::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Required, Unless, When};

@@ -136,14 +136,14 @@ impl Converter for Lfm25Tokenizer {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let ours = match name.strip_prefix("lfm.") {
+        let gguf_name = match name.strip_prefix("lfm.") {
             Some(name) => tensor_names::renamed(&format!("model.{name}"), &[NAMES]),
             None => tensor_names::renamed(name, &[&[("lin", "dense_2")]]),
         };
-        Ok(match ours {
-            Some(ours) => {
-                let steps = steps(config, &ours)?;
-                Some(Mapping::one(ours, steps))
+        Ok(match gguf_name {
+            Some(gguf_name) => {
+                let steps = steps(config, &gguf_name)?;
+                Some(Mapping::one(gguf_name, steps))
             }
             None => None,
         })

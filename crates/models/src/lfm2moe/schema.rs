@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `lfm2moe`.
 
 use crate::lfm2::schema::{MIXER, OWN, TENSORS};
 use crate::schema::architecture::Item::{All, Required};

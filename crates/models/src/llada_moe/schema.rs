@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `llada-moe`.
 
 use crate::qwen3moe;
 use crate::schema::architecture::Architecture;

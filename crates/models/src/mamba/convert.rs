@@ -117,10 +117,10 @@ impl Generation {
         if matches!(self, Self::First) && name == "lm_head.weight" && is_tied(config)? {
             return Ok(Some(Mapping::Dropped));
         }
-        for (foreign, ours) in PARAMETERS {
-            if let Some(&[block]) = captures(foreign, name).as_deref() {
-                let steps = self.parameter_steps(config, ours)?;
-                return Ok(Some(Mapping::one(format!("blk.{block}.{ours}"), steps)));
+        for (hf_name, gguf_name) in PARAMETERS {
+            if let Some(&[block]) = captures(hf_name, name).as_deref() {
+                let steps = self.parameter_steps(config, gguf_name)?;
+                return Ok(Some(Mapping::one(format!("blk.{block}.{gguf_name}"), steps)));
             }
         }
         let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
@@ -216,14 +216,14 @@ impl Generation {
         }
     }
 
-    fn parameter_steps(&self, config: &Config, ours: &str) -> Result<Vec<Step>, Error> {
+    fn parameter_steps(&self, config: &Config, gguf_name: &str) -> Result<Vec<Step>, Error> {
         let mut steps = Vec::new();
         // One number for each head, as a matrix so that it spreads over the head.
-        if matches!(self, Self::Second) && ours != "ssm_dt.bias" {
+        if matches!(self, Self::Second) && gguf_name != "ssm_dt.bias" {
             let heads = self.sizes(config)?.rank;
             steps.push(reshape(&[heads], &[1, heads]));
         }
-        if ours == "ssm_a" {
+        if gguf_name == "ssm_a" {
             steps.push(Step::Map(Function::MinusExp));
         }
         Ok(steps)

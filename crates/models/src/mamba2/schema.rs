@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `mamba2`.
 
 use crate::mamba::schema::ZEROS;
 use crate::schema::architecture::Architecture;

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `maple`.
 
 use crate::mellum;
 use crate::schema::architecture::Architecture;

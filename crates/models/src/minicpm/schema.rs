@@ -1,6 +1,6 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `minicpm`.
 
-use crate::granite::schema::SCALES;
+use crate::granite::schema::MULTIPLIERS;
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
 use crate::schema::key;
@@ -11,7 +11,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minicpm",
     note: "Without the scales, programs take those of the first models.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, EXPERT_KEYS, SCALES, &[key::VOCAB_SIZE, key::LOGIT_SCALE]],
+    optional: &[HEADS, ROPE, EXPERT_KEYS, MULTIPLIERS, &[key::VOCAB_SIZE, key::LOGIT_SCALE]],
     defaults: &[(key::EMBEDDING_SCALE, Absent::Number(12.0))],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `minimax-01`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf, Required};

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `minimax-m3`.
 
 use crate::dots1::schema::ATTENTION;
 use crate::schema::architecture::Item::{All, Required};

@@ -111,7 +111,9 @@ impl Converter for ExpertsOfDeepseek {
         let experts = config.part(EXPERTS);
         let fields: Vec<_> = FIELDS_OF_EXPERTS
             .iter()
-            .filter_map(|(theirs, ours)| Some((*ours, experts.find(&[theirs])?.1.clone())))
+            .filter_map(|(theirs, gguf_name)| {
+                Some((*gguf_name, experts.find(&[theirs])?.1.clone()))
+            })
             .collect();
         fields.into_iter().for_each(|(field, value)| config.set(field, value));
         config.set("norm_topk_prob", true);

@@ -73,9 +73,9 @@ impl Converter for Mistral4 {
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let stem = name.strip_suffix(".weight").unwrap_or(name);
-        for (foreign, ours) in EXPERTS {
-            if let Some(numbers) = captures(foreign, stem) {
-                return Ok(Some(Mapping::one(filled(ours, &numbers), [])));
+        for (hf_name, gguf_name) in EXPERTS {
+            if let Some(numbers) = captures(hf_name, stem) {
+                return Ok(Some(Mapping::one(filled(gguf_name, &numbers), [])));
             }
         }
         deepseek2::convert::special(config, name)

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `mistral4`.
 
 use crate::deepseek2;
 use crate::schema::architecture::Architecture;
