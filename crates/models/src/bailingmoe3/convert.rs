@@ -203,7 +203,7 @@ impl Converter for BailingMoe3 {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        kimi_linear::convert::steps_of(config, name, config.u32(&["head_dim"])?.unwrap_or(0))
+        kimi_linear::convert::conv1d_steps(config, name, config.u32(&["head_dim"])?.unwrap_or(0))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -327,7 +327,7 @@ pub(crate) fn keys_with(
 }
 
 pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    let parameter = |names: &[_]| hy_v4::convert::parameter(names, name);
+    let parameter = |names: &[_]| hy_v4::convert::map_parameter(names, name);
     if let Some(mapping) = parameter(&PARAMETERS).or_else(|| parameter(&MIXES)) {
         return Ok(Some(mapping));
     }

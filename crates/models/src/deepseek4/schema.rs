@@ -1,7 +1,7 @@
 //! Metadata keys and tensors.
 
 use crate::deepseek32::schema::INDEXER_KEYS;
-use crate::hy_v4::schema::STREAMS_OF_OUTPUT;
+use crate::hy_v4::schema::OUTPUT_HYPER_CONNECTION;
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
@@ -94,7 +94,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             key::NEXTN_PREDICT_LAYERS,
         ],
     ],
-    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT), All(STREAMS_OF_OUTPUT)],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT), All(OUTPUT_HYPER_CONNECTION)],
     blocks: &[
         Block {
             prefix: "blk.",

@@ -95,7 +95,7 @@ impl Converter for Dspark {
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let numbered = name.strip_prefix(FURTHER).and_then(|rest| rest.split_once('.'));
         let Some((layer, rest)) = numbered else { return Ok(Some(Mapping::Unknown)) };
-        if let Some(mapping) = hy_v4::convert::parameter(&PARAMETERS, rest) {
+        if let Some(mapping) = hy_v4::convert::map_parameter(&PARAMETERS, rest) {
             return Ok(Some(mapping));
         }
         if let Some(ours) = renamed(rest, &[BESIDE]) {

@@ -2,7 +2,7 @@
 
 use crate::deepseek4::schema::{BIASED_EXPERTS, COMPRESSED_TOKENS};
 use crate::eagle3::schema::ENDS;
-use crate::hy_v4::schema::STREAMS_OF_OUTPUT;
+use crate::hy_v4::schema::OUTPUT_HYPER_CONNECTION;
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
@@ -96,7 +96,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     tensors: &[
         All(ENDS),
         Required("enc.output_norm.weight", "n_embd"),
-        When("n_hyper", STREAMS_OF_OUTPUT),
+        When("n_hyper", OUTPUT_HYPER_CONNECTION),
         Maybe(&[
             Required("markov_w1.weight", "untold, n_vocab"),
             Required("markov_w2.weight", "untold, untold"),

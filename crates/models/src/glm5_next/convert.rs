@@ -17,7 +17,7 @@ use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
 use crate::deepseek4::convert::MIXES;
 use crate::deepseek32::convert::INDEXER;
 use crate::glm_dsa::convert::INDEXER_KINDS;
-use crate::kimi_linear::convert::{DECAY, RATE};
+use crate::kimi_linear::convert::{A_LOG, DT_BIAS};
 use crate::schema::key;
 use crate::{deepseek32, hy_v4, kimi_linear};
 
@@ -166,7 +166,7 @@ impl Converter for Glm5Next {
         if name == "lm_head.weight" && config.bool("tie_word_embeddings")? == Some(true) {
             return Ok(Some(Mapping::Dropped));
         }
-        let parameter = |names: &[_]| hy_v4::convert::parameter(names, name);
+        let parameter = |names: &[_]| hy_v4::convert::map_parameter(names, name);
         if let Some(mapping) = parameter(&PARAMETERS).or_else(|| parameter(&MIXES)) {
             return Ok(Some(mapping));
         }
@@ -179,10 +179,10 @@ impl Converter for Glm5Next {
             every.set("num_key_value_heads", hparams::head_count(config)?);
             return keys_and_values(&every, block).map(Some);
         }
-        if let Some(block) = of_block(DECAY) {
-            return kimi_linear::convert::flat_decay(config, block).map(Some);
+        if let Some(block) = of_block(A_LOG) {
+            return kimi_linear::convert::map_a_log(config, block).map(Some);
         }
-        if let Some(block) = of_block(RATE) {
+        if let Some(block) = of_block(DT_BIAS) {
             return Ok(Some(Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])));
         }
         moe::routed(config, name)
@@ -190,7 +190,7 @@ impl Converter for Glm5Next {
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         let width = config.part(LINEAR).u32(&["head_dim"])?.unwrap_or(0);
-        kimi_linear::convert::steps_of(config, name, width)
+        kimi_linear::convert::conv1d_steps(config, name, width)
     }
 
     fn keeps_f32(&self, _: &Config, name: &str) -> bool {
@@ -220,7 +220,7 @@ impl Converter for Glm5Next {
         let exported = exported
             .patterns(PARAMETERS.map(|(name, _)| name))
             .patterns(MIXES.map(|(name, _)| name))
-            .patterns([DECAY, RATE, KEYS_AND_VALUES, moe::ROUTER_BIAS])
+            .patterns([A_LOG, DT_BIAS, KEYS_AND_VALUES, moe::ROUTER_BIAS])
             .patterns(moe::one_by_one())
             .without(&[
                 key::BLOCK_COUNT,

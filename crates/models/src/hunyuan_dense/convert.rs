@@ -1,4 +1,5 @@
-//! Hunyuan, dense, and what sees with it: norms of queries and keys, positions stretched by their base.
+//! Conversion of dense Hunyuan models: NTK-aware RoPE scaling (`dynamic` with `alpha`) becomes a larger base
+//! frequency, as in llama.cpp.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -11,12 +12,13 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::schema::key;
 
-pub(crate) const NORMS: Table = &[
+/// Norms of queries and keys.
+pub(crate) const QK_NORMS: Table = &[
     ("model.layers.{}.self_attn.query_layernorm", "blk.{}.attn_q_norm"),
     ("model.layers.{}.self_attn.key_layernorm", "blk.{}.attn_k_norm"),
 ];
 
-/// What the models are for, whatever their configuration says.
+/// Context length with NTK-aware scaling, whatever config.json states.
 const CONTEXT: u32 = 1 << 18;
 
 pub(crate) struct HunyuanDense;
@@ -28,7 +30,7 @@ pub(crate) static HUNYUAN_DENSE: Description = Description {
     model_type: "hunyuan_v1_dense",
     vocabulary: VocabularyKind::Hunyuan,
     pre_tokenizers: &["hunyuan-dense"],
-    tensor_names: &[NORMS, LLAMA_LIKE],
+    tensor_names: &[QK_NORMS, LLAMA_LIKE],
     required_flags: &[("attention_bias", false)],
     ..Description::DECODER
 };
@@ -59,6 +61,7 @@ impl Converter for HunyuanDense {
     }
 }
 
+/// Writes the keys of dense Hunyuan models.
 pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let mut dense = config.clone();
     // Dense models state one expert.
@@ -66,14 +69,14 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
         dense.set("num_experts", Value::Null);
     }
     keys.stated(&dense)?;
-    stretched(config, keys, 50.0)
+    ntk_keys(config, keys, 50.0)
 }
 
-/// Positions are stretched by their base. `usual` is the factor where none is stated.
-pub(crate) fn stretched(config: &Config, keys: &mut Keys, usual: f64) -> Result<(), Error> {
+/// Writes the base frequency of NTK-aware scaling, `base * alpha^(d/(d-2))`.
+pub(crate) fn ntk_keys(config: &Config, keys: &mut Keys, default_alpha: f64) -> Result<(), Error> {
     let rope = Rope::of(config)?;
     if rope.is("dynamic") {
-        let alpha = rope.f64("alpha")?.unwrap_or(usual);
+        let alpha = rope.f64("alpha")?.unwrap_or(default_alpha);
         let base = f64::from(rope.base.unwrap_or(hparams::DEFAULT_BASE));
         let dims = f64::from(hparams::head_dim(config)?);
         keys.set(key::ROPE_FREQ_BASE, (base * alpha.powf(dims / (dims - 2.0))) as f32);
@@ -85,18 +88,18 @@ pub(crate) fn stretched(config: &Config, keys: &mut Keys, usual: f64) -> Result<
     Ok(())
 }
 
-/// The factor of the base is what leads to the base that was stretched.
+/// Completes an export: finds `alpha` by the scaled base frequency.
 pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let exported = exported.set("use_qk_norm", true);
     if number(model, key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH).is_none() {
         return Some(exported);
     }
-    let stretched = number(model, key::ROPE_FREQ_BASE)?;
+    let scaled = number(model, key::ROPE_FREQ_BASE)?;
     let dims = head_dim(model)? as f64;
-    let power = dims / (dims - 2.0);
+    let exponent = dims / (dims - 2.0);
     let base = f64::from(hparams::DEFAULT_BASE);
-    let leads_back = |alpha: f64| (base * alpha.powf(power)) as f32 == stretched as f32;
-    let alpha = shortest((stretched / base).powf(1.0 / power), leads_back);
+    let round_trips = |alpha: f64| (base * alpha.powf(exponent)) as f32 == scaled as f32;
+    let alpha = shortest((scaled / base).powf(1.0 / exponent), round_trips);
     let scaling = json!({"rope_type": "dynamic", "alpha": alpha, "factor": 1.0});
     Some(
         exported

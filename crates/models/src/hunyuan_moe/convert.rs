@@ -1,4 +1,4 @@
-//! Hunyuan, dense, and what sees with it: norms of queries and keys, positions stretched by their base.
+//! Conversion of Hunyuan-A13B: config.json states expert sizes per layer, the keys hold one value for all.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -9,24 +9,24 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe};
-use crate::hunyuan_dense::convert::{NORMS, export, stretched};
+use crate::hunyuan_dense::convert::{QK_NORMS, export, ntk_keys};
 use crate::schema::key;
 
-const ROUTED: Table = &[
+/// Router and shared expert.
+const MOE_NAMES: Table = &[
     ("model.layers.{}.mlp.gate.wg", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.mlp.shared_mlp.gate_proj", "blk.{}.ffn_gate_shexp"),
     ("model.layers.{}.mlp.shared_mlp.up_proj", "blk.{}.ffn_up_shexp"),
     ("model.layers.{}.mlp.shared_mlp.down_proj", "blk.{}.ffn_down_shexp"),
 ];
 
-/// Keys of experts, and the fields that say it for every layer.
-const OF_LAYERS: [(&str, &str); 3] = [
+/// Keys of experts, and their config.json fields, which have one value per layer.
+const PER_LAYER: [(&str, &str); 3] = [
     ("expert_feed_forward_length", "moe_intermediate_size"),
     ("expert_used_count", "moe_topk"),
     ("expert_shared_count", "num_shared_expert"),
 ];
 
-/// Hunyuan with experts, the first: beside those that a router chooses there is one of full width.
 pub(crate) struct HunyuanMoe;
 
 /// Description of [`HunyuanMoe`].
@@ -36,7 +36,7 @@ pub(crate) static HUNYUAN_MOE: Description = Description {
     model_type: "hunyuan_v1_moe",
     vocabulary: VocabularyKind::HunyuanMoe,
     pre_tokenizers: &["hunyuan"],
-    tensor_names: &[NORMS, ROUTED, LLAMA_LIKE],
+    tensor_names: &[QK_NORMS, MOE_NAMES, LLAMA_LIKE],
     required_flags: &[("attention_bias", false)],
     ..Description::DECODER
 };
@@ -49,10 +49,10 @@ impl Converter for HunyuanMoe {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
-        for (key, field) in OF_LAYERS {
-            keys.set(key, of_all_layers(config, field)?);
+        for (key, field) in PER_LAYER {
+            keys.set(key, same_in_all_layers(config, field)?);
         }
-        stretched(config, keys, 1000.0)
+        ntk_keys(config, keys, 1000.0)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
@@ -60,7 +60,7 @@ impl Converter for HunyuanMoe {
         if tied && name == "lm_head.weight" {
             return Ok(Some(Mapping::Dropped));
         }
-        moe::mapping(config, name, || of_all_layers(config, OF_LAYERS[0].1))
+        moe::mapping(config, name, || same_in_all_layers(config, PER_LAYER[0].1))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -70,21 +70,21 @@ impl Converter for HunyuanMoe {
             key::EXPERT_USED_COUNT,
             key::EXPERT_SHARED_COUNT,
         ]);
-        for (key, field) in OF_LAYERS {
-            exported = exported.set_some(field, count(model, key).map(|of| vec![of; blocks]));
+        for (key, field) in PER_LAYER {
+            exported = exported.set_some(field, count(model, key).map(|value| vec![value; blocks]));
         }
         Some(exported)
     }
 }
 
-/// The number in a list of one for each layer, which must be the same for all.
-fn of_all_layers(config: &Config, field: &str) -> Result<u32, Error> {
-    let numbers = match config.find(&[field]) {
+/// Returns the value of a field with one value per layer, which must be equal in all layers.
+fn same_in_all_layers(config: &Config, field: &str) -> Result<u32, Error> {
+    let values = match config.find(&[field]) {
         Some((_, Value::Array(_))) => config.u32s(field)?.unwrap_or_default(),
-        _ => vec![config.require_u32(&[field], "a number of every layer")?],
+        _ => vec![config.require_u32(&[field], "one value per layer")?],
     };
-    match numbers[..] {
+    match values[..] {
         [first, ref others @ ..] if others.iter().all(|other| *other == first) => Ok(first),
-        _ => Err(hparams::not_computed(config, field, format!("{numbers:?}"))),
+        _ => Err(hparams::not_computed(config, field, format!("{values:?}"))),
     }
 }

@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hunyuan-moe",
-    note: "Experts beside one of full width, which is always asked.",
+    note: "MoE with a shared expert of the full FFN size.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[
         HEADS,

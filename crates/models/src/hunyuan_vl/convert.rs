@@ -1,4 +1,5 @@
-//! Hunyuan, dense, and what sees with it: norms of queries and keys, positions stretched by their base.
+//! Conversion of the text model of Hunyuan vision-language models: XD-RoPE sections become
+//! `rope.dimension_sections`, and `alpha` is kept as a key.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -12,7 +13,6 @@ use crate::hunyuan_dense;
 use crate::hunyuan_dense::convert::{HUNYUAN_DENSE, HunyuanDense, export};
 use crate::schema::key;
 
-/// Hunyuan that sees: positions have four dimensions.
 pub(crate) struct HunyuanVl;
 
 /// Description of [`HunyuanVl`].
@@ -37,14 +37,14 @@ impl Converter for HunyuanVl {
         let sections = SECTIONS.iter().find_map(|field| fields?.get(field)?.as_array());
         let Some(sections) = sections else { return hunyuan_dense::convert::keys(config, keys) };
         let rope = Rope::of(config)?;
-        let mut plain = config.clone();
+        let mut unscaled = config.clone();
         let mut fields = fields.cloned().unwrap_or_default();
         fields["rope_type"] = "default".into();
         fields[SECTIONS[1]] = sections.clone().into();
-        plain.set("rope_scaling", fields);
-        plain.set("rope_parameters", Value::Null);
-        plain.set("rope_theta", rope.base.unwrap_or(hparams::DEFAULT_BASE));
-        hunyuan_dense::convert::keys(&plain, keys)?;
+        unscaled.set("rope_scaling", fields);
+        unscaled.set("rope_parameters", Value::Null);
+        unscaled.set("rope_theta", rope.base.unwrap_or(hparams::DEFAULT_BASE));
+        hunyuan_dense::convert::keys(&unscaled, keys)?;
         let context = hparams::context_length(config)?;
         keys.set(key::ROPE_SCALING_TYPE, "none");
         keys.set(key::ROPE_SCALING_FACTOR, rope.f64("factor")?.unwrap_or(1.0) as f32);
@@ -64,6 +64,5 @@ impl Converter for HunyuanVl {
     }
 }
 
-/// Dimensions that rotate for each dimension of positions: as the models state them, and as
-/// `transformers` does.
+/// Names of the RoPE sections in checkpoints and in `transformers`.
 const SECTIONS: [&str; 2] = ["xdrope_section", "mrope_section"];

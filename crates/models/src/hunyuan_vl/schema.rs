@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hunyuan_vl",
-    note: "As hunyuan-dense; positions have four dimensions.",
+    note: "As hunyuan-dense, with RoPE over four position dimensions (XD-RoPE).",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::ROPE_DIMENSION_SECTIONS, key::ROPE_SCALING_ALPHA]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

@@ -1,4 +1,5 @@
-//! Hunyuan 3 with experts: norms of heads, a router by the sigmoid, layers that guess further tokens.
+//! Conversion of Hunyuan 3: MTP layers are counted in `block_count`, and the selection bias of the router has no
+//! suffix.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -18,9 +19,14 @@ const NAMES: Table = &[
     ("model.layers.{}.final_layernorm", "blk.{}.nextn.shared_head_norm"),
 ];
 
+/// Selection bias of the router.
 const ROUTER_BIAS: &str = "model.layers.{}.mlp.expert_bias";
 
+/// Value of `expert_gating_func` for a sigmoid router.
 const SIGMOID: u32 = 2;
+
+/// Meaning of the field with the FFN size of an expert.
+const EXPERT_LENGTH: &str = "the FFN size of an expert";
 
 pub(crate) struct HyV3;
 
@@ -49,41 +55,41 @@ impl Converter for HyV3 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
+        let mtp_layers = config.u32(&[mtp::COUNT])?.filter(|&count| count > 0);
         keys.stated(config)?;
         keys.set(
             key::BLOCK_COUNT,
-            hparams::block_count(config)?.saturating_add(further.unwrap_or(0)),
+            hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0)),
         );
-        let width = config.require_u32(moe::WIDTH, "the feed-forward width of an expert")?;
+        let expert_length = config.require_u32(moe::WIDTH, EXPERT_LENGTH)?;
         let shared = config.u32(&["num_shared_experts"])?.unwrap_or(1);
-        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
-        keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, width.saturating_mul(shared));
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, expert_length);
+        keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, expert_length.saturating_mul(shared));
         keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("route_norm")?.unwrap_or(true));
         keys.set(key::EXPERT_WEIGHTS_SCALE, config.f32(&["router_scaling_factor"])?.unwrap_or(1.0));
         keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
-        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, mtp_layers);
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let blocks = hparams::block_count(config)?;
-        let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
-        if block_of(name).is_some_and(|block| block >= blocks.saturating_add(further)) {
+        let mtp_layers = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+        if block_of(name).is_some_and(|block| block >= blocks.saturating_add(mtp_layers)) {
             return Ok(Some(Mapping::Unknown));
         }
         if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
             return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b"), [])));
         }
-        let width = || config.require_u32(moe::WIDTH, "the feed-forward width of an expert");
-        moe::mapping(config, name, width)
+        moe::mapping(config, name, || config.require_u32(moe::WIDTH, EXPERT_LENGTH))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, key::NEXTN_PREDICT_LAYERS);
-        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
-        let width = count(model, key::EXPERT_FEED_FORWARD_LENGTH).filter(|&width| width > 0)?;
-        let shared = count(model, key::EXPERT_SHARED_FEED_FORWARD_LENGTH)? / width;
+        let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(mtp_layers.unwrap_or(0))?;
+        let expert_length =
+            count(model, key::EXPERT_FEED_FORWARD_LENGTH).filter(|&length| length > 0)?;
+        let shared = count(model, key::EXPERT_SHARED_FEED_FORWARD_LENGTH)? / expert_length;
         let exported = exported
             .patterns([ROUTER_BIAS])
             .patterns(moe::one_by_one())
@@ -91,7 +97,7 @@ impl Converter for HyV3 {
             .set("num_hidden_layers", blocks)
             .set("num_shared_experts", shared)
             .set("qk_norm", has(model, "blk.0.attn_q_norm.weight"))
-            .set_some(mtp::COUNT, further);
+            .set_some(mtp::COUNT, mtp_layers);
         Some(exported)
     }
 }

@@ -8,7 +8,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hy_v3",
-    note: "Hunyuan 3. Layers have a feed-forward network or experts.",
+    note: "Hunyuan 3. Layers have a dense FFN or MoE.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_FEED_FORWARD_LENGTH]],
     optional: &[
         HEADS,
@@ -34,7 +34,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ..Architecture::DEFAULT
 };
 
-/// The name of the bias has no end.
+/// MoE with shared experts; the name of the selection bias has no suffix.
 const HY_EXPERTS: &[Item] = &[
     All(EXPERTS),
     Optional("exp_probs_b", "n_expert"),

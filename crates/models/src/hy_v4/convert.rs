@@ -1,4 +1,5 @@
-//! Hunyuan 4: compressed attention with gates and sinks, and several streams of the residual.
+//! Conversion of Hunyuan 4: DeepSeek's MLA and indexer, and parameters of hyper-connections without a `.weight`
+//! suffix. MTP layers are dropped.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -17,7 +18,7 @@ use crate::{deepseek2, deepseek32};
 
 const NAMES: Table = &[("model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate")];
 
-/// Names without an end, and ours.
+/// Parameters without a `.weight` suffix, and their GGUF names.
 const PARAMETERS: [(&str, &str); 10] = [
     ("model.layers.{}.self_attn.learnable_sink_param", "blk.{}.attn_sinks.weight"),
     ("model.layers.{}.hc_attn_layer.hc_pre.hc_fn", "blk.{}.hc_attn_fn.weight"),
@@ -31,16 +32,20 @@ const PARAMETERS: [(&str, &str); 10] = [
     ("model.hc_head.hc_head_scale", "output_hc_scale.weight"),
 ];
 
-/// Streams: keys and fields.
-const STREAMS: [(&str, &str); 2] =
+/// Keys and fields of hyper-connections.
+const HYPER_CONNECTIONS: [(&str, &str); 2] =
     [("hyper_connection.epsilon", "hc_eps"), ("hyper_connection.magnitude", "hc_magnitude")];
 
+/// Field with the number of residual streams.
 const STREAM_COUNT: &str = "hc_mult";
 
+/// Field with the clamp of SwiGLU gates.
 const LIMIT: &str = "swiglu_limit";
 
-const KINDS: &str = "layer_types";
+/// Field with the attention kind of each layer.
+const LAYER_TYPES: &str = "layer_types";
 
+/// Value of `expert_gating_func` for a sigmoid router.
 const SIGMOID: u32 = 2;
 
 pub(crate) struct HyV4;
@@ -76,7 +81,23 @@ impl Converter for HyV4 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        self::keys(config, keys)
+        deepseek2::convert::keys(config, keys)?;
+        keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
+        let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)? as usize;
+        if let Some(limit) = config.f32(&[LIMIT])?.filter(|&limit| limit > 0.0) {
+            keys.set(key::SWIGLU_CLAMP_EXP, Array::from(&vec![limit; blocks][..]));
+        }
+        let streams = config.require_u32(&[STREAM_COUNT], "the number of residual streams")?;
+        keys.set(key::HYPER_CONNECTION_COUNT, streams);
+        for (key, field) in HYPER_CONNECTIONS {
+            keys.set(key, config.require_f32(&[field], "a parameter of hyper-connections")?);
+        }
+        if let Some(mut has_indexer) = layers_with_indexer(config) {
+            deepseek32::convert::indexer_keys(config, keys)?;
+            has_indexer.truncate(blocks);
+            keys.set(key::ATTENTION_INDEXER_TYPES, Array::from(&has_indexer[..]));
+        }
+        Ok(())
     }
 
     fn skip_tensor(&self, _: &Config, name: &str) -> bool {
@@ -84,7 +105,10 @@ impl Converter for HyV4 {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+        match map_parameter(&PARAMETERS, name) {
+            Some(mapping) => Ok(Some(mapping)),
+            None => deepseek2::convert::special(config, name),
+        }
     }
 
     fn keeps_f32(&self, config: &Config, name: &str) -> bool {
@@ -92,75 +116,44 @@ impl Converter for HyV4 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        export(model, exported)
+        let (class, model_type) = (exported.class, exported.model_type);
+        let mut exported = deepseek2::convert::export(model, exported)?
+            .class(class, model_type)
+            .patterns(PARAMETERS.map(|(name, _)| name))
+            .set(STREAM_COUNT, count(model, key::HYPER_CONNECTION_COUNT)?);
+        for (key, field) in HYPER_CONNECTIONS {
+            exported = exported.set(field, number(model, key)?);
+        }
+        let metadata = model.metadata();
+        let limits = metadata.array("hy_v4.swiglu_clamp_exp");
+        let limit = limits.and_then(|limits| limits.iter().next()?.to_f64());
+        exported = exported.set_some(LIMIT, limit);
+        if let Some(flags) = metadata.array("hy_v4.attention.indexer.types") {
+            let kind =
+                |full: gguf::Value| if full.to_bool() == Some(true) { "full" } else { "shared" };
+            exported = exported.set(INDEXER_KINDS, flags.iter().map(kind).collect::<Vec<_>>());
+        }
+        Some(exported)
     }
 }
 
-fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    deepseek2::convert::keys(config, keys)?;
-    keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
-    let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)? as usize;
-    if let Some(limit) = config.f32(&[LIMIT])?.filter(|&limit| limit > 0.0) {
-        keys.set(key::SWIGLU_CLAMP_EXP, Array::from(&vec![limit; blocks][..]));
-    }
-    keys.set(
-        key::HYPER_CONNECTION_COUNT,
-        config.require_u32(&[STREAM_COUNT], "streams of the residual")?,
-    );
-    for (key, field) in STREAMS {
-        keys.set(key, config.require_f32(&[field], "a number of the streams")?);
-    }
-    if let Some(mut full) = with_indexer(config) {
-        deepseek32::convert::indexer_keys(config, keys)?;
-        full.truncate(blocks);
-        keys.set(key::ATTENTION_INDEXER_TYPES, Array::from(&full[..]));
-    }
-    Ok(())
-}
-
-/// Which layers have an indexer of their own; `None` if none has.
-fn with_indexer(config: &Config) -> Option<Vec<bool>> {
+/// Returns for each layer whether it has an indexer; `None` if no layer has one.
+fn layers_with_indexer(config: &Config) -> Option<Vec<bool>> {
     let list = |field| config.find(&[field]).and_then(|(_, kinds)| kinds.as_array());
     if let Some(kinds) = list(INDEXER_KINDS) {
         return Some(kinds.iter().map(|kind| kind == "full").collect());
     }
     let is_sparse =
         |kind: &Value| kind == "sparse_attention" || kind == "deepseek_sparse_attention";
-    let sparse: Vec<bool> = list(KINDS)?.iter().map(is_sparse).collect();
+    let sparse: Vec<bool> = list(LAYER_TYPES)?.iter().map(is_sparse).collect();
     sparse.contains(&true).then_some(sparse)
 }
 
-fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    match parameter(&PARAMETERS, name) {
-        Some(mapping) => Ok(Some(mapping)),
-        None => deepseek2::convert::special(config, name),
-    }
-}
-
-/// What becomes of a tensor that these name, without an end or with one, and call ours.
-pub(crate) fn parameter(named: &[(&str, &str)], name: &str) -> Option<Mapping> {
+/// Maps a parameter by a table of Hugging Face names without a suffix and GGUF names. The checkpoint may name it
+/// with the suffix `.weight`.
+pub(crate) fn map_parameter(table: &[(&str, &str)], name: &str) -> Option<Mapping> {
     let stem = name.strip_suffix(".weight").unwrap_or(name);
-    named.iter().find_map(|(hf_name, gguf_name)| {
+    table.iter().find_map(|(hf_name, gguf_name)| {
         Some(Mapping::one(filled(gguf_name, &captures(hf_name, stem)?), []))
     })
-}
-
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
-    let (class, model_type) = (exported.class, exported.model_type);
-    let mut exported = deepseek2::convert::export(model, exported)?
-        .class(class, model_type)
-        .patterns(PARAMETERS.map(|(name, _)| name))
-        .set(STREAM_COUNT, count(model, key::HYPER_CONNECTION_COUNT)?);
-    for (key, field) in STREAMS {
-        exported = exported.set(field, number(model, key)?);
-    }
-    let metadata = model.metadata();
-    let limits = metadata.array("hy_v4.swiglu_clamp_exp");
-    let limit = limits.and_then(|limits| limits.iter().next()?.to_f64());
-    exported = exported.set_some(LIMIT, limit);
-    if let Some(kinds) = metadata.array("hy_v4.attention.indexer.types") {
-        let kind = |full: gguf::Value| if full.to_bool() == Some(true) { "full" } else { "shared" };
-        exported = exported.set(INDEXER_KINDS, kinds.iter().map(kind).collect::<Vec<_>>());
-    }
-    Some(exported)
 }

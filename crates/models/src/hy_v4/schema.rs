@@ -7,8 +7,8 @@ use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-/// What mixes the streams of the residual in front of a layer's part: twice as many numbers as there are streams.
-const STREAMS: &[Item] = &[
+/// Hyper-connections of attention and FFN: input and output weights of each stream.
+const HYPER_CONNECTIONS: &[Item] = &[
     Required("hc_attn_fn.weight", "n_hyper*n_embd, 2*n_hyper"),
     Required("hc_attn_base.weight", "2*n_hyper"),
     Required("hc_attn_scale.weight", "2"),
@@ -17,17 +17,18 @@ const STREAMS: &[Item] = &[
     Required("hc_ffn_scale.weight", "2"),
 ];
 
+/// MLA with gate, sinks, optional indexer and hyper-connections.
 const HY_V4_ATTENTION: &[Item] = &[
     All(ATTENTION),
     Required("attn_sinks.weight", "n_head"),
     Required("attn_gate.weight", "n_embd, n_head*mla_v"),
     Maybe(INDEXER),
-    All(STREAMS),
+    All(HYPER_CONNECTIONS),
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hy_v4",
-    note: "Hunyuan 4: as glm-dsa, with gates and sinks in attention and several streams of the residual.",
+    note: "Hunyuan 4: as glm-dsa, with attention gates, attention sinks and hyper-connections.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -55,7 +56,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             key::SWIGLU_CLAMP_EXP,
         ],
     ],
-    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT), All(STREAMS_OF_OUTPUT)],
+    tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT), All(OUTPUT_HYPER_CONNECTION)],
     blocks: &[
         Block {
             prefix: "blk.",
@@ -73,8 +74,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ..Architecture::DEFAULT
 };
 
-/// What mixes the streams behind the last layer.
-pub(crate) const STREAMS_OF_OUTPUT: &[Item] = &[
+/// Hyper-connection behind the last layer.
+pub(crate) const OUTPUT_HYPER_CONNECTION: &[Item] = &[
     Required("output_hc_fn.weight", "n_hyper*n_embd, n_hyper"),
     Required("output_hc_base.weight", "n_hyper"),
     Required("output_hc_scale.weight", "1"),

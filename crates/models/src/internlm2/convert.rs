@@ -1,4 +1,4 @@
-//! InternLM2, and InternLM3, which is as llama.
+//! Conversion of InternLM2, whose fused QKV matrix has the rows of each KV head together.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -23,7 +23,8 @@ const NAMES: Table = &[
     ("model.layers.{}.feed_forward.w3", "blk.{}.ffn_up"),
 ];
 
-const FUSED: &str = "model.layers.{}.attention.wqkv.weight";
+/// Fused QKV projection.
+const FUSED_QKV: &str = "model.layers.{}.attention.wqkv.weight";
 
 pub(crate) struct Internlm2;
 
@@ -46,9 +47,9 @@ impl Converter for Internlm2 {
         keys.stated(config)
     }
 
-    // Queries, keys and values are one matrix: for each key head its queries, itself, its value.
+    // The rows of the QKV matrix are, for each KV head: its query heads, its key head, its value head.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let Some(&[block]) = captures(FUSED, name).as_deref() else {
+        let Some(&[block]) = captures(FUSED_QKV, name).as_deref() else {
             return Ok(None);
         };
         let heads = hparams::head_count(config)?;
@@ -56,21 +57,21 @@ impl Converter for Internlm2 {
         let head_dim = u64::from(hparams::width(config)? / heads);
         let queries = u64::from(heads / heads_kv) * head_dim;
         let pick = |start, len| Step::Pick { groups: heads_kv.into(), start, len };
-        let made = |part: &str, steps| MappedTensor {
+        let tensor = |part: &str, steps| MappedTensor {
             name: format!("blk.{block}.{part}.weight"),
             steps,
             slot: None,
         };
-        let turned = |heads: u32| Step::InterleaveHalves { heads: heads.into() };
+        let permute = |heads: u32| Step::InterleaveHalves { heads: heads.into() };
         Ok(Some(Mapping::Made(vec![
-            made("attn_q", vec![pick(0, queries), turned(heads)]),
-            made("attn_k", vec![pick(queries, head_dim), turned(heads_kv)]),
-            made("attn_v", vec![pick(queries + head_dim, head_dim)]),
+            tensor("attn_q", vec![pick(0, queries), permute(heads)]),
+            tensor("attn_k", vec![pick(queries, head_dim), permute(heads_kv)]),
+            tensor("attn_v", vec![pick(queries + head_dim, head_dim)]),
         ])))
     }
 
-    // The bias is there where nothing is said.
+    // The default of `bias` is true.
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
-        Some(exported.patterns([FUSED]).set("bias", false))
+        Some(exported.patterns([FUSED_QKV]).set("bias", false))
     }
 }

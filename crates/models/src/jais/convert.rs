@@ -1,4 +1,5 @@
-//! Jais: the second generation with norms with bias and feed-forward layers without gates, and the first.
+//! Conversion of Jais: muP multipliers are folded into embedding and LM head, `Conv1D` matrices are transposed,
+//! and the maximum ALiBi bias is derived from the slopes.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -11,12 +12,13 @@ use crate::convert::{Converter, Description, Exported, Mapping, Values, export, 
 use crate::gpt2;
 use crate::schema::key;
 
-/// The first generation: as GPT-2 with gates, and with positions by ALiBi.
-const FIRST_NAMES: Table = &[("h.{}.mlp.c_fc2", "blk.{}.ffn_gate")];
+/// Gate projection of the FFN, beside the tensors of GPT-2.
+const GATE_NAMES: Table = &[("h.{}.mlp.c_fc2", "blk.{}.ffn_gate")];
 
+/// ALiBi slopes.
 const SLOPES: &str = "relative_pe.slopes";
 
-/// Set by the slopes.
+/// Field for the maximum ALiBi bias, set by [`Jais::infer_from_values`].
 const MAX_BIAS: &str = "max_alibi_bias";
 
 pub(crate) struct Jais;
@@ -28,7 +30,7 @@ pub(crate) static JAIS: Description = Description {
     model_type: "jais",
     pre_tokenizers: &["jais"],
     tensor_prefix: "transformer.",
-    tensor_names: &[FIRST_NAMES, gpt2::convert::NAMES],
+    tensor_names: &[GATE_NAMES, gpt2::convert::NAMES],
     config_fields: &gpt2::convert::FIELDS,
     ..Description::DECODER
 };
@@ -43,7 +45,7 @@ impl Converter for Jais {
         require(config, "position_embedding_type", "alibi")
     }
 
-    // The slope of the first head tells how large biases are.
+    // The slope of the first head is 2^(-bias/n), where n is the largest power of two up to the number of heads.
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
         let heads = hparams::head_count(config)?;
         let slopes = match values.find(&format!("transformer.{SLOPES}"))? {
@@ -59,7 +61,10 @@ impl Converter for Jais {
     }
 
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.set(key::ATTENTION_MAX_ALIBI_BIAS, config.f32(&[MAX_BIAS])?.unwrap_or(USUAL_BIAS));
+        keys.set(
+            key::ATTENTION_MAX_ALIBI_BIAS,
+            config.f32(&[MAX_BIAS])?.unwrap_or(DEFAULT_MAX_BIAS),
+        );
         Ok(())
     }
 
@@ -78,7 +83,7 @@ impl Converter for Jais {
         Ok(name.ends_with(SLOPES).then_some(Mapping::Dropped))
     }
 
-    // Embedding and output have factors, which become part of them; matrices are stored the other way round.
+    // The muP multipliers are folded into embedding and LM head; `Conv1D` matrices are inputs x outputs.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         let number = |field: &str| config.f64(&[field]);
         let scale = match name {
@@ -87,25 +92,24 @@ impl Converter for Jais {
                     None => number("embeddings_scale")?,
                     scale => scale,
                 };
-                scale
-                    .ok_or_else(|| config.missing("embeddings_scale", "the factor of embeddings"))?
+                scale.ok_or_else(|| {
+                    config.missing("embeddings_scale", "the multiplier of the embedding")
+                })?
             }
             "output.weight" => match number("mup_output_alpha")? {
                 Some(alpha) => {
-                    alpha * config.require_f64(&["mup_width_scale"], "the factor of the output")?
+                    alpha
+                        * config
+                            .require_f64(&["mup_width_scale"], "the multiplier of the logits")?
                 }
-                None => config.require_f64(&["width_scale"], "the factor of the output")?,
+                None => config.require_f64(&["width_scale"], "the multiplier of the logits")?,
             },
             name => {
-                const ENDS: [&str; 5] =
+                const CONV1D: [&str; 5] =
                     ["attn_qkv", "attn_output", "ffn_up", "ffn_gate", "ffn_down"];
-                let is_turned = |end: &&str| name.ends_with(&format!(".{end}.weight"));
-                return Ok(ENDS
-                    .iter()
-                    .find(|end| is_turned(end))
-                    .map(|_| Step::Transpose)
-                    .into_iter()
-                    .collect());
+                let is_conv1d =
+                    CONV1D.iter().any(|part| name.ends_with(&format!(".{part}.weight")));
+                return Ok(Vec::from_iter(is_conv1d.then_some(Step::Transpose)));
             }
         };
         Ok(vec![Step::Map(Function::Times(scale as f32))])
@@ -122,13 +126,13 @@ impl Converter for Jais {
     }
 }
 
-/// The largest bias where no slope tells.
-const USUAL_BIAS: f32 = 8.0;
+/// Maximum ALiBi bias of a checkpoint without slopes.
+const DEFAULT_MAX_BIAS: f32 = 8.0;
 
-/// Fails if a field has another value than programs compute with.
+/// Fails unless a field has the only value that the runtimes compute.
 fn require(config: &Config, field: &str, value: &str) -> Result<(), Error> {
     match config.find(&[field]) {
-        None => Err(config.missing(field, "what the model computes with")),
+        None => Err(config.missing(field, "a string")),
         Some((_, stated)) if stated == value => Ok(()),
         Some((_, stated)) => Err(hparams::not_computed(config, field, stated)),
     }

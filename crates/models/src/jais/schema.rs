@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jais",
-    note: "As GPT-2 with gates, and with ALiBi for positions.",
+    note: "As GPT-2, with ALiBi in place of learned positions and a SwiGLU FFN.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, &[key::ATTENTION_MAX_ALIBI_BIAS]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],

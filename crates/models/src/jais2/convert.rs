@@ -1,4 +1,4 @@
-//! Jais: the second generation with norms with bias and feed-forward layers without gates, and the first.
+//! Conversion of Jais 2: Llama's tensor names, with biases everywhere and layer norms.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jais2",
-    note: "Feed-forward layers have no gate: their activation is the square of what is positive.",
+    note: "The FFN has no gate; its activation is squared ReLU.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],

@@ -1,4 +1,5 @@
-//! Jamba: state spaces, attention in some layers, experts in some.
+//! Conversion of Jamba: periods and offsets of config.json tell which layers are attention layers and which are
+//! MoE; the number of KV heads of an SSM layer is 0.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};
@@ -23,7 +24,7 @@ const NAMES: Table = &[
     ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
 ];
 
-/// Each expert's matrices: foreign name of one, our name of all.
+/// Matrices of an expert, and their stacked GGUF tensors.
 const EXPERTS: [(&str, &str); 3] = [
     ("model.layers.{}.feed_forward.experts.{}.gate_proj.weight", "ffn_gate_exps"),
     ("model.layers.{}.feed_forward.experts.{}.down_proj.weight", "ffn_down_exps"),
@@ -54,7 +55,7 @@ impl Converter for Jamba {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        for (field, usual) in [
+        for (field, default) in [
             ("mamba_expand", 2),
             ("mamba_d_conv", 4),
             ("mamba_d_state", 16),
@@ -65,9 +66,9 @@ impl Converter for Jamba {
             ("num_experts", 16),
             ("num_experts_per_tok", 2),
         ] {
-            config.default(field, usual);
+            config.default(field, default);
         }
-        // `auto`, or nothing at all.
+        // `auto`, or missing.
         if config.find(&["mamba_dt_rank"]).is_none_or(|(_, rank)| !rank.is_u64()) {
             config.set("mamba_dt_rank", hparams::width(config)?.div_ceil(16));
         }
@@ -79,8 +80,8 @@ impl Converter for Jamba {
         let sizes = sizes(config)?;
         let blocks = hparams::block_count(config)?;
         let heads = i32::try_from(hparams::head_count_kv(config)?).unwrap_or(i32::MAX);
-        let of_layer = |layer| Ok(if is_one(config, layer, "attn")? { heads } else { 0 });
-        let heads = (0..blocks).map(of_layer).collect::<Result<Vec<i32>, Error>>()?;
+        let heads_kv = |layer| Ok(if is_in_pattern(config, layer, "attn")? { heads } else { 0 });
+        let heads = (0..blocks).map(heads_kv).collect::<Result<Vec<i32>, Error>>()?;
         keys.set(key::BLOCK_COUNT, blocks);
         keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
@@ -103,10 +104,10 @@ impl Converter for Jamba {
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         for (hf_name, gguf_name) in EXPERTS {
-            let found = captures(hf_name, name);
-            let Some(&[block, index]) = found.as_deref() else { continue };
-            // A single expert is a feed-forward network.
-            if !is_one(config, block, "expert")? {
+            let numbers = captures(hf_name, name);
+            let Some(&[block, index]) = numbers.as_deref() else { continue };
+            // A layer that is not MoE has one expert, its dense FFN.
+            if !is_in_pattern(config, block, "expert")? {
                 let gguf_name = gguf_name.trim_end_matches("_exps");
                 let is_first = index == 0;
                 let mapping = Mapping::one(format!("blk.{block}.{gguf_name}.weight"), []);
@@ -124,14 +125,14 @@ impl Converter for Jamba {
         let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let heads = |layer: &u64| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0);
         let is_routed = |layer: &u64| has(model, &format!("blk.{layer}.ffn_gate_inp.weight"));
-        // The first layer of a kind, and the second behind it.
-        let steps = |layers: Vec<u64>| match layers[..] {
+        // Offset and period of a kind of layer.
+        let pattern = |layers: Vec<u64>| match layers[..] {
             [first, second, ..] => (first, second - first),
             [first] => (first, blocks.max(1)),
             [] => (blocks, blocks.max(1)),
         };
-        let attention = steps((0..blocks).filter(|layer| heads(layer) > 0).collect());
-        let routed = steps((0..blocks).filter(is_routed).collect());
+        let attention = pattern((0..blocks).filter(|layer| heads(layer) > 0).collect());
+        let routed = pattern((0..blocks).filter(is_routed).collect());
         let exported = exported
             .patterns(EXPERTS.map(|(name, _)| name))
             .patterns(ssm::parameters())
@@ -149,15 +150,16 @@ impl Converter for Jamba {
     }
 }
 
+/// Reads the sizes of the Mamba layers.
 fn sizes(config: &Config) -> Result<Sizes, Error> {
-    let number = |field: &str| config.require_u32(&[field], "a size of the state space");
+    let number = |field: &str| config.require_u32(&[field], "a size of the Mamba layers");
     let inner = number("mamba_expand")?.saturating_mul(hparams::width(config)?);
     let (kernel, state) = (number("mamba_d_conv")?, number("mamba_d_state")?);
     Ok(Sizes { inner, kernel, state, heads: None })
 }
 
-/// Whether a layer is one of those that begin at an offset and follow in steps of a period.
-fn is_one(config: &Config, layer: u32, kind: &str) -> Result<bool, Error> {
+/// Returns whether a layer is in the pattern of `{kind}_layer_offset` and `{kind}_layer_period`.
+fn is_in_pattern(config: &Config, layer: u32, kind: &str) -> Result<bool, Error> {
     let number = |part: &str| config.u32(&[&format!("{kind}_layer_{part}")]);
     let period = number("period")?.unwrap_or(1).max(1);
     let offset = number("offset")?.unwrap_or(0);

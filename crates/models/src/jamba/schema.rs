@@ -6,8 +6,8 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// A state space of the first generation, whose rates, inputs and outputs are normalized.
-const FIRST: &[Item] = &[
+/// Mamba layer with RMS norms of time step, B and C.
+const MAMBA_WITH_NORMS: &[Item] = &[
     Required("ssm_in.weight", "n_embd, 2*d_inner"),
     Required("ssm_conv1d.weight", "d_conv, d_inner"),
     Required("ssm_conv1d.bias", "d_inner"),
@@ -22,7 +22,8 @@ const FIRST: &[Item] = &[
     Required("ssm_out.weight", "d_inner, n_embd"),
 ];
 
-const EXPERTS_OF_FULL_WIDTH: &[Item] = &[
+/// MoE whose experts have the FFN size of the model.
+const FULL_SIZE_EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     Required("ffn_gate_exps.weight", "n_embd, n_ff, n_expert"),
     Required("ffn_up_exps.weight", "n_embd, n_ff, n_expert"),
@@ -31,16 +32,16 @@ const EXPERTS_OF_FULL_WIDTH: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jamba",
-    note: "Layers without heads of keys and values have a state space.",
+    note: "Layers with 0 KV heads are Mamba layers.",
     required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, EXPERT_KEYS],
     optional: &[HEADS, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
         When("n_head_kv", HYBRID_ATTENTION),
-        Unless("n_head_kv", FIRST),
+        Unless("n_head_kv", MAMBA_WITH_NORMS),
         All(FFN_NORM),
-        OneOf(&[GATED_FFN, EXPERTS_OF_FULL_WIDTH]),
+        OneOf(&[GATED_FFN, FULL_SIZE_EXPERTS]),
     ])],
     ..Architecture::DEFAULT
 };

@@ -1,4 +1,4 @@
-//! Jina's BERT of the second generation: ALiBi of both sides, feed-forward layers with a gate.
+//! Conversion of Jina Embeddings v2, for text and for code.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -26,7 +26,7 @@ const NAMES: Table = &[
     ("encoder.layer.{}.mlp.gated_layers", "blk.{}.ffn_up"),
     ("encoder.layer.{}.mlp.wo", "blk.{}.ffn_down"),
     ("encoder.layer.{}.mlp.layernorm", "blk.{}.layer_output_norm"),
-    // The model for code.
+    // Names of the model for code.
     ("encoder.layer.{}.layer_norm_1", "blk.{}.attn_norm_2"),
     ("encoder.layer.{}.mlp.up_gated_layer", "blk.{}.ffn_up"),
     ("encoder.layer.{}.mlp.down_layer", "blk.{}.ffn_down"),

@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jina-bert-v2",
-    note: "ALiBi of both sides with a bias of 8, without a key; feed-forward with a gate.",
+    note: "Symmetric ALiBi with a maximum bias of 8, without a key; GELU-gated FFN.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: OPTIONAL,
     tensors: &[
@@ -26,7 +26,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         Optional("attn_k_norm.bias", "n_embd"),
         Optional("attn_norm_2.weight", "n_embd"),
         Optional("attn_norm_2.bias", "n_embd"),
-        // In older files gates stand apart, in newer ones above what they gate.
+        // Older files have a separate gate projection, newer ones fuse it into `ffn_up`, above the up projection.
         Optional("ffn_gate.weight", "n_embd, n_ff"),
         Required("ffn_up.weight", "n_embd, untold"),
         Required("ffn_down.weight", "n_ff, n_embd"),

@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jina-bert-v3",
-    note: "Rotary positions, feed-forward without a gate.",
+    note: "BERT encoder with RoPE and an FFN without a gate.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, &[key::ATTENTION_CAUSAL, key::POOLING_TYPE, key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],

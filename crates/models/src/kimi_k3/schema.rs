@@ -6,7 +6,8 @@ use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-const K3_DELTA: &[Item] = &[
+/// Kimi Delta Attention with one matrix for the output gate.
+const K3_KDA: &[Item] = &[
     All(ATTN_NORM),
     Required("attn_q.weight", "n_embd, n_head*kda_head"),
     Required("attn_k.weight", "n_embd, n_head*kda_head"),
@@ -25,13 +26,15 @@ const K3_DELTA: &[Item] = &[
     All(FFN_NORM),
 ];
 
+/// MLA or KDA, and the scores of residual streams.
 const K3_ATTENTION: &[Item] = &[
     When("n_head_kv", &[All(ATTENTION), Optional("attn_gate.weight", "n_embd, n_head*mla_v")]),
-    Unless("n_head_kv", K3_DELTA),
+    Unless("n_head_kv", K3_KDA),
     Required("attn_res_score.weight", "n_embd"),
     Required("ffn_res_score.weight", "n_embd"),
 ];
 
+/// MoE whose routed experts may work in a latent space.
 const K3_EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     Optional("exp_probs_b.bias", "n_expert"),
@@ -48,7 +51,7 @@ const K3_EXPERTS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "kimi-k3",
-    note: "As kimi-linear; layers attend to what earlier ones gave, and experts may read less than the width.",
+    note: "As kimi-linear, with attention residuals; routed experts may work in a narrower latent space.",
     required: &[
         SIZES,
         TRANSFORMER,

@@ -1,4 +1,5 @@
-//! Kimi Linear: delta attention in most layers, compressed attention in the others.
+//! Conversion of Kimi Linear: the number of KV heads of a layer is 0 where it is a KDA layer; `A_log` becomes
+//! `-exp(A_log)`, convolutions get four dimensions, and the KV projection of MLA is split as in DeepSeek.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error, Shape};
@@ -15,6 +16,7 @@ use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
 use crate::schema::key;
 
+/// Tensor names of KDA and MoE layers.
 pub(crate) const NAMES: Table = &[
     ("model.layers.{}.self_attn.q_conv1d", "blk.{}.ssm_conv1d_q"),
     ("model.layers.{}.self_attn.k_conv1d", "blk.{}.ssm_conv1d_k"),
@@ -31,23 +33,29 @@ pub(crate) const NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
 ];
 
-pub(crate) const DECAY: &str = "model.layers.{}.self_attn.A_log";
+/// Logarithm of the decay rate.
+pub(crate) const A_LOG: &str = "model.layers.{}.self_attn.A_log";
 
-pub(crate) const RATE: &str = "model.layers.{}.self_attn.dt_bias";
+/// Bias of the time step.
+pub(crate) const DT_BIAS: &str = "model.layers.{}.self_attn.dt_bias";
 
+/// Selection bias of the router.
 const ROUTER_BIAS: &str = "model.layers.{}.block_sparse_moe.gate.e_score_correction_bias";
 
-/// Each expert's matrices: foreign name of one, our name of all.
+/// Matrices of an expert, and their stacked GGUF tensors.
 const EXPERTS: [(&str, &str); 3] = [
     ("model.layers.{}.block_sparse_moe.experts.{}.w1.weight", "ffn_gate_exps"),
     ("model.layers.{}.block_sparse_moe.experts.{}.w2.weight", "ffn_down_exps"),
     ("model.layers.{}.block_sparse_moe.experts.{}.w3.weight", "ffn_up_exps"),
 ];
 
-pub(crate) const LINEAR: &str = "linear_attn_config";
+/// Field with the configuration of linear attention.
+pub(crate) const LINEAR_CONFIG: &str = "linear_attn_config";
 
-const FULL: &str = "full_attn_layers";
+/// Field of it that lists the MLA layers, counted from 1.
+const FULL_LAYERS: &str = "full_attn_layers";
 
+/// Value of `expert_gating_func` for a sigmoid router.
 const SIGMOID: u64 = 2;
 
 pub(crate) struct KimiLinear;
@@ -84,23 +92,23 @@ impl Converter for KimiLinear {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let number =
-            |field: &str| config.require_u32(&[field], "a width of attention or of experts");
-        let mut shared = config.clone();
-        shared.set("num_key_value_heads", 1);
-        keys.stated(&shared)?;
+            |field: &str| config.require_u32(&[field], "a size of attention or of the experts");
+        let mut mla = config.clone();
+        mla.set("num_key_value_heads", 1);
+        keys.stated(&mla)?;
         keys.vocab_size(config)?;
-        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads(config)?[..]));
-        let linear = linear(config);
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&head_counts_kv(config)?[..]));
+        let linear = linear_config(config);
         keys.set_u32(key::SSM_CONV_KERNEL, linear.u32(&["short_conv_kernel_size"])?);
         keys.set_u32(key::KDA_HEAD_DIM, linear.u32(&["head_dim"])?);
         keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
-        let (rank, rotated) = (number("kv_lora_rank")?, number("qk_rope_head_dim")?);
+        let (rank, rotary_dims) = (number("kv_lora_rank")?, number("qk_rope_head_dim")?);
         keys.set(key::ATTENTION_KV_LORA_RANK, rank);
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
-        keys.set(key::ATTENTION_KEY_LENGTH, rank.saturating_add(rotated));
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
+        keys.set(key::ATTENTION_KEY_LENGTH, rank.saturating_add(rotary_dims));
         keys.set(
             key::ATTENTION_KEY_LENGTH_MLA,
-            number("qk_nope_head_dim")?.saturating_add(rotated),
+            number("qk_nope_head_dim")?.saturating_add(rotary_dims),
         );
         keys.set(key::ATTENTION_VALUE_LENGTH_MLA, number("v_head_dim")?);
         keys.set(key::EXPERT_FEED_FORWARD_LENGTH, number("moe_intermediate_size")?);
@@ -111,11 +119,11 @@ impl Converter for KimiLinear {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+        map_special(config, name)
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        steps_of(config, name, linear(config).u32(&["head_dim"])?.unwrap_or(0))
+        conv1d_steps(config, name, linear_config(config).u32(&["head_dim"])?.unwrap_or(0))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -123,92 +131,95 @@ impl Converter for KimiLinear {
     }
 }
 
-/// What is said of linear attention.
-pub(crate) fn linear(config: &Config) -> Config {
-    config.part(LINEAR)
+/// Returns the configuration of linear attention.
+pub(crate) fn linear_config(config: &Config) -> Config {
+    config.part(LINEAR_CONFIG)
 }
 
-/// Heads of keys and values of each layer: none where attention is linear.
-pub(crate) fn heads(config: &Config) -> Result<Vec<i32>, Error> {
-    let linear = linear(config);
-    let full = linear.find(&[FULL]).and_then(|(_, layers)| layers.as_array());
+/// Returns the number of KV heads of each layer: 1 for MLA, 0 for linear attention.
+pub(crate) fn head_counts_kv(config: &Config) -> Result<Vec<i32>, Error> {
+    let linear = linear_config(config);
+    let full = linear.find(&[FULL_LAYERS]).and_then(|(_, layers)| layers.as_array());
     let Some(full) = full else {
-        let what = format!("has no field `{FULL}` in `{LINEAR}` (which layers see all)");
+        let what = format!(
+            "has no field `{FULL_LAYERS}` in `{LINEAR_CONFIG}` (the list of full-attention layers)"
+        );
         let help = "take the file from the model's repository";
         return Err(Error::input("config-field-missing", config.path(), what, help));
     };
-    // Counted from 1.
-    let of_layer = |layer| i32::from(full.iter().any(|full| full.as_u64() == Some(layer)));
-    Ok((1..=u64::from(hparams::block_count(config)?)).map(of_layer).collect())
+    let is_full = |layer| i32::from(full.iter().any(|full| full.as_u64() == Some(layer)));
+    Ok((1..=u64::from(hparams::block_count(config)?)).map(is_full).collect())
 }
 
-/// What becomes of [`DECAY`] where it has a row for all heads.
-pub(crate) fn flat_decay(config: &Config, block: u32) -> Result<Mapping, Error> {
+/// Maps an `A_log` of any shape to the vector `ssm_a`, one value per head.
+pub(crate) fn map_a_log(config: &Config, block: u32) -> Result<Mapping, Error> {
     let flat = vector_shape(hparams::head_count(config)?.into());
     let steps = [Step::Map(Function::MinusExp), Step::Reshape { from: flat, to: flat }];
     Ok(Mapping::one(format!("blk.{block}.ssm_a"), steps))
 }
 
-pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+/// Maps experts, the KV projection of MLA, `A_log`, `dt_bias` and the router bias.
+pub(crate) fn map_special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if let Some(one) = moe::one_of(&EXPERTS, name, || hparams::expert_count(config))? {
         return Ok(Some(one));
     }
-    let of_block = |pattern| match captures(pattern, name).as_deref() {
+    let block_of = |pattern| match captures(pattern, name).as_deref() {
         Some(&[block]) => Some(block),
         _ => None,
     };
-    if let Some(block) = of_block(KEYS_AND_VALUES) {
+    if let Some(block) = block_of(KEYS_AND_VALUES) {
         return keys_and_values(config, block).map(Some);
     }
-    let made = of_block(DECAY)
+    let mapping = block_of(A_LOG)
         .map(|block| Mapping::one(format!("blk.{block}.ssm_a"), [Step::Map(Function::MinusExp)]))
-        .or(of_block(RATE).map(|block| Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])))
+        .or(block_of(DT_BIAS).map(|block| Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])))
         .or(moe::router_bias(ROUTER_BIAS, name));
-    Ok(made)
+    Ok(mapping)
 }
 
-/// Every channel is a convolution of its own, in four dimensions; heads have so many channels.
-pub(crate) fn steps_of(config: &Config, name: &str, width: u32) -> Result<Vec<Step>, Error> {
+/// Returns the steps for depthwise convolutions of `head_dim` channels per head, which get four dimensions.
+pub(crate) fn conv1d_steps(config: &Config, name: &str, head_dim: u32) -> Result<Vec<Step>, Error> {
     if !name.contains(".ssm_conv1d_") {
         return Ok(Vec::new());
     }
     const KERNEL: &[&str] = &["short_conv_kernel_size"];
-    let kernel = match linear(config).u32(KERNEL)? {
+    let kernel = match linear_config(config).u32(KERNEL)? {
         Some(kernel) => u64::from(kernel),
-        None => config.require_u32(KERNEL, "a size of linear attention")?.into(),
+        None => config.require_u32(KERNEL, "the kernel size of the convolutions")?.into(),
     };
-    let channels = u64::from(width) * u64::from(hparams::head_count(config)?);
-    let shape = |dims: &[u64]| {
-        Shape::new(dims).unwrap_or_else(|| unreachable!("four dimensions are no more than four"))
-    };
+    let channels = u64::from(head_dim) * u64::from(hparams::head_count(config)?);
+    let shape =
+        |dims: &[u64]| Shape::new(dims).unwrap_or_else(|| unreachable!("at most four dimensions"));
     let (from, to) = (shape(&[kernel, 1, channels]), shape(&[kernel, 1, channels, 1]));
     Ok(vec![Step::Reshape { from, to }])
 }
 
+/// Completes an export: the kinds of layers follow from the numbers of KV heads.
 pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let hyper = Hyper::of(model.metadata()).ok()?;
     let number = |key| count(model, key);
     let blocks = number("block_count")?.min(1 << 16);
     let is_full = |layer: &u64| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0) > 0;
     let (full, linear): (Vec<u64>, Vec<u64>) = (0..blocks).partition(is_full);
-    let from_one = |layers: Vec<u64>| layers.into_iter().map(|layer| layer + 1).collect::<Vec<_>>();
+    let one_based =
+        |layers: Vec<u64>| layers.into_iter().map(|layer| layer + 1).collect::<Vec<_>>();
     let heads = number("attention.head_count")?;
-    let rotated = number("rope.dimension_count")?;
-    let linear = json!({FULL: from_one(full), "kda_layers": from_one(linear), "num_heads": heads,
+    let rotary_dims = number("rope.dimension_count")?;
+    let linear = json!({FULL_LAYERS: one_based(full), "kda_layers": one_based(linear), "num_heads": heads,
         "head_dim": number("kda.head_dim"), "short_conv_kernel_size": number("ssm.conv_kernel")});
-    let gate = match number("expert_gating_func") {
+    let router = match number("expert_gating_func") {
         Some(SIGMOID) => Some("sigmoid"),
         Some(1) => Some("softmax"),
         _ => None,
     };
     let exported = exported
-        .patterns([DECAY, RATE, ROUTER_BIAS, KEYS_AND_VALUES])
+        .patterns([A_LOG, DT_BIAS, ROUTER_BIAS, KEYS_AND_VALUES])
         .patterns(EXPERTS.map(|(name, _)| name))
         .without(&[key::ATTENTION_HEAD_COUNT_KV, key::ATTENTION_KEY_LENGTH])
         .set("num_key_value_heads", heads)
-        .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rotated)?)
+        .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rotary_dims)?)
         .set("q_lora_rank", number("attention.q_lora_rank").map_or(Value::Null, Value::from))
-        .set_some("moe_router_activation_func", gate)
-        .set(LINEAR, linear);
+        .set_some("moe_router_activation_func", router)
+        .set(LINEAR_CONFIG, linear);
     Some(exported)
 }

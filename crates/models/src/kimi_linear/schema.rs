@@ -6,8 +6,8 @@ use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-/// Delta attention, whose queries, keys and values pass convolutions of their own.
-const DELTA: &[Item] = &[
+/// Kimi Delta Attention with short convolutions of Q, K and V.
+const KDA: &[Item] = &[
     Required("attn_q.weight", "n_embd, n_head*kda_head"),
     Required("attn_k.weight", "n_embd, n_head*kda_head"),
     Required("attn_v.weight", "n_embd, n_head*kda_head"),
@@ -29,7 +29,7 @@ const DELTA: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "kimi-linear",
-    note: "Layers without heads of keys and values have delta attention.",
+    note: "Layers with 0 KV heads are Kimi Delta Attention (KDA), the others MLA.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -54,13 +54,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_dense",
-            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", DELTA), All(GATED_FFN)],
+            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", KDA), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_layer",
-            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", DELTA), All(ROUTED_EXPERTS)],
+            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", KDA), All(ROUTED_EXPERTS)],
         },
     ],
     ..Architecture::DEFAULT
