@@ -1,4 +1,4 @@
-//! Attention from the tensors of a layer.
+//! Self-attention of a layer.
 
 use gguf::Finding;
 
@@ -12,7 +12,7 @@ use gguf_graph::{
 };
 use gguf_graph::{State, ValueId};
 
-/// Heads of a layer.
+/// Head counts and sizes of a layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heads {
     pub heads: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Heads {
 }
 
 impl Heads {
-    /// Those of the hyper-parameters.
+    /// Reads the hyper-parameters.
     pub fn of(builder: &Builder<'_>, layer: u64) -> Result<Self, Finding> {
         Ok(Self {
             heads: builder.size_in(key::ATTENTION_HEAD_COUNT, layer)?,
@@ -32,7 +32,7 @@ impl Heads {
         })
     }
 
-    /// The same in a layer that sees a window or not, which may have heads of another length.
+    /// Reads the hyper-parameters of a layer with or without a sliding window, which may have other head sizes.
     pub fn within(builder: &Builder<'_>, layer: u64, is_windowed: bool) -> Result<Self, Finding> {
         let of_layer = Self::of(builder, layer)?;
         if !is_windowed || builder.hyper.stated(key::ATTENTION_KEY_LENGTH_SWA).is_none() {
@@ -43,7 +43,7 @@ impl Heads {
         Ok(Self { key_len, value_len, ..of_layer })
     }
 
-    /// Widths of queries, keys and values.
+    /// Returns the sizes of queries, keys and values.
     pub fn widths(self) -> [u32; 3] {
         let Self { heads, heads_kv, key_len, value_len } = self;
         [(heads, key_len), (heads_kv, key_len), (heads_kv, value_len)]
@@ -51,42 +51,42 @@ impl Heads {
     }
 }
 
-/// By how much queries sharpen each `length` positions.
+/// Attention temperature: queries are scaled by the position, in steps of `length`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sharpening {
     pub length: u32,
     pub scale: f32,
 }
 
-/// How a layer attends.
+/// Parameters of the attention of a layer.
 #[derive(Clone, Debug)]
 pub(crate) struct Attend {
     pub heads: Heads,
     pub scale: f32,
     pub mask: Mask,
     pub rotation: Option<RopeParameters>,
-    /// The norm of queries and keys, where the layer has weights for it.
+    /// QK-norm, where the layer has its weights.
     pub norm: Norm,
-    /// Whether that norm follows the rotation.
+    /// Whether QK-norm follows RoPE.
     pub turned_first: bool,
-    /// How queries sharpen with the position.
+    /// Attention temperature of the queries.
     pub sharpening: Option<Sharpening>,
     pub bias: PositionBias,
     pub soft_cap: Option<f32>,
-    /// Which tokens it looks at, if not at all that the mask lets it see.
+    /// Tokens chosen by an indexer, if attention is sparse.
     pub among: Option<BlockSelection>,
-    /// Blocks of tokens that it sees besides.
+    /// Compressed KV blocks that it attends to as well.
     pub blocks: Option<CompressedKv>,
-    /// Bound of queries, keys and values.
+    /// Clamp of queries, keys and values.
     pub clamp: Option<f32>,
-    /// What the gate of the result goes through, where the layer has one.
+    /// Activation function of the output gate, where the layer has one.
     pub gate: ActivationFunction,
-    /// Whether later runs see the tokens of this one.
+    /// Whether keys and values go to the KV cache.
     pub cached: bool,
 }
 
 impl Attend {
-    /// Attention of all tokens to those before, without anything special.
+    /// Causal attention without RoPE, norms or bias.
     pub fn plain(heads: Heads, norm: Norm) -> Self {
         Self {
             heads,
@@ -107,8 +107,8 @@ impl Attend {
     }
 }
 
-/// Attention of a layer to its normed input: queries, keys and values, their norms, rotation,
-/// attention, gate, output matrix.
+/// Adds the attention of a layer to its normed input: projections, QK-norm, RoPE, attention, gate, output
+/// projection.
 pub(crate) fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -119,7 +119,7 @@ pub(crate) fn attention(
     attention_output(builder, x, attended, attend)
 }
 
-/// The same of queries, keys and values, before the gate.
+/// Adds QK-norm, RoPE and attention to projected queries, keys and values, without gate and output projection.
 pub(crate) fn attended(
     builder: &mut Builder<'_>,
     [mut query, mut key, value]: [ValueId; 3],
@@ -144,8 +144,8 @@ pub(crate) fn attended(
     attend_to(builder, [query, key, value], attend)
 }
 
-/// What attention to `x` gave, through its gate, its norm and the output matrix, as far as the layer has
-/// them. A gate is for each number, or for each head.
+/// Adds gate, norm and output projection of the attention to `x`, as far as the layer has them. A gate has one
+/// value per channel or per head.
 pub(crate) fn attention_output(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -160,12 +160,12 @@ pub(crate) fn attention_output(
     if builder.has_norm("attn_sub_norm") {
         attended = builder.norm(attended, "attn_sub_norm", attend.norm);
     }
-    // Models of two halves call it otherwise.
+    // Encoder-decoder models have another name for it.
     let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
     builder.product(attended, output)
 }
 
-/// The attention of queries to keys and values, which are kept for later runs if these look at them.
+/// Adds the attention of queries to keys and values, through the KV cache if the layer is cached.
 pub(crate) fn attend_to(
     builder: &mut Builder<'_>,
     [query, key, value]: [ValueId; 3],
@@ -181,7 +181,7 @@ pub(crate) fn attend_to(
     attend_in(builder, query, memory, attend)
 }
 
-/// The attention of queries to keys and values that are there.
+/// Adds the attention of queries to a source of keys and values.
 pub(crate) fn attend_in(
     builder: &mut Builder<'_>,
     query: ValueId,
@@ -207,7 +207,7 @@ pub(crate) fn attend_in(
     })
 }
 
-/// Queries, keys and values: of one matrix or of three.
+/// Adds the projections of queries, keys and values, fused or separate.
 pub(crate) fn queries_keys_values(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -235,8 +235,8 @@ pub(crate) fn queries_keys_values(
     }))
 }
 
-/// Queries or keys normed: head by head, or the whole row, as the weight is long; as they are where
-/// the layer has no weight.
+/// Adds the QK-norm of queries or keys: per head or over the whole row, by the length of the weight. Without a
+/// weight it returns `x`.
 pub(crate) fn head_norm(
     builder: &mut Builder<'_>,
     x: ValueId,

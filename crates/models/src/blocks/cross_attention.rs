@@ -1,4 +1,4 @@
-//! Attention of a decoder to what its encoder says.
+//! Cross-attention of a decoder to the output of its encoder.
 
 use gguf::Finding;
 
@@ -7,8 +7,8 @@ use crate::graph::Builder;
 use gguf_graph::{Attention, KvSource, KvStore, Mask, PositionBias};
 use gguf_graph::{State, StateId, ValueId};
 
-/// Puts away the keys and values that the layers `dec.blk.` of a decoder make of the encoder's output;
-/// says where.
+/// Stores the cross-attention keys and values of the decoder layers `dec.blk.`, computed from the encoder's
+/// output, and returns the state of each layer.
 pub(crate) fn store_cross(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -29,7 +29,7 @@ pub(crate) fn store_cross(
     Ok(states)
 }
 
-/// Attention of a layer of the decoder to what stands in a state.
+/// Adds the cross-attention of a decoder layer to the stored keys and values.
 pub(crate) fn cross_attention(
     builder: &mut Builder<'_>,
     x: ValueId,

@@ -1,4 +1,4 @@
-//! The transformer that most architectures are, with what differs between them as data.
+//! The transformer of most architectures, with their differences as data.
 
 use gguf::Finding;
 
@@ -15,61 +15,61 @@ use gguf_graph::{
 use gguf_graph::{OutputKind, ValueId};
 use gguf_graph::{RopeLayout, RopeParameters};
 
-/// What differs between transformers. Which matrices, biases and norms a layer has, its tensors say.
+/// Differences between transformers. The tensors tell which projections, biases and norms a layer has.
 pub(crate) struct Decoder {
     pub norm: Norm,
-    /// Whether norms that have no weights are norms all the same.
+    /// Whether norms without weights are applied.
     pub weightless_norms: bool,
-    /// The norm before the feed-forward network.
+    /// Tensor name of the norm before the FFN.
     pub network_norm: &'static str,
-    /// The norm before the output matrix.
+    /// Tensor name of the norm before the output projection.
     pub output_norm: &'static str,
-    /// What is in the middle of feed-forward networks.
+    /// Activation function of the FFN.
     pub function: ActivationFunction,
-    /// How layers rotate queries and keys.
+    /// RoPE of layers with full attention.
     pub rotation: Option<RopeParameters>,
-    /// How those do that see a window only.
+    /// RoPE of sliding-window layers.
     pub window_rotation: Option<RopeParameters>,
-    /// Which layers see a window only, if the model has one.
+    /// Default sliding-window pattern.
     pub windows: Windows,
     pub bias: PositionBias,
-    /// A layer.
+    /// Builder of a layer.
     pub layer: Layering,
-    /// The attention of a layer to its normed input.
+    /// Builder of the attention of a layer, from its normed input.
     pub attention: Attending,
-    /// The feed-forward network of a layer, of its normed input.
+    /// Builder of the FFN or MoE of a layer, from its normed input.
     pub network: Layering,
-    /// Whether attention and feed-forward read the same input.
+    /// Whether attention and FFN run in parallel on the same input.
     pub parallel: bool,
-    /// Factor of the embedding.
+    /// Scale of the token embedding.
     pub embedding_scale: f32,
-    /// Whether the embedding is normed, without weights.
+    /// Whether the token embedding has a norm without weights.
     pub norms_embedding: bool,
-    /// The norm behind attention and feed-forward, if it is not that before them.
+    /// Norm after attention and FFN (post-norm), if it differs from `norm`.
     pub norm_behind: Option<Norm>,
-    /// Factor of what attention and feed-forward add.
+    /// Scale of the outputs of attention and FFN.
     pub residual_scale: f32,
-    /// Factor of the attention scores, if it is not one over the root of the length of a key.
+    /// Scale of the attention scores; `None` for `1 / sqrt(key_len)`.
     pub attention_scale: Option<f32>,
-    /// Factor of the logits.
+    /// Scale of the logits.
     pub logit_scale: f32,
-    /// How experts are chosen, in layers that have some.
+    /// Routing of MoE layers.
     pub routing: Routing,
-    /// Whether it says which token follows. Encoders do not.
+    /// Whether the model has logits; embedding models do not.
     pub has_logits: bool,
-    /// Tokens that it never says: the first of them, and the first behind them.
+    /// Range of token ids that are never generated: the first, and one past the last.
     pub silent: Option<(u32, u32)>,
 }
 
-/// What makes a part of a layer of the whole, or of what that part reads.
+/// Builder of a layer, or of its FFN.
 pub(crate) type Layering =
     fn(&mut Builder<'_>, x: ValueId, layer: u64, decoder: &Decoder) -> Result<ValueId, Finding>;
 
-/// What makes the attention of a layer, as the layer usually attends.
+/// Builder of the attention of a layer, with its parameters.
 pub(crate) type Attending =
     fn(&mut Builder<'_>, x: ValueId, layer: u64, attend: Attend) -> Result<ValueId, Finding>;
 
-/// A whole model: embedding, layers, output.
+/// Adds a whole model: embedding, layers, output.
 pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<(), Finding> {
     let mut x = embedding(builder, decoder)?;
     for layer in 0..layers(builder)? {
@@ -80,7 +80,7 @@ pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<()
     finish(builder, x, decoder)
 }
 
-/// What goes into the first layer.
+/// Adds the input of the first layer.
 pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<ValueId, Finding> {
     let embedded = builder.embedding()?;
     let mut x = builder.scale(embedded, decoder.embedding_scale);
@@ -97,13 +97,13 @@ pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<
     Ok(x)
 }
 
-/// Layers, without those behind the last that guess further tokens.
+/// Returns the number of layers without multi-token prediction (MTP) layers.
 pub(crate) fn layers(builder: &Builder<'_>) -> Result<u64, Finding> {
     let guessing = builder.hyper.u64(key::NEXTN_PREDICT_LAYERS)?;
     Ok(builder.hyper.u64(key::BLOCK_COUNT)?.saturating_sub(guessing))
 }
 
-/// Attention, then the feed-forward network, or both beside each other.
+/// Adds a layer: attention, then the FFN, or both in parallel.
 pub(crate) fn layer(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -115,11 +115,11 @@ pub(crate) fn layer(
     })
 }
 
-/// Attention to the normed input of a layer.
+/// Builder of attention to the normed input of a layer.
 pub(crate) type AttendTo<'a> =
     dyn FnMut(&mut Builder<'_>, ValueId, Attend) -> Result<ValueId, Finding> + 'a;
 
-/// The same with this attention.
+/// Adds a layer with this attention.
 pub(crate) fn layer_of(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -128,7 +128,7 @@ pub(crate) fn layer_of(
     attention: &mut AttendTo<'_>,
 ) -> Result<ValueId, Finding> {
     let behind = decoder.norm_behind.unwrap_or(decoder.norm);
-    // Where there are two norms before attention and feed-forward, the second is that of attention.
+    // With two pre-norms, the second is that of attention.
     let has_two = builder.has_norm("attn_norm_2");
     let attention_norm = if has_two { "attn_norm_2" } else { "attn_norm" };
     let normed = normed(builder, x, attention_norm, decoder);
@@ -164,11 +164,11 @@ pub(crate) fn layer_of(
 }
 
 const EMBEDDING_NORM: &str = "token_embd_norm";
-/// Names of a norm behind attention, and behind the feed-forward network.
+/// Names of the post-norms of attention and FFN.
 const AFTER_ATTENTION: [&str; 2] = ["post_attention_norm", "attn_output_norm"];
 const AFTER_NETWORK: [&str; 2] = ["post_ffw_norm", "layer_output_norm"];
 
-/// How a layer attends.
+/// Returns the attention parameters of a layer.
 pub(crate) fn attend(
     builder: &Builder<'_>,
     layer: u64,
@@ -179,7 +179,7 @@ pub(crate) fn attend(
     let heads = Heads::within(builder, layer, window.is_some())?;
     let stated_scale = builder.known(key::ATTENTION_SCALE)?.filter(|scale| *scale != 0.0);
     let scale = stated_scale.or(decoder.attention_scale);
-    // One section of the specification spells two of the keys in another way.
+    // The specification has two spellings of two keys.
     let clamp = builder.known(key::ATTENTION_CLAMP_KQV)?;
     let clamp = clamp.or(builder.known(key::ATTENTION_CLIP_KQV)?).filter(|bound| *bound > 0.0);
     let slopes = [
@@ -213,7 +213,7 @@ pub(crate) fn attend(
     })
 }
 
-/// The feed-forward network of a layer, or its experts.
+/// Adds the FFN or MoE of a layer.
 pub(crate) fn network(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -223,7 +223,7 @@ pub(crate) fn network(
     network_by(builder, x, layer, decoder.routing, decoder.function)
 }
 
-/// The same with other experts, and with what is in the middle of the networks that all tokens go through.
+/// Adds the FFN or MoE of a layer with this routing, and this function in dense FFNs and shared experts.
 pub(crate) fn network_by(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -239,7 +239,7 @@ pub(crate) fn network_by(
     beside_shared(builder, x, routed, function)
 }
 
-/// The same in models of which some layers bound what comes out of gates.
+/// Adds the FFN or MoE of a layer whose gated activation may be clamped.
 pub(crate) fn bounded_network(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -256,8 +256,8 @@ pub(crate) fn bounded_network(
     network_by(builder, x, layer, routing, shared?)
 }
 
-/// The functions of the gates of experts, and of other networks, where a layer bounds what goes through them; the
-/// same for both where a model states one bound only.
+/// Returns the gated activations of routed experts and of other FFNs in a layer that may clamp their input. A model
+/// with one limit applies it to both.
 pub(crate) fn bounded_gates(
     builder: &Builder<'_>,
     layer: u64,
@@ -271,7 +271,7 @@ pub(crate) fn bounded_gates(
     Ok([of_experts, of_others].map(|limit| limit.map_or(function.into(), bounded)))
 }
 
-/// What experts gave, with what those give that all tokens share, if there are some.
+/// Adds the output of the shared expert, if there is one, to that of the routed experts.
 pub(crate) fn beside_shared(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -290,7 +290,7 @@ pub(crate) fn beside_shared(
     Ok(builder.add(routed, shared))
 }
 
-/// The last norm and the output matrix, of the rows that are asked for.
+/// Adds the final norm and the output projection of the requested rows.
 pub(crate) fn finish(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -301,7 +301,7 @@ pub(crate) fn finish(
     said(builder, hidden, decoder)
 }
 
-/// What the rows that are asked for say, normed as they are.
+/// Adds the outputs of normed hidden states: pooling, and logits if the model has them.
 pub(crate) fn said(
     builder: &mut Builder<'_>,
     hidden: ValueId,
@@ -325,7 +325,7 @@ pub(crate) fn said(
     Ok(())
 }
 
-/// Scores of tokens, of which some are as low as they can be, if there are all of these.
+/// Sets the logits of suppressed tokens to the minimum, if the vocabulary has them.
 fn silenced(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -346,7 +346,7 @@ fn silenced(
     builder.op(Concat { a: joined, b: behind, groups: 1, broadcast: false })
 }
 
-/// `x` normed by these weights, or as it is where the model does not have them.
+/// Adds the norm of this name; returns `x` where the model does not have it.
 pub(crate) fn normed(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -358,26 +358,26 @@ pub(crate) fn normed(
 }
 
 impl Decoder {
-    /// What llama is: root mean square norms, rotation, a gate with SiLU; experts by softmax over all,
-    /// the weights of those chosen made to sum to 1.
+    /// A decoder like Llama: RMS norms, RoPE, SwiGLU; experts by softmax over all, with the weights of the chosen
+    /// normalized to a sum of 1.
     pub fn gated(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
         let norm = Norm::rms(builder)?;
         Self { function: ActivationFunction::Silu, ..Self::plain(norm) }.rotating(builder, pairs)
     }
 
-    /// Norms with a mean, rotation, no gates.
+    /// A decoder with layer norms, RoPE and an FFN without gate.
     pub fn rotated(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
         let norm = Norm::layer(builder)?;
         Self::plain(norm).rotating(builder, pairs)
     }
 
-    /// The same, but queries and keys are rotated.
+    /// Returns this decoder with RoPE.
     pub fn rotating(self, builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
         let rotation = rotation(builder, pairs)?;
         Ok(Self { rotation, window_rotation: window_rotation(builder, pairs)?, ..self })
     }
 
-    /// A transformer without anything special.
+    /// A decoder without RoPE, window, bias or scales.
     pub fn plain(norm: Norm) -> Self {
         Self {
             norm,

@@ -1,4 +1,4 @@
-//! Feed-forward networks from the tensors of a layer.
+//! Feed-forward network (FFN) of a layer.
 
 use gguf::Finding;
 
@@ -6,10 +6,10 @@ use crate::graph::{Builder, Norm};
 use gguf_graph::ValueId;
 use gguf_graph::{Activation, GatedActivation, GluFunction, MulWeight, Slice};
 
-/// The feed-forward network of a layer: with a gate in a matrix of its own, with a gate in the first
-/// half of `ffn_up`, or without.
+/// Adds the FFN of a layer: gated by `ffn_gate`, gated by the first half of a fused `ffn_up`, or without a
+/// gate, as its tensors tell.
 ///
-/// `suffix` is what its tensors are called beside `ffn_up`, such as `_shexp`.
+/// `suffix` follows the tensor names, such as `_shexp` for shared experts.
 pub(crate) fn feed_forward(
     builder: &mut Builder<'_>,
     x: ValueId,

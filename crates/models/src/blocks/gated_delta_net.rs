@@ -1,4 +1,4 @@
-//! Delta attention from the tensors of a layer, and what it shares with others that keep a state.
+//! Kimi Delta Attention (KDA), and parts that other linear attention layers share with it.
 
 use gguf::Finding;
 
@@ -10,10 +10,10 @@ use gguf_graph::{
 };
 use gguf_graph::{State, ValueId};
 
-/// What `fla` adds to the squared length of a query or key before it divides by the root.
+/// Epsilon of the L2 norm of queries and keys in flash-linear-attention (`fla`).
 const UNIT_EPSILON: f32 = 1e-6;
 
-/// A convolution over the last tokens by the kernels of this name, through SiLU.
+/// Adds a causal convolution with the kernels `name`, followed by SiLU.
 pub(crate) fn short_convolution(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -28,7 +28,7 @@ pub(crate) fn short_convolution(
     Ok(builder.op(Activation { x, function: ActivationFunction::Silu }))
 }
 
-/// Heads brought to this length.
+/// Adds the L2 norm of each head, scaled to this length.
 pub(crate) fn unit_heads(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -41,23 +41,23 @@ pub(crate) fn unit_heads(
     builder.scale(normed, length / numbers.sqrt())
 }
 
-/// Each of `groups` equal parts of a row so many times, one beside the other.
+/// Repeats each of `groups` equal parts of a row `times` times.
 pub(crate) fn repeated(builder: &mut Builder<'_>, x: ValueId, groups: u32, times: u32) -> ValueId {
     let join = |a, _| builder.op(Concat { a, b: x, groups, broadcast: false });
     (1..times).fold(x, join)
 }
 
-/// A bound of the decays of delta attention in place of their usual function.
+/// Lower bound of the log decay, instead of softplus.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound {
-    /// The least logarithm of a decay.
+    /// Lower bound of the log decay.
     pub least: f32,
-    /// What the tensor `ssm_a` is multiplied by: -1 where it holds what is below 0.
+    /// Factor of the tensor `ssm_a`: -1 where it stores negative values.
     pub sign: f32,
 }
 
-/// Kimi's delta attention: the gated delta rule with a decay for each number of a key; queries, keys and
-/// values each pass a convolution.
+/// Adds Kimi Delta Attention: the gated delta rule with a decay per key channel, and a short convolution of
+/// queries, keys and values.
 pub(crate) fn delta_attention(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -99,7 +99,7 @@ pub(crate) fn delta_attention(
     builder.product(y, "attn_output")
 }
 
-/// What stays of each number of the keys.
+/// Adds the log decay per key channel.
 fn decay(builder: &mut Builder<'_>, x: ValueId, bound: Option<Bound>) -> Result<ValueId, Finding> {
     let made = low_rank(builder, x, "ssm_f")?;
     let weight = builder.weight("ssm_dt.bias")?;
@@ -120,7 +120,7 @@ fn decay(builder: &mut Builder<'_>, x: ValueId, bound: Option<Bound>) -> Result<
     Ok(builder.op(Activation { x: logarithm, function: ActivationFunction::Exp }))
 }
 
-/// The product with `name_a`, and with `name_b` where there is one.
+/// Adds the low-rank projection by `name_a`, then `name_b` if the layer has it.
 fn low_rank(builder: &mut Builder<'_>, x: ValueId, name: &str) -> Result<ValueId, Finding> {
     let made = builder.product(x, &format!("{name}_a"))?;
     let second = format!("{name}_b");

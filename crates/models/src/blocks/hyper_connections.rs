@@ -1,5 +1,5 @@
-//! Several streams of a residual, mixed by shares that are made even (manifold-constrained
-//! hyper-connections, arXiv 2512.24880).
+//! Manifold-constrained hyper-connections (arXiv 2512.24880): several residual streams, mixed by matrices
+//! that Sinkhorn normalization makes doubly stochastic.
 
 use gguf::Finding;
 
@@ -12,10 +12,10 @@ use gguf_graph::{
     StreamMix,
 };
 
-/// A part of a layer: what it makes of a value, in the layer of that number.
+/// Attention or FFN of a layer: input to output.
 type Part<'p> = &'p mut dyn FnMut(&mut Builder<'_>, ValueId, u64) -> Result<ValueId, Finding>;
 
-/// How streams are mixed. They stand beside each other in one value.
+/// Parameters of hyper-connections. The streams are concatenated in one value.
 pub(crate) struct HyperConnections {
     count: u32,
     iterations: u32,
@@ -24,7 +24,7 @@ pub(crate) struct HyperConnections {
 }
 
 impl HyperConnections {
-    /// Those of the hyper-parameters.
+    /// Reads the hyper-parameters.
     pub fn of(builder: &Builder<'_>, norm: Norm) -> Result<Self, Finding> {
         Ok(Self {
             count: stream_count(builder)?,
@@ -34,8 +34,8 @@ impl HyperConnections {
         })
     }
 
-    /// The streams behind all layers, which all begin as the embedding: in each layer `attention` and then
-    /// `network` read of them, and give them what they make.
+    /// Adds all layers and returns the streams after the last. All streams start as the embedding; in each
+    /// layer `attention`, then `network`, reads a mix of the streams and writes to all of them.
     pub fn layers<'p>(
         &self,
         builder: &mut Builder<'_>,
@@ -58,9 +58,9 @@ impl HyperConnections {
         Ok(x)
     }
 
-    /// What a part of a layer reads, and for each stream, then for what that part makes, its shares in the
-    /// streams behind it: by the tensors `name_fn`, `name_scale` and `name_base`. These are for what is
-    /// read, for what is made, and for the streams, each with a factor of its own.
+    /// Adds the input of a block, and the mixing weights of the streams and of the block's output after it, from
+    /// the tensors `name_fn`, `name_scale` and `name_base`: weights before the block, after it, and between the
+    /// streams, each with a scale of its own.
     fn gather(
         &self,
         builder: &mut Builder<'_>,
@@ -90,7 +90,7 @@ impl HyperConnections {
         Ok((read, shares))
     }
 
-    /// The streams behind a part of a layer, by what it made and the shares of all.
+    /// Adds the streams after a block, from its output and the mixing weights.
     fn spread(
         &self,
         builder: &mut Builder<'_>,
@@ -102,19 +102,19 @@ impl HyperConnections {
         builder.op(StreamMix { x, matrix: shares, streams: self.count + 1 })
     }
 
-    /// One of all streams, by the tensors of the output.
+    /// Adds the mix of all streams by the output's tensors.
     pub fn last(&self, builder: &mut Builder<'_>, streams: ValueId) -> Result<ValueId, Finding> {
         let shares = shares_of(builder, streams, "output_hc", self.norm)?;
         Ok(self.sum(builder, streams, shares))
     }
 
-    /// One of all streams: their mean.
+    /// Adds the mean of all streams.
     pub fn mean(&self, builder: &mut Builder<'_>, streams: ValueId) -> Result<ValueId, Finding> {
         let width = builder.size(key::EMBEDDING_LENGTH)?;
         Ok(mean_of_parts(builder, streams, self.count, width))
     }
 
-    /// The sum of all streams, each by its share and a little more.
+    /// Adds the weighted sum of all streams, with epsilon added to each weight.
     fn sum(&self, builder: &mut Builder<'_>, streams: ValueId, shares: ValueId) -> ValueId {
         let shares = builder.op(AddScalar { x: shares, scalar: self.epsilon });
         builder.op(StreamMix { x: streams, matrix: shares, streams: self.count })

@@ -1,4 +1,4 @@
-//! Parts of layers that many architectures share.
+//! Building blocks of graphs that architectures share, by their names in the literature.
 
 mod attention;
 mod cross_attention;

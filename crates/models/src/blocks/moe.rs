@@ -1,4 +1,4 @@
-//! Experts from the tensors of a layer.
+//! Mixture of experts (MoE) of a layer.
 
 use gguf::Finding;
 
@@ -7,18 +7,18 @@ use crate::schema::key;
 use gguf_graph::ValueId;
 use gguf_graph::{Gating, GluFunction, Moe, SoftCap};
 
-/// How an architecture chooses experts, where its models do not say it themselves.
+/// Routing of an architecture, for what the metadata does not state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Routing {
     pub gating: Gating,
     pub normalize: bool,
     pub weigh_input: bool,
     pub function: GluFunction,
-    /// Soft bound of the scores.
+    /// Soft cap of the router logits.
     pub soft_cap: Option<f32>,
 }
 
-/// The experts of a layer, without those that all tokens share.
+/// Adds the routed experts of a layer, without the shared expert.
 pub(crate) fn experts(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -32,7 +32,7 @@ pub(crate) fn experts(
     scored_experts(builder, x, scores, layer, routing)
 }
 
-/// The same, chosen by these scores.
+/// Adds the routed experts, chosen by these router logits.
 pub(crate) fn scored_experts(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -44,7 +44,7 @@ pub(crate) fn scored_experts(
     Ok(builder.op(experts))
 }
 
-/// The operation that this is.
+/// Returns the MoE operation.
 pub(crate) fn experts_by(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -88,7 +88,7 @@ pub(crate) fn experts_by(
     })
 }
 
-/// How scores become weights: as the model says, or as its architecture has it.
+/// Returns the router function: the model's, or the architecture's default.
 fn gating(builder: &Builder<'_>, usual: Gating) -> Result<Gating, Finding> {
     const NAME: &str = "expert_gating_func";
     if builder.hyper.stated(NAME).is_none() {

@@ -1,4 +1,4 @@
-//! What layers are told of a token besides the embedding: a row of a table for each layer.
+//! Per-layer embeddings (Gemma 3n and 4): an additional token embedding for each layer.
 
 use gguf::Finding;
 
@@ -7,7 +7,8 @@ use crate::schema::key;
 use gguf_graph::ValueId;
 use gguf_graph::{ActivationFunction, Embedding, GatedActivation, Index, Slice};
 
-/// Of each token a part for each layer: of a table of tokens, and of the embedding `x`.
+/// Adds the per-layer inputs of all layers, from the per-layer token embedding and a projection of the
+/// embedding `x`.
 pub(crate) fn inputs_of_layers(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
     let norm = Norm::rms(builder)?;
     let layers = builder.size(key::BLOCK_COUNT)?;
@@ -23,7 +24,7 @@ pub(crate) fn inputs_of_layers(builder: &mut Builder<'_>, x: ValueId) -> Result<
     Ok(builder.scale(both, std::f32::consts::FRAC_1_SQRT_2))
 }
 
-/// What a layer makes of `x` and of its part of these.
+/// Adds the gated per-layer input to the hidden state `x` of a layer.
 pub(crate) fn with_input(
     builder: &mut Builder<'_>,
     x: ValueId,

@@ -1,4 +1,4 @@
-//! One row for a text, made of those of its tokens.
+//! Pooling of embedding models, and classifier heads.
 
 use gguf::Finding;
 
@@ -7,15 +7,15 @@ use crate::schema::key;
 use gguf_graph::{Activation, ActivationFunction, Pool, Pooling};
 use gguf_graph::{OutputKind, ValueId};
 
-/// The matrices behind the pooling, by the folders of their modules in `sentence-transformers`.
+/// Dense layers after pooling, by their module folders in `sentence-transformers`.
 const DENSE: [&str; 2] = ["dense_2", "dense_3"];
 
-/// What comes out for a whole text: an embedding, if the model says how its tokens become one, and
-/// scores of classes, if it has a classifier.
+/// Adds the outputs of a sequence: the pooled embedding if the model has a pooling type, and class scores
+/// if it has a classifier.
 pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), Finding> {
     let dense: Vec<_> =
         DENSE.into_iter().filter(|name| builder.has(&format!("{name}.weight"))).collect();
-    // What stands behind the pooling shows that there is one: then it is that which is usual there.
+    // Dense layers imply pooling: mean is the default.
     let usual = (!dense.is_empty()).then_some(Pooling::Mean);
     if let Some(kind) = kind(builder.hyper.u64(key::POOLING_TYPE)?).or(usual) {
         let mut x = builder.op(Pool { x: hidden, kind });
@@ -32,7 +32,7 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
         Some(_) => kind(builder.hyper.u64(key::CLASSIFIER_POOLING_TYPE)?),
         None => None,
     };
-    // Only the last token sees all, if tokens do not see what follows.
+    // With causal attention only the last token sees the whole text.
     let causal = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
     let kind = stated.unwrap_or(if causal { Pooling::Last } else { Pooling::Cls });
     let mut x = builder.op(Pool { x: hidden, kind });
@@ -54,7 +54,7 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
     Ok(())
 }
 
-/// The pooling of a number in the key.
+/// Returns the pooling type of a value of `pooling_type`.
 fn kind(number: u64) -> Option<Pooling> {
     match number {
         1 => Some(Pooling::Mean),

@@ -1,4 +1,4 @@
-//! Rotation by the hyper-parameters of a model.
+//! RoPE from the hyper-parameters of a model.
 
 use gguf::Finding;
 
@@ -8,10 +8,10 @@ use gguf_graph::Rope;
 use gguf_graph::ValueId;
 use gguf_graph::{FreqFactors, RopeLayout, RopeParameters, RopeScaling};
 
-/// The rotation of an architecture that turns these pairs; `None` if nothing is rotated.
+/// Returns the RoPE parameters in this layout; `None` without rotary dimensions.
 ///
-/// What stands in the keys `rope.*`, as llama.cpp reads them (`llama-context.cpp`, `ggml_rope_yarn`);
-/// but a factor of attention that the model states for YaRN holds, as in `transformers`.
+/// The keys `rope.*` are read as llama.cpp does (`llama-context.cpp`, `ggml_rope_yarn`), except that an
+/// attention factor stated for YaRN applies, as in `transformers`.
 pub(crate) fn rotation(
     builder: &mut Builder<'_>,
     pairs: RopeLayout,
@@ -21,7 +21,8 @@ pub(crate) fn rotation(
     rotation_of_base(builder, pairs, base, count)
 }
 
-/// That of windowed layers, which may have another base, and rotate another part of a head.
+/// Returns the RoPE parameters of sliding-window layers, which may have another base frequency and other
+/// rotary dimensions.
 pub(crate) fn window_rotation(
     builder: &mut Builder<'_>,
     pairs: RopeLayout,
@@ -87,13 +88,12 @@ fn rotation_of_base(
     }))
 }
 
-/// By how much YaRN lengthens queries and keys, so that attention to long contexts is as sharp as to
-/// short ones: the more, the greater the factor of the positions.
+/// Returns YaRN's attention factor `by * ln(factor) * 0.1 + 1`, by which queries and keys are scaled.
 pub(crate) fn sharper(factor: f32, by: f32) -> f32 {
     if factor > 1.0 { 1.0 + 0.1 * by * factor.ln() } else { 1.0 }
 }
 
-/// The tensors that frequencies are divided by. They stand outside of layers.
+/// Returns the frequency factors: the tensors, outside of layers, that divide the frequencies.
 fn factors(builder: &mut Builder<'_>) -> Result<FreqFactors, Finding> {
     let of = |builder: &mut Builder<'_>, name| builder.find_outside(name);
     if let Some(weight) = of(builder, "rope_freqs.weight") {
@@ -110,7 +110,7 @@ fn factors(builder: &mut Builder<'_>) -> Result<FreqFactors, Finding> {
     })
 }
 
-/// Heads rotated, if there is a rotation.
+/// Adds RoPE to the heads of `x`, if there are parameters.
 pub(crate) fn turned(
     builder: &mut Builder<'_>,
     x: ValueId,

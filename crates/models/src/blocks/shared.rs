@@ -1,4 +1,4 @@
-//! Attention whose last layers use keys and values of earlier ones (Gemma 3n and 4).
+//! KV sharing: the last layers use the KV cache of earlier ones (Gemma 3n and 4).
 
 use gguf::Finding;
 
@@ -8,16 +8,16 @@ use crate::graph::Builder;
 use gguf_graph::KvSource;
 use gguf_graph::{State, ValueId};
 
-/// Keys and values of the last layer that has its own: of those with a window, and of those without.
+/// KV caches of the last layers that have their own: with a sliding window, and without.
 pub(crate) struct Shared {
-    /// Layers that have their own: the first.
+    /// Number of the first layers, which have their own KV cache.
     own: u64,
     windowed: Option<KvSource>,
     whole: Option<KvSource>,
 }
 
 impl Shared {
-    /// None yet.
+    /// Returns the state before the first layer.
     pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         const SHARING: &str = "attention.shared_kv_layers";
         let sharing = match builder.hyper.stated(SHARING) {
@@ -29,8 +29,8 @@ impl Shared {
     }
 }
 
-/// Attention of a layer to its normed input. Values are normed too, and are keys where they have no
-/// matrix of their own.
+/// Adds the attention of a layer. Values have an RMS norm, and are the keys where the layer has no value
+/// projection.
 pub(crate) fn shared_attention(
     builder: &mut Builder<'_>,
     x: ValueId,

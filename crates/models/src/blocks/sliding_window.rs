@@ -1,22 +1,22 @@
-//! Which layers see only the last tokens.
+//! Sliding-window pattern of the layers.
 
 use gguf::Finding;
 
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Which layers see a window only, where the model has one and does not say which.
+/// Default sliding-window pattern, where the metadata states a window and no pattern.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Windows {
-    /// All.
+    /// All layers have the window.
     All,
-    /// Of so many layers all but the first.
+    /// In each period of this many layers, all but the first have the window.
     AllButFirst(u64),
-    /// Of so many layers all but the last.
+    /// In each period of this many layers, all but the last have the window.
     AllButLast(u64),
 }
 
-/// Tokens that those of a layer see; `None` for all.
+/// Returns the window size of a layer in tokens; `None` for full attention.
 pub(crate) fn window(
     builder: &Builder<'_>,
     layer: u64,
@@ -34,7 +34,7 @@ fn is_windowed(builder: &Builder<'_>, layer: u64, usual: Windows) -> Result<bool
     const PATTERN: &str = "attention.sliding_window_pattern";
     let hyper = &builder.hyper;
     match hyper.stated(PATTERN) {
-        // A flag for each layer, as a truth value or as a number.
+        // One flag per layer, as booleans or integers.
         Some(stated) if stated.as_array().is_some() => {
             let flags = stated.as_array().and_then(|flags| {
                 flags.iter().nth(usize::try_from(layer).ok()?).and_then(|flag| flag.to_bool())

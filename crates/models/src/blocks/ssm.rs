@@ -1,4 +1,4 @@
-//! State spaces of Mamba from the tensors of a layer.
+//! State-space models (SSM): Mamba 1 and 2.
 
 use gguf::Finding;
 
@@ -10,18 +10,18 @@ use gguf_graph::{
 };
 use gguf_graph::{State, ValueId};
 
-/// The extents of a state space.
+/// Sizes of a state space.
 #[derive(Clone, Copy)]
 pub(crate) struct StateSpace {
     pub inner: u32,
-    /// Numbers of the state for each number of a row.
+    /// State size per channel.
     pub numbers: u32,
-    /// Rank of the time steps; in the second generation the number of heads.
+    /// Rank of the time steps (Mamba 1), or number of heads (Mamba 2).
     pub rank: u32,
 }
 
 impl StateSpace {
-    /// Those of the hyper-parameters.
+    /// Reads the hyper-parameters.
     pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         Ok(Self {
             inner: builder.size(key::SSM_INNER_SIZE)?,
@@ -30,8 +30,8 @@ impl StateSpace {
         })
     }
 
-    /// The first generation: every number of a row is a head; time steps, and what goes into states and out of
-    /// them, are made of the convolved input, and normed in some models.
+    /// Adds a Mamba 1 mixer: one channel per head; time steps, B and C are projections of the convolved input,
+    /// with RMS norms in some models.
     pub fn first(
         self,
         builder: &mut Builder<'_>,
@@ -57,8 +57,8 @@ impl StateSpace {
         builder.product(y, "ssm_out")
     }
 
-    /// The second generation: heads have many numbers; one matrix makes everything, and what goes into states
-    /// and out of them is convolved too. The result is normed group by group in most models.
+    /// Adds a Mamba 2 mixer: one input projection, a convolution over x, B and C, and a gated group RMS norm of the
+    /// output in most models.
     pub fn second(
         self,
         builder: &mut Builder<'_>,
@@ -83,7 +83,7 @@ impl StateSpace {
         builder.product(y, "ssm_out")
     }
 
-    /// The states and what is read of them, by time steps before their function.
+    /// Adds the selective scan, from time steps before softplus.
     pub fn scanned(
         self,
         builder: &mut Builder<'_>,
@@ -100,7 +100,7 @@ impl StateSpace {
     }
 }
 
-/// What comes out of the states, times a gate.
+/// Adds the output of the scan times SiLU of the gate.
 fn gated(builder: &mut Builder<'_>, gate: ValueId, up: ValueId) -> ValueId {
     builder.op(GatedActivation { gate, up, function: GluFunction::Plain(ActivationFunction::Silu) })
 }

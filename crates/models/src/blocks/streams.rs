@@ -1,4 +1,4 @@
-//! Values beside each other, and their shares in something.
+//! Concatenated residual streams and their mixing weights.
 
 use gguf::Finding;
 
@@ -7,19 +7,19 @@ use crate::schema::key;
 use gguf_graph::ValueId;
 use gguf_graph::{Activation, ActivationFunction, Bias, Concat, Mul, MulWeight, Slice};
 
-/// How many streams a residual has.
+/// Returns the number of residual streams.
 pub(crate) fn stream_count(builder: &Builder<'_>) -> Result<u32, Finding> {
     Ok(builder.size(key::HYPER_CONNECTION_COUNT)?.clamp(1, 64))
 }
 
-/// Rows of all, one beside the other.
+/// Adds the concatenation of all values.
 pub(crate) fn joined(builder: &mut Builder<'_>, first: ValueId, others: &[ValueId]) -> ValueId {
     let join = |a, b: &ValueId| builder.op(Concat { a, b: *b, groups: 1, broadcast: false });
     others.iter().fold(first, join)
 }
 
-/// What all streams together, one beside the other, say of their shares: between 0 and 1, by the matrix
-/// `name_fn`, the factors `name_scale` and what is added, `name_base`.
+/// Adds the sigmoid mixing weights of the concatenated streams, from the matrix `name_fn`, the scales
+/// `name_scale` and the bias `name_base`.
 pub(crate) fn shares_of(
     builder: &mut Builder<'_>,
     streams: ValueId,
@@ -35,7 +35,7 @@ pub(crate) fn shares_of(
     Ok(builder.op(Activation { x, function: ActivationFunction::Sigmoid }))
 }
 
-/// `x` times one number of the rows of shares.
+/// Adds `x` times one column of the mixing weights.
 pub(crate) fn share(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -46,7 +46,7 @@ pub(crate) fn share(
     builder.op(Mul { a: x, b: share })
 }
 
-/// The sum of all, each times its share.
+/// Adds the sum of all values times their mixing weights.
 pub(crate) fn sum_of_shares(
     builder: &mut Builder<'_>,
     first: ValueId,
@@ -59,7 +59,7 @@ pub(crate) fn sum_of_shares(
     parts.into_iter().fold(first, |sum, part| builder.add(sum, part))
 }
 
-/// The mean of equal parts of each row.
+/// Adds the mean of equal parts of each row.
 pub(crate) fn mean_of_parts(
     builder: &mut Builder<'_>,
     x: ValueId,
