@@ -13,7 +13,7 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use gguf_graph::OutputKind;
-//! use gguf_runtime::{Precision, Batch, Context, ContextOptions, Executor};
+//! use gguf_runtime::{Batch, Context, ContextOptions, Executor, Precision};
 //!
 //! let model = gguf_store::Model::open("model.gguf".as_ref())?;
 //! let graph = gguf_models::build_graph(model.metadata(), Executor::tensors(&model))?;
