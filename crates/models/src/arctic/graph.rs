@@ -5,7 +5,7 @@ use gguf_graph::{RopeLayout, ValueId};
 
 use crate::blocks::{Decoder, decoder, experts, feed_forward, normed};
 use crate::graph::Builder;
-use crate::smallthinker::graph::attended;
+use crate::smallthinker::graph::attention_residual;
 
 /// Arctic: a dense network behind attention, and experts beside both.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -19,7 +19,7 @@ fn beside_all(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let y = attended(builder, x, layer, decoder)?;
+    let y = attention_residual(builder, x, layer, decoder)?;
     let input = normed(builder, y, decoder.network_norm, decoder);
     let dense = feed_forward(builder, input, decoder.function, "")?;
     let y = builder.add(y, dense);

@@ -9,7 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::rwkv6::convert::CONTEXT;
-use crate::rwkv7::convert::{FACTORS, MIXED, RANKED, has_gate, one_spelling, time_mix};
+use crate::rwkv7::convert::{CHANNEL_FACTORS, TOKEN_SHIFT_PARTS, LORA_PARTS, has_gate, canonical_name, map_time_mix};
 use crate::schema::key;
 
 /// What stands for the attention of Qwen 2.
@@ -70,15 +70,15 @@ impl Converter for Arwkv7 {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        time_mix(config, &one_spelling(name))
+        map_time_mix(config, &canonical_name(name))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         const START: &str = "model.layers.{}.self_attn.time_mixer.";
         let gate = count(model, key::ATTENTION_GATE_LORA_RANK).is_some_and(|rank| rank > 0);
-        let mixed = MIXED.iter().map(|part| format!("{START}x_{part}"));
-        let ranked = RANKED.iter().flat_map(|of| (0..3).map(move |i| format!("{START}{of}{i}")));
-        let factors = FACTORS.iter().map(|part| format!("{START}{part}"));
+        let mixed = TOKEN_SHIFT_PARTS.iter().map(|part| format!("{START}x_{part}"));
+        let ranked = LORA_PARTS.iter().flat_map(|of| (0..3).map(move |i| format!("{START}{of}{i}")));
+        let factors = CHANNEL_FACTORS.iter().map(|part| format!("{START}{part}"));
         let names: Vec<String> = mixed.chain(ranked).chain(factors).collect();
         let exported: Exported = exported.patterns(names.iter().map(String::as_str));
         let exported = exported.without(&[key::ATTENTION_HEAD_COUNT]);

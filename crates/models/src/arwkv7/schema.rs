@@ -2,7 +2,7 @@
 
 use crate::rwkv::schema::TIME_MIX;
 use crate::rwkv6::schema::TIME_MIX_NORM;
-use crate::rwkv6qwen2::schema::QWEN_NETWORK;
+use crate::rwkv6qwen2::schema::FFN_WITH_NORM;
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
@@ -34,7 +34,7 @@ const ARWKV7_LAYER: &[Item] = &[
     Optional("time_mix_key.bias", "n_embd"),
     Optional("time_mix_value.bias", "n_embd"),
     Maybe(TIME_MIX_NORM),
-    All(QWEN_NETWORK),
+    All(FFN_WITH_NORM),
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {

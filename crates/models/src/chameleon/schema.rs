@@ -1,6 +1,6 @@
 //! Metadata keys and tensors.
 
-use crate::paddleocr::schema::LAYER;
+use crate::paddleocr::schema::SWIGLU_LAYER;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
@@ -20,6 +20,6 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::SWIN_NORM]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(&[All(LAYER), All(CHAMELEON_NORMS)])],
+    blocks: &[layers(&[All(SWIGLU_LAYER), All(CHAMELEON_NORMS)])],
     ..Architecture::DEFAULT
 };

@@ -8,7 +8,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, renamed};
 use crate::convert::{Converter, Description, Draft, Exported, Mapping, draft};
 use crate::dflash;
-use crate::muse_glimmer::convert::{KINDS, windowed};
+use crate::muse_glimmer::convert::{LAYER_TYPES, sliding_window_layers};
 use crate::schema::key;
 
 /// Its draft, which reads as DFlash does.
@@ -46,9 +46,9 @@ impl Converter for Assistant {
             read.into_iter().map(|layer| draft::signed(layer.saturating_add(1))).collect();
         keys.set(key::TARGET_LAYERS, Array::from(&behind[..]));
         let window = config.u32(&["sliding_window"])?.filter(|&window| window > 0);
-        if let Some(window) = window.filter(|_| config.find(&[KINDS]).is_some()) {
+        if let Some(window) = window.filter(|_| config.find(&[LAYER_TYPES]).is_some()) {
             keys.set(key::ATTENTION_SLIDING_WINDOW, window);
-            keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&windowed(config)?[..]));
+            keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&sliding_window_layers(config)?[..]));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, renamed};
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
 };
-use crate::olmo2::convert::NORMS;
+use crate::olmo2::convert::POST_NORMS;
 use crate::schema::key;
 
 pub(crate) struct Exaone4;
@@ -21,7 +21,7 @@ pub(crate) static EXAONE4: Description = Description {
     architecture: "exaone4",
     model_type: "exaone4",
     pre_tokenizers: &["exaone4", "exaone"],
-    tensor_names: &[NORMS, mtp::NAMES, LLAMA_LIKE],
+    tensor_names: &[POST_NORMS, mtp::NAMES, LLAMA_LIKE],
     ..Description::DECODER
 };
 
@@ -41,7 +41,7 @@ impl Converter for Exaone4 {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        further_special(config, name, &[NORMS, mtp::NAMES, LLAMA_LIKE])
+        further_special(config, name, &[POST_NORMS, mtp::NAMES, LLAMA_LIKE])
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

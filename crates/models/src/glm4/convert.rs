@@ -9,7 +9,7 @@ use crate::convert::export::{count, has, rotated_share};
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, mtp};
-use crate::qwen2vl::convert::sections;
+use crate::qwen2vl::convert::export_mrope_sections;
 use crate::schema::key;
 
 /// Norms stand before and after attention and feed-forward; gate and what it gates are one matrix.
@@ -84,7 +84,7 @@ impl Converter for Glm4 {
             (None, Some(_)) => exported.class(SEEING, "glm4v"),
             (None, None) => exported,
         };
-        let exported = sections(model, exported)
+        let exported = export_mrope_sections(model, exported)
             .set_some("partial_rotary_factor", rotated_share(model))
             .set("attention_bias", has(model, "blk.0.attn_q.bias"));
         Some(exported)

@@ -5,7 +5,7 @@ use gguf_graph::{Bias, RopeLayout, ValueId};
 
 use crate::blocks::{Decoder, embedding, finish, layer};
 use crate::graph::Builder;
-use crate::nanbeige::graph::MOST_LOOPS;
+use crate::nanbeige::graph::MAX_LOOPS;
 use crate::schema::key;
 
 /// HRM: a fast and a slow stack of layers are run through in turn; the fast one reads what the slow one
@@ -19,7 +19,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     };
     let per_stack = builder.hyper.u64(key::HRM_LAYERS_PER_STACK)?;
     let [slow, fast] = ["hrm.h_cycles", "hrm.l_cycles"].map(|key| builder.hyper.u64(key));
-    let (slow, fast) = (slow?.clamp(1, MOST_LOOPS), fast?.clamp(1, MOST_LOOPS));
+    let (slow, fast) = (slow?.clamp(1, MAX_LOOPS), fast?.clamp(1, MAX_LOOPS));
     let mut high = embedding(builder, &family)?;
     let first = builder.weight("hrm.z_l_init")?;
     let mut low = None;

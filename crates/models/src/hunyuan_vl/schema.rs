@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `hunyuan_vl`.
 
-use crate::paddleocr::schema::LAYER;
+use crate::paddleocr::schema::SWIGLU_LAYER;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
@@ -13,6 +13,6 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::ROPE_DIMENSION_SECTIONS, key::ROPE_SCALING_ALPHA]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(&[All(LAYER), All(HEAD_NORMS)])],
+    blocks: &[layers(&[All(SWIGLU_LAYER), All(HEAD_NORMS)])],
     ..Architecture::DEFAULT
 };

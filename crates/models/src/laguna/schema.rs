@@ -5,7 +5,7 @@ use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
-use crate::step35::schema::EXPERTS_BESIDE;
+use crate::step35::schema::MOE_WITH_SHARED_EXPERT;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "laguna",
@@ -32,7 +32,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         All(HEAD_NORMS),
         Required("attn_gate.weight", "n_embd, untold"),
         All(FFN_NORM),
-        OneOf(&[GATED_FFN, EXPERTS_BESIDE]),
+        OneOf(&[GATED_FFN, MOE_WITH_SHARED_EXPERT]),
     ])],
     ..Architecture::DEFAULT
 };

@@ -1,4 +1,5 @@
-//! ModernBERT: rotary positions, windows in most layers, gates in feed-forward layers.
+//! Conversion of ModernBERT. Checkpoints of the classes with a head prefix their tensors with
+//! `model.`. The sliding-window pattern is written only if it differs from llama.cpp's default.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -36,15 +37,15 @@ const PERIOD: &str = "global_attn_every_n_layers";
 
 const PATTERN: &str = "attention.sliding_window_pattern";
 
-const BODY: &str = "ModernBertModel";
+const BODY_CLASS: &str = "ModernBertModel";
 
-const CLASSIFYING: &str = "ModernBertForSequenceClassification";
+const CLASSIFIER_CLASS: &str = "ModernBertForSequenceClassification";
 
 pub(crate) struct ModernBert;
 
 /// Description of [`ModernBert`].
 pub(crate) static MODERN_BERT: Description = Description {
-    classes: &[BODY, "ModernBertForMaskedLM", CLASSIFYING],
+    classes: &[BODY_CLASS, "ModernBertForMaskedLM", CLASSIFIER_CLASS],
     architecture: "modern-bert",
     model_type: "modernbert",
     vocabulary: VocabularyKind::ModernBert,
@@ -84,7 +85,7 @@ impl Converter for ModernBert {
         keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["local_attention"])?);
         match config.u32(&[PERIOD])? {
             Some(period) => keys.set(PATTERN, period),
-            None => unusual_pattern(config, keys)?,
+            None => sliding_window_pattern(config, keys)?,
         }
         keys.else_not_stretched();
         keys.vocab_size(config)?;
@@ -97,18 +98,18 @@ impl Converter for ModernBert {
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);
         if is_classifier(config)? {
-            if let Some(ours) = renamed(name, &[CLASSIFIER]) {
-                return Ok(Some(Mapping::one(ours, [])));
+            if let Some(gguf_name) = renamed(name, &[CLASSIFIER]) {
+                return Ok(Some(Mapping::one(gguf_name, [])));
             }
         } else if name.starts_with("head.") || name.starts_with("decoder.") {
             return Ok(Some(Mapping::Dropped));
         }
-        Ok(renamed(name, &[NAMES]).map(|ours| Mapping::one(ours, [])))
+        Ok(renamed(name, &[NAMES]).map(|gguf_name| Mapping::one(gguf_name, [])))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let is_classifier = has(model, "cls.output.weight");
-        let (class, prefix) = if is_classifier { (CLASSIFYING, PREFIX) } else { (BODY, "") };
+        let (class, prefix) = if is_classifier { (CLASSIFIER_CLASS, PREFIX) } else { (BODY_CLASS, "") };
         let heads = foreign(CLASSIFIER).filter(|_| is_classifier);
         let names: Vec<String> =
             foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();
@@ -134,13 +135,14 @@ impl Converter for ModernBert {
     }
 }
 
-/// Which layers have a window, if that is not what programs know: of three layers all but the first.
-fn unusual_pattern(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+/// Writes the sliding-window pattern if it is not the default of runtimes: all layers but the first of
+/// each three.
+fn sliding_window_pattern(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
     let Some(kinds) = kinds else { return Ok(()) };
     let has_window: Vec<bool> = kinds.iter().map(|kind| kind == "sliding_attention").collect();
-    let usual = (0..hparams::block_count(config)?).map(|layer| layer % 3 != 0);
-    if !has_window.iter().copied().eq(usual) {
+    let default = (0..hparams::block_count(config)?).map(|layer| layer % 3 != 0);
+    if !has_window.iter().copied().eq(default) {
         keys.set(PATTERN, Array::from(&has_window[..]));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `modern-bert`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "modern-bert",
-    note: "Rotary positions; of three layers all but the first have a window, unless a key says otherwise. The first layer has no norm before attention.",
+    note: "Bidirectional encoder with RoPE. Symmetric sliding window in all layers but the first of each three, unless the pattern key says otherwise. The first layer has no norm before attention.",
     required: &[SIZES, TRANSFORMER],
     optional: &[
         NORM,

@@ -1,4 +1,5 @@
-//! MPT.
+//! Conversion of MPT, of the authors' own class and of that in `transformers`, which reads fewer
+//! fields.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -25,25 +26,24 @@ const NAMES: Table = &[
     ("transformer.blocks.{}.ffn.down_proj", "blk.{}.ffn_down"),
 ];
 
-/// What AWQ divides the activation by.
+/// Scales by which AWQ divides the activations of the FFN.
 const ACTIVATION_SCALES: &str = "transformer.blocks.{}.ffn.act.scales";
 
-/// The class in `transformers`, which looks at less than the authors' own does: it always has ALiBi,
-/// with the usual bias.
-const OF_TRANSFORMERS: &str = "MptForCausalLM";
+/// Class in `transformers`, which ignores some fields that the authors' class reads: it always has ALiBi with
+/// the default maximum bias.
+const TRANSFORMERS_CLASS: &str = "MptForCausalLM";
 
-/// The largest bias of ALiBi where nothing is said.
-const ALIBI_BIAS: f32 = 8.0;
+/// Default of the maximum ALiBi bias.
+const DEFAULT_ALIBI_BIAS: f32 = 8.0;
 
-/// It stands in no configuration of the authors' own class: every MPT model has the default of its
-/// norm.
+/// Epsilon of the layer norms: the default of PyTorch, as the authors' configurations have no field for it.
 const EPSILON: f32 = 1e-5;
 
 pub(crate) struct Mpt;
 
 /// Description of [`Mpt`].
 pub(crate) static MPT: Description = Description {
-    classes: &["MPTForCausalLM", OF_TRANSFORMERS],
+    classes: &["MPTForCausalLM", TRANSFORMERS_CLASS],
     architecture: "mpt",
     model_type: "mpt",
     pre_tokenizers: &["mpt"],
@@ -63,38 +63,38 @@ impl Converter for Mpt {
         &MPT
     }
 
-    // As llama.cpp's converter has it, without a file type.
+    // llama.cpp's converter writes no file type either.
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let attention = config.part("attn_config");
         hparams::expect(&attention, "rope", false)?;
         hparams::expect(&attention, "prefix_lm", false)?;
-        // Nor is there a key for another scale than that of the width of a head.
+        // GGUF has no key of MPT for an attention scale other than 1/sqrt(head dimension).
         if let Some(scale) = attention.f32(&["softmax_scale"])? {
             return Err(hparams::not_computed(&attention, "softmax_scale", scale));
         }
-        let of_transformers = config.class()? == OF_TRANSFORMERS;
-        let width = config.require_u32(&["d_model"], "the width of the model")?;
-        let expansion = config.u32(&["expansion_ratio"])?.filter(|_| !of_transformers).unwrap_or(4);
+        let is_transformers_class = config.class()? == TRANSFORMERS_CLASS;
+        let width = config.require_u32(&["d_model"], "the embedding length")?;
+        let expansion = config.u32(&["expansion_ratio"])?.filter(|_| !is_transformers_class).unwrap_or(4);
         keys.set(
             key::CONTEXT_LENGTH,
-            config.require_u32(&["max_seq_len"], "the longest context, in tokens")?,
+            config.require_u32(&["max_seq_len"], "the context length")?,
         );
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::FEED_FORWARD_LENGTH, expansion.saturating_mul(width));
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
-        let heads = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0 && !of_transformers);
+        let heads = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0 && !is_transformers_class);
         if let Some(heads) = heads {
             keys.set(key::ATTENTION_HEAD_COUNT_KV, heads);
         }
-        let epsilon = config.f32(&["layer_norm_epsilon"])?.filter(|_| of_transformers);
+        let epsilon = config.f32(&["layer_norm_epsilon"])?.filter(|_| is_transformers_class);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon.unwrap_or(EPSILON));
         if let Some(bound) = attention.f32(&["clip_qkv"])? {
             keys.set(key::ATTENTION_CLAMP_KQV, bound);
         }
         let bias = match attention.bool("alibi")? {
-            _ if of_transformers => ALIBI_BIAS,
-            Some(true) => attention.f32(&["alibi_bias_max"])?.unwrap_or(ALIBI_BIAS),
+            _ if is_transformers_class => DEFAULT_ALIBI_BIAS,
+            Some(true) => attention.f32(&["alibi_bias_max"])?.unwrap_or(DEFAULT_ALIBI_BIAS),
             _ => 0.0,
         };
         keys.set(key::ATTENTION_MAX_ALIBI_BIAS, bias);
@@ -113,7 +113,7 @@ impl Converter for Mpt {
         let mut attention = Map::new();
         attention.insert("alibi".into(), bias.is_some().into());
         attention.insert("qk_ln".into(), export::has(model, "blk.0.attn_q_norm.weight").into());
-        // Without what is not there: `transformers` refuses null in some of them.
+        // Absent fields are left out, as `transformers` refuses null in some of them.
         for (field, value) in [
             ("alibi_bias_max", bias.map(export::whole)),
             ("clip_qkv", number("attention.clamp_kqv").map(Value::from)),

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `mpt`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
@@ -8,8 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mpt",
-    note: "The specification asks for `attention.alibi_bias_max` and `attention.clip_kqv`; \
-           programs write and read `attention.max_alibi_bias` and `attention.clamp_kqv`.",
+    note: "The specification lists `attention.alibi_bias_max` and `attention.clip_kqv`; llama.cpp writes and reads `attention.max_alibi_bias` and `attention.clamp_kqv`.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, &[key::ATTENTION_MAX_ALIBI_BIAS, key::ATTENTION_CLAMP_KQV]],
     tensors: &[

@@ -1,4 +1,5 @@
-//! Muse Glimmer: heads of queries and keys are normalized without weights, queries by a factor; and its draft.
+//! Conversion of Muse Glimmer. The model has QK-norm without weights and one factor for queries:
+//! the converter writes norm weights with that factor for queries and 1 for keys.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -15,11 +16,11 @@ use crate::schema::key;
 
 const NAMES: Table = &[("model.layers.{}.self_attn.gate_proj", "blk.{}.attn_gate")];
 
-const QUERIES: &str = "model.layers.{}.self_attn.q_proj.weight";
+const QUERY_PROJECTION: &str = "model.layers.{}.self_attn.q_proj.weight";
 
-const SCALE: &str = "qk_scale_factor";
+const QUERY_SCALE: &str = "qk_scale_factor";
 
-pub(crate) const KINDS: &str = "layer_types";
+pub(crate) const LAYER_TYPES: &str = "layer_types";
 
 pub(crate) struct MuseGlimmer;
 
@@ -45,28 +46,28 @@ impl Converter for MuseGlimmer {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        let cap = config.require_f32(&["final_logit_softcapping"], "the bound of the logits")?;
+        let cap = config.require_f32(&["final_logit_softcapping"], "the soft cap of the logits")?;
         keys.set(key::FINAL_LOGIT_SOFTCAPPING, cap);
-        let scale = config.require_f32(&["output_multiplier"], "the factor of the logits")?;
+        let scale = config.require_f32(&["output_multiplier"], "the scale of the logits")?;
         keys.set(key::LOGIT_SCALE, scale);
-        let window = config.require_u32(&["sliding_window"], "the length of the window")?;
+        let window = config.require_u32(&["sliding_window"], "the size of the sliding window")?;
         keys.set(key::ATTENTION_SLIDING_WINDOW, window);
-        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&windowed(config)?[..]));
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&sliding_window_layers(config)?[..]));
         Ok(())
     }
 
-    // What programs multiply normalized heads by stands in front of queries.
+    // The norm weights precede the query matrix, as in the output of llama.cpp's converter.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let Some(&[block]) = captures(QUERIES, name).as_deref() else { return Ok(None) };
-        let width = config.require_u32(&["head_dim"], "the width of a head")?;
+        let Some(&[block]) = captures(QUERY_PROJECTION, name).as_deref() else { return Ok(None) };
+        let width = config.require_u32(&["head_dim"], "the head dimension")?;
         let width = hparams::possible(config, "dimensions of a head", width)? as usize;
-        let scale = config.require_f32(&[SCALE], "the factor of normalized queries")?;
+        let scale = config.require_f32(&[QUERY_SCALE], "the scale of normalized queries")?;
         let norms = [("attn_q_norm", scale), ("attn_k_norm", 1.0)];
-        let norms = norms.map(|(part, x)| (format!("blk.{block}.{part}.weight"), vec![x; width]));
-        let ours = format!("blk.{block}.attn_q.weight");
-        let steps = hparams::llama_order(config, &ours)?;
-        match Mapping::one(ours, steps) {
-            Mapping::Made(made) => Ok(Some(Mapping::Behind(norms.into(), made))),
+        let norms = norms.map(|(part, factor)| (format!("blk.{block}.{part}.weight"), vec![factor; width]));
+        let gguf_name = format!("blk.{block}.attn_q.weight");
+        let steps = hparams::llama_order(config, &gguf_name)?;
+        match Mapping::one(gguf_name, steps) {
+            Mapping::Made(tensors) => Ok(Some(Mapping::Behind(norms.into(), tensors))),
             other => Ok(Some(other)),
         }
     }
@@ -83,15 +84,15 @@ impl Converter for MuseGlimmer {
         let norm = model.tensors().iter().find(|t| &*t.info.name == "blk.0.attn_q_norm.weight")?;
         let mut first = [0; 4];
         norm.read_at(&mut first, 0).ok()?;
-        let exported = exported.set(SCALE, f32::from_le_bytes(first));
+        let exported = exported.set(QUERY_SCALE, f32::from_le_bytes(first));
         Some(sliding_window::export_of_pattern(model, exported))
     }
 }
 
-/// Which layers have a window.
-pub(crate) fn windowed(config: &Config) -> Result<Vec<bool>, Error> {
+/// Returns whether each layer has a sliding window.
+pub(crate) fn sliding_window_layers(config: &Config) -> Result<Vec<bool>, Error> {
     let (_, kinds) =
-        config.find(&[KINDS]).ok_or_else(|| config.missing(KINDS, "what each layer is"))?;
+        config.find(&[LAYER_TYPES]).ok_or_else(|| config.missing(LAYER_TYPES, "the attention type of each layer"))?;
     let kinds = kinds.as_array().into_iter().flatten();
     Ok(kinds.map(|kind| kind == "sliding_attention").collect())
 }

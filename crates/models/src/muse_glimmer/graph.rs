@@ -1,5 +1,4 @@
-//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
-//! window only, and rotate otherwise, or alone.
+//! Computation graph of Muse Glimmer.
 
 use gguf::Finding;
 use gguf_graph::{NormKind, RopeLayout};
@@ -8,18 +7,17 @@ use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// Embeddings are normed. Layers without a window do not rotate. Norms behind a part have another
-/// epsilon.
+/// Builds a decoder with a normalized embedding, sandwich norms, and RoPE in sliding-window layers only.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    /// No key tells it.
-    const EPSILON: f32 = 1e-8;
-    let behind = Norm { kind: NormKind::Rms, epsilon: EPSILON };
+    /// Epsilon of the norms after attention and FFN, for which GGUF has no key.
+    const POST_NORM_EPSILON: f32 = 1e-8;
+    let post_norm = Norm { kind: NormKind::Rms, epsilon: POST_NORM_EPSILON };
     let family = Decoder {
         windows: Windows::AllButLast(4),
         rotation: None,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
         norms_embedding: true,
-        norm_behind: Some(behind),
+        norm_behind: Some(post_norm),
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     decoder(builder, &family)

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `muse-glimmer`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "muse-glimmer",
-    note: "What attention gives has a gate. The norms of heads hold one factor.",
+    note: "Attention has an output gate. The weights of the QK-norm are constant.",
     required: &[
         SIZES,
         TRANSFORMER,

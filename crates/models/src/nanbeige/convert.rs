@@ -1,4 +1,4 @@
-//! Nanbeige 4.2: as llama, its layers run through several times.
+//! Conversion of Nanbeige 4.2, as of llama with the number of loops.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

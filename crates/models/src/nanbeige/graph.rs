@@ -1,4 +1,4 @@
-//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
+//! Computation graph of Nanbeige 4.2.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
@@ -7,26 +7,26 @@ use crate::blocks::{Decoder, embedding, finish, layer, layers};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// The layers are run through several times, with the last norm between.
+/// Builds a decoder whose layers run several times, with the output norm between the loops.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder::gated(builder, RopeLayout::Interleaved)?;
     let stated = builder.hyper.stated(key::NUM_LOOPS).is_some();
-    let loops = if stated { builder.hyper.u64(key::NUM_LOOPS)?.clamp(1, MOST_LOOPS) } else { 1 };
-    let skips = builder.hyper.stated(key::SKIP_LOOP_FINAL_NORM).is_some()
+    let loops = if stated { builder.hyper.u64(key::NUM_LOOPS)?.clamp(1, MAX_LOOPS) } else { 1 };
+    let skips_norm = builder.hyper.stated(key::SKIP_LOOP_FINAL_NORM).is_some()
         && builder.hyper.bool(key::SKIP_LOOP_FINAL_NORM)?;
     let mut x = embedding(builder, &family)?;
-    for number in 0..loops {
-        if number > 0 && !skips {
+    for iteration in 0..loops {
+        if iteration > 0 && !skips_norm {
             x = builder.norm(x, "output_norm", family.norm);
         }
-        for number in 0..layers(builder)? {
-            builder.at("blk.", Some(number));
-            x = layer(builder, x, number, &family)?;
+        for index in 0..layers(builder)? {
+            builder.at("blk.", Some(index));
+            x = layer(builder, x, index, &family)?;
         }
         builder.at("", None);
     }
     finish(builder, x, &family)
 }
 
-/// More than any model has.
-pub(crate) const MOST_LOOPS: u64 = 64;
+/// Maximum number of loops, more than any model has.
+pub(crate) const MAX_LOOPS: u64 = 64;

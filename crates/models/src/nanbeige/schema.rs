@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `nanbeige`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nanbeige",
-    note: "As llama, the layers run through several times.",
+    note: "As llama, but the layers run `num_loops` times.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::NUM_LOOPS, key::SKIP_LOOP_FINAL_NORM]],
     tensors: LLAMA_TENSORS,

@@ -1,4 +1,5 @@
-//! Nemotron and Minitron: norms that are stored as the difference from 1, feed-forward without a gate.
+//! Conversion of Nemotron-4 and Minitron. Checkpoints store the weights of layer norms as the
+//! difference from 1.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,6 +9,9 @@ use gguf_store::Model;
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
 use crate::schema::key;
+
+/// Fields of the epsilon of layer norms.
+const EPSILON: &[&str] = &["layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"];
 
 pub(crate) struct Nemotron;
 
@@ -38,8 +42,8 @@ impl Converter for Nemotron {
         keys.stated(config)?;
         keys.vocab_size(config)?;
         keys.set_f32(key::ATTENTION_LAYER_NORM_EPSILON, config.f32(EPSILON)?);
-        let rotated = hparams::rotated_dims(config, hparams::width(config)?, 0.5)?;
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated / hparams::head_count(config)?.max(1));
+        let rotary = hparams::rotated_dims(config, hparams::width(config)?, 0.5)?;
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary / hparams::head_count(config)?.max(1));
         let factor = Rope::of(config)?.f64("factor")?.or(config.f64(&["factor"])?);
         match factor {
             Some(factor) => {
@@ -63,5 +67,3 @@ impl Converter for Nemotron {
         Some(exported)
     }
 }
-
-const EPSILON: &[&str] = &["layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"];

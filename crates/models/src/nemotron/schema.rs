@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `nemotron`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron",
-    note: "Feed-forward without a gate, by the square of what is positive.",
+    note: "FFN with squared ReLU, without gate.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, RMS, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],

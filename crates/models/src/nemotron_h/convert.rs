@@ -1,4 +1,6 @@
-//! Nemotron-H: each layer is a state space, attention, or a feed-forward network, which may be of experts.
+//! Conversion of Nemotron-H. The layer kinds come from `hybrid_override_pattern` (letters) or
+//! `layers_block_type` (names); the arrays of KV head counts and FFN widths are 0 in layers of
+//! other kinds.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};
@@ -37,7 +39,7 @@ pub(crate) const NAMES: Table = &[
     ("backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out"),
 ];
 
-/// What is no matrix and no norm, and parts of which there is one for each expert.
+/// Parameters of the SSM and of the router whose names have no `.weight`.
 const PARAMETERS: [&str; 4] = [
     "backbone.layers.{}.mixer.A_log",
     "backbone.layers.{}.mixer.D",
@@ -54,14 +56,14 @@ const EXPERTS: [(&str, &str); 2] = [
 
 pub(crate) const SHARED_WIDTH: &str = "moe_shared_expert_intermediate_size";
 
-pub(crate) const ASKED: &str = "num_experts_per_tok";
+pub(crate) const EXPERTS_PER_TOKEN: &str = "num_experts_per_tok";
 
-/// The width of what experts read, where it is another than the model's.
-pub(crate) const LATENT: &str = "moe_latent_size";
+/// Width of the input of latent experts.
+pub(crate) const LATENT_SIZE: &str = "moe_latent_size";
 
 pub(crate) const PATTERN: &str = "hybrid_override_pattern";
 
-/// A state space has no longest context; programs want a number.
+/// Context length of all models, as SSMs have no limit but runtimes expect the key.
 const CONTEXT: u32 = 1 << 20;
 
 pub(crate) struct NemotronH;
@@ -85,7 +87,7 @@ pub(crate) static NEMOTRON_H: Description = Description {
         (key::EXPERT_GROUP_COUNT, "n_group"),
         (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
         (key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_epsilon"),
-        (key::MOE_LATENT_SIZE, LATENT),
+        (key::MOE_LATENT_SIZE, LATENT_SIZE),
     ],
     required_flags: &[("use_bias", false), ("mlp_bias", false), ("use_conv_bias", true)],
     ..Description::DECODER
@@ -97,19 +99,38 @@ impl Converter for NemotronH {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        complete(config)
+        config.default("conv_kernel", 4);
+        config.default("ssm_state_size", 128);
+        config.default("n_groups", 8);
+        config.default("mamba_num_heads", 128);
+        config.default("mamba_head_dim", 64);
+        config.default("rms_norm_eps", 1e-5);
+        if let Some(head_dim) = config.u32(&["attention_head_dim"])? {
+            config.default("head_dim", head_dim);
+        }
+        let layers = layer_kinds(config)?.len();
+        config.default("num_hidden_layers", layers);
+        Ok(())
     }
 
     fn variant(&self, config: &Config) -> Option<&'static dyn Converter> {
-        config.find(&[ASKED]).and_then(|_| registry::converter("nemotron_h_moe"))
+        config.find(&[EXPERTS_PER_TOKEN]).and_then(|_| registry::converter("nemotron_h_moe"))
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        self::keys(config, keys, hparams::feed_forward(config)?)
+        hybrid_keys(config, keys, hparams::feed_forward(config)?)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+        if let Some(one) = moe::one_of(&EXPERTS, name, || hparams::expert_count(config))? {
+            return Ok(Some(one));
+        }
+        if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
+            return Ok(Some(bias));
+        }
+        // The table of SSM names has the prefixes of other checkpoints.
+        let name = name.replace("backbone.layers.", "model.layers.").replace(".mixer.", ".mamba.");
+        Ok(ssm_sizes(config)?.mapping(&name))
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
@@ -117,67 +138,54 @@ impl Converter for NemotronH {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let asked = model.metadata().array("nemotron_h_moe.expert_used_count");
-        asked.is_none().then(|| export_any(model, exported))?
+        // Puzzle models, whose layers differ in this key, are of another class.
+        let used_counts = model.metadata().array("nemotron_h_moe.expert_used_count");
+        used_counts.is_none().then(|| export_hybrid(model, exported))?
     }
 }
 
-pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
-    config.default("conv_kernel", 4);
-    config.default("ssm_state_size", 128);
-    config.default("n_groups", 8);
-    config.default("mamba_num_heads", 128);
-    config.default("mamba_head_dim", 64);
-    config.default("rms_norm_eps", 1e-5);
-    if let Some(width) = config.u32(&["attention_head_dim"])? {
-        config.default("head_dim", width);
-    }
-    let kinds = kinds(config)?.len();
-    config.default("num_hidden_layers", kinds);
-    Ok(())
-}
-
-/// What a layer is.
+/// Kind of a layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    States,
+    Mamba,
     Attention,
-    Network,
+    Ffn,
 }
 
-/// What each layer is, by names or by letters.
-pub(crate) fn kinds(config: &Config) -> Result<Vec<Kind>, Error> {
-    let refused = |field: &str, kind: &str| {
-        let what = format!("`{field}` has a layer of the kind `{kind}`, which is not known");
+/// Returns the kinds of all layers, which config.json lists by names or by letters.
+fn layer_kinds(config: &Config) -> Result<Vec<Kind>, Error> {
+    let unknown = |field: &str, kind: &str| {
+        let what = format!("`{field}` has the unknown layer kind `{kind}`");
         let help = "take the file from the model's repository";
         Error::input("config-field", config.path(), what, help)
     };
-    let named = |kind: &Value| match kind.as_str().unwrap_or_default() {
-        "mamba" | "linear_attention" => Ok(Kind::States),
+    let by_name = |kind: &Value| match kind.as_str().unwrap_or_default() {
+        "mamba" | "linear_attention" => Ok(Kind::Mamba),
         "attention" | "full_attention" => Ok(Kind::Attention),
-        "moe" | "mlp" => Ok(Kind::Network),
-        other => Err(refused("layers_block_type", other)),
+        "moe" | "mlp" => Ok(Kind::Ffn),
+        other => Err(unknown("layers_block_type", other)),
     };
-    let lettered = |letter: char| match letter {
-        'M' => Ok(Kind::States),
+    let by_letter = |letter: char| match letter {
+        'M' => Ok(Kind::Mamba),
         '*' => Ok(Kind::Attention),
-        '-' | 'E' => Ok(Kind::Network),
-        other => Err(refused(PATTERN, &other.to_string())),
+        '-' | 'E' => Ok(Kind::Ffn),
+        other => Err(unknown(PATTERN, &other.to_string())),
     };
     if let Some(letters) = config.find(&[PATTERN]).and_then(|(_, letters)| letters.as_str()) {
-        return letters.chars().map(lettered).collect();
+        return letters.chars().map(by_letter).collect();
     }
-    let named_kinds = config.find(&["layers_block_type"]).and_then(|(_, kinds)| kinds.as_array());
-    let Some(kinds) = named_kinds else {
-        let what = format!("has no field `{PATTERN}` (what each layer is)");
+    let names = config.find(&["layers_block_type"]).and_then(|(_, kinds)| kinds.as_array());
+    let Some(names) = names else {
+        let what = format!("has no field `{PATTERN}` (the kind of each layer)");
         let help = "add the field or take the file from the model's repository";
         return Err(Error::input("config-field-missing", config.path(), what, help));
     };
-    kinds.iter().map(named).collect()
+    names.iter().map(by_name).collect()
 }
 
-fn sizes(config: &Config) -> Result<Sizes, Error> {
-    let number = |field: &str| config.require_u32(&[field], "a size of the state space");
+/// Returns the sizes of the SSM.
+fn ssm_sizes(config: &Config) -> Result<Sizes, Error> {
+    let number = |field: &str| config.require_u32(&[field], "a size of the SSM");
     let heads = number("mamba_num_heads")?;
     Ok(Sizes {
         inner: heads.saturating_mul(number("mamba_head_dim")?),
@@ -187,26 +195,30 @@ fn sizes(config: &Config) -> Result<Sizes, Error> {
     })
 }
 
-/// `width` is that of layers with a feed-forward network.
-pub(crate) fn keys(config: &Config, keys: &mut Keys, width: u32) -> Result<(), Error> {
+/// Writes the keys of all hybrid models, with `ffn_width` for layers that have an FFN.
+pub(crate) fn hybrid_keys(
+    config: &Config,
+    keys: &mut Keys,
+    ffn_width: u32,
+) -> Result<(), Error> {
     let head_dim = hparams::head_dim(config)?;
-    let mut of_model = config.clone();
-    of_model.set("head_dim", Value::Null);
-    keys.stated(&of_model)?;
+    let mut without_head_dim = config.clone();
+    without_head_dim.set("head_dim", Value::Null);
+    keys.stated(&without_head_dim)?;
     keys.vocab_size(config)?;
-    keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(&of_model)?);
-    let sizes = sizes(config)?;
+    keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(&without_head_dim)?);
+    let sizes = ssm_sizes(config)?;
     let (heads, groups) = sizes.heads.unwrap_or_default();
     keys.set(key::SSM_CONV_KERNEL, sizes.kernel);
     keys.set(key::SSM_STATE_SIZE, sizes.state);
     keys.set(key::SSM_GROUP_COUNT, groups);
     keys.set(key::SSM_INNER_SIZE, sizes.inner);
     keys.set(key::SSM_TIME_STEP_RANK, heads);
-    let kinds = kinds(config)?;
-    let of_kind = |wanted: Kind, number: u32| {
+    let kinds = layer_kinds(config)?;
+    let of_kind = |expected: Kind, number: u32| {
         let number = i32::try_from(number).unwrap_or(i32::MAX);
-        let of_layer = |kind: &Kind| if *kind == wanted { number } else { 0 };
-        kinds.iter().map(of_layer).collect::<Vec<i32>>()
+        let number_of_layer = |kind: &Kind| if *kind == expected { number } else { 0 };
+        kinds.iter().map(number_of_layer).collect::<Vec<i32>>()
     };
     let heads = of_kind(Kind::Attention, hparams::head_count_kv(config)?);
     keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
@@ -214,23 +226,12 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys, width: u32) -> Result<(), E
     keys.set(key::CONTEXT_LENGTH, CONTEXT);
     keys.set(key::ATTENTION_KEY_LENGTH, head_dim);
     keys.set(key::ATTENTION_VALUE_LENGTH, head_dim);
-    keys.set(key::FEED_FORWARD_LENGTH, Array::from(&of_kind(Kind::Network, width)[..]));
+    keys.set(key::FEED_FORWARD_LENGTH, Array::from(&of_kind(Kind::Ffn, ffn_width)[..]));
     Ok(())
 }
 
-pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(one) = moe::one_of(&EXPERTS, name, || hparams::expert_count(config))? {
-        return Ok(Some(one));
-    }
-    if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
-        return Ok(Some(bias));
-    }
-    // As state spaces are called elsewhere.
-    let name = name.replace("backbone.layers.", "model.layers.").replace(".mixer.", ".mamba.");
-    Ok(sizes(config)?.mapping(&name))
-}
-
-pub(crate) fn export_any(model: &Model, exported: Exported) -> Option<Exported> {
+/// Completes the description of an export with what all hybrid models have.
+pub(crate) fn export_hybrid(model: &Model, exported: Exported) -> Option<Exported> {
     let hyper = Hyper::of(model.metadata()).ok()?;
     let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
     let is_routed = count(model, key::EXPERT_COUNT).is_some_and(|experts| experts > 0);
@@ -241,25 +242,17 @@ pub(crate) fn export_any(model: &Model, exported: Exported) -> Option<Exported> 
         () if is_routed => 'E',
         () => '-',
     };
-    let most = |key: &str| (0..blocks).map(|layer| at(key, layer)).max();
+    let maximum = |key: &str| (0..blocks).map(|layer| at(key, layer)).max();
     let heads = count(model, key::SSM_TIME_STEP_RANK).filter(|&heads| heads > 0)?;
     let exported = exported
         .patterns(PARAMETERS)
         .patterns(EXPERTS.map(|(name, _)| name))
         .without(&[key::ATTENTION_HEAD_COUNT_KV, key::FEED_FORWARD_LENGTH, key::CONTEXT_LENGTH])
-        .set("num_key_value_heads", most("attention.head_count_kv"))
-        .set("intermediate_size", most("feed_forward_length"))
+        .set("num_key_value_heads", maximum("attention.head_count_kv"))
+        .set("intermediate_size", maximum("feed_forward_length"))
         .set("max_position_embeddings", CONTEXT)
         .set("mamba_head_dim", count(model, key::SSM_INNER_SIZE)? / heads)
         .set("use_conv_bias", has(model, "blk.0.ssm_conv1d.bias"))
         .set(PATTERN, (0..blocks).map(letter).collect::<String>());
     Some(exported)
-}
-
-/// What each layer is, with what its experts have of their own.
-pub(crate) const BLOCKS: &str = "block_configs";
-
-pub(crate) fn blocks(config: &Config) -> Result<Vec<Value>, Error> {
-    let blocks = config.find(&[BLOCKS]).and_then(|(_, blocks)| blocks.as_array());
-    blocks.cloned().ok_or_else(|| config.missing(BLOCKS, "what each layer is"))
 }

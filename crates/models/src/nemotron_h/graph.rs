@@ -1,4 +1,4 @@
-//! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1, Nemotron-H.
+//! Computation graph of Nemotron-H, dense and MoE.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, Gating, ValueId};
@@ -10,7 +10,7 @@ use crate::blocks::{
 };
 use crate::graph::{Builder, Norm};
 
-/// Each layer is one of a state space, attention, and a feed-forward network.
+/// Builds a decoder whose layers have one mixer each: an SSM, attention, an FFN or an MoE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::rms(builder)?;
     let mut family = Decoder { function: ActivationFunction::ReluSquared, ..Decoder::plain(norm) };
@@ -20,8 +20,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
-        let made = if builder.has("ffn_gate_inp.weight") {
-            latent_experts(builder, normed, layer, &family)?
+        let output = if builder.has("ffn_gate_inp.weight") {
+            latent_moe(builder, normed, layer, &family)?
         } else if builder.has("ffn_up.weight") {
             feed_forward(builder, normed, family.function, "")?
         } else if is_state_space(builder) {
@@ -30,25 +30,25 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             let attend = attend(builder, layer, &family)?;
             attention(builder, normed, &attend)?
         };
-        x = builder.add(x, made);
+        x = builder.add(x, output);
     }
     builder.at("", None);
     finish(builder, x, &family)
 }
 
-/// Experts that may read less than the width, beside one that reads all of it.
-fn latent_experts(
+/// MoE whose routed experts may read a projection to a latent, with a shared expert of full width.
+fn latent_moe(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
     family: &Decoder,
 ) -> Result<ValueId, Finding> {
     let scores = builder.product(x, "ffn_gate_inp")?;
-    let is_narrow = builder.has("ffn_latent_down.weight");
-    let read = if is_narrow { builder.product(x, "ffn_latent_down")? } else { x };
-    let mut made = scored_experts(builder, read, scores, layer, family.routing)?;
-    if is_narrow {
-        made = builder.product(made, "ffn_latent_up")?;
+    let has_latent = builder.has("ffn_latent_down.weight");
+    let input = if has_latent { builder.product(x, "ffn_latent_down")? } else { x };
+    let mut routed = scored_experts(builder, input, scores, layer, family.routing)?;
+    if has_latent {
+        routed = builder.product(routed, "ffn_latent_up")?;
     }
-    beside_shared(builder, x, made, family.function)
+    beside_shared(builder, x, routed, family.function)
 }

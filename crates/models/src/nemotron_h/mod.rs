@@ -3,7 +3,7 @@
 //! - Layers: one norm and one mixer each, which is a Mamba 2 SSM, attention or an FFN
 //!   (`hybrid_override_pattern`).
 //! - Attention: GQA without positional encoding.
-//! - SSM: Mamba 2 with a grouped RMS norm behind the scan.
+//! - SSM: Mamba 2 with a grouped RMS norm after the scan.
 //! - Norms: RMS pre-norm.
 //! - FFN: squared ReLU without gate; the graph also builds the MoE layers of `nemotron_h_moe`.
 //!

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `nemotron_h`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf};
@@ -8,13 +8,13 @@ use crate::schema::layers;
 
 pub(crate) const HYBRID_KEYS: &[&str] = &[key::SSM_GROUP_COUNT];
 
-pub(crate) const NETWORK_KEYS: &[&str] = &[key::VOCAB_SIZE, key::ATTENTION_LAYER_NORM_EPSILON];
+pub(crate) const FFN_KEYS: &[&str] = &[key::VOCAB_SIZE, key::ATTENTION_LAYER_NORM_EPSILON];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron_h",
-    note: "Each layer is a state space, attention, or a feed-forward network.",
+    note: "Each layer is a Mamba 2 SSM, attention or an FFN.",
     required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS],
-    optional: &[HEADS, ROPE, NETWORK_KEYS],
+    optional: &[HEADS, ROPE, FFN_KEYS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), OneOf(&[MAMBA2, HYBRID_ATTENTION, FFN])])],
     ..Architecture::DEFAULT

@@ -4,7 +4,7 @@
 //!   an MoE.
 //! - MoE: sigmoid router with a selection bias, experts with squared ReLU and without gate, one
 //!   shared expert. Latent MoE: a projection to `moe_latent_size` before the routed experts, and
-//!   one back behind them.
+//!   one back after them.
 //! - Puzzle: expert width and number of used experts differ between layers; MTP layers are left
 //!   out.
 //! - Norms: RMS pre-norm.

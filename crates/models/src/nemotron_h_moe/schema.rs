@@ -1,14 +1,14 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `nemotron_h_moe`.
 
 use crate::nemotron_h;
-use crate::nemotron_h::schema::{HYBRID_KEYS, NETWORK_KEYS};
+use crate::nemotron_h::schema::{HYBRID_KEYS, FFN_KEYS};
 use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// Experts without gates, beside one that is always asked.
+/// Experts without gate, and a shared expert.
 const UNGATED_EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     Optional("exp_probs_b.bias", "n_expert"),
@@ -22,12 +22,12 @@ const UNGATED_EXPERTS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron_h_moe",
-    note: "As nemotron_h, with experts.",
+    note: "As nemotron_h, with MoE layers.",
     required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS, EXPERT_KEYS],
     optional: &[
         HEADS,
         ROPE,
-        NETWORK_KEYS,
+        FFN_KEYS,
         ROUTED_KEYS,
         &[key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::MOE_LATENT_SIZE, key::NEXTN_PREDICT_LAYERS],
     ],

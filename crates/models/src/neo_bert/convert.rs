@@ -1,4 +1,4 @@
-//! NeoBERT: rotary positions, norms in front, gates in feed-forward layers.
+//! Conversion of NeoBERT. The FFN has two thirds of the width that config.json states.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -28,15 +28,18 @@ const CLASSIFIER: Table = &[("dense", "cls"), ("classifier", "cls.output")];
 
 const PREFIX: &str = "model.";
 
-const BODY: &str = "NeoBERT";
+const BODY_CLASS: &str = "NeoBERT";
 
-const CLASSIFYING: &str = "NeoBERTForSequenceClassification";
+const CLASSIFIER_CLASS: &str = "NeoBERTForSequenceClassification";
+
+/// Value of `pooling_type` for the embedding of the first token.
+const CLS_POOLING: u32 = 2;
 
 pub(crate) struct NeoBert;
 
 /// Description of [`NeoBert`].
 pub(crate) static NEO_BERT: Description = Description {
-    classes: &[BODY, "NeoBERTLMHead", CLASSIFYING],
+    classes: &[BODY_CLASS, "NeoBERTLMHead", CLASSIFIER_CLASS],
     architecture: "neo-bert",
     model_type: "neobert",
     vocabulary: VocabularyKind::Encoder,
@@ -54,11 +57,11 @@ impl Converter for NeoBert {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let inner = config.require_u32(&["intermediate_size"], "the feed-forward width")?;
+        let ffn_width = config.require_u32(&["intermediate_size"], "the FFN width")?;
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
-        keys.set(key::FEED_FORWARD_LENGTH, (u64::from(inner) * 2 / 3) as u32);
+        keys.set(key::FEED_FORWARD_LENGTH, (u64::from(ffn_width) * 2 / 3) as u32);
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         let epsilon = config.f32(&["norm_eps"])?.unwrap_or(1e-6);
         keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
@@ -71,7 +74,7 @@ impl Converter for NeoBert {
         }
         keys.set(key::ROPE_FREQ_BASE, hparams::DEFAULT_BASE);
         keys.set(key::ROPE_SCALING_TYPE, "none");
-        keys.set(key::POOLING_TYPE, FIRST_TOKEN);
+        keys.set(key::POOLING_TYPE, CLS_POOLING);
         Ok(())
     }
 
@@ -81,26 +84,23 @@ impl Converter for NeoBert {
             return Ok(Some(Mapping::Dropped));
         }
         let tables: &[Table] = if is_classifier(config)? { &[CLASSIFIER, NAMES] } else { &[NAMES] };
-        Ok(renamed(name, tables).map(|ours| Mapping::one(ours, [])))
+        Ok(renamed(name, tables).map(|gguf_name| Mapping::one(gguf_name, [])))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let is_classifier = has(model, "cls.output.weight");
-        let (class, prefix) = if is_classifier { (CLASSIFYING, PREFIX) } else { (BODY, "") };
+        let (class, prefix) = if is_classifier { (CLASSIFIER_CLASS, PREFIX) } else { (BODY_CLASS, "") };
         let heads = foreign(CLASSIFIER).filter(|_| is_classifier);
         let names: Vec<String> =
             foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();
-        // Two thirds, rounded down.
-        let inner = (count(model, key::FEED_FORWARD_LENGTH)? * 3).div_ceil(2);
+        // The FFN has two thirds of `intermediate_size`, rounded down.
+        let ffn_width = (count(model, key::FEED_FORWARD_LENGTH)? * 3).div_ceil(2);
         let exported = exported
             .class(class, "neobert")
             .patterns(names.iter().map(String::as_str))
             .without(&[key::FEED_FORWARD_LENGTH, key::ROPE_FREQ_BASE])
-            .set("intermediate_size", inner)
+            .set("intermediate_size", ffn_width)
             .set("type_vocab_size", bert::convert::token_types(model));
         Some(bert::convert::export_of_labels(model, exported))
     }
 }
-
-/// A vector of the first token, as the models are for.
-const FIRST_TOKEN: u32 = 2;

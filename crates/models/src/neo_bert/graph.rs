@@ -1,5 +1,4 @@
-//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest, ModernBERT,
-//! NeoBERT and EuroBERT, are decoders that see both sides.
+//! Computation graph of NeoBERT: a bidirectional pre-norm encoder.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `neo-bert`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "neo-bert",
-    note: "Rotary positions, norms in front, feed-forward with a gate in one matrix.",
+    note: "Bidirectional pre-norm encoder with RoPE; SwiGLU with gate and up projection in one matrix.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[
         HEADS,

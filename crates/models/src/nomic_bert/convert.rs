@@ -1,4 +1,4 @@
-//! Nomic's BERT: rotary positions, and a gate in the feed-forward layer.
+//! Conversion of Nomic BERT, dense models only.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -24,9 +24,9 @@ const NAMES: Table = &[
     ("encoder.layers.{}.norm2", "blk.{}.layer_output_norm"),
 ];
 
-/// What it was trained on where nothing is said. The configuration's `n_positions` is what the
-/// positions can be stretched to.
-const TRAINED: u32 = 2048;
+/// Default of the context length of training. `n_positions` of config.json is the context length with RoPE
+/// scaling.
+const TRAINING_CONTEXT: u32 = 2048;
 
 pub(crate) struct NomicBert;
 
@@ -60,12 +60,12 @@ impl Converter for NomicBert {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         if config.u32(&["moe_every_n_layers"])?.is_some_and(|layers| layers > 0) {
-            let what = "`moe_every_n_layers` asks for experts";
-            let help = "only the dense models of this class can be converted";
+            let what = "`moe_every_n_layers` is above 0: the model has MoE layers";
+            let help = "only dense models of this class can be converted";
             return Err(Error::input("config-unsupported", config.path(), what, help));
         }
         let positions = hparams::context_length(config)?;
-        let trained = config.u32(&["max_trained_positions"])?.unwrap_or(TRAINED);
+        let trained = config.u32(&["max_trained_positions"])?.unwrap_or(TRAINING_CONTEXT);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::CONTEXT_LENGTH, positions.min(trained));
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);

@@ -1,5 +1,4 @@
-//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest, ModernBERT,
-//! NeoBERT and EuroBERT, are decoders that see both sides.
+//! Computation graph of Nomic BERT: a bidirectional post-norm encoder with RoPE.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, PositionBias, RopeLayout};
@@ -8,12 +7,12 @@ use crate::bert::graph::{Encoder, encoder};
 use crate::blocks::rotation;
 use crate::graph::Builder;
 
-/// Nomic's: rotation, and a gate.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    rotated(builder, ActivationFunction::Silu)
+    rope_encoder(builder, ActivationFunction::Silu)
 }
 
-pub(crate) fn rotated(
+/// Builds a post-norm encoder with RoPE in NeoX layout.
+pub(crate) fn rope_encoder(
     builder: &mut Builder<'_>,
     function: ActivationFunction,
 ) -> Result<(), Finding> {

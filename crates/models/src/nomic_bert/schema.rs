@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `nomic-bert`.
 
 use crate::bert::schema::{ATTENTION, FEED_FORWARD, TYPES};
 use crate::schema::architecture::Architecture;
@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nomic-bert",
-    note: "Rotary positions, feed-forward with a gate.",
+    note: "Bidirectional post-norm encoder with RoPE and SwiGLU.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, &[key::ATTENTION_CAUSAL, key::POOLING_TYPE, key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],

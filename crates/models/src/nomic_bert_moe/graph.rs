@@ -1,13 +1,11 @@
-//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest, ModernBERT,
-//! NeoBERT and EuroBERT, are decoders that see both sides.
+//! Computation graph of Nomic BERT with MoE layers, and of Jina Embeddings v3.
 
 use gguf::Finding;
 use gguf_graph::ActivationFunction;
 
 use crate::graph::Builder;
-use crate::nomic_bert::graph::rotated;
+use crate::nomic_bert::graph::rope_encoder;
 
-/// Nomic's with experts, and the third of Jina's: rotation, and no gate.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    rotated(builder, ActivationFunction::Gelu)
+    rope_encoder(builder, ActivationFunction::Gelu)
 }

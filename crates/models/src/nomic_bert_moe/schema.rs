@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `nomic-bert-moe`.
 
 use crate::bert::schema::{ATTENTION, BIASES_AND_NORM, TYPES};
 use crate::schema::architecture::Item::{All, OneOf, Required};
@@ -7,8 +7,8 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// The feed-forward network of some layers, experts in others.
-const SOME_EXPERTS: &[Item] = &[
+/// FFN of a layer, dense or MoE.
+const DENSE_OR_MOE_FFN: &[Item] = &[
     OneOf(&[
         FFN,
         &[
@@ -22,7 +22,7 @@ const SOME_EXPERTS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nomic-bert-moe",
-    note: "Rotary positions; every `moe_every_n_layers` layers there are experts.",
+    note: "Bidirectional post-norm encoder with RoPE; every `moe_every_n_layers` layers an MoE.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[
         HEADS,
@@ -31,6 +31,6 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         &[key::ATTENTION_CAUSAL, key::POOLING_TYPE, key::VOCAB_SIZE, key::MOE_EVERY_N_LAYERS],
     ],
     tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
-    blocks: &[layers(&[All(ATTENTION), All(SOME_EXPERTS)])],
+    blocks: &[layers(&[All(ATTENTION), All(DENSE_OR_MOE_FFN)])],
     ..Architecture::DEFAULT
 };

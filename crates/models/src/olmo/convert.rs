@@ -1,4 +1,4 @@
-//! OLMo 1, 2 and 3.
+//! Conversion of OLMo, whose layer norms have no weights.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,7 +8,6 @@ use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Description, hparams};
 use crate::schema::key;
 
-/// The first generation, whose norms have no weights.
 pub(crate) struct Olmo;
 
 /// Description of [`Olmo`].

@@ -1,4 +1,4 @@
-//! OLMo 1, 2 and 3.
+//! Computation graph of OLMo.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
@@ -6,7 +6,7 @@ use gguf_graph::{ActivationFunction, RopeLayout};
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
-/// The norms have no weights.
+/// Builds a decoder with layer norms without weights.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         function: ActivationFunction::Silu,

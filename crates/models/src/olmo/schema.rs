@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `olmo`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "olmo",
-    note: "The norms have no weights.",
+    note: "Layer norms have no weights.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, &[key::ATTENTION_CLAMP_KQV]],
     tensors: &[All(EMBEDDING), All(TIED_OUTPUT)],

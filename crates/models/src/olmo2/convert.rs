@@ -1,4 +1,4 @@
-//! OLMo 1, 2 and 3.
+//! Conversion of OLMo 2 and Olmo 3, which have norms after attention and FFN only.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -9,21 +9,23 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, hparams, sliding_window};
 use crate::schema::key;
 
-/// The later generations, whose norms follow what they normalize.
-pub(crate) const NORMS: Table = &[
+/// Norms after attention and FFN.
+pub(crate) const POST_NORMS: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
     ("model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"),
 ];
+
+const OLMO3_CLASS: &str = "Olmo3ForCausalLM";
 
 pub(crate) struct Olmo2;
 
 /// Description of [`Olmo2`].
 pub(crate) static OLMO2: Description = Description {
-    classes: &["Olmo2ForCausalLM", OLMO3],
+    classes: &["Olmo2ForCausalLM", OLMO3_CLASS],
     architecture: "olmo2",
     model_type: "olmo2",
     pre_tokenizers: &["dbrx"],
-    tensor_names: &[NORMS, LLAMA_LIKE],
+    tensor_names: &[POST_NORMS, LLAMA_LIKE],
     required_flags: &[("attention_bias", false)],
     ..Description::DECODER
 };
@@ -35,7 +37,7 @@ impl Converter for Olmo2 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
-        if config.class()? == OLMO3 {
+        if config.class()? == OLMO3_CLASS {
             config.default("sliding_window", 4096);
             config.default("rope_theta", 5e5);
             config.default("rope_local_base_freq", 5e5);
@@ -61,10 +63,8 @@ impl Converter for Olmo2 {
             return Some(exported);
         }
         let exported = exported
-            .class(OLMO3, "olmo3")
+            .class(OLMO3_CLASS, "olmo3")
             .fields(&[("rope.freq_base_swa", "rope_local_base_freq")]);
         Some(sliding_window::export_of_pattern(model, exported))
     }
 }
-
-const OLMO3: &str = "Olmo3ForCausalLM";

@@ -1,4 +1,4 @@
-//! OLMo 1, 2 and 3.
+//! Computation graph of OLMo 2 and Olmo 3.
 
 use gguf::Finding;
 use gguf_graph::{RopeLayout, RopeParameters};
@@ -6,8 +6,8 @@ use gguf_graph::{RopeLayout, RopeParameters};
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::Builder;
 
-/// Norms follow what they normalize. In the third generation three of four layers are windowed, and
-/// the others alone stretch positions.
+/// Builds a decoder with post-norms. In Olmo 3 the last of each four layers has full attention, and only
+/// these layers have RoPE scaling.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family =
         Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, RopeLayout::Neox)? };

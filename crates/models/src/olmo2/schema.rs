@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `olmo2`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "olmo2",
-    note: "Norms follow attention and feed-forward instead of preceding them.",
+    note: "Norms follow attention and FFN instead of preceding them.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],

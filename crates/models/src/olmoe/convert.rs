@@ -1,4 +1,4 @@
-//! OLMo with experts.
+//! Conversion of OLMoE.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `olmoe`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "olmoe",
-    note: "The weights of the experts of a token do not sum to 1.",
+    note: "Router weights of the selected experts are not renormalized.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],

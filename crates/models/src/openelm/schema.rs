@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `openelm`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "openelm",
-    note: "Heads and widths differ from layer to layer.",
+    note: "Head counts and FFN widths differ between layers.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, &[key::ROPE_DIMENSION_COUNT, key::ROPE_FREQ_BASE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],

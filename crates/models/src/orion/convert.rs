@@ -1,4 +1,4 @@
-//! Orion: as llama, with norms that take away the mean.
+//! Conversion of Orion. config.json calls the epsilon of the layer norms `rms_norm_eps`.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -15,7 +15,7 @@ pub(crate) static ORION: Description = Description {
     architecture: "orion",
     model_type: "orion",
     vocabulary: VocabularyKind::SentencePiece,
-    // The configuration calls it so, though the norms take away the mean.
+    // The field has this name, though the model has layer norms.
     config_fields: &[(key::ATTENTION_LAYER_NORM_EPSILON, "rms_norm_eps")],
     required_flags: &[("attention_bias", false)],
     ..Description::DECODER
@@ -32,7 +32,7 @@ impl Converter for Orion {
         let context = ["max_sequence_length", "max_position_embeddings", "model_max_length"];
         keys.set(
             key::CONTEXT_LENGTH,
-            config.require_u32(&context, "the longest context, in tokens")?,
+            config.require_u32(&context, "the context length")?,
         );
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
@@ -40,7 +40,7 @@ impl Converter for Orion {
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
         let epsilon =
-            config.require_f32(&["rms_norm_eps"], "what the norms add before they divide")?;
+            config.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
         keys.unusual_rope(config)
     }

@@ -1,4 +1,4 @@
-//! GPT-2 and what is built like it: learned positions or slopes, norms with mean, no gates.
+//! Computation graph of Orion.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
@@ -6,7 +6,7 @@ use gguf_graph::{ActivationFunction, RopeLayout};
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
-/// As llama, but for norms with a mean.
+/// Builds a decoder with layer norms and SwiGLU.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         function: ActivationFunction::Silu,

@@ -1,4 +1,4 @@
-//! Ernie 4.5, dense and with experts, and what reads with it.
+//! Conversion of the text model of PaddleOCR-VL, as ERNIE 4.5 with M-RoPE sections.
 
 use gguf_store::Model;
 
@@ -6,7 +6,6 @@ use crate::convert::{Converter, Description, Exported};
 use crate::ernie4_5::convert::{ERNIE45, Ernie45};
 use crate::qwen2vl;
 
-/// PaddleOCR, whose positions have three dimensions.
 pub(crate) struct Paddleocr;
 
 /// Description of [`Paddleocr`].
@@ -27,6 +26,6 @@ impl Converter for Paddleocr {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Some(qwen2vl::convert::sections(model, exported))
+        Some(qwen2vl::convert::export_mrope_sections(model, exported))
     }
 }

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `paddleocr`.
 
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Item};
@@ -6,15 +6,16 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-pub(crate) const LAYER: &[Item] =
+/// A pre-norm layer with attention and SwiGLU.
+pub(crate) const SWIGLU_LAYER: &[Item] =
     &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "paddleocr",
-    note: "As ernie4_5; positions have three dimensions.",
+    note: "As ernie4_5, with M-RoPE.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(LAYER)],
+    blocks: &[layers(SWIGLU_LAYER)],
     ..Architecture::DEFAULT
 };

@@ -1,4 +1,5 @@
-//! openPangu Embedded: as llama, with a bias behind attention.
+//! Conversion of openPangu-Embedded: as llama in NeoX layout, with an optional bias of the
+//! attention output.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,4 +1,4 @@
-//! Phi 2, Phi 3 and Phi 4.
+//! Conversion of Phi-1, Phi-1.5 and Phi-2.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -9,8 +9,8 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, export, hparams};
 use crate::schema::key;
 
-/// What differs from the usual names.
-const PHI2_NAMES: Table = &[
+/// Names that differ from those of llama.
+const NAMES: Table = &[
     ("model.final_layernorm", "output_norm"),
     ("model.layers.{}.self_attn.dense", "blk.{}.attn_output"),
     ("model.layers.{}.mlp.fc1", "blk.{}.ffn_up"),
@@ -25,7 +25,7 @@ pub(crate) static PHI2: Description = Description {
     architecture: "phi2",
     model_type: "phi",
     pre_tokenizers: &["phi-2"],
-    tensor_names: &[PHI2_NAMES, LLAMA_LIKE],
+    tensor_names: &[NAMES, LLAMA_LIKE],
     config_fields: &[(key::ATTENTION_LAYER_NORM_EPSILON, "layer_norm_eps")],
     required_flags: &[("qk_layernorm", false)],
     ..Description::DECODER
@@ -39,7 +39,7 @@ impl Converter for Phi2 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
         let heads = hparams::head_count(config)?;
-        let rotated = (hparams::rotated_share(config, 0.5)? * f64::from(width)) as u32 / heads;
+        let rotary = (hparams::rotated_share(config, 0.5)? * f64::from(width)) as u32 / heads;
         let epsilon = config.f32(&["layer_norm_epsilon", "layer_norm_eps"])?.unwrap_or(1e-5);
         keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
         keys.set(key::EMBEDDING_LENGTH, width);
@@ -49,7 +49,7 @@ impl Converter for Phi2 {
         keys.set(key::ATTENTION_HEAD_COUNT, heads);
         keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary);
         keys.file_type();
         keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
         keys.unusual_rope(config)
@@ -58,10 +58,4 @@ impl Converter for Phi2 {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         Some(exported.set_some("partial_rotary_factor", export::rotated_share(model)))
     }
-}
-
-/// Dimensions of a head that rotate.
-pub(crate) fn rotated(config: &Config) -> Result<u32, Error> {
-    let width = f64::from(hparams::width(config)?);
-    Ok((hparams::rotated_share(config, 1.0)? * width) as u32 / hparams::head_count(config)?)
 }

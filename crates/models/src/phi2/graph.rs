@@ -1,4 +1,4 @@
-//! Phi 2, Phi 3 and Phi 4, and Phi 3.5 with experts.
+//! Computation graph of Phi-1, Phi-1.5 and Phi-2.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
@@ -6,7 +6,7 @@ use gguf_graph::{ActivationFunction, RopeLayout};
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
-/// Attention and feed-forward share one norm.
+/// Builds a decoder whose attention and FFN run in parallel on one norm.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         function: ActivationFunction::GeluTanh,

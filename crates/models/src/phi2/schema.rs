@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `phi2`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "phi2",
-    note: "Attention and feed-forward share one norm.",
+    note: "Attention and FFN run in parallel on the same normalized input.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE],
     tensors: &[

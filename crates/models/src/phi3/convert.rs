@@ -1,4 +1,5 @@
-//! Phi 2, Phi 3 and Phi 4.
+//! Conversion of Phi-3 and Phi-4. The attention factor of LongRoPE is the first key, as in the
+//! output of llama.cpp's converter.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -10,11 +11,10 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams,
 };
-use crate::phi2::convert::rotated;
 use crate::schema::key;
 
-/// Queries, keys and values are one matrix here and in a GGUF, and so are gate and what it gates.
-const PHI3_NAMES: Table = &[
+/// Matrices that are fused in checkpoints and GGUF files: QKV, and gate with up projection.
+const FUSED_NAMES: Table = &[
     ("model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv"),
     ("model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up"),
 ];
@@ -28,7 +28,7 @@ pub(crate) static PHI3: Description = Description {
     model_type: "phi3",
     vocabulary: VocabularyKind::Phi3,
     pre_tokenizers: &["dbrx", "gpt-4o"],
-    tensor_names: &[PHI3_NAMES, LLAMA_LIKE],
+    tensor_names: &[FUSED_NAMES, LLAMA_LIKE],
     config_fields: &[(
         key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH,
         "original_max_position_embeddings",
@@ -47,10 +47,10 @@ impl Converter for Phi3 {
         Ok(())
     }
 
-    // By how much long contexts sharpen attention: the formula of `longrope` in transformers'
+    // Attention factor of LongRoPE: sqrt(1 + ln(scale) / ln(original context)), as in transformers'
     // `modeling_rope_utils.py`.
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        if hparams::longrope_factors(config, rotated(config)?)?.is_empty() {
+        if hparams::longrope_factors(config, rotary_dims(config)?)?.is_empty() {
             return Ok(());
         }
         let original = f64::from(Rope::of(config)?.original_context()?);
@@ -71,16 +71,16 @@ impl Converter for Phi3 {
         keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
         let epsilon = config.f32(&["rms_norm_eps"])?.unwrap_or(1e-5);
         keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated(config)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims(config)?);
         keys.set_f32(key::ROPE_FREQ_BASE, Rope::of(config)?.base);
         keys.file_type();
-        // Zero tells programs that this is Phi 4.
+        // A window of 0 marks Phi-4 for llama.cpp.
         keys.set(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?.unwrap_or(0));
         Ok(())
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::longrope_factors(config, rotated(config)?)
+        hparams::longrope_factors(config, rotary_dims(config)?)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -90,4 +90,10 @@ impl Converter for Phi3 {
             _ => exported,
         })
     }
+}
+
+/// Returns the number of rotary dimensions of a head.
+fn rotary_dims(config: &Config) -> Result<u32, Error> {
+    let width = f64::from(hparams::width(config)?);
+    Ok((hparams::rotated_share(config, 1.0)? * width) as u32 / hparams::head_count(config)?)
 }

@@ -1,4 +1,4 @@
-//! Phi 2, Phi 3 and Phi 4, and Phi 3.5 with experts.
+//! Computation graph of Phi-3 and Phi-4.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
@@ -6,7 +6,7 @@ use gguf_graph::RopeLayout;
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
-/// All layers are windowed, if there is a window: llama.cpp leaves it out.
+/// Builds a decoder. If there is a sliding window, it applies to all layers; llama.cpp ignores it.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder::gated(builder, RopeLayout::Neox)?;
     decoder(builder, &family)

@@ -1,4 +1,4 @@
-//! Phi 3.5 with experts.
+//! Conversion of Phi-3.5-MoE: as Phi-3 with separate QKV matrices and the experts of Mixtral.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,4 +1,4 @@
-//! Phi 2, Phi 3 and Phi 4, and Phi 3.5 with experts.
+//! Computation graph of Phi-3.5-MoE.
 
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout};
@@ -6,10 +6,10 @@ use gguf_graph::{Gating, RopeLayout};
 use crate::blocks::{Decoder, decoder};
 use crate::graph::{Builder, Norm};
 
-/// Norms take away the mean, as its authors have it, and experts are weighed by SparseMixer (llama.cpp has
-/// the norms and the experts of other models).
+/// Builds a decoder with layer norms and the SparseMixer router, as the authors' class computes it. llama.cpp
+/// computes RMS norms and a softmax router.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    /// Twice the jitter that the models were trained with.
+    /// Twice the router jitter of training.
     const MARGIN: f32 = 0.02;
     let mut family = Decoder::gated(builder, RopeLayout::Neox)?;
     family.norm = Norm::layer(builder)?;

@@ -1,5 +1,5 @@
-//! PLaMo: the first, with fewer heads of keys; the second, with state spaces in most layers; the third,
-//! with windows.
+//! Conversion of PLaMo-13B. Checkpoints interleave the query heads of different KV heads; GGUF has
+//! the query heads of one KV head side by side.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -12,7 +12,8 @@ use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
 use crate::schema::key;
 
-pub(crate) const ENDS: Table =
+/// Names of the embedding, the output norm and the output matrix.
+pub(crate) const EMBEDDING_AND_OUTPUT: Table =
     &[("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"), ("lm_head", "output")];
 
 const NAMES: Table = &[
@@ -34,7 +35,7 @@ pub(crate) static PLAMO: Description = Description {
     architecture: "plamo",
     model_type: "plamo",
     vocabulary: VocabularyKind::SentencePiece,
-    tensor_names: &[ENDS, NAMES],
+    tensor_names: &[EMBEDDING_AND_OUTPUT, NAMES],
     ..Description::DECODER
 };
 
@@ -44,10 +45,10 @@ impl Converter for Plamo {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        /// No configuration says it.
-        const CONTEXT: u32 = 4096;
-        let [heads, kv] = heads(config)?;
-        keys.set(key::CONTEXT_LENGTH, CONTEXT);
+        /// Context length, for which config.json has no field.
+        const CONTEXT_LENGTH: u32 = 4096;
+        let [heads, kv] = head_counts(config)?;
+        keys.set(key::CONTEXT_LENGTH, CONTEXT_LENGTH);
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
         keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
@@ -58,10 +59,9 @@ impl Converter for Plamo {
         Ok(())
     }
 
-    // Heads are stored for one share of all heads of keys after the other; programs have those of one head
-    // of keys together.
+    // Query head i of a checkpoint belongs to KV head `i % kv`; that of a GGUF file to KV head `i / (heads / kv)`.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        let [heads, kv] = heads(config)?;
+        let [heads, kv] = head_counts(config)?;
         let len = u64::from(hparams::width(config)? / heads.max(1));
         let (outer, inner) = (u64::from(heads / kv), u64::from(kv));
         Ok(if name.ends_with(".attn_q.weight") {
@@ -76,31 +76,24 @@ impl Converter for Plamo {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let (heads, kv) = (count(model, key::ATTENTION_HEAD_COUNT)?, export::head_count_kv(model)?);
         let exported = exported.without(&[key::CONTEXT_LENGTH, key::ATTENTION_HEAD_COUNT_KV]);
-        Some(exported.set("num_key_value_heads", heads).set(SHARED[0], heads.checked_div(kv)?))
+        Some(exported.set("num_key_value_heads", heads).set(QUERIES_PER_KV_HEAD[0], heads.checked_div(kv)?))
     }
 }
 
-/// Heads that share one of keys; what the configuration calls heads of keys are all.
-const SHARED: &[&str] = &["n_shared_head"];
+/// Number of query heads that share a KV head. `num_key_value_heads` of config.json is the number of query heads.
+const QUERIES_PER_KV_HEAD: &[&str] = &["n_shared_head"];
 
-pub(crate) fn heads(config: &Config) -> Result<[u32; 2], Error> {
+/// Returns the numbers of query heads and KV heads.
+fn head_counts(config: &Config) -> Result<[u32; 2], Error> {
     let heads = hparams::head_count(config)?;
-    let shared = config.u32(SHARED)?.unwrap_or(8);
+    let shared = config.u32(QUERIES_PER_KV_HEAD)?.unwrap_or(8);
     match heads.checked_div(shared) {
         Some(kv) if kv > 0 && kv * shared == heads => Ok([heads, kv]),
-        _ => Err(hparams::not_computed(config, SHARED[0], shared)),
+        _ => Err(hparams::not_computed(config, QUERIES_PER_KV_HEAD[0], shared)),
     }
 }
 
+/// Returns the epsilon of the norms.
 pub(crate) fn epsilon(config: &Config) -> Result<f32, Error> {
-    config.require_f32(&["rms_norm_eps"], "what the norms add before they divide")
-}
-
-pub(crate) fn size(config: &Config, field: &str) -> Result<u32, Error> {
-    config.require_u32(&[field], "a size of the model")
-}
-
-/// The width of the state space.
-pub(crate) fn inner(config: &Config) -> Result<u32, Error> {
-    Ok(size(config, "mamba_num_heads")?.saturating_mul(size(config, "hidden_size_per_head")?))
+    config.require_f32(&["rms_norm_eps"], "epsilon of the norms")
 }

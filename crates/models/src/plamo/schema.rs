@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `plamo`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -6,14 +6,14 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// Positions are not stretched.
-pub(crate) const ROTATION: &[&str] = &[key::ROPE_DIMENSION_COUNT, key::ROPE_FREQ_BASE];
+/// RoPE keys of models without RoPE scaling.
+pub(crate) const UNSCALED_ROPE: &[&str] = &[key::ROPE_DIMENSION_COUNT, key::ROPE_FREQ_BASE];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo",
-    note: "Attention and feed-forward layer read the same norm.",
+    note: "Attention and FFN run in parallel on the same normalized input.",
     required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROTATION],
+    optional: &[HEADS, UNSCALED_ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(GATED_FFN)])],
     ..Architecture::DEFAULT

@@ -1,4 +1,4 @@
-//! PLaMo 2: state spaces in most layers, attention in some, and a norm behind each part.
+//! Computation graph of PLaMo 2: SSMs in most layers, attention in the others, sandwich norms.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GatedActivation, GluFunction, RopeLayout, Slice, ValueId};
@@ -9,7 +9,7 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         attention: |builder, x, _, attend| match builder.has("ssm_in.weight") {
-            true => state_space(builder, x, &attend),
+            true => ssm(builder, x, &attend),
             false => attention(builder, x, &attend),
         },
         ..Decoder::gated(builder, RopeLayout::Neox)?
@@ -17,19 +17,18 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
-/// Heads of many numbers, as in the second generation; what drives their states is made of the convolved
-/// input, as in the first.
-fn state_space(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
+/// SSM with heads as in Mamba 2, whose time step, B and C are projections of the convolved input as in Mamba 1.
+fn ssm(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
     let space = StateSpace::of(builder)?;
     let StateSpace { inner, numbers, rank: heads } = space;
     let len = inner.checked_div(heads).unwrap_or(0);
-    let both = builder.product(x, "ssm_in")?;
-    let gate = builder.op(Slice { x: both, groups: heads, start: 0, len });
-    let x = builder.op(Slice { x: both, groups: heads, start: len, len });
+    let gate_and_x = builder.product(x, "ssm_in")?;
+    let gate = builder.op(Slice { x: gate_and_x, groups: heads, start: 0, len });
+    let x = builder.op(Slice { x: gate_and_x, groups: heads, start: len, len });
     let x = short_convolution(builder, x, "ssm_conv1d", inner)?;
-    let made = builder.product(x, "ssm_x")?;
+    let dt_b_c = builder.product(x, "ssm_x")?;
     let rank = u32::try_from(builder.extent("ssm_dt.weight", 0)).unwrap_or(0);
-    let mut parts = builder.split(made, [numbers, numbers, rank]);
+    let mut parts = builder.split(dt_b_c, [numbers, numbers, rank]);
     for (part, name) in parts.iter_mut().zip(["ssm_b_norm", "ssm_c_norm", "ssm_dt_norm"]) {
         *part = builder.norm(*part, name, attend.norm);
     }

@@ -1,14 +1,14 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `plamo2`.
 
-use crate::plamo::schema::ROTATION;
+use crate::plamo::schema::UNSCALED_ROPE;
 use crate::schema::architecture::Item::{All, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// Norms behind a part have no `.weight` in their names.
-pub(crate) const NETWORK: &[Item] = &[
+/// FFN with its norms, after the norm of the mixer. The names of post-norms have no `.weight`.
+pub(crate) const FFN_WITH_POST_NORMS: &[Item] = &[
     Required("post_attention_norm", "n_embd"),
     All(FFN_NORM),
     All(FUSED_GATED_FFN),
@@ -22,7 +22,7 @@ const ATTENTION: &[Item] = &[
     All(ATTN_OUTPUT),
 ];
 
-const STATE: &[Item] = &[
+const SSM: &[Item] = &[
     Required("ssm_in.weight", "n_embd, 2*d_inner"),
     Required("ssm_conv1d.weight", "d_conv, d_inner"),
     Required("ssm_x.weight", "d_inner, untold"),
@@ -38,15 +38,15 @@ const STATE: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo2",
-    note: "Layers without heads of keys and values have a state space. Gate and input of feed-forward layers are one matrix.",
+    note: "Layers without KV heads have an SSM. SwiGLU has gate and up projection in one matrix.",
     required: &[SIZES, RMS, STATE_SPACE, &[key::FEED_FORWARD_LENGTH, key::SSM_GROUP_COUNT]],
-    optional: &[&[key::ATTENTION_HEAD_COUNT], HEADS, ROTATION, &[key::VOCAB_SIZE]],
+    optional: &[&[key::ATTENTION_HEAD_COUNT], HEADS, UNSCALED_ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
         When("n_head_kv", ATTENTION),
-        Unless("n_head_kv", STATE),
-        All(NETWORK),
+        Unless("n_head_kv", SSM),
+        All(FFN_WITH_POST_NORMS),
     ])],
     ..Architecture::DEFAULT
 };

@@ -1,5 +1,4 @@
-//! PLaMo: the first, with fewer heads of keys; the second, with state spaces in most layers; the third,
-//! with windows.
+//! Conversion of PLaMo 3. config.json states YaRN scaling by fields of its own.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -11,8 +10,8 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, export};
-use crate::plamo::convert::ENDS;
-use crate::plamo2::convert::{NAMES_SINCE, POST_NORMS, norms, post_norm};
+use crate::plamo::convert::EMBEDDING_AND_OUTPUT;
+use crate::plamo2::convert::{LAYER_NAMES, POST_NORMS, map_post_norm, norm_steps};
 use crate::schema::key;
 
 const HEAD_NORMS: Table = &[
@@ -28,7 +27,7 @@ pub(crate) static PLAMO3: Description = Description {
     architecture: "plamo3",
     model_type: "plamo3",
     vocabulary: VocabularyKind::Plamo { template: true },
-    tensor_names: &[ENDS, NAMES_SINCE, HEAD_NORMS],
+    tensor_names: &[EMBEDDING_AND_OUTPUT, LAYER_NAMES, HEAD_NORMS],
     config_fields: &[
         (key::ATTENTION_SLIDING_WINDOW, "window_size"),
         (key::ATTENTION_SLIDING_WINDOW_PATTERN, "sliding_window_pattern"),
@@ -43,11 +42,11 @@ impl Converter for Plamo3 {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        // Positions are stretched by fields of its own.
+        // Fields of this class for YaRN scaling.
         let factor = config.f32(&["rope_scaling_factor"])?.unwrap_or(1.0);
         if factor != 1.0 && config.find(&["rope_scaling", "rope_parameters"]).is_none() {
             let original =
-                config.require_u32(&["initial_context_length"], "the context before stretching")?;
+                config.require_u32(&["initial_context_length"], "the context length before RoPE scaling")?;
             let scaling = json!({"rope_type": "yarn", "factor": factor, "beta_fast": 32.0,
                 "beta_slow": 1.0, "original_max_position_embeddings": original});
             config.set("rope_scaling", scaling);
@@ -61,18 +60,18 @@ impl Converter for Plamo3 {
         if let Some(window) = config.u32(&["window_size", "sliding_window"])? {
             const PERIOD: &[&str] = &["sliding_window_pattern"];
             keys.set(key::ATTENTION_SLIDING_WINDOW, window);
-            let period = config.require_u32(PERIOD, "every how many layers there is no window")?;
+            let period = config.require_u32(PERIOD, "the period of full-attention layers")?;
             keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, period);
         }
         Ok(())
     }
 
-    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        post_norm(config, name)
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        Ok(map_post_norm(name))
     }
 
-    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        norms(config, name)
+    fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        Ok(norm_steps(name))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

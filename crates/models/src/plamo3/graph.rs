@@ -1,5 +1,4 @@
-//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
-//! window only, and rotate otherwise, or alone.
+//! Computation graph of PLaMo 3.
 
 use gguf::Finding;
 use gguf_graph::{RopeLayout, RopeParameters};
@@ -7,7 +6,8 @@ use gguf_graph::{RopeLayout, RopeParameters};
 use crate::blocks::{Decoder, Windows, decoder};
 use crate::graph::Builder;
 
-/// Layers with a window do not stretch positions, the others do it without rounding.
+/// Builds a decoder with sliding windows. Only full-attention layers have RoPE scaling, whose correction range is
+/// not rounded.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family =
         Decoder { windows: Windows::AllButLast(8), ..Decoder::gated(builder, RopeLayout::Neox)? };

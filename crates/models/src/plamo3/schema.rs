@@ -1,6 +1,6 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `plamo3`.
 
-use crate::plamo2::schema::NETWORK;
+use crate::plamo2::schema::FFN_WITH_POST_NORMS;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo3",
-    note: "Gate and input of feed-forward layers are one matrix.",
+    note: "SwiGLU has gate and up projection in one matrix.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
@@ -18,7 +18,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         All(FUSED_QKV),
         All(HEAD_NORMS),
         All(ATTN_OUTPUT),
-        All(NETWORK),
+        All(FFN_WITH_POST_NORMS),
     ])],
     ..Architecture::DEFAULT
 };

@@ -1,4 +1,4 @@
-//! MiniCPM 3 and PLM: keys and values are compressed, and unpacked by one matrix.
+//! Conversion of PLM, which has MLA as MiniCPM 3.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,5 +1,4 @@
-//! DeepSeek 2 and 3, PLM and MiniCPM 3: keys and values are compressed, and experts follow some dense
-//! layers.
+//! Computation graph of PLM.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
@@ -8,7 +7,7 @@ use crate::blocks::{Decoder, decoder};
 use crate::deepseek2::graph::{attention, scale};
 use crate::graph::Builder;
 
-/// PLM: compressed keys and values, and a feed-forward network without a gate.
+/// Builds a decoder with MLA and an FFN without gate.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         attention,

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `plm`.
 
 use crate::minicpm3::schema::{KEYS, UNPACKED};
 use crate::schema::architecture::Architecture;
@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plm",
-    note: "Feed-forward without a gate, by the square of what is positive.",
+    note: "MLA; FFN with squared ReLU, without gate.",
     required: &[SIZES, TRANSFORMER, RMS, KEYS, &[key::ATTENTION_VALUE_LENGTH]],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

@@ -1,5 +1,6 @@
-//! Pocket TTS: a text model that goes on with frames of sound, which are no tokens. Its checkpoints have no
-//! configuration: shapes tell.
+//! Conversion of Pocket TTS. The checkpoint has no config.json: [`configuration`] infers it from
+//! tensor shapes. The token embedding gets the vector in front of a voice (if any) and the
+//! projected start-of-audio vector as additional rows.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,19 +20,19 @@ use crate::convert::{
 
 pub(crate) const EMBEDDING: &str = "flow_lm.conditioner.embed.weight";
 
-const BEGIN: &str = "flow_lm.bos_emb";
+const START_OF_AUDIO: &str = "flow_lm.bos_emb";
 
 const VOICE: &str = "flow_lm.bos_before_voice";
 
-const INPUT: &str = "flow_lm.input_linear.weight";
+const INPUT_PROJECTION: &str = "flow_lm.input_linear.weight";
 
-/// Heads are of this width in all models.
-const HEAD: u64 = 64;
+/// Head dimension of all models.
+const HEAD_DIM: u64 = 64;
 
 const CLASS: &str = "PocketTTSModel";
 
-/// Whether a vector stands in front of a voice.
-const WITH: &str = "has_voice";
+/// Field that states whether the model has a vector in front of a voice.
+const HAS_VOICE: &str = "has_voice";
 
 const NAMES: Table = &[
     ("out_norm", "output_norm"),
@@ -61,39 +62,39 @@ impl Converter for PocketTts {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        match config.bool(WITH)? {
+        match config.bool(HAS_VOICE)? {
             Some(_) => Ok(()),
             None => {
                 Err(config
-                    .missing(WITH, "checkpoints of such models have no such file: shapes tell"))
+                    .missing(HAS_VOICE, "Pocket TTS checkpoints have no config.json; it is inferred from tensor shapes"))
             }
         }
     }
 
     fn variant(&self, config: &Config) -> Option<&'static dyn Converter> {
-        matches!(config.bool(WITH), Ok(Some(true))).then_some(&WithVoice)
+        matches!(config.bool(HAS_VOICE), Ok(Some(true))).then_some(&WithVoice)
     }
 
     fn skip_tensor(&self, _: &Config, name: &str) -> bool {
-        let is_of_text = ["flow_lm.transformer.", "flow_lm.out_norm.", EMBEDDING];
-        !is_of_text.iter().any(|start| name.starts_with(start))
+        let text_model_prefixes = ["flow_lm.transformer.", "flow_lm.out_norm.", EMBEDDING];
+        !text_model_prefixes.iter().any(|start| name.starts_with(start))
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let pattern = "transformer.layers.{}.self_attn.in_proj.weight";
         let Some(layer) = captures(pattern, name) else { return Ok(None) };
         let len = u64::from(hparams::width(config)?);
-        let made =
+        let parts =
             ["q", "k", "v"].into_iter().zip(0..).map(|(part, at)| crate::convert::MappedTensor {
                 name: format!("blk.{}.attn_{part}.weight", layer[0]),
                 steps: vec![Step::Pick { groups: 1, start: at * len, len }],
                 slot: None,
             });
-        Ok(Some(Mapping::Made(made.collect())))
+        Ok(Some(Mapping::Made(parts.collect())))
     }
 
-    // The embedding with the vectors behind it that are looked up like tokens: that in front of a voice, if there
-    // is one, and that which begins sound, as it goes into the model.
+    // Appends vectors that the runtime looks up like tokens to the embedding: the vector in front of a voice, if any,
+    // and the start-of-audio vector times the input projection.
     fn combine_tensor(
         &self,
         _: &Config,
@@ -111,30 +112,30 @@ impl Converter for PocketTts {
         let elements = |entry: Option<&Entry>, name: &str| match entry {
             Some(entry) => assembly::elements(checkpoint, entry),
             None => Err(fault(format!(
-                "has no tensor `{name}`, which the embedding of {CLASS} is made of"
+                "has no tensor `{name}`, which is part of the embedding of {CLASS}"
             ))),
         };
         let width = match find(EMBEDDING).map(|entry| &entry.shape[..]) {
             Some([_, width]) if *width > 0 => *width as usize,
-            _ => return Err(fault(format!("has a tensor `{EMBEDDING}` that is no matrix"))),
+            _ => return Err(fault(format!("has a tensor `{EMBEDDING}` that is not a matrix"))),
         };
         let mut rows = elements(find(EMBEDDING), EMBEDDING)?;
         if find(VOICE).is_some() {
             rows.extend(elements(find(VOICE), VOICE)?);
         }
-        let (begin, input) = (elements(find(BEGIN), BEGIN)?, elements(find(INPUT), INPUT)?);
-        if begin.is_empty() || input.len() != begin.len() * width {
-            return Err(fault(format!("has tensors `{BEGIN}` and `{INPUT}` that do not fit")));
+        let (start, projection) = (elements(find(START_OF_AUDIO), START_OF_AUDIO)?, elements(find(INPUT_PROJECTION), INPUT_PROJECTION)?);
+        if start.is_empty() || projection.len() != start.len() * width {
+            return Err(fault(format!("has tensors `{START_OF_AUDIO}` and `{INPUT_PROJECTION}` of shapes that do not fit each other")));
         }
-        let dot = |row: &[f32]| row.iter().zip(&begin).map(|(x, y)| x * y).sum::<f32>();
-        rows.extend(input.chunks_exact(begin.len()).map(dot));
+        let dot = |row: &[f32]| row.iter().zip(&start).map(|(x, y)| x * y).sum::<f32>();
+        rows.extend(projection.chunks_exact(start.len()).map(dot));
         let shape = Shape::new(&[width as u64, (rows.len() / width) as u64])
             .unwrap_or_else(|| unreachable!("two dimensions are no more than four"));
         Ok(Some(Tensor { shape, ..assembly::computed("token_embd.weight".to_owned(), rows) }))
     }
 
     fn export_refusal(&self) -> Option<&'static str> {
-        Some("the vector that begins sound is part of the embedding")
+        Some("the start-of-audio vector is folded into the embedding")
     }
 
     fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
@@ -142,7 +143,7 @@ impl Converter for PocketTts {
     }
 }
 
-/// With a vector in front of the voice to speak with.
+/// Converter of models with a vector in front of the voice.
 pub(crate) struct WithVoice;
 
 /// Description of [`WithVoice`].
@@ -159,10 +160,10 @@ impl Converter for WithVoice {
     }
 }
 
-/// The configuration of a checkpoint of such a model in `dir`, if it is one without configuration.
+/// Infers the configuration of a Pocket TTS checkpoint without config.json in `dir`; `None` for other checkpoints.
 pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Option<Config>, Error> {
     let has = |name: &str| checkpoint.entries.iter().any(|entry| entry.name == name);
-    if Config::file_in(dir).is_some() || !has(BEGIN) {
+    if Config::file_in(dir).is_some() || !has(START_OF_AUDIO) {
         return Ok(None);
     }
     let path = || checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
@@ -171,7 +172,7 @@ pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Optio
         let shape = found.map(|entry| &entry.shape[..]).filter(|shape| !shape.contains(&0));
         shape.filter(|shape| !shape.is_empty()).ok_or_else(|| {
             let what = format!(
-                "has no tensor `{name}`, whose shape the configuration of {CLASS} is told by"
+                "has no tensor `{name}`, whose shape the configuration of {CLASS} is inferred from"
             );
             Error::input("checkpoint-misfit", &path(), what, CONFIG_OF_ANOTHER)
         })
@@ -182,26 +183,26 @@ pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Optio
     };
     let embedding = shape(EMBEDDING)?;
     let (rows, width) = (embedding[0], embedding.last().copied().unwrap_or(1));
-    let hears = shape("mimi.encoder_transformer.transformer.layers.0.norm1.weight")?[0];
-    let wide = |stem: &str| Ok::<_, Error>(shape(&format!("{stem}.layers.0.linear1.weight"))?[0]);
+    let encoder_width = shape("mimi.encoder_transformer.transformer.layers.0.norm1.weight")?[0];
+    let ffn_width = |stem: &str| Ok::<_, Error>(shape(&format!("{stem}.layers.0.linear1.weight"))?[0]);
     let root = json!({
         "architectures": [CLASS],
         "model_type": "pockettts",
         "num_hidden_layers": layers("flow_lm.transformer.layers.{}.norm1.weight"),
         "hidden_size": width,
-        "intermediate_size": wide("flow_lm.transformer")?,
-        // There is none: that of memory.
+        "intermediate_size": ffn_width("flow_lm.transformer")?,
+        // Context length of the KV cache; the model has no limit.
         "max_position_embeddings": 4096,
-        "num_attention_heads": width / HEAD,
+        "num_attention_heads": width / HEAD_DIM,
         "vocab_size": rows + if has(VOICE) { 2 } else { 1 },
         "rope_theta": 10000.0,
         "layer_norm_eps": 1e-5,
-        WITH: has(VOICE),
+        HAS_VOICE: has(VOICE),
         "audio_config": {
             "num_hidden_layers": layers("mimi.encoder_transformer.transformer.layers.{}.norm1.weight"),
-            "hidden_size": hears,
-            "intermediate_size": wide("mimi.encoder_transformer.transformer")?,
-            "num_attention_heads": hears / HEAD,
+            "hidden_size": encoder_width,
+            "intermediate_size": ffn_width("mimi.encoder_transformer.transformer")?,
+            "num_attention_heads": encoder_width / HEAD_DIM,
         },
     });
     let path = dir.join(path().file_name().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `pockettts`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "pockettts",
-    note: "Goes on with vectors of sound: the embedding ends in vectors that stand for no text, and there is no output matrix.",
+    note: "Text-to-speech model on continuous audio latents: the embedding ends in vectors that are not tokens, and there is no output matrix.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS)],

@@ -1,4 +1,4 @@
-//! Qwen2 and Qwen3, dense.
+//! Conversion of the first generation of Qwen.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,7 +8,6 @@ use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Description, Exported, hparams};
 use crate::schema::key;
 
-/// The first Qwen.
 pub(crate) struct Qwen;
 
 /// Description of [`Qwen`].
@@ -45,7 +44,7 @@ impl Converter for Qwen {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        // Programs want the epsilon under the name of its norms.
+        // config.json calls it the epsilon of layer norms, while the model has RMS norms.
         keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, hparams::layer_norm_epsilon(config)?);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `qwen`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen",
-    note: "The first. `feed_forward_length` counts gate and input together.",
+    note: "First generation of Qwen. `feed_forward_length` is the sum of the gate and up projection widths.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, NORM],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],

@@ -1,4 +1,4 @@
-//! Qwen2 and Qwen3, dense.
+//! Conversion of Qwen2 and Qwen2.5, and of models with the same layers.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,6 +8,12 @@ use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::pooling_key;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, sliding_window};
+
+/// Names of the norms in KORMo.
+const KORMO_NORMS: Table = &[
+    ("model.layers.{}.pre_attention_layernorm", "blk.{}.attn_norm"),
+    ("model.layers.{}.pre_mlp_layernorm", "blk.{}.ffn_norm"),
+];
 
 pub(crate) struct Qwen2;
 
@@ -25,7 +31,7 @@ pub(crate) static QWEN2: Description = Description {
     model_type: "qwen2",
     vocabulary: VocabularyKind::SentencePieceElseBpe,
     pre_tokenizers: &["qwen2"],
-    tensor_names: &[LLAMA_LIKE, KORMO],
+    tensor_names: &[LLAMA_LIKE, KORMO_NORMS],
     ..Description::DECODER
 };
 
@@ -44,9 +50,3 @@ impl Converter for Qwen2 {
         Some(sliding_window::export_of_qwen(model, exported))
     }
 }
-
-/// What KORMo calls the norms.
-const KORMO: Table = &[
-    ("model.layers.{}.pre_attention_layernorm", "blk.{}.attn_norm"),
-    ("model.layers.{}.pre_mlp_layernorm", "blk.{}.ffn_norm"),
-];

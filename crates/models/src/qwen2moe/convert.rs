@@ -1,4 +1,5 @@
-//! Qwen2 and Qwen3 with experts.
+//! Conversion of Qwen2-MoE. `expert_weights_norm` is written only if it differs from the default of
+//! runtimes.
 
 use crate::schema::Hyper;
 use gguf::Error;
@@ -11,7 +12,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, sliding_window};
 use crate::schema::key;
 
-/// What stands beside the experts. Only Qwen2 has one that is always asked.
+/// Names of the router and the shared expert, which only Qwen2-MoE has.
 pub(crate) const EXPERT_NAMES: Table = &[
     ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp"),
@@ -20,7 +21,7 @@ pub(crate) const EXPERT_NAMES: Table = &[
     ("model.layers.{}.mlp.shared_expert.down_proj", "blk.{}.ffn_down_shexp"),
 ];
 
-pub(crate) const FIELDS: &[(&str, &str)] =
+pub(crate) const MOE_FIELDS: &[(&str, &str)] =
     &[("expert_shared_feed_forward_length", "shared_expert_intermediate_size")];
 
 const WEIGHTS_NORM: &str = "expert_weights_norm";
@@ -36,7 +37,7 @@ pub(crate) static QWEN2MOE: Description = Description {
     model_type: "qwen2_moe",
     pre_tokenizers: &["qwen2"],
     tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
-    config_fields: FIELDS,
+    config_fields: MOE_FIELDS,
     ..Description::DECODER
 };
 
@@ -47,53 +48,63 @@ impl Converter for Qwen2moe {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("shared_expert_intermediate_size", 5632);
-        complete(config, 1408, 4)
+        complete_moe_config(config, 1408, 4)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        self::keys(config, keys, false)?;
+        moe_keys(config, keys, false)?;
         sliding_window::qwen(keys, config, |layer, count| layer % 2 == 0 && layer < count)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+        let width = || config.require_u32(EXPERT_WIDTH, "the FFN width of an expert");
+        moe::mapping(config, name, width)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let has_bias = has(model, "blk.0.attn_q.bias");
-        Some(export_of(model, exported, false).set("qkv_bias", has_bias))
+        Some(export_moe(model, exported, false).set("qkv_bias", has_bias))
     }
 }
 
-/// `width` is that of an expert, `asked` how many are used for a token, unless stated.
-pub(crate) fn complete(config: &mut Config, width: u32, asked: u32) -> Result<(), Error> {
-    config.default(EXPERT_WIDTH[0], width);
-    config.default("num_experts_per_tok", asked);
+/// Sets the defaults of MoE fields.
+pub(crate) fn complete_moe_config(
+    config: &mut Config,
+    expert_width: u32,
+    experts_per_token: u32,
+) -> Result<(), Error> {
+    config.default(EXPERT_WIDTH[0], expert_width);
+    config.default("num_experts_per_tok", experts_per_token);
     config.default("rms_norm_eps", 1e-6);
     hparams::default_attention(config)
 }
 
-/// `usual` is whether programs make the weights of the experts of a token sum to 1, where no key says it.
-pub(crate) fn keys(config: &Config, keys: &mut Keys, usual: bool) -> Result<(), Error> {
+/// Writes the keys of MoE models. Runtimes renormalize router weights of files without `expert_weights_norm` if
+/// `normalizes_by_default` is set.
+pub(crate) fn moe_keys(
+    config: &Config,
+    keys: &mut Keys,
+    normalizes_by_default: bool,
+) -> Result<(), Error> {
     keys.stated(config)?;
     keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
     let shared = config.u32(&["shared_expert_intermediate_size"])?;
     keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
-    // What is not stated is false, in both classes.
-    let stated = config.bool("norm_topk_prob")?.unwrap_or(false);
-    if stated != usual {
-        keys.set(WEIGHTS_NORM, stated);
+    // The default of both classes is false.
+    let normalizes = config.bool("norm_topk_prob")?.unwrap_or(false);
+    if normalizes != normalizes_by_default {
+        keys.set(WEIGHTS_NORM, normalizes);
     }
     Ok(())
 }
 
-pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
-    moe::mapping(config, name, width)
-}
-
-pub(crate) fn export_of(model: &Model, exported: Exported, usual: bool) -> Exported {
-    let stated = Hyper::of(model.metadata()).ok().and_then(|of| of.stated(WEIGHTS_NORM)?.to_bool());
+/// Completes the description of an export of an MoE model.
+pub(crate) fn export_moe(
+    model: &Model,
+    exported: Exported,
+    normalizes_by_default: bool,
+) -> Exported {
+    let stated = Hyper::of(model.metadata()).ok().and_then(|hyper| hyper.stated(WEIGHTS_NORM)?.to_bool());
     let exported = exported.patterns(moe::one_by_one());
-    sliding_window::export_of_qwen(model, exported).set("norm_topk_prob", stated.unwrap_or(usual))
+    sliding_window::export_of_qwen(model, exported).set("norm_topk_prob", stated.unwrap_or(normalizes_by_default))
 }

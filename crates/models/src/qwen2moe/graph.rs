@@ -1,5 +1,4 @@
-//! Qwen2 and Qwen3, dense and with experts, and many that are the same with other keys and tensors. Those that know
-//! images too count positions in several dimensions, which are the same for text.
+//! Computation graph of Qwen2-MoE, OLMoE and LLaDA-MoE.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
@@ -7,7 +6,7 @@ use gguf_graph::RopeLayout;
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
-/// The weights of the experts stay what they are among all.
+/// Builds a decoder whose router weights are not renormalized by default.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder::gated(builder, RopeLayout::Neox)?;
     family.routing.normalize = false;

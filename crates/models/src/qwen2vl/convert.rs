@@ -1,4 +1,4 @@
-//! The text models of Qwen 2, 2.5 and 3 VL, whose positions have three dimensions.
+//! Conversion of the text models of Qwen2-VL, Qwen2.5-VL and Qwen2.5-Omni.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -40,12 +40,12 @@ impl Converter for Qwen2vl {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Some(sections(model, sliding_window::export_of_qwen(model, exported)))
+        Some(export_mrope_sections(model, sliding_window::export_of_qwen(model, exported)))
     }
 }
 
-/// The dimensions that rotate for time, height and width.
-pub(crate) fn sections(model: &Model, exported: Exported) -> Exported {
+/// Adds the M-RoPE sections (rotary dimensions for time, height and width) to an export.
+pub(crate) fn export_mrope_sections(model: &Model, exported: Exported) -> Exported {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let Some(sections) = metadata.array(&format!("{architecture}.rope.dimension_sections")) else {

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `qwen2vl`.
 
 use crate::qwen2;
 use crate::schema::architecture::Architecture;
@@ -7,7 +7,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen2vl",
-    note: "The text model of Qwen 2 and 2.5 VL.",
+    note: "Text model of Qwen2-VL and Qwen2.5-VL.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
     defaults: qwen2::schema::SCHEMA.defaults,

@@ -1,4 +1,4 @@
-//! Qwen2 and Qwen3, dense.
+//! Conversion of dense Qwen3 models.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -27,7 +27,7 @@ impl Converter for Qwen3 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        // As `transformers` completes it; the width of a head of Qwen2 it does not complete.
+        // 128 is the default in `transformers`; Qwen2 has no such default.
         keys.decoder(config, hparams::stated_head_dim(config)?.or(Some(128)))?;
         sliding_window::qwen(keys, config, |layer, first| layer >= first)?;
         pooling_key(keys, config)

@@ -1,4 +1,4 @@
-//! Qwen 3 Next and Qwen 3.5: attention is linear in most layers, by the gated delta rule.
+//! Conversion of dense Qwen3.5 models: as Qwen3-Next with M-RoPE sections.
 
 use std::borrow::Cow;
 
@@ -8,23 +8,25 @@ use gguf_store::Model;
 
 use crate::convert::hparams::{Keys, Rope};
 use crate::convert::{Converter, Description, Exported, mtp};
-use crate::qwen3next;
-use crate::qwen3next::convert::{FURTHER, QWEN3NEXT, Qwen3next};
+use crate::qwen3next::convert::{MTP_COUNT, QWEN3NEXT, Qwen3next, export_hybrid};
 use crate::schema::key;
 
-/// MiniCPM-V 4.6, whose text model is that of Qwen 3.5.
-const MINICPM_V: &str = "MiniCPMV4_6ForConditionalGeneration";
+/// MiniCPM-V 4.6, whose text model is a Qwen3.5.
+const MINICPM_V_CLASS: &str = "MiniCPMV4_6ForConditionalGeneration";
 
-/// Whether layers that guess further tokens are left out.
+/// Default of the M-RoPE sections: rotary dimensions for time, height, width and one unused section.
+const DEFAULT_SECTIONS: [i32; 4] = [11, 11, 10, 0];
+
+/// Returns whether the model is a MiniCPM-V, whose MTP layers are left out.
 fn is_minicpm(config: &Config) -> bool {
-    config.class().is_ok_and(|class| class == MINICPM_V)
+    config.class().is_ok_and(|class| class == MINICPM_V_CLASS)
 }
 
 pub(crate) struct Qwen35;
 
 /// Description of [`Qwen35`].
 pub(crate) static QWEN35: Description = Description {
-    classes: &["Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", MINICPM_V],
+    classes: &["Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", MINICPM_V_CLASS],
     architecture: "qwen35",
     model_type: "qwen3_5_text",
     pre_tokenizers: &["qwen35", "qwen2"],
@@ -42,12 +44,16 @@ impl Converter for Qwen35 {
 
     fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {
         if !is_minicpm(config) {
-            mtp::survey(config, names, FURTHER);
+            mtp::survey(config, names, MTP_COUNT);
         }
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_with_sections(config, keys)
+        Qwen3next.hyper_parameters(config, keys)?;
+        if Rope::of(config)?.sections()?.is_none() {
+            keys.set(key::ROPE_DIMENSION_SECTIONS, Array::from(&DEFAULT_SECTIONS[..]));
+        }
+        Ok(())
     }
 
     fn skip_tensor(&self, config: &Config, name: &str) -> bool {
@@ -55,17 +61,6 @@ impl Converter for Qwen35 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        qwen3next::convert::export(model, exported)
+        export_hybrid(model, exported)
     }
-}
-
-/// Dimensions that rotate for time, height, width, and one more.
-const SECTIONS: [i32; 4] = [11, 11, 10, 0];
-
-pub(crate) fn keys_with_sections(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    qwen3next::convert::keys(config, keys)?;
-    if Rope::of(config)?.sections()?.is_none() {
-        keys.set(key::ROPE_DIMENSION_SECTIONS, Array::from(&SECTIONS[..]));
-    }
-    Ok(())
 }

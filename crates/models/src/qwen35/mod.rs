@@ -6,7 +6,7 @@
 //! - Linear attention: value heads share key heads; the matrices of decay (`ssm_alpha`) and beta
 //!   (`ssm_beta`) are separate.
 //! - RoPE: NeoX layout on a quarter of each head, with M-RoPE sections.
-//! - Norms: RMS pre-norm. FFN: SwiGLU. MTP layers stand behind the others.
+//! - Norms: RMS pre-norm. FFN: SwiGLU. MTP layers come last.
 //!
 //! Class `Qwen3_5ForConditionalGeneration` in `transformers`; `qwen35.cpp` in llama.cpp. The graph
 //! is that of `qwen3next`.

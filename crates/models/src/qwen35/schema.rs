@@ -1,20 +1,21 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `qwen35`.
 
-use crate::qwen3next::schema::{FULL, LINEAR, LINEAR_KEYS, NORMS, OPTIONAL, TENSORS};
+use crate::qwen3next::schema::{FULL_ATTENTION, LINEAR_ATTENTION, LINEAR_KEYS, NORMS, OPTIONAL, TENSORS};
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-pub(crate) const RATES: &[Item] = &[
-    All(LINEAR),
+/// Linear attention with separate projections of alpha and beta.
+pub(crate) const LINEAR_ATTENTION_SEPARATE: &[Item] = &[
+    All(LINEAR_ATTENTION),
     Required("ssm_alpha.weight", "n_embd, dt_rank"),
     Required("ssm_beta.weight", "n_embd, dt_rank"),
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen35",
-    note: "Attention is linear in layers without `attn_q`.",
+    note: "Layers without `attn_q` have linear attention (gated delta rule).",
     required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, LINEAR_KEYS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: OPTIONAL,
     tensors: TENSORS,
@@ -23,13 +24,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_trunk",
-            items: &[All(NORMS), OneOf(&[FULL, RATES]), All(GATED_FFN)],
+            items: &[All(NORMS), OneOf(&[FULL_ATTENTION, LINEAR_ATTENTION_SEPARATE]), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(NORMS), Maybe(FULL), Maybe(GATED_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(NORMS), Maybe(FULL_ATTENTION), Maybe(GATED_FFN), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

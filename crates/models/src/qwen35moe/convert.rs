@@ -1,4 +1,4 @@
-//! Qwen 3 Next and Qwen 3.5: attention is linear in most layers, by the gated delta rule.
+//! Conversion of Qwen3.5 models with MoE layers, as of dense ones.
 
 use crate::convert::{Converter, Description};
 use crate::qwen35::convert::{QWEN35, Qwen35};

@@ -6,7 +6,7 @@
 //! - Norms: RMS pre-norm.
 //! - MoE in all layers: softmax router with renormalized weights, SwiGLU experts, a shared expert
 //!   with a sigmoid gate.
-//! - MTP layers stand behind the others.
+//! - MTP layers come last.
 //!
 //! Class `Qwen3_5MoeForConditionalGeneration` in `transformers`; `qwen35moe.cpp` in llama.cpp. The
 //! graph is that of `qwen3next`.

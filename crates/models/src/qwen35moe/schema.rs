@@ -1,7 +1,7 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `qwen35moe`.
 
-use crate::qwen3next::schema::{FULL, LINEAR_KEYS, NORMS, OPTIONAL, SHARED_EXPERT, TENSORS};
-use crate::qwen35::schema::RATES;
+use crate::qwen3next::schema::{FULL_ATTENTION, LINEAR_KEYS, NORMS, OPTIONAL, SHARED_EXPERT, TENSORS};
+use crate::qwen35::schema::LINEAR_ATTENTION_SEPARATE;
 use crate::schema::architecture::Item::{All, Maybe, OneOf};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
@@ -9,7 +9,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen35moe",
-    note: "As qwen35, with experts.",
+    note: "As qwen35, with MoE layers.",
     required: &[
         SIZES,
         &[key::ATTENTION_HEAD_COUNT],
@@ -26,13 +26,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_trunk",
-            items: &[All(NORMS), OneOf(&[FULL, RATES]), All(SHARED_EXPERT)],
+            items: &[All(NORMS), OneOf(&[FULL_ATTENTION, LINEAR_ATTENTION_SEPARATE]), All(SHARED_EXPERT)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(NORMS), Maybe(FULL), Maybe(SHARED_EXPERT), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(NORMS), Maybe(FULL_ATTENTION), Maybe(SHARED_EXPERT), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

@@ -1,4 +1,4 @@
-//! Qwen2 and Qwen3 with experts.
+//! Conversion of Qwen3 models with MoE layers.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -7,8 +7,9 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, sliding_window};
-use crate::qwen2moe;
-use crate::qwen2moe::convert::{EXPERT_NAMES, FIELDS, complete, export_of};
+use crate::qwen2moe::convert::{
+    EXPERT_NAMES, MOE_FIELDS, Qwen2moe, complete_moe_config, export_moe, moe_keys,
+};
 
 pub(crate) struct Qwen3moe;
 
@@ -19,7 +20,7 @@ pub(crate) static QWEN3MOE: Description = Description {
     model_type: "qwen3_moe",
     pre_tokenizers: &["qwen2"],
     tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
-    config_fields: FIELDS,
+    config_fields: MOE_FIELDS,
     required_flags: &[("attention_bias", false)],
     ..Description::DECODER
 };
@@ -30,19 +31,19 @@ impl Converter for Qwen3moe {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        complete(config, 768, 8)
+        complete_moe_config(config, 768, 8)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        qwen2moe::convert::keys(config, keys, true)?;
+        moe_keys(config, keys, true)?;
         sliding_window::qwen(keys, config, |_, _| true)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        qwen2moe::convert::special(config, name)
+        Qwen2moe.map_tensor(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Some(export_of(model, exported, true))
+        Some(export_moe(model, exported, true))
     }
 }

@@ -1,5 +1,5 @@
-//! Qwen 3 Next and Qwen 3.5: attention is linear in most layers, by the gated delta rule; in the others its
-//! result is gated.
+//! Computation graph of Qwen3-Next and Qwen3.5: gated delta rule in most layers, gated full
+//! attention in the others.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -27,22 +27,22 @@ fn mixer(
     attend: Attend,
 ) -> Result<ValueId, Finding> {
     if builder.has("attn_q.weight") {
-        full(builder, x, &attend)
+        full_attention(builder, x, &attend)
     } else {
-        linear(builder, x, &attend, ActivationFunction::Silu)
+        linear_attention(builder, x, &attend, ActivationFunction::Silu)
     }
 }
 
-/// Attention to all, with a gate behind each head of the queries.
-pub(crate) fn full(
+/// Full attention; the query projection interleaves the queries and output gates of each head.
+pub(crate) fn full_attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
     let (groups, len) = (attend.heads.heads, attend.heads.key_len);
-    let both = builder.product(x, "attn_q")?;
-    let query = builder.op(Slice { x: both, groups, start: 0, len });
-    let gate = builder.op(Slice { x: both, groups, start: len, len });
+    let query_and_gate = builder.product(x, "attn_q")?;
+    let query = builder.op(Slice { x: query_and_gate, groups, start: 0, len });
+    let gate = builder.op(Slice { x: query_and_gate, groups, start: len, len });
     let key = builder.product(x, "attn_k")?;
     let value = builder.product(x, "attn_v")?;
     let up = attended(builder, [query, key, value], attend);
@@ -51,9 +51,9 @@ pub(crate) fn full(
     builder.product(gated, "attn_output")
 }
 
-/// The gated delta rule, with a decay for each head. Heads of values share heads of keys. What comes out has a
-/// gate through `function`.
-pub(crate) fn linear(
+/// Linear attention by the gated delta rule, with one decay for each head. Value heads share key heads. The output is
+/// gated by `function` of `attn_gate`.
+pub(crate) fn linear_attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     attend: &Attend,
@@ -65,22 +65,22 @@ pub(crate) fn linear(
     let inner = builder.size(key::SSM_INNER_SIZE)?;
     let keys = key_heads.saturating_mul(key_len);
     let channels = keys.saturating_mul(2).saturating_add(inner);
-    let made = builder.product(x, "attn_qkv")?;
-    let made = short_convolution(builder, made, "ssm_conv1d", channels)?;
-    let [query, key, value] = builder.split(made, [keys, keys, inner]);
-    let times = heads.checked_div(key_heads).unwrap_or(0);
+    let qkv = builder.product(x, "attn_qkv")?;
+    let qkv = short_convolution(builder, qkv, "ssm_conv1d", channels)?;
+    let [query, key, value] = builder.split(qkv, [keys, keys, inner]);
+    let values_per_key = heads.checked_div(key_heads).unwrap_or(0);
     let (alpha, beta, groups) = if builder.has("ssm_ba.weight") {
-        let both = builder.product(x, "ssm_ba")?;
-        let [beta, alpha] = [0, times]
-            .map(|start| builder.op(Slice { x: both, groups: key_heads, start, len: times }));
+        let beta_alpha = builder.product(x, "ssm_ba")?;
+        let [beta, alpha] = [0, values_per_key]
+            .map(|start| builder.op(Slice { x: beta_alpha, groups: key_heads, start, len: values_per_key }));
         (alpha, beta, key_heads)
     } else {
-        // In files of this form the heads of values with one head of keys do not stand side by side.
+        // In these files the value heads of a key head are not adjacent.
         (builder.product(x, "ssm_alpha")?, builder.product(x, "ssm_beta")?, 1)
     };
     let [query, key] = [(query, 1.0 / (key_len as f32).sqrt()), (key, 1.0)].map(|(x, length)| {
         let x = unit_heads(builder, x, key_heads, key_len, length);
-        repeated(builder, x, groups, times)
+        repeated(builder, x, groups, values_per_key)
     });
     let rate = Some(builder.op(Activation { x: beta, function: ActivationFunction::Sigmoid }));
     let weight = builder.weight("ssm_dt.bias")?;

@@ -1,12 +1,12 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `qwen3next`.
 
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-/// Queries come with gates.
-pub(crate) const FULL: &[Item] = &[
+/// Full attention, whose query projection includes the output gates.
+pub(crate) const FULL_ATTENTION: &[Item] = &[
     Required("attn_q.weight", "n_embd, 2*n_q"),
     Required("attn_k.weight", "n_embd, n_k"),
     Required("attn_v.weight", "n_embd, n_v"),
@@ -14,8 +14,8 @@ pub(crate) const FULL: &[Item] = &[
     All(HEAD_NORMS),
 ];
 
-/// The gated delta rule: heads of values share heads of keys.
-pub(crate) const LINEAR: &[Item] = &[
+/// Linear attention by the gated delta rule, without alpha and beta. Value heads share key heads.
+pub(crate) const LINEAR_ATTENTION: &[Item] = &[
     Required("attn_qkv.weight", "n_embd, 2*n_group*d_state + d_inner"),
     Required("attn_gate.weight", "n_embd, d_inner"),
     Required("ssm_conv1d.weight", "d_conv, 2*n_group*d_state + d_inner"),
@@ -25,7 +25,8 @@ pub(crate) const LINEAR: &[Item] = &[
     Required("ssm_out.weight", "d_inner, n_embd"),
 ];
 
-const FUSED_RATES: &[Item] = &[All(LINEAR), Required("ssm_ba.weight", "n_embd, 2*dt_rank")];
+/// Linear attention with one projection of beta and alpha.
+const LINEAR_ATTENTION_FUSED: &[Item] = &[All(LINEAR_ATTENTION), Required("ssm_ba.weight", "n_embd, 2*dt_rank")];
 
 pub(crate) const NORMS: &[Item] =
     &[All(ATTN_NORM), Required("post_attention_norm.weight", "n_embd")];
@@ -59,7 +60,7 @@ pub(crate) const TENSORS: &[Item] = &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3next",
-    note: "Attention is linear in layers without `attn_q`.",
+    note: "Layers without `attn_q` have linear attention (gated delta rule).",
     required: &[SIZES, &[key::ATTENTION_HEAD_COUNT], RMS, EXPERT_KEYS, STATE_SPACE, LINEAR_KEYS],
     optional: OPTIONAL,
     tensors: TENSORS,
@@ -68,13 +69,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_trunk",
-            items: &[All(NORMS), OneOf(&[FULL, FUSED_RATES]), All(SHARED_EXPERT)],
+            items: &[All(NORMS), OneOf(&[FULL_ATTENTION, LINEAR_ATTENTION_FUSED]), All(SHARED_EXPERT)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(NORMS), Maybe(FULL), Maybe(SHARED_EXPERT), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(NORMS), Maybe(FULL_ATTENTION), Maybe(SHARED_EXPERT), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

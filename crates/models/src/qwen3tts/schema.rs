@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `qwen3tts`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,8 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3tts",
-    note: "As qwen3vl. Behind the tokens of texts stand codes of sound; what is drawn is one of these, of which programs take \
-           3072 to be.",
+    note: "As qwen3vl. The vocabulary has the text tokens, then the audio codes; the output matrix covers audio codes only, of which runtimes expect 3072.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), Required("output.weight", "n_embd, 3072")],

@@ -1,4 +1,4 @@
-//! The text models of Qwen 2, 2.5 and 3 VL, whose positions have three dimensions.
+//! Conversion of the text models of Qwen3-VL and Qwen3-ASR.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
-use crate::qwen2vl::convert::sections;
+use crate::qwen2vl::convert::export_mrope_sections;
 use crate::schema::key;
 
 pub(crate) struct Qwen3vl;
@@ -39,11 +39,11 @@ impl Converter for Qwen3vl {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Some(seeing(model, exported))
+        Some(export_vl(model, exported))
     }
 }
 
-/// Qwen 3 that hears speech: its text model.
+/// Converter of the text model of Qwen3-ASR.
 pub(crate) struct Qwen3asr;
 
 /// Description of [`Qwen3asr`].
@@ -74,15 +74,16 @@ impl Converter for Qwen3asr {
     }
 }
 
-/// The layers that get features of their own from the encoder of images.
+/// Returns the number of layers that get DeepStack features of the vision encoder.
 pub(crate) fn deepstack_layers(config: &Config) -> u32 {
     let layers = &config.json()["vision_config"]["deepstack_visual_indexes"];
     layers.as_array().map_or(0, |layers| layers.len() as u32)
 }
 
-pub(crate) fn seeing(model: &Model, exported: Exported) -> Exported {
+/// Completes the description of an export with M-RoPE sections and DeepStack layers.
+pub(crate) fn export_vl(model: &Model, exported: Exported) -> Exported {
     let layers = export::count(model, key::N_DEEPSTACK_LAYERS).unwrap_or(0).min(1 << 16);
-    // Which ones, only the encoder knows.
+    // Only the vision encoder knows which of its layers are meant.
     let indexes: Vec<u64> = (0..layers).collect();
-    sections(model, exported).set("vision_config", json!({"deepstack_visual_indexes": indexes}))
+    export_mrope_sections(model, exported).set("vision_config", json!({"deepstack_visual_indexes": indexes}))
 }

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `qwen3vl`.
 
 use crate::qwen3;
 use crate::schema::architecture::Architecture;
@@ -7,7 +7,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3vl",
-    note: "The text model of Qwen 3 VL.",
+    note: "Text model of Qwen3-VL.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::N_DEEPSTACK_LAYERS, key::POOLING_TYPE]],
     defaults: qwen3::schema::SCHEMA.defaults,

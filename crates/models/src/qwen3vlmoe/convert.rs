@@ -1,4 +1,5 @@
-//! The text models of Qwen 2, 2.5 and 3 VL, whose positions have three dimensions.
+//! Conversion of the text models of Qwen3-VL with MoE layers and of Qwen3-Omni. Qwen3-VL stores the
+//! matrices of all experts of a layer in one transposed tensor.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,7 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::moe::turned;
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::qwen3moe::convert::{QWEN3MOE, Qwen3moe};
-use crate::qwen3vl::convert::{deepstack_layers, seeing};
+use crate::qwen3vl::convert::{deepstack_layers, export_vl};
 use crate::schema::key;
 
 pub(crate) struct Qwen3vlmoe;
@@ -47,7 +48,7 @@ impl Converter for Qwen3vlmoe {
         Ok(())
     }
 
-    // The matrices of experts are stored with rows and columns exchanged.
+    // The expert matrices are stored transposed.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let stem = name.strip_suffix(".weight").unwrap_or(name);
         match turned(config, stem, [DOWN, GATE_AND_UP], EXPERT_WIDTH)? {
@@ -57,7 +58,7 @@ impl Converter for Qwen3vlmoe {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Some(seeing(model, exported.patterns([DOWN, GATE_AND_UP])))
+        Some(export_vl(model, exported.patterns([DOWN, GATE_AND_UP])))
     }
 }
 
@@ -67,7 +68,7 @@ const DOWN: &str = "model.layers.{}.mlp.experts.down_proj";
 
 const GATE_AND_UP: &str = "model.layers.{}.mlp.experts.gate_up_proj";
 
-/// Qwen 3 Omni: its text model, whose experts stand one by one in what is published.
+/// Converter of the text model of Qwen3-Omni, whose checkpoints have one tensor for each expert.
 pub(crate) struct Qwen3omni;
 
 /// Description of [`Qwen3omni`].

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `qwen3vlmoe`.
 
 use crate::qwen3moe;
 use crate::schema::architecture::Architecture;
@@ -7,7 +7,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3vlmoe",
-    note: "The text model of Qwen 3 VL with experts.",
+    note: "Text model of Qwen3-VL with MoE layers.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: &[
         HEADS,

@@ -1,5 +1,6 @@
-//! Qwen 3.8 Flash: as Qwen 3.5 with experts, with several streams of the residual instead of norms, an indexer in
-//! layers that do not attend linearly, and embeddings of n-grams in one layer.
+//! Conversion of Qwen 3.8 Flash: as Qwen3.5 with MoE layers, and hyper-connections, an indexer and
+//! n-gram embeddings. The parameters of the n-gram hash are tensors in checkpoints and keys in
+//! GGUF; the parts of the n-gram table are stacked.
 
 use std::borrow::Cow;
 
@@ -19,7 +20,7 @@ use crate::convert::{
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::qwen35moe::convert::{QWEN35MOE, Qwen35moe};
 use crate::schema::key;
-use crate::{qwen3next, qwen35};
+use crate::qwen3next;
 
 const NAMES: Table = &[
     ("model.layers.{}.attn_hyper_connection.hc_norm", "blk.{}.hc_attn_norm"),
@@ -43,47 +44,47 @@ const NAMES: Table = &[
     ("model.layers.{}.ple.conv1d", "blk.{}.ple_conv1d"),
 ];
 
-/// Queries of the indexer above its keys.
+/// Fused projection of the indexer: queries, then keys.
 const INDEXER: &str = "model.layers.{}.self_attn.indexer.index_qk_proj.weight";
 
-/// What tensors about n-grams begin with, behind the number of their layer.
+/// Start of the names of n-gram tensors after the layer number.
 const NGRAMS: &str = "ple.ple_embedding";
 
-/// A part of the embedding of n-grams.
+/// Start of the number of a part of the n-gram table.
 const SHARD: &str = ".ngram_embedding.shard_";
 
-/// That embedding, of all parts.
+/// The n-gram table in GGUF.
 const EMBEDDING: &str = "per_layer_token_embd.weight";
 
 const PARTS: &str = "split_ngram_parts";
 
-/// Numbers of the hash that keys hold: keys, and how tensors' names end, which are also fields that their values
-/// are set as.
+/// Parameters of the n-gram hash: metadata keys, and ends of tensor names, which are also the names of the fields
+/// that [`infer_from_values`](Converter::infer_from_values) sets.
 const HASH: [(&str, &str); 3] = [
     ("ple.layer_multipliers", "layer_multipliers"),
     ("ple.head_offsets", "ngram_heads_offsets"),
     ("ple.head_vocab_sizes", "ngram_heads_vocab_sizes"),
 ];
 
-/// Set by the embedding of n-grams: how long its rows are.
-const ROW: &str = "ngram_row_length";
+/// Field with the row length of the n-gram table, set from its shape.
+const ROW_LENGTH: &str = "ngram_row_length";
 
 const STREAMS: &str = "hc_count";
 
-const KINDS: &str = "layer_types";
+const LAYER_TYPES: &str = "layer_types";
 
 const LINEAR: &str = "linear_attention";
 
-/// The field of layers with n-grams, counted from 1.
-const LAYERS: &str = "ple_layer_ids";
+/// Field with the layers that have n-gram embeddings, counted from 1.
+const NGRAM_LAYERS: &str = "ple_layer_ids";
 
-const GATE: &str = "output_gate_type";
+const OUTPUT_GATE: &str = "output_gate_type";
 
-const RATIO: &str = "indexer_compress_ratio";
+const COMPRESS_RATIO: &str = "indexer_compress_ratio";
 
-const END: &str = "eos_token_id";
+const EOS_TOKEN: &str = "eos_token_id";
 
-const IMAGE: &str = "image_token_id";
+const IMAGE_TOKEN: &str = "image_token_id";
 
 const FIELDS: &[(&str, &str)] = &[
     (key::HYPER_CONNECTION_COUNT, STREAMS),
@@ -94,7 +95,7 @@ const FIELDS: &[(&str, &str)] = &[
     (key::PLE_NGRAM_SIZE, "ngram_size"),
     (key::PLE_HEADS_PER_NGRAM, "heads_per_ngram"),
     (key::PLE_CONV_KERNEL, "ple_conv_kernel_size"),
-    (key::PLE_IMAGE_TOKEN_ID, IMAGE),
+    (key::PLE_IMAGE_TOKEN_ID, IMAGE_TOKEN),
 ];
 
 pub(crate) struct Qwen4Exp;
@@ -121,28 +122,28 @@ impl Converter for Qwen4Exp {
         Qwen35moe.complete_config(config)?;
         config.default(STREAMS, 4);
         config.default("hc_lowrank", 320);
-        config.default(LAYERS, Vec::<u32>::new());
+        config.default(NGRAM_LAYERS, Vec::<u32>::new());
         config.default("ple_conv_kernel_size", 4);
         config.default("ngram_size", 3);
         config.default("heads_per_ngram", 8);
         config.default(PARTS, 512);
-        if config.find(&[KINDS]).is_none() {
+        if config.find(&[LAYER_TYPES]).is_none() {
             let interval = config.u32(&["full_attention_interval"])?.unwrap_or(4).max(1);
             let kind = |layer: u32| {
                 if (layer + 1).is_multiple_of(interval) { "full_attention" } else { LINEAR }
             };
             let kinds: Vec<_> = (0..hparams::block_count(config)?).map(kind).collect();
-            config.set(KINDS, kinds);
+            config.set(LAYER_TYPES, kinds);
         }
         if let Some(streams) = config.u32(&[STREAMS])?.filter(|&streams| streams < 2) {
             return Err(hparams::not_computed(config, STREAMS, streams));
         }
-        // Programs know no other gate of linear attention.
+        // Runtimes compute linear attention with a sigmoid output gate only.
         let gate =
-            config.find(&[GATE, "hidden_act"]).map_or("silu".into(), |(_, gate)| gate.clone());
+            config.find(&[OUTPUT_GATE, "hidden_act"]).map_or("silu".into(), |(_, gate)| gate.clone());
         match gate == "sigmoid" {
             true => Ok(()),
-            false => Err(hparams::not_computed(config, GATE, gate)),
+            false => Err(hparams::not_computed(config, OUTPUT_GATE, gate)),
         }
     }
 
@@ -150,22 +151,22 @@ impl Converter for Qwen4Exp {
         ()
     }
 
-    // The hash of n-grams, which a checkpoint has as tensors.
+    // Reads the parameters of the n-gram hash.
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
-        if layer_of_ngrams(config)?.is_none() {
+        if ngram_layer(config)?.is_none() {
             return Ok(());
         }
-        for ((_, field), expected) in HASH.into_iter().zip(lengths(config)?) {
+        for ((_, field), expected) in HASH.into_iter().zip(hash_lengths(config)?) {
             let name = format!("ple_embedding.{field}");
             let found = values.names().find(|found| found.ends_with(&name));
             let numbers = match &found {
                 Some(found) => values.whole(found)?,
                 None => None,
             };
-            let numbers = numbers.ok_or_else(|| values.missing(&name, "the hash of n-grams"))?;
+            let numbers = numbers.ok_or_else(|| values.missing(&name, "a parameter of the n-gram hash"))?;
             if numbers.len() as u64 != expected || numbers.iter().any(|number| *number < 0) {
                 let what = format!(
-                    "does not go with the tensor `{name}`: it has {} numbers, and {expected} from 0 on are needed",
+                    "does not match the tensor `{name}`: it has {} numbers; expected {expected} that are not negative",
                     numbers.len()
                 );
                 let help = "take configuration and weights from one place";
@@ -174,37 +175,63 @@ impl Converter for Qwen4Exp {
             config.set(field, numbers);
         }
         let shard = values.names().find(|name| name.contains(SHARD));
-        let shard = shard.ok_or_else(|| values.missing(SHARD, "the embedding of n-grams"))?;
-        config.set(ROW, values.row_len(&shard));
+        let shard = shard.ok_or_else(|| values.missing(SHARD, "the n-gram table"))?;
+        config.set(ROW_LENGTH, values.row_len(&shard));
         Ok(())
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        qwen35::convert::keys_with_sections(config, keys)?;
-        let number = |field: &str| config.require_u32(&[field], "streams, or the indexer");
+        Qwen35moe.hyper_parameters(config, keys)?;
+        let number = |field: &str| config.require_u32(&[field], "a size of the hyper-connections or the indexer");
         keys.set(key::HYPER_CONNECTION_COUNT, number(STREAMS)?);
         keys.set(key::HYPER_CONNECTION_LOW_RANK, number("hc_lowrank")?);
         keys.set(key::ATTENTION_INDEXER_HEAD_COUNT, number("indexer_n_heads")?);
         keys.set(key::ATTENTION_INDEXER_KEY_LENGTH, number("indexer_head_dim")?);
         keys.set(key::ATTENTION_INDEXER_TOP_K, number("indexer_budget")?);
-        let ratio = draft::signed(number(RATIO)?);
-        let kinds = kinds(config)?;
-        let ratios: Vec<i32> = kinds.iter().map(|linear| if *linear { 0 } else { ratio }).collect();
+        let ratio = draft::signed(number(COMPRESS_RATIO)?);
+        let is_linear = linear_layers(config)?;
+        let ratios: Vec<i32> = is_linear.iter().map(|linear| if *linear { 0 } else { ratio }).collect();
         keys.set(key::ATTENTION_COMPRESS_RATIOS, Array::from(&ratios[..]));
-        let Some(layer) = layer_of_ngrams(config)? else { return Ok(()) };
-        if kinds.get(layer as usize) != Some(&true) {
-            return Err(hparams::not_computed(config, LAYERS, u64::from(layer) + 1));
+        let Some(layer) = ngram_layer(config)? else { return Ok(()) };
+        if is_linear.get(layer as usize) != Some(&true) {
+            return Err(hparams::not_computed(config, NGRAM_LAYERS, u64::from(layer) + 1));
         }
-        of_ngrams(config, keys, layer)
+        ngram_keys(config, keys, layer)
     }
 
-    // Layers that guess further tokens.
+    // MTP layers are left out.
     fn skip_tensor(&self, _: &Config, name: &str) -> bool {
         name.starts_with("mtp.") || name.starts_with("model.mtp.")
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+        if HASH.iter().any(|(_, end)| name.ends_with(&format!("ple_embedding.{end}"))) {
+            return Ok(Some(Mapping::Dropped));
+        }
+        if let Some((_, rest)) = name.split_once(SHARD) {
+            let index = rest.split('.').next().and_then(|number| number.parse().ok());
+            let count = config.require_u32(&[PARTS], "the number of parts of the n-gram table")?;
+            return Ok(Some(match index {
+                Some(index) => Mapping::slot(EMBEDDING.to_owned(), ExpertSlot { index, count }),
+                None => Mapping::Unknown,
+            }));
+        }
+        if let Some(&[block]) = captures(INDEXER, name).as_deref() {
+            return split_indexer(config, block).map(Some);
+        }
+        let Some(gguf_name) = renamed(name, &[NAMES]) else {
+            return Qwen35moe.map_tensor(config, name);
+        };
+        let mut steps = Vec::new();
+        if gguf_name.contains("norm") {
+            steps.push(Step::Map(Function::PlusOne));
+        }
+        if gguf_name.ends_with(".ple_conv1d.weight") {
+            let number = |field: &str| config.require_u32(&[field], "a size of the n-gram convolution");
+            let channels = u64::from(number(STREAMS)?) * u64::from(hparams::width(config)?);
+            steps.push(hparams::channels(number("ple_conv_kernel_size")?, channels));
+        }
+        Ok(Some(Mapping::one(gguf_name, steps)))
     }
 
     fn row_stacked_suffixes(&self) -> &'static [&'static str] {
@@ -212,37 +239,62 @@ impl Converter for Qwen4Exp {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        export(model, exported)
+        let list = |key: &str| draft::numbers(model, key);
+        let ratio = list("attention.compress_ratios")?.into_iter().find(|&ratio| ratio > 0);
+        let mut exported = Qwen35moe.export(model, exported)?
+            .fields(FIELDS)
+            .patterns([INDEXER])
+            .set_some(COMPRESS_RATIO, ratio)
+            .set("indexer_kv_heads", 1)
+            .set(OUTPUT_GATE, "sigmoid");
+        let Some(layer) = list("ple.layers").and_then(|layers| layers.first().copied()) else {
+            return Some(exported.set(NGRAM_LAYERS, Vec::<i64>::new()));
+        };
+        let begin = format!("model.layers.{layer}.{NGRAMS}");
+        for (key, field) in HASH {
+            let numbers = list(key)?;
+            exported.tensors.push(assembly::integer_list(&format!("{begin}.{field}"), &numbers));
+            exported = exported.unwritten(field, numbers.into());
+        }
+        Some(
+            exported
+                .patterns([&*format!("{begin}{SHARD}0.weight")])
+                .set(NGRAM_LAYERS, vec![layer.checked_add(1)?])
+                // As a list, the field does not replace the end-of-text token of the vocabulary.
+                .set(EOS_TOKEN, vec![count(model, key::PLE_EOS_TOKEN_ID)?])
+                .set(PARTS, 1)
+                .unwritten(ROW_LENGTH, count(model, key::EMBEDDING_LENGTH_PER_LAYER_INPUT)?.into()),
+        )
     }
 }
 
-/// The layer with embeddings of n-grams, counted from 0; `None` if there is none.
-fn layer_of_ngrams(config: &Config) -> Result<Option<u32>, Error> {
-    let layers = config.u32s(LAYERS)?.unwrap_or_default();
+/// Returns the layer with n-gram embeddings, counted from 0; `None` if there is none.
+fn ngram_layer(config: &Config) -> Result<Option<u32>, Error> {
+    let layers = config.u32s(NGRAM_LAYERS)?.unwrap_or_default();
     match layers[..] {
         [] => Ok(None),
-        [0] => Err(config.wrong(LAYERS, &layers.into(), "numbers from 1 on")),
+        [0] => Err(config.wrong(NGRAM_LAYERS, &layers.into(), "numbers above 0")),
         [layer] => Ok(Some(layer - 1)),
-        // Programs have room for one hash.
-        _ => Err(hparams::not_computed(config, LAYERS, Value::from(layers))),
+        // The keys have room for one hash.
+        _ => Err(hparams::not_computed(config, NGRAM_LAYERS, Value::from(layers))),
     }
 }
 
-/// How many numbers each list of the hash has.
-fn lengths(config: &Config) -> Result<[u64; 3], Error> {
-    let number = |field| Ok::<_, Error>(config.require_u32(&[field], "n-grams")?.into());
-    let (longest, of_each): (u64, u64) = (number("ngram_size")?, number("heads_per_ngram")?);
-    let heads = longest.saturating_sub(1).saturating_mul(of_each);
+/// Returns the expected lengths of the lists of [`HASH`].
+fn hash_lengths(config: &Config) -> Result<[u64; 3], Error> {
+    let number = |field| Ok::<_, Error>(config.require_u32(&[field], "a size of the n-gram embeddings")?.into());
+    let (longest, heads_per_ngram): (u64, u64) = (number("ngram_size")?, number("heads_per_ngram")?);
+    let heads = longest.saturating_sub(1).saturating_mul(heads_per_ngram);
     Ok([longest, heads, heads])
 }
 
-/// Which layers attend linearly.
-fn kinds(config: &Config) -> Result<Vec<bool>, Error> {
+/// Returns whether each layer has linear attention.
+fn linear_layers(config: &Config) -> Result<Vec<bool>, Error> {
     let (_, stated) =
-        config.find(&[KINDS]).ok_or_else(|| config.missing(KINDS, "what each layer is"))?;
+        config.find(&[LAYER_TYPES]).ok_or_else(|| config.missing(LAYER_TYPES, "the attention type of each layer"))?;
     let kind = |kind: &Value| match kind.as_str()? {
         LINEAR => Some(true),
-        // As checkpoints have it, and as newer versions of `transformers` write it.
+        // Checkpoints have the first name, newer versions of `transformers` write the second.
         "full_attention" | "indexed_attention" => Some(false),
         _ => None,
     };
@@ -250,12 +302,13 @@ fn kinds(config: &Config) -> Result<Vec<bool>, Error> {
         stated.as_array().and_then(|list| list.iter().map(kind).collect());
     let blocks = hparams::block_count(config)? as usize;
     kinds.filter(|kinds| kinds.len() == blocks).ok_or_else(|| {
-        config.wrong(KINDS, stated, &format!("{blocks} of linear_attention and full_attention"))
+        config.wrong(LAYER_TYPES, stated, &format!("{blocks} entries, each `linear_attention` or `full_attention`"))
     })
 }
 
-fn of_ngrams(config: &Config, keys: &mut Keys, layer: u32) -> Result<(), Error> {
-    let number = |field: &str| config.require_u32(&[field], "embeddings of n-grams");
+/// Writes the keys of n-gram embeddings.
+fn ngram_keys(config: &Config, keys: &mut Keys, layer: u32) -> Result<(), Error> {
+    let number = |field: &str| config.require_u32(&[field], "a size of the n-gram embeddings");
     let width = hparams::width(config)?;
     if let Some(other) = config.u32(&["ple_embed_dim"])?.filter(|&other| other != width) {
         return Err(hparams::not_computed(config, "ple_embed_dim", other));
@@ -264,16 +317,16 @@ fn of_ngrams(config: &Config, keys: &mut Keys, layer: u32) -> Result<(), Error> 
     keys.set(key::PLE_NGRAM_SIZE, number("ngram_size")?);
     keys.set(key::PLE_HEADS_PER_NGRAM, number("heads_per_ngram")?);
     keys.set(key::PLE_CONV_KERNEL, number("ple_conv_kernel_size")?);
-    // Of several the first, by which `transformers` cuts n-grams.
-    let end = match config.find(&[END]) {
+    // `transformers` ends n-grams at the first end-of-text token of a list.
+    let end = match config.find(&[EOS_TOKEN]) {
         Some((_, Value::Array(ends))) => ends.first().cloned().unwrap_or_default(),
         Some((_, end)) => end.clone(),
         None => Value::Null,
     };
     let end = end.as_u64().and_then(|end| u32::try_from(end).ok());
-    keys.set(key::PLE_EOS_TOKEN_ID, end.ok_or_else(|| config.missing(END, "what ends n-grams"))?);
-    keys.set_u32(key::PLE_IMAGE_TOKEN_ID, config.u32(&[IMAGE])?);
-    keys.set_u32(key::EMBEDDING_LENGTH_PER_LAYER_INPUT, config.u32(&[ROW])?);
+    keys.set(key::PLE_EOS_TOKEN_ID, end.ok_or_else(|| config.missing(EOS_TOKEN, "the token that ends n-grams"))?);
+    keys.set_u32(key::PLE_IMAGE_TOKEN_ID, config.u32(&[IMAGE_TOKEN])?);
+    keys.set_u32(key::EMBEDDING_LENGTH_PER_LAYER_INPUT, config.u32(&[ROW_LENGTH])?);
     for (key, field) in HASH {
         let numbers = config.json().get(field).and_then(Value::as_array);
         if let Some(numbers) = numbers {
@@ -284,77 +337,18 @@ fn of_ngrams(config: &Config, keys: &mut Keys, layer: u32) -> Result<(), Error> 
     Ok(())
 }
 
-fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if HASH.iter().any(|(_, end)| name.ends_with(&format!("ple_embedding.{end}"))) {
-        return Ok(Some(Mapping::Dropped));
-    }
-    if let Some((_, rest)) = name.split_once(SHARD) {
-        let index = rest.split('.').next().and_then(|number| number.parse().ok());
-        let count = config.require_u32(&[PARTS], "parts of the embedding of n-grams")?;
-        return Ok(Some(match index {
-            Some(index) => Mapping::slot(EMBEDDING.to_owned(), ExpertSlot { index, count }),
-            None => Mapping::Unknown,
-        }));
-    }
-    if let Some(&[block]) = captures(INDEXER, name).as_deref() {
-        return indexer(config, block).map(Some);
-    }
-    let Some(ours) = renamed(name, &[NAMES]) else {
-        return qwen3next::convert::special(config, name);
-    };
-    let mut steps = Vec::new();
-    if ours.contains("norm") {
-        steps.push(Step::Map(Function::PlusOne));
-    }
-    if ours.ends_with(".ple_conv1d.weight") {
-        let number = |field: &str| config.require_u32(&[field], "the convolution over n-grams");
-        let channels = u64::from(number(STREAMS)?) * u64::from(hparams::width(config)?);
-        steps.push(hparams::channels(number("ple_conv_kernel_size")?, channels));
-    }
-    Ok(Some(Mapping::one(ours, steps)))
-}
-
-/// Queries and keys apart.
-fn indexer(config: &Config, block: u32) -> Result<Mapping, Error> {
-    let number = |field: &str| config.require_u32(&[field], "the indexer's size");
+/// Splits the fused projection of the indexer.
+fn split_indexer(config: &Config, block: u32) -> Result<Mapping, Error> {
+    let number = |field: &str| config.require_u32(&[field], "a size of the indexer");
     let (heads, len) = (number("indexer_n_heads")?, u64::from(number("indexer_head_dim")?));
     let queries = u64::from(heads).saturating_mul(len);
     let shape = Shape::new(&[hparams::width(config)?.into(), queries.saturating_add(len)])
         .unwrap_or_else(|| unreachable!("two dimensions are no more than four"));
     let part = |part: &str, start, len| MappedTensor {
         name: format!("blk.{block}.indexer.{part}_proj.weight"),
-        // Nothing else is in the matrix.
+        // The reshape checks that the matrix has no other rows.
         steps: vec![Step::Reshape { from: shape, to: shape }, Step::Pick { groups: 1, start, len }],
         slot: None,
     };
     Ok(Mapping::Made(vec![part("q", 0, queries), part("k", queries, len)]))
-}
-
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
-    let list = |key: &str| draft::numbers(model, key);
-    let ratio = list("attention.compress_ratios")?.into_iter().find(|&ratio| ratio > 0);
-    let mut exported = qwen3next::convert::export(model, exported)?
-        .fields(FIELDS)
-        .patterns([INDEXER])
-        .set_some(RATIO, ratio)
-        .set("indexer_kv_heads", 1)
-        .set(GATE, "sigmoid");
-    let Some(layer) = list("ple.layers").and_then(|layers| layers.first().copied()) else {
-        return Some(exported.set(LAYERS, Vec::<i64>::new()));
-    };
-    let begin = format!("model.layers.{layer}.{NGRAMS}");
-    for (key, field) in HASH {
-        let numbers = list(key)?;
-        exported.tensors.push(assembly::integer_list(&format!("{begin}.{field}"), &numbers));
-        exported = exported.unwritten(field, numbers.into());
-    }
-    Some(
-        exported
-            .patterns([&*format!("{begin}{SHARD}0.weight")])
-            .set(LAYERS, vec![layer.checked_add(1)?])
-            // A list, which says nothing of the vocabulary.
-            .set(END, vec![count(model, key::PLE_EOS_TOKEN_ID)?])
-            .set(PARTS, 1)
-            .unwritten(ROW, count(model, key::EMBEDDING_LENGTH_PER_LAYER_INPUT)?.into()),
-    )
 }

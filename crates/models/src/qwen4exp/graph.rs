@@ -1,6 +1,6 @@
-//! Qwen 3.8 Flash: layers of Qwen 3.5 with experts on several streams of the residual, which matrices of low
-//! rank mix (hyper-connections, arXiv 2409.19606); an indexer that chooses blocks of tokens by one key each;
-//! embeddings of n-grams in one layer.
+//! Computation graph of Qwen 3.8 Flash: MoE layers of Qwen3.5 on several residual streams
+//! (hyper-connections, arXiv:2409.19606), an indexer that selects blocks of tokens, and n-gram
+//! embeddings in one layer.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -14,7 +14,7 @@ use crate::blocks::{
     stream_count, turned,
 };
 use crate::graph::{Builder, Norm};
-use crate::qwen3next::graph::{full, linear};
+use crate::qwen3next::graph::{full_attention, linear_attention};
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -25,15 +25,15 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
         if builder.has("ple_key.weight") {
-            x = with_ngrams(builder, x, &streams)?;
+            x = add_ngrams(builder, x, &streams)?;
         }
         let mixed = streams.mix(builder, x, "hc_attn")?;
         let attend = attend(builder, layer, &family)?;
-        let made = attention(builder, mixed.input, layer, attend)?;
-        x = streams.inject(builder, x, made, mixed, "hc_attn")?;
+        let output = attention(builder, mixed.input, layer, attend)?;
+        x = streams.inject(builder, x, output, mixed, "hc_attn")?;
         let mixed = streams.mix(builder, x, "hc_ffn")?;
-        let made = network(builder, mixed.input, layer, &family)?;
-        x = streams.inject(builder, x, made, mixed, "hc_ffn")?;
+        let output = network(builder, mixed.input, layer, &family)?;
+        x = streams.inject(builder, x, output, mixed, "hc_ffn")?;
     }
     builder.at("", None);
     let x = builder.op(SelectOutputs { x });
@@ -48,15 +48,15 @@ fn attention(
     mut attend: Attend,
 ) -> Result<ValueId, Finding> {
     if !builder.has("attn_q.weight") {
-        return linear(builder, x, &attend, ActivationFunction::Sigmoid);
+        return linear_attention(builder, x, &attend, ActivationFunction::Sigmoid);
     }
-    attend.among = chosen(builder, x, layer, &attend)?;
-    full(builder, x, &attend)
+    attend.among = selected_blocks(builder, x, layer, &attend)?;
+    full_attention(builder, x, &attend)
 }
 
-/// The blocks of tokens that an indexer chooses, if there is one. The key of a block is the mean of those of
-/// its tokens, normed and rotated as its first token.
-fn chosen(
+/// Returns the blocks of tokens that the indexer of the layer selects; `None` without indexer. The key of a block is the
+/// mean of the keys of its tokens, normalized, with the RoPE position of its first token.
+fn selected_blocks(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -78,13 +78,13 @@ fn chosen(
     let query = turned(builder, query, heads, &attend.rotation);
     let key = builder.product(x, "indexer.k_proj")?;
     let state = builder.state(State::RowHistory { width: len.saturating_mul(2), len: block });
-    let (gate, place, overlap) = (None, None, false);
+    let (gate, position_bias, overlap) = (None, None, false);
     let key =
-        builder.op(BlockCompress { x: key, gate, position_bias: place, block, overlap, state });
+        builder.op(BlockCompress { x: key, gate, position_bias, block, overlap, state });
     let key = builder.norm(key, "indexer.k_norm", attend.norm);
     let rotation = attend.rotation.clone().map(|rotation| RopeParameters { block, ..rotation });
     let key = turned(builder, key, 1, &rotation);
-    let choose = TopkIndexer {
+    let indexer = TopkIndexer {
         query,
         key,
         weights: None,
@@ -95,23 +95,23 @@ fn chosen(
         local_blocks: 0,
         state: builder.state(State::KvCache { key_width: len, value_width: 0, block }),
     };
-    Ok(Some(BlockSelection { indices: builder.op(choose), groups: 1, block, include_tail: true }))
+    Ok(Some(BlockSelection { indices: builder.op(indexer), groups: 1, block, include_tail: true }))
 }
 
-/// The streams of the residual, which stand beside each other in a row.
+/// Residual streams, side by side in a row.
 struct Streams {
     count: u32,
-    /// Numbers of a stream.
+    /// Width of a stream.
     width: u32,
-    /// Of each stream for itself.
+    /// Norm of each stream.
     norm: Norm,
 }
 
-/// What a part of a layer reads of the streams.
+/// Input of attention or FFN, mixed from the streams.
 #[derive(Clone, Copy)]
 struct Mixed {
     input: ValueId,
-    /// The streams, normed.
+    /// Normalized streams.
     normed: ValueId,
 }
 
@@ -124,6 +124,7 @@ impl Streams {
         })
     }
 
+    /// Mixes the streams: the mean of the normalized streams, gated by a low-rank projection.
     fn mix(&self, builder: &mut Builder<'_>, x: ValueId, name: &str) -> Result<Mixed, Finding> {
         let normed = builder.norm_parts(x, &format!("{name}_norm"), self.norm, self.count);
         let low = builder.product(normed, &format!("{name}_down"))?;
@@ -136,12 +137,12 @@ impl Streams {
         Ok(Mixed { input, normed })
     }
 
-    /// Adds what a part of a layer makes to all streams, to each with a weight.
+    /// Adds the output of attention or FFN to all streams, weighted for each stream.
     fn inject(
         &self,
         builder: &mut Builder<'_>,
         x: ValueId,
-        made: ValueId,
+        output: ValueId,
         mixed: Mixed,
         name: &str,
     ) -> Result<ValueId, Finding> {
@@ -149,26 +150,26 @@ impl Streams {
         let weights = builder.scale(weights, 1.0 / self.count as f32);
         let weights = builder.op(Activation { x: weights, function: ActivationFunction::Sigmoid });
         let weights = builder.scale(weights, 2.0);
-        let made = self.spread(builder, made, weights);
-        Ok(builder.add(x, made))
+        let output = self.broadcast(builder, output, weights);
+        Ok(builder.add(x, output))
     }
 
-    /// The same for all streams, for each with a weight.
-    fn spread(&self, builder: &mut Builder<'_>, x: ValueId, weights: ValueId) -> ValueId {
+    /// Repeats `x` for each stream, times its weight.
+    fn broadcast(&self, builder: &mut Builder<'_>, x: ValueId, weights: ValueId) -> ValueId {
         let all = repeated(builder, x, 1, self.count);
         builder.op(Mul { a: all, b: weights })
     }
 }
 
-/// The streams with what the last tokens say to each of them, and a convolution of that.
-fn with_ngrams(
+/// Adds n-gram embeddings to the streams, weighted for each stream, and a causal convolution of them.
+fn add_ngrams(
     builder: &mut Builder<'_>,
     x: ValueId,
     streams: &Streams,
 ) -> Result<ValueId, Finding> {
     let Streams { count, width, norm } = *streams;
     let tokens = builder.size(key::PLE_NGRAM_SIZE)?;
-    let embedded = ngrams(builder, tokens)?;
+    let embedded = ngram_embedding(builder, tokens)?;
     let key = builder.product(embedded, "ple_key")?;
     let key = builder.norm_parts(key, "ple_norm_key", norm, count);
     let query = builder.norm_parts(x, "ple_norm_query", norm, count);
@@ -178,8 +179,8 @@ fn with_ngrams(
     let scores = builder.op(Activation { x: scores, function: ActivationFunction::SignedSqrt });
     let weights = builder.op(Activation { x: scores, function: ActivationFunction::Sigmoid });
     let value = builder.product(embedded, "ple_value")?;
-    let told = streams.spread(builder, value, weights);
-    let normed = builder.norm_parts(told, "ple_norm_conv", norm, count);
+    let weighted = streams.broadcast(builder, value, weights);
+    let normed = builder.norm_parts(weighted, "ple_norm_conv", norm, count);
     let kernel = builder.size(key::PLE_CONV_KERNEL)?;
     let rows = kernel.saturating_sub(1).saturating_mul(tokens);
     let state = builder.state(State::RowHistory { width: width.saturating_mul(count), len: rows });
@@ -188,12 +189,12 @@ fn with_ngrams(
         Op::CausalConv1d(CausalConv1d { x: normed, weight, bias: None, dilation: tokens, state });
     let convolved = builder.op(convolved);
     let convolved = builder.op(Activation { x: convolved, function: ActivationFunction::Silu });
-    let both = builder.add(told, convolved);
-    Ok(builder.add(x, both))
+    let sum = builder.add(weighted, convolved);
+    Ok(builder.add(x, sum))
 }
 
-/// Rows of the table of n-grams of up to so many tokens.
-fn ngrams(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Finding> {
+/// Embeds the n-grams of up to `tokens` tokens.
+fn ngram_embedding(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Finding> {
     let multipliers = builder.numbers(key::PLE_LAYER_MULTIPLIERS)?;
     let heads = builder.size(key::PLE_HEADS_PER_NGRAM)? as usize;
     let heads = heads.saturating_mul(tokens.saturating_sub(1) as usize);
@@ -203,10 +204,10 @@ fn ngrams(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Finding> {
     let buckets: Vec<_> =
         buckets.map(|(start, count)| HashHead { offset: start, size: count }).collect();
     if multipliers.len() < tokens as usize || buckets.len() < heads {
-        let message = "ple lists too few numbers for its n-grams and their heads";
+        let message = "the keys of `ple` list too few numbers for the n-gram size and its heads";
         return Err(Finding::error("key-value", message)
             .key("ple.layer_multipliers")
-            .help("convert the model anew"));
+            .help("convert the model again"));
     }
     let table = builder.weight_outside("per_layer_token_embd.weight")?;
     let state = builder.state(State::TokenHistory { len: tokens.saturating_sub(1) });

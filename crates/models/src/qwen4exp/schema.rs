@@ -1,14 +1,15 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `qwen4exp`.
 
-use crate::qwen3next::schema::{FULL, LINEAR_KEYS, SHARED_EXPERT};
-use crate::qwen35::schema::RATES;
+use crate::qwen3next::schema::{FULL_ATTENTION, LINEAR_KEYS, SHARED_EXPERT};
+use crate::qwen35::schema::LINEAR_ATTENTION_SEPARATE;
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-/// What mixes the streams in front of a layer's part, and what spreads the part's output over them.
-const LOW_RANK_STREAMS: &[Item] = &[
+/// Low-rank hyper-connections: mixing of the residual streams before attention and FFN, and injection of their
+/// outputs.
+const HYPER_CONNECTIONS: &[Item] = &[
     Required("hc_attn_norm.weight", "n_hyper*n_embd"),
     Required("hc_attn_down.weight", "n_hyper*n_embd, hyper_rank"),
     Required("hc_attn_up.weight", "hyper_rank, n_hyper*n_embd"),
@@ -19,16 +20,17 @@ const LOW_RANK_STREAMS: &[Item] = &[
     Required("hc_ffn_inject.weight", "n_hyper*n_embd, n_hyper"),
 ];
 
-const INDEXED: &[Item] = &[
-    All(FULL),
+/// Full attention with an indexer.
+const INDEXED_ATTENTION: &[Item] = &[
+    All(FULL_ATTENTION),
     Required("indexer.q_proj.weight", "n_embd, index_heads*index_dim"),
     Required("indexer.k_proj.weight", "n_embd, index_dim"),
     Required("indexer.q_norm.weight", "index_dim"),
     Required("indexer.k_norm.weight", "index_dim"),
 ];
 
-/// Of the layer with embeddings of n-grams.
-const NGRAMS: &[Item] = &[
+/// N-gram embeddings of a layer.
+const NGRAM_EMBEDDINGS: &[Item] = &[
     Required("ple_key.weight", "n_embd, n_hyper*n_embd"),
     Required("ple_value.weight", "n_embd, n_embd"),
     Required("ple_norm_key.weight", "n_hyper*n_embd"),
@@ -39,7 +41,7 @@ const NGRAMS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen4exp",
-    note: "Qwen 3.8 Flash: as qwen35moe, with streams of the residual instead of norms, an indexer in layers with `attn_q`, and n-grams in one layer.",
+    note: "Qwen 3.8 Flash: as qwen35moe, with hyper-connections instead of pre-norms, an indexer in layers with `attn_q`, and n-gram embeddings in one layer.",
     required: &[
         SIZES,
         &[key::ATTENTION_HEAD_COUNT],
@@ -92,10 +94,10 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         from: "0",
         to: "n_layer",
         items: &[
-            All(LOW_RANK_STREAMS),
-            OneOf(&[INDEXED, RATES]),
+            All(HYPER_CONNECTIONS),
+            OneOf(&[INDEXED_ATTENTION, LINEAR_ATTENTION_SEPARATE]),
             All(SHARED_EXPERT),
-            Maybe(NGRAMS),
+            Maybe(NGRAM_EMBEDDINGS),
         ],
     }],
     ..Architecture::DEFAULT

@@ -1,4 +1,5 @@
-//! Refact: ALiBi, one head of keys and values.
+//! Conversion of Refact: keys and values, and gate and up projection are split; the FFN width
+//! follows from the embedding length.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -59,7 +60,7 @@ impl Converter for Refact {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
-        keys.set(key::FEED_FORWARD_LENGTH, inner_width(config)?);
+        keys.set(key::FEED_FORWARD_LENGTH, ffn_width(config)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::ATTENTION_HEAD_COUNT_KV, 1u32);
@@ -81,7 +82,7 @@ impl Converter for Refact {
         let found = captures(GATE_AND_UP, name);
         let Some(&[block]) = found.as_deref() else { return Ok(None) };
         let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}"));
-        Ok(Some(halves(names, 1, inner_width(config)?)))
+        Ok(Some(halves(names, 1, ffn_width(config)?)))
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
@@ -91,8 +92,8 @@ impl Converter for Refact {
     }
 }
 
-/// Two thirds of four times the model's, rounded up.
-fn inner_width(config: &Config) -> Result<u32, Error> {
+/// Returns the FFN width: 8/3 of the embedding length, rounded up to a multiple of 256.
+fn ffn_width(config: &Config) -> Result<u32, Error> {
     const MULTIPLE: u64 = 256;
     let width = u64::from(hparams::width(config)?) * 8 / 3;
     Ok(width.next_multiple_of(MULTIPLE).try_into().unwrap_or(u32::MAX))

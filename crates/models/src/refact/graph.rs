@@ -1,4 +1,4 @@
-//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
+//! Computation graph of Refact.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, PositionBias};
@@ -6,7 +6,7 @@ use gguf_graph::{ActivationFunction, PositionBias};
 use crate::blocks::{Decoder, decoder};
 use crate::graph::{Builder, Norm};
 
-/// Positions by ALiBi.
+/// Builds a decoder with RMS norms, ALiBi and SwiGLU.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::rms(builder)?;
     let family = Decoder {

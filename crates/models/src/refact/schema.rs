@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `refact`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "refact",
-    note: "ALiBi with a bias of 8, without a key.",
+    note: "ALiBi with a maximum bias of 8, without a key.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

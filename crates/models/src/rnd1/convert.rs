@@ -1,4 +1,4 @@
-//! Models that unmask tokens in any order: attention without a mask, Dream, RND1, LLaDA with experts.
+//! Conversion of RND1: as Qwen3 with MoE layers, with bidirectional attention and a mask token.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -36,7 +36,7 @@ impl Converter for Rnd1 {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+        let width = || config.require_u32(moe::WIDTH, "the FFN width of an expert");
         moe::mapping(config, name, width)
     }
 

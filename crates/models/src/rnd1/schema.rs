@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `rnd1`.
 
 use crate::qwen3moe;
 use crate::schema::architecture::Architecture;
@@ -7,7 +7,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "rnd1",
-    note: "Unmasks tokens in any order.",
+    note: "Diffusion language model: bidirectional attention, which unmasks tokens in any order.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[HEADS, ROPE, &[key::EXPERT_FEED_FORWARD_LENGTH, key::ATTENTION_CAUSAL]],
     defaults: qwen3moe::schema::SCHEMA.defaults,

@@ -1,9 +1,9 @@
-//! RWKV version 4.
+//! Conversion of RWKV 4.
 //!
-//! llama.cpp neither writes nor runs it. Keys are those of the specification. Tensors
-//! are named as in rwkv6 and hold what the checkpoint holds: `time_mix_lerp_*` the share of the
-//! current token (rwkv6 has that of the previous one there), `time_mix_decay` what goes into
-//! `-exp()`, `time_mix_first` the bonus of the current token.
+//! llama.cpp does not support it. Keys are those of the GGUF specification. Tensors are named as in
+//! rwkv6, but hold the values of the checkpoint: `time_mix_lerp_*` is the weight of the current
+//! token (of the previous one in rwkv6), `time_mix_decay` the logarithm of the decay rate,
+//! `time_mix_first` the bonus of the current token.
 
 use gguf::{Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -15,7 +15,7 @@ use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::schema::key;
 
-/// What versions 4 and 6 have.
+/// Names that RWKV 4 and 6 share.
 pub(crate) const NAMES: Table = &[
     ("rwkv.embeddings", "token_embd"),
     ("rwkv.blocks.0.pre_ln", "token_embd_norm"),
@@ -32,7 +32,7 @@ pub(crate) const NAMES: Table = &[
     ("rwkv.blocks.{}.feed_forward.receptance", "blk.{}.channel_mix_receptance"),
 ];
 
-/// One number for each channel.
+/// Vectors with one element for each channel.
 const VECTORS: [(&str, &str); 7] = [
     ("rwkv.blocks.{}.attention.time_decay", "time_mix_decay"),
     ("rwkv.blocks.{}.attention.time_first", "time_mix_first"),
@@ -69,16 +69,16 @@ impl Converter for Rwkv4 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let width = width(config)?;
-        let inner = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
+        let width = embedding_length(config)?;
+        let ffn_width = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
         keys.set(key::ARCHITECTURE_VERSION, 4u32);
         keys.set(
             key::CONTEXT_LENGTH,
-            config.require_u32(&["context_length", "ctx_len"], "the longest context, in tokens")?,
+            config.require_u32(&["context_length", "ctx_len"], "the context length")?,
         );
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
-        keys.set(key::FEED_FORWARD_LENGTH, inner);
+        keys.set(key::FEED_FORWARD_LENGTH, ffn_width);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         if let Some(layers) = config.u32(&["rescale_every"])? {
             keys.set(key::RESCALE_EVERY_N_LAYERS, layers);
@@ -88,15 +88,15 @@ impl Converter for Rwkv4 {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        for (foreign, ours) in VECTORS {
-            if let Some(&[block]) = captures(foreign, name).as_deref() {
-                let width = u64::from(width(config)?);
-                // What mixes with the previous token has two dimensions of 1 in front.
-                let before = if ours.contains("_lerp_") { &[width, 1, 1][..] } else { &[width] };
-                let step = Shape::new(before).zip(Shape::new(&[width]));
-                let step = step.map(|(from, to)| Step::Reshape { from, to });
-                let name = format!("blk.{block}.{ours}.weight");
-                return Ok(Some(Mapping::one(name, Vec::from_iter(step))));
+        for (checkpoint_name, gguf_name) in VECTORS {
+            if let Some(&[block]) = captures(checkpoint_name, name).as_deref() {
+                let width = u64::from(embedding_length(config)?);
+                // Interpolation weights have two leading dimensions of 1.
+                let dims = if gguf_name.contains("_lerp_") { &[width, 1, 1][..] } else { &[width] };
+                let reshape = Shape::new(dims).zip(Shape::new(&[width]));
+                let reshape = reshape.map(|(from, to)| Step::Reshape { from, to });
+                let name = format!("blk.{block}.{gguf_name}.weight");
+                return Ok(Some(Mapping::one(name, Vec::from_iter(reshape))));
             }
         }
         Ok(None)
@@ -107,7 +107,8 @@ impl Converter for Rwkv4 {
     }
 }
 
-fn width(config: &Config) -> Result<u32, Error> {
+/// Returns the embedding length, which must be that of attention too.
+fn embedding_length(config: &Config) -> Result<u32, Error> {
     let width = hparams::width(config)?;
     match config.u32(&["attention_hidden_size"])? {
         Some(other) if other != width => {
@@ -116,7 +117,7 @@ fn width(config: &Config) -> Result<u32, Error> {
                 "config-unsupported",
                 config.path(),
                 what,
-                "only equal widths can be converted",
+                "only models with equal sizes can be converted",
             ))
         }
         _ => Ok(width),

@@ -1,4 +1,4 @@
-//! RWKV 4, 6 and 7.
+//! Computation graph of RWKV 4, and parts that later versions share.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -9,28 +9,28 @@ use crate::blocks::{Decoder, finish};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// RWKV 4: the share of the current token is what the mixes hold.
+/// Builds RWKV 4, whose interpolation weights are those of the current token.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = norm(builder)?;
     let width = builder.size(key::EMBEDDING_LENGTH)?;
-    let every = builder.hyper.u64(key::RESCALE_EVERY_N_LAYERS)?;
+    let interval = builder.hyper.u64(key::RESCALE_EVERY_N_LAYERS)?;
     let mut x = builder.embedding()?;
     x = builder.norm(x, "token_embd_norm", norm);
     for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));
-        // Rows are halved every so many layers, and so is what the layers after add: only the
-        // epsilon of norms notices.
-        let halved = layer.checked_div(every).unwrap_or(0);
-        let share = 0.5f32.powi(i32::try_from(halved).unwrap_or(i32::MAX));
+        // The residual stream is halved every `interval` layers, and so are the outputs of later
+        // layers: only the epsilon of norms makes a difference.
+        let halvings = layer.checked_div(interval).unwrap_or(0);
+        let factor = 0.5f32.powi(i32::try_from(halvings).unwrap_or(i32::MAX));
         let normed = builder.norm(x, "attn_norm", norm);
-        let mixed = time_mix4(builder, normed, width)?;
-        let mixed = builder.scale(mixed, share);
+        let mixed = time_mix(builder, normed, width)?;
+        let mixed = builder.scale(mixed, factor);
         x = builder.add(x, mixed);
         let normed = builder.norm(x, "attn_norm_2", norm);
-        let mixed = channel_mix(builder, normed, width, mixed_current)?;
-        let mixed = builder.scale(mixed, share);
+        let mixed = channel_mix(builder, normed, width, lerp_current)?;
+        let mixed = builder.scale(mixed, factor);
         x = builder.add(x, mixed);
-        if (layer + 1).checked_rem(every) == Some(0) {
+        if (layer + 1).checked_rem(interval) == Some(0) {
             x = builder.scale(x, 0.5);
         }
     }
@@ -38,17 +38,18 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     finish(builder, x, &Decoder::plain(norm))
 }
 
-/// The norm with its epsilon, which files have in one of two spellings, or not at all.
+/// Returns the layer norm with the epsilon of one of two keys, or 1e-5.
 pub(crate) fn norm(builder: &Builder<'_>) -> Result<Norm, Finding> {
     let stated = builder.known(key::ATTENTION_LAYER_NORM_EPSILON)?;
     let stated = stated.or(builder.known(key::ATTENTION_LAYER_NORM_RMS_EPSILON)?);
     Ok(Norm { kind: NormKind::Layer, epsilon: stated.unwrap_or(1e-5) })
 }
 
-fn time_mix4(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueId, Finding> {
-    let before = shifted(builder, x, width);
+/// Time mixing: the WKV recurrence of token-shifted keys and values, gated by the receptance.
+fn time_mix(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueId, Finding> {
+    let previous = token_shift(builder, x, width);
     let part = |builder: &mut Builder<'_>, lerp: &str, matrix: &str| {
-        let mixed = mixed_current(builder, x, before, lerp)?;
+        let mixed = lerp_current(builder, x, previous, lerp)?;
         builder.product(mixed, matrix)
     };
     let k = part(builder, "time_mix_lerp_k", "time_mix_key")?;
@@ -57,48 +58,50 @@ fn time_mix4(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueI
     let decay = builder.weight("time_mix_decay.weight")?;
     let first = builder.weight("time_mix_first.weight")?;
     let state = builder.state(State::Recurrent { len: width.saturating_mul(3) });
-    let made = builder.op(Wkv::V4 { k, v, decay, bonus: first, state });
+    let output = builder.op(Wkv::V4 { k, v, decay, bonus: first, state });
     let r = builder.op(Activation { x: r, function: ActivationFunction::Sigmoid });
-    let gated = builder.op(Mul { a: made, b: r });
+    let gated = builder.op(Mul { a: output, b: r });
     builder.product(gated, "time_mix_output")
 }
 
-/// A row mixed with the one before by a weight of this name.
+/// Interpolates the current and the previous token by a weight of this name.
 type Interpolate = fn(&mut Builder<'_>, ValueId, ValueId, &str) -> Result<ValueId, Finding>;
 
-/// The weight is the share of the current row.
-pub(crate) fn mixed_current(
+/// Returns `weight * x + (1 - weight) * previous`.
+pub(crate) fn lerp_current(
     builder: &mut Builder<'_>,
     x: ValueId,
-    before: ValueId,
+    previous: ValueId,
     name: &str,
 ) -> Result<ValueId, Finding> {
     let weight = builder.weight(&format!("{name}.weight"))?;
-    Ok(builder.op(Lerp { a: x, b: before, weight }))
+    Ok(builder.op(Lerp { a: x, b: previous, weight }))
 }
 
-/// The feed-forward network, with a gate in versions that have one.
+/// Channel mixing: an FFN with squared ReLU of the token-shifted input, gated by the receptance in versions that have
+/// one.
 pub(crate) fn channel_mix(
     builder: &mut Builder<'_>,
     x: ValueId,
     width: u32,
     lerp: Interpolate,
 ) -> Result<ValueId, Finding> {
-    let before = shifted(builder, x, width);
-    let mixed = lerp(builder, x, before, "channel_mix_lerp_k")?;
+    let previous = token_shift(builder, x, width);
+    let mixed = lerp(builder, x, previous, "channel_mix_lerp_k")?;
     let key = builder.product(mixed, "channel_mix_key")?;
     let key = builder.op(Activation { x: key, function: ActivationFunction::ReluSquared });
     let value = builder.product(key, "channel_mix_value")?;
     if !builder.has("channel_mix_receptance.weight") {
         return Ok(value);
     }
-    let mixed = lerp(builder, x, before, "channel_mix_lerp_r")?;
+    let mixed = lerp(builder, x, previous, "channel_mix_lerp_r")?;
     let gate = builder.product(mixed, "channel_mix_receptance")?;
     let gate = builder.op(Activation { x: gate, function: ActivationFunction::Sigmoid });
     Ok(builder.op(Mul { a: value, b: gate }))
 }
 
-pub(crate) fn shifted(builder: &mut Builder<'_>, x: ValueId, width: u32) -> ValueId {
+/// Returns the previous token of each token; the state holds the last one.
+pub(crate) fn token_shift(builder: &mut Builder<'_>, x: ValueId, width: u32) -> ValueId {
     let state = builder.state(State::RowHistory { width, len: 1 });
     builder.op(TokenShift { x, state })
 }

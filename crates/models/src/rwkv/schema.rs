@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `rwkv`.
 
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
@@ -7,15 +7,15 @@ use crate::schema::key;
 use crate::schema::key_schema::Absent;
 use crate::schema::layers;
 
-/// Epsilon, in one of two spellings; programs go on without.
-pub(crate) const EPSILONS: &[&str] = &[
+/// Keys of the epsilon, of which files have one or none, and the number of token shifts.
+pub(crate) const EPSILON_KEYS: &[&str] = &[
     key::ATTENTION_LAYER_NORM_EPSILON,
     key::ATTENTION_LAYER_NORM_RMS_EPSILON,
     key::TOKEN_SHIFT_COUNT,
 ];
 
-/// What the programs of the authors take.
-pub(crate) const EPSILON: &[(&str, Absent)] =
+/// Default of the epsilon in the authors' implementation.
+pub(crate) const DEFAULT_EPSILON: &[(&str, Absent)] =
     &[("attention.layer_norm_epsilon", Absent::Number(1e-5))];
 
 pub(crate) const TENSORS: &[Item] =
@@ -47,12 +47,10 @@ pub(crate) const CHANNEL_GATE: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "rwkv",
-    note: "Version 4. llama.cpp neither writes nor runs it: keys as in the \
-           specification, tensors named as in rwkv6; time_mix_decay holds what goes into \
-           `-exp()`, time_mix_first the bonus of the current token.",
+    note: "RWKV 4, which llama.cpp does not support: keys follow the specification, tensors are named as in rwkv6; time_mix_decay is the logarithm of the decay rate, time_mix_first the bonus of the current token.",
     required: &[SIZES, &[key::ARCHITECTURE_VERSION, key::FEED_FORWARD_LENGTH]],
-    optional: &[EPSILONS, &[key::RESCALE_EVERY_N_LAYERS, key::VOCAB_SIZE]],
-    defaults: EPSILON,
+    optional: &[EPSILON_KEYS, &[key::RESCALE_EVERY_N_LAYERS, key::VOCAB_SIZE]],
+    defaults: DEFAULT_EPSILON,
     tensors: TENSORS,
     blocks: &[layers(&[
         All(NORMS),

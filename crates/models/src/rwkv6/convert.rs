@@ -1,4 +1,5 @@
-//! RWKV version 6, and Qwen 2 with its attention replaced by that.
+//! Conversion of RWKV 6. Outputs of time and channel mixing are scaled down in later layers, as
+//! runtimes halve the residual stream every `rescale_every_n_layers` layers.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -26,30 +27,31 @@ const CHANNEL_MIX: [(&str, &str); 2] = [
     ("rwkv.blocks.{}.feed_forward.time_maa_r", "channel_mix_lerp_r"),
 ];
 
-/// RWKV has no longest context.
+/// Context length of all models, as RWKV has no limit but runtimes expect the key.
 pub(crate) const CONTEXT: u32 = 1 << 20;
 
-/// How much of the token before is mixed in, for each of these: parts of one tensor, in its order.
-const MIXED: [&str; 5] = ["w", "k", "v", "r", "g"];
+/// Parts of `time_mix_lerp_fused`, in order: the inputs that have their own token shift.
+const TOKEN_SHIFT_PARTS: [&str; 5] = ["w", "k", "v", "r", "g"];
 
-/// What happens to a tensor of the time mix.
+/// Form of a time-mixing tensor in checkpoints.
 #[derive(Clone, Copy)]
 enum Form {
-    /// One number for each channel, with two dimensions of 1 in front.
+    /// Vector with one element for each channel and two leading dimensions of 1.
     Vector,
-    Stored,
-    Turned,
+    /// As in GGUF.
+    Unchanged,
+    Transposed,
 }
 
-/// Tensors of the time mix: how their names end, and ours.
-const OF_TIME_MIX: [(&str, &str, Form); 7] = [
+/// Time-mixing tensors: ends of checkpoint names, and GGUF names.
+const TIME_MIX_TENSORS: [(&str, &str, Form); 7] = [
     ("time_maa_x", "time_mix_lerp_x", Form::Vector),
     ("time_decay", "time_mix_decay", Form::Vector),
-    ("time_faaaa", "time_mix_first", Form::Stored),
-    ("time_maa_w1", MIX_DOWN, Form::Turned),
-    ("time_maa_w2", MIX_UP, Form::Turned),
-    ("time_decay_w1", "time_mix_decay_w1", Form::Turned),
-    ("time_decay_w2", "time_mix_decay_w2", Form::Turned),
+    ("time_faaaa", "time_mix_first", Form::Unchanged),
+    ("time_maa_w1", MIX_DOWN, Form::Transposed),
+    ("time_maa_w2", MIX_UP, Form::Transposed),
+    ("time_decay_w1", "time_mix_decay_w1", Form::Transposed),
+    ("time_decay_w2", "time_mix_decay_w2", Form::Transposed),
 ];
 
 const MIX_DOWN: &str = "time_mix_w1";
@@ -80,71 +82,71 @@ impl Converter for Rwkv6 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
-        let is_wide = width == 4096;
-        // 3.5 times the width, in multiples of 32.
-        let usual = u32::try_from(u64::from(width) * 7 / 64 * 32).unwrap_or(u32::MAX);
+        let is_7b = width == 4096;
+        // Default of the FFN width: 3.5 times the embedding length, in multiples of 32.
+        let default_ffn = u32::try_from(u64::from(width) * 7 / 64 * 32).unwrap_or(u32::MAX);
         keys.set(key::CONTEXT_LENGTH, CONTEXT);
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
-        let rescaled = config.require_u32(&["rescale_every"], "every how many layers to halve")?;
+        let rescaled = config.require_u32(&["rescale_every"], "the number of layers between halvings of the residual stream")?;
         keys.set(key::RESCALE_EVERY_N_LAYERS, rescaled);
-        keys.set(key::WKV_HEAD_SIZE, config.require_u32(&["head_size"], "the width of a head")?);
-        keys.set(key::TIME_MIX_EXTRA_DIM, if is_wide { 64u32 } else { 32 });
-        keys.set(key::TIME_DECAY_EXTRA_DIM, if is_wide { 128u32 } else { 64 });
-        keys.set(key::FEED_FORWARD_LENGTH, config.u32(&["intermediate_size"])?.unwrap_or(usual));
+        keys.set(key::WKV_HEAD_SIZE, config.require_u32(&["head_size"], "the head dimension")?);
+        keys.set(key::TIME_MIX_EXTRA_DIM, if is_7b { 64u32 } else { 32 });
+        keys.set(key::TIME_DECAY_EXTRA_DIM, if is_7b { 128u32 } else { 64 });
+        keys.set(key::FEED_FORWARD_LENGTH, config.u32(&["intermediate_size"])?.unwrap_or(default_ffn));
         keys.file_type();
-        // Programs ask for it and do not use it.
+        // llama.cpp requires the key and does not use it.
         keys.set(key::ATTENTION_HEAD_COUNT, 0u32);
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        for (foreign, ours) in CHANNEL_MIX {
-            if let Some(&[block]) = captures(foreign, name).as_deref() {
-                let steps = [of_channels(hparams::width(config)?)];
-                return Ok(Some(Mapping::one(format!("blk.{block}.{ours}.weight"), steps)));
+        for (checkpoint_name, gguf_name) in CHANNEL_MIX {
+            if let Some(&[block]) = captures(checkpoint_name, name).as_deref() {
+                let steps = [drop_leading_dims(hparams::width(config)?)];
+                return Ok(Some(Mapping::one(format!("blk.{block}.{gguf_name}.weight"), steps)));
             }
         }
-        time_mix(config, TIME_MIX, name)
+        map_time_mix(config, TIME_MIX, name)
     }
 
-    // What is added to the stream is halved every so many layers, as the stream is when it runs.
+    // The outputs of layers are halved every `rescale_every` layers, as the residual stream is at run time.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        let is_output = ["time_mix_output.weight", "channel_mix_value.weight"];
-        let every = config.u32(&["rescale_every"])?.filter(|&every| every > 0);
+        let output_matrices = ["time_mix_output.weight", "channel_mix_value.weight"];
+        let interval = config.u32(&["rescale_every"])?.filter(|&interval| interval > 0);
         let block = name.strip_prefix("blk.").and_then(|rest| rest.split('.').next()?.parse().ok());
-        let (Some(every), Some(block), true) =
-            (every, block, is_output.iter().any(|end| name.ends_with(end)))
+        let (Some(interval), Some(block), true) =
+            (interval, block, output_matrices.iter().any(|end| name.ends_with(end)))
         else {
             return Ok(Vec::new());
         };
-        let times: u32 = block;
-        let times = i32::try_from(times / every).unwrap_or(i32::MAX);
-        let step = (times > 0).then(|| Step::Map(Function::Times(0.5f32.powi(times))));
+        let block: u32 = block;
+        let halvings = i32::try_from(block / interval).unwrap_or(i32::MAX);
+        let step = (halvings > 0).then(|| Step::Map(Function::Times(0.5f32.powi(halvings))));
         Ok(Vec::from_iter(step))
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
         let exported = exported.patterns(CHANNEL_MIX.map(|(name, _)| name));
-        Some(with_time_mix(exported, TIME_MIX).without(&[key::ATTENTION_HEAD_COUNT]))
+        Some(export_time_mix(exported, TIME_MIX).without(&[key::ATTENTION_HEAD_COUNT]))
     }
 }
 
-/// What becomes of a tensor of the time mix, whose names begin with `start`.
-pub(crate) fn time_mix(config: &Config, start: &str, name: &str) -> Result<Option<Mapping>, Error> {
+/// Maps a time-mixing tensor, whose checkpoint name starts with `start`.
+pub(crate) fn map_time_mix(config: &Config, start: &str, name: &str) -> Result<Option<Mapping>, Error> {
     let width = hparams::width(config)?;
-    for (end, ours, form) in OF_TIME_MIX {
+    for (end, gguf_name, form) in TIME_MIX_TENSORS {
         if let Some(&[block]) = captures(&format!("{start}{end}"), name).as_deref() {
             let steps = match form {
-                Form::Vector => vec![of_channels(width)],
-                Form::Stored => vec![],
-                Form::Turned => vec![Step::Transpose],
+                Form::Vector => vec![drop_leading_dims(width)],
+                Form::Unchanged => vec![],
+                Form::Transposed => vec![Step::Transpose],
             };
-            return Ok(Some(Mapping::one(format!("blk.{block}.{ours}.weight"), steps)));
+            return Ok(Some(Mapping::one(format!("blk.{block}.{gguf_name}.weight"), steps)));
         }
     }
-    for (index, part) in (0..).zip(MIXED) {
+    for (index, part) in (0..).zip(TOKEN_SHIFT_PARTS) {
         if let Some(&[block]) = captures(&format!("{start}time_maa_{part}"), name).as_deref() {
             return Ok(Some(Mapping::Made(vec![MappedTensor {
                 name: format!("blk.{block}.time_mix_lerp_fused.weight"),
@@ -156,15 +158,15 @@ pub(crate) fn time_mix(config: &Config, start: &str, name: &str) -> Result<Optio
     Ok(None)
 }
 
-/// A vector of one number for each channel.
-fn of_channels(width: u32) -> Step {
+/// Returns the step that drops the leading dimensions of a vector.
+fn drop_leading_dims(width: u32) -> Step {
     reshape(&[width, 1, 1], &[width])
 }
 
-/// With the foreign names of the time mix.
-pub(crate) fn with_time_mix(exported: Exported, start: &str) -> Exported {
-    let ends = OF_TIME_MIX.iter().map(|(end, ..)| format!("{start}{end}"));
-    let mixed = MIXED.iter().map(|part| format!("{start}time_maa_{part}"));
+/// Adds the checkpoint names of time-mixing tensors to an export.
+pub(crate) fn export_time_mix(exported: Exported, start: &str) -> Exported {
+    let ends = TIME_MIX_TENSORS.iter().map(|(end, ..)| format!("{start}{end}"));
+    let mixed = TOKEN_SHIFT_PARTS.iter().map(|part| format!("{start}time_maa_{part}"));
     let names: Vec<String> = ends.chain(mixed).collect();
     exported.patterns(names.iter().map(String::as_str))
 }

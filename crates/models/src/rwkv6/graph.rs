@@ -1,4 +1,4 @@
-//! RWKV 4, 6 and 7.
+//! Computation graph of RWKV 6, and parts that RWKV 7 and QRWKV6 share.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -7,26 +7,26 @@ use gguf_graph::{
 
 use crate::blocks::{Decoder, finish};
 use crate::graph::{Builder, Norm};
-use crate::rwkv::graph::{channel_mix, mixed_current, norm, shifted};
+use crate::rwkv::graph::{channel_mix, lerp_current, norm, token_shift};
 use crate::schema::key;
 
-/// RWKV 6: how much of the token before is mixed in depends on the tokens. The mixes hold its share.
+/// Builds RWKV 6, whose token shift is data-dependent. Interpolation weights are those of the previous token.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = norm(builder)?;
     let sizes = Sizes::of(builder)?;
-    let every = builder.hyper.u64(key::RESCALE_EVERY_N_LAYERS)?;
+    let interval = builder.hyper.u64(key::RESCALE_EVERY_N_LAYERS)?;
     let mut x = builder.embedding()?;
     x = builder.norm(x, "token_embd_norm", norm);
     for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
-        let mixed = time_mix6(builder, normed, sizes)?;
+        let mixed = time_mix(builder, normed, sizes)?;
         x = builder.add(x, mixed);
         let normed = builder.norm(x, "attn_norm_2", norm);
-        let mixed = channel_mix(builder, normed, sizes.width, mixed_before)?;
+        let mixed = channel_mix(builder, normed, sizes.width, lerp_previous)?;
         x = builder.add(x, mixed);
-        // The matrices of later layers are smaller by as much.
-        if (layer + 1).checked_rem(every) == Some(0) {
+        // The converter scales the output matrices of later layers by the same factor.
+        if (layer + 1).checked_rem(interval) == Some(0) {
             x = builder.scale(x, 0.5);
         }
     }
@@ -34,10 +34,10 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     finish(builder, x, &Decoder::plain(norm))
 }
 
-/// Epsilon of the norm of heads, the same in all models.
+/// Epsilon of the group norm of heads, which is the same in all models.
 const HEAD_EPSILON: f32 = 64e-5;
 
-/// The extents of a layer.
+/// Sizes of time mixing.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     pub width: u32,
@@ -60,67 +60,70 @@ impl Sizes {
     }
 }
 
-fn time_mix6(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<ValueId, Finding> {
+/// Time mixing: the WKV recurrence with a data-dependent decay, group norm and gate.
+fn time_mix(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<ValueId, Finding> {
     let Sizes { width, head_len } = sizes;
-    let [w, k, v, r, g] = mixed_by_tokens(builder, x, width)?;
+    let [w, k, v, r, g] = data_dependent_lerp(builder, x, width)?;
     let r = builder.product(r, "time_mix_receptance")?;
     let k = builder.product(k, "time_mix_key")?;
     let v = builder.product(v, "time_mix_value")?;
-    let g = low_rank(builder, g, "time_mix_gate", Some(ActivationFunction::Silu))?;
-    let w = decay6(builder, w)?;
+    let g = matmul_activation(builder, g, "time_mix_gate", Some(ActivationFunction::Silu))?;
+    let w = decay(builder, w)?;
     let first = builder.weight("time_mix_first.weight")?;
     let state = builder.state(sizes.state());
-    let made = builder.op(Wkv::V6 { r, w, k, v, bonus: first, head_len, state });
-    let made = builder.norm_parts(made, "time_mix_ln", head_norm(), sizes.heads());
-    let gated = builder.op(Mul { a: made, b: g });
+    let output = builder.op(Wkv::V6 { r, w, k, v, bonus: first, head_len, state });
+    let output = builder.norm_parts(output, "time_mix_ln", head_norm(), sizes.heads());
+    let gated = builder.op(Mul { a: output, b: g });
     builder.product(gated, "time_mix_output")
 }
 
-/// What decays, keys, values, receptances and gates are made of in RWKV 6: a row mixed with the one before.
-pub(crate) fn mixed_by_tokens(
+/// Data-dependent token shift (ddlerp) of RWKV 6: the inputs of decay, keys, values, receptance and gate, each
+/// `x + (weight + low_rank(x)) * (previous - x)`.
+pub(crate) fn data_dependent_lerp(
     builder: &mut Builder<'_>,
     x: ValueId,
     width: u32,
 ) -> Result<[ValueId; 5], Finding> {
-    let before = shifted(builder, x, width);
-    let apart = subtracted(builder, before, x);
-    let mixed = mixed_before(builder, x, before, "time_mix_lerp_x")?;
-    let low = low_rank(builder, mixed, "time_mix_w1", Some(ActivationFunction::Tanh))?;
+    let previous = token_shift(builder, x, width);
+    let difference = subtract(builder, previous, x);
+    let mixed = lerp_previous(builder, x, previous, "time_mix_lerp_x")?;
+    let low = matmul_activation(builder, mixed, "time_mix_w1", Some(ActivationFunction::Tanh))?;
     let weight = builder.weight("time_mix_w2.weight")?;
-    let shares = builder.op(BatchedMatmul { x: low, weight });
-    let shares = match builder.find("time_mix_lerp_fused.weight") {
+    let weights = builder.op(BatchedMatmul { x: low, weight });
+    let weights = match builder.find("time_mix_lerp_fused.weight") {
         Some(weight) => {
-            let shares = builder.op(Bias { x: shares, weight });
-            builder.split(shares, [width; 5])
+            let weights = builder.op(Bias { x: weights, weight });
+            builder.split(weights, [width; 5])
         }
         None => {
-            let mut shares = builder.split(shares, [width; 5]);
-            for (share, letter) in shares.iter_mut().zip(["w", "k", "v", "r", "g"]) {
+            let mut weights = builder.split(weights, [width; 5]);
+            for (part, letter) in weights.iter_mut().zip(["w", "k", "v", "r", "g"]) {
                 let weight = builder.weight(&format!("time_mix_lerp_{letter}.weight"))?;
-                *share = builder.op(Bias { x: *share, weight });
+                *part = builder.op(Bias { x: *part, weight });
             }
-            shares
+            weights
         }
     };
-    Ok(shares.map(|share| {
-        let part = builder.op(Mul { a: share, b: apart });
+    Ok(weights.map(|weight| {
+        let part = builder.op(Mul { a: weight, b: difference });
         builder.add(x, part)
     }))
 }
 
-/// The decays of RWKV 6.
-pub(crate) fn decay6(builder: &mut Builder<'_>, w: ValueId) -> Result<ValueId, Finding> {
-    let w = low_rank(builder, w, "time_mix_decay_w1", Some(ActivationFunction::Tanh))?;
-    let w = low_rank(builder, w, "time_mix_decay_w2", None)?;
-    plus(builder, w, "time_mix_decay.weight", ActivationFunction::ExpNegExp)
+/// Decay of RWKV 6: `exp(-exp(bias + low_rank(w)))`.
+pub(crate) fn decay(builder: &mut Builder<'_>, w: ValueId) -> Result<ValueId, Finding> {
+    let w = matmul_activation(builder, w, "time_mix_decay_w1", Some(ActivationFunction::Tanh))?;
+    let w = matmul_activation(builder, w, "time_mix_decay_w2", None)?;
+    bias_activation(builder, w, "time_mix_decay.weight", ActivationFunction::ExpNegExp)
 }
 
+/// Returns the group norm of heads.
 pub(crate) fn head_norm() -> Norm {
     Norm { kind: NormKind::Layer, epsilon: HEAD_EPSILON }
 }
 
-/// A product, and a function of it.
-pub(crate) fn low_rank(
+/// Matrix product, then an activation, if any.
+pub(crate) fn matmul_activation(
     builder: &mut Builder<'_>,
     x: ValueId,
     name: &str,
@@ -130,8 +133,8 @@ pub(crate) fn low_rank(
     Ok(function.map_or(x, |function| builder.op(Activation { x, function })))
 }
 
-/// A function of the sum with a weight.
-pub(crate) fn plus(
+/// Bias, then an activation.
+pub(crate) fn bias_activation(
     builder: &mut Builder<'_>,
     x: ValueId,
     weight: &str,
@@ -142,18 +145,18 @@ pub(crate) fn plus(
     Ok(builder.op(Activation { x, function }))
 }
 
-/// `a - b`.
-pub(crate) fn subtracted(builder: &mut Builder<'_>, a: ValueId, b: ValueId) -> ValueId {
+/// Returns `a - b`.
+pub(crate) fn subtract(builder: &mut Builder<'_>, a: ValueId, b: ValueId) -> ValueId {
     let negative = builder.scale(b, -1.0);
     builder.add(a, negative)
 }
 
-/// The weight is the share of the row before.
-pub(crate) fn mixed_before(
+/// Returns `weight * previous + (1 - weight) * x`.
+pub(crate) fn lerp_previous(
     builder: &mut Builder<'_>,
     x: ValueId,
-    before: ValueId,
+    previous: ValueId,
     name: &str,
 ) -> Result<ValueId, Finding> {
-    mixed_current(builder, before, x, name)
+    lerp_current(builder, previous, x, name)
 }

@@ -1,6 +1,6 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `rwkv6`.
 
-use crate::rwkv::schema::{CHANNEL_GATE, CHANNEL_MIX, EPSILON, EPSILONS, NORMS, TENSORS, TIME_MIX};
+use crate::rwkv::schema::{CHANNEL_GATE, CHANNEL_MIX, DEFAULT_EPSILON, EPSILON_KEYS, NORMS, TENSORS, TIME_MIX};
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
@@ -22,10 +22,10 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         ],
     ],
     optional: &[
-        EPSILONS,
+        EPSILON_KEYS,
         &[key::ATTENTION_HEAD_COUNT, key::RESCALE_EVERY_N_LAYERS, key::VOCAB_SIZE],
     ],
-    defaults: EPSILON,
+    defaults: DEFAULT_EPSILON,
     tensors: TENSORS,
     blocks: &[layers(&[
         All(NORMS),

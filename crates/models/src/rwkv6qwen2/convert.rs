@@ -1,4 +1,5 @@
-//! RWKV version 6, and Qwen 2 with its attention replaced by that.
+//! Conversion of QRWKV6: Qwen2 with time mixing of RWKV 6. Its token shift has the parts in the
+//! order r, k, v, w, g, which the converter changes to that of RWKV 6.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -12,11 +13,11 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, ExpertSlot, Exported, MappedTensor, Mapping, VocabularyKind, hparams,
 };
-use crate::rwkv6::convert::{CONTEXT, time_mix, with_time_mix};
+use crate::rwkv6::convert::{CONTEXT, export_time_mix, map_time_mix};
 use crate::schema::key;
 
-/// What stands for the attention of Qwen 2, under its names.
-const NAMES_OF_QWEN: Table = &[
+/// Names of time-mixing matrices.
+const TIME_MIX_NAMES: Table = &[
     ("model.layers.{}.self_attn.q_proj", "blk.{}.time_mix_receptance"),
     ("model.layers.{}.self_attn.k_proj", "blk.{}.time_mix_key"),
     ("model.layers.{}.self_attn.v_proj", "blk.{}.time_mix_value"),
@@ -24,10 +25,10 @@ const NAMES_OF_QWEN: Table = &[
     ("model.layers.{}.self_attn.gate", "blk.{}.time_mix_gate"),
 ];
 
-const TIME_MIX_OF_QWEN: &str = "model.layers.{}.self_attn.";
+const TIME_MIX: &str = "model.layers.{}.self_attn.";
 
-/// Places in that order of what Qwen's has in the order r, k, v, w, g.
-const PLACES_OF_QWEN: [u32; 5] = [3, 1, 2, 0, 4];
+/// Indexes in RWKV 6's order w, k, v, r, g of the parts in the order r, k, v, w, g.
+const PART_INDEXES: [u32; 5] = [3, 1, 2, 0, 4];
 
 pub(crate) struct Rwkv6Qwen2;
 
@@ -38,7 +39,7 @@ pub(crate) static RWKV6_QWEN2: Description = Description {
     model_type: "rwkv6qwen2",
     vocabulary: VocabularyKind::SentencePieceElseBpe,
     pre_tokenizers: &["qwen2"],
-    tensor_names: &[NAMES_OF_QWEN, LLAMA_LIKE],
+    tensor_names: &[TIME_MIX_NAMES, LLAMA_LIKE],
     config_fields: &[
         (key::TIME_MIX_EXTRA_DIM, "lora_rank_tokenshift"),
         (key::TIME_DECAY_EXTRA_DIM, "lora_rank_decay"),
@@ -54,9 +55,9 @@ impl Converter for Rwkv6Qwen2 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
         let heads = hparams::head_count(config)?.max(1);
-        let [mix, decay] = ranks_of_qwen(config)?;
+        let [mix, decay] = lora_ranks(config)?;
         let epsilon =
-            config.require_f32(&["rms_norm_eps"], "what the norms add before they divide")?;
+            config.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
         keys.set(key::CONTEXT_LENGTH, CONTEXT);
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
@@ -73,13 +74,13 @@ impl Converter for Rwkv6Qwen2 {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let mapping = time_mix(config, TIME_MIX_OF_QWEN, name)?;
-        let Some(Mapping::Made(made)) = &mapping else { return Ok(mapping) };
-        let [MappedTensor { name: ours, .. }] = &made[..] else { return Ok(mapping) };
-        let (rank, width) = (ranks_of_qwen(config)?[0], hparams::width(config)?);
-        let (before, len) = if ours.ends_with("time_mix_w1.weight") {
+        let mapping = map_time_mix(config, TIME_MIX, name)?;
+        let Some(Mapping::Made(tensors)) = &mapping else { return Ok(mapping) };
+        let [MappedTensor { name: gguf_name, .. }] = &tensors[..] else { return Ok(mapping) };
+        let (rank, width) = (lora_ranks(config)?[0], hparams::width(config)?);
+        let (steps_before, len) = if gguf_name.ends_with("time_mix_w1.weight") {
             (vec![Step::Transpose], rank)
-        } else if ours.ends_with("time_mix_w2.weight") {
+        } else if gguf_name.ends_with("time_mix_w2.weight") {
             let rows = width.saturating_mul(5);
             (vec![Step::Transpose, reshape(&[rank, width, 5], &[rank, rows])], width)
         } else {
@@ -88,10 +89,10 @@ impl Converter for Rwkv6Qwen2 {
         let part = |(number, index): (u64, u32)| {
             let len = u64::from(len);
             let pick = Step::Pick { groups: 1, start: number * len, len };
-            let steps = [&before[..], &[pick]].concat();
-            MappedTensor { name: ours.clone(), steps, slot: Some(ExpertSlot { index, count: 5 }) }
+            let steps = [&steps_before[..], &[pick]].concat();
+            MappedTensor { name: gguf_name.clone(), steps, slot: Some(ExpertSlot { index, count: 5 }) }
         };
-        Ok(Some(Mapping::Made((0..).zip(PLACES_OF_QWEN).map(part).collect())))
+        Ok(Some(Mapping::Made((0..).zip(PART_INDEXES).map(part).collect())))
     }
 
     fn row_stacked_suffixes(&self) -> &'static [&'static str] {
@@ -101,13 +102,14 @@ impl Converter for Rwkv6Qwen2 {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let heads =
             count(model, key::EMBEDDING_LENGTH)?.checked_div(count(model, key::WKV_HEAD_SIZE)?);
-        let exported = with_time_mix(exported, TIME_MIX_OF_QWEN);
+        let exported = export_time_mix(exported, TIME_MIX);
         Some(exported.without(&[key::ATTENTION_HEAD_COUNT]).set_some("num_attention_heads", heads))
     }
 }
 
-fn ranks_of_qwen(config: &Config) -> Result<[u32; 2], Error> {
-    let usual = if hparams::width(config)? >= 4096 { [64, 128] } else { [32, 64] };
+/// Returns the ranks of the token shift and the decay.
+fn lora_ranks(config: &Config) -> Result<[u32; 2], Error> {
+    let default = if hparams::width(config)? >= 4096 { [64, 128] } else { [32, 64] };
     let stated = [config.u32(&["lora_rank_tokenshift"])?, config.u32(&["lora_rank_decay"])?];
-    Ok([stated[0].unwrap_or(usual[0]), stated[1].unwrap_or(usual[1])])
+    Ok([stated[0].unwrap_or(default[0]), stated[1].unwrap_or(default[1])])
 }

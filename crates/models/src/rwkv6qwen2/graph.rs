@@ -1,18 +1,18 @@
-//! Qwen 2 with its attention replaced by RWKV 6 or 7.
+//! Computation graph of QRWKV6, and the decoder of Qwen2 with another token mixer.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, Decay, LinearAttention, Mul, ValueId};
 
 use crate::blocks::{Decoder, feed_forward, finish, layers, repeated};
 use crate::graph::{Builder, Norm};
-use crate::rwkv6::graph::{Sizes, decay6, low_rank, mixed_by_tokens, subtracted};
+use crate::rwkv6::graph::{Sizes, decay, matmul_activation, data_dependent_lerp, subtract};
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    qwen(builder, time_mix6)
+    qwen2_with_mixer(builder, time_mix)
 }
 
-/// Qwen 2 with what stands between the norm and the sum.
-pub(crate) fn qwen<'m>(
+/// Builds a Qwen2 decoder with `mixer` instead of attention.
+pub(crate) fn qwen2_with_mixer<'m>(
     builder: &mut Builder<'m>,
     mut mixer: impl FnMut(&mut Builder<'m>, ValueId, Sizes) -> Result<ValueId, Finding>,
 ) -> Result<(), Finding> {
@@ -32,28 +32,28 @@ pub(crate) fn qwen<'m>(
     finish(builder, x, &Decoder::plain(norm))
 }
 
-/// RWKV 6 without a bonus for the current token and without a norm of heads; heads share keys and values, and
-/// the more of its state a head forgets, the more of a key it takes.
-fn time_mix6(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<ValueId, Finding> {
+/// Time mixing of RWKV 6 without bonus and group norm, as gated linear attention. Heads share KV heads, and keys are
+/// multiplied by `1 - decay`.
+fn time_mix(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<ValueId, Finding> {
     let heads = sizes.heads();
-    let [w, k, v, r, g] = mixed_by_tokens(builder, x, sizes.width)?;
+    let [w, k, v, r, g] = data_dependent_lerp(builder, x, sizes.width)?;
     let r = builder.product(r, "time_mix_receptance")?;
     let query = builder.scale(r, 1.0 / (sizes.head_len as f32).sqrt());
-    let made = builder.extent("time_mix_key.weight", 1) / u64::from(sizes.head_len.max(1));
-    let shared = u32::try_from(made).unwrap_or(0);
+    let kv_heads = builder.extent("time_mix_key.weight", 1) / u64::from(sizes.head_len.max(1));
+    let kv_heads = u32::try_from(kv_heads).unwrap_or(0);
     let [key, value] = [(k, "time_mix_key"), (v, "time_mix_value")].map(|(x, name)| {
-        let made = builder.product(x, name)?;
-        Ok(repeated(builder, made, shared, heads.checked_div(shared).unwrap_or(0)))
+        let x = builder.product(x, name)?;
+        Ok(repeated(builder, x, kv_heads, heads.checked_div(kv_heads).unwrap_or(0)))
     });
-    let w = decay6(builder, w)?;
+    let w = decay(builder, w)?;
     let key = key?;
-    let kept = builder.op(Mul { a: key, b: w });
-    let key = subtracted(builder, key, kept);
+    let decayed = builder.op(Mul { a: key, b: w });
+    let key = subtract(builder, key, decayed);
     let state = builder.state(sizes.state());
     let (decay, value) = (Decay::Value(w), value?);
     let attention = LinearAttention { query, key, value, heads, decay, beta: None, state };
-    let made = builder.op(attention);
-    let gate = low_rank(builder, g, "time_mix_gate", Some(ActivationFunction::Sigmoid))?;
-    let gated = builder.op(Mul { a: made, b: gate });
+    let output = builder.op(attention);
+    let gate = matmul_activation(builder, g, "time_mix_gate", Some(ActivationFunction::Sigmoid))?;
+    let gated = builder.op(Mul { a: output, b: gate });
     builder.product(gated, "time_mix_output")
 }

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `rwkv6qwen2`.
 
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
@@ -6,11 +6,12 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-pub(crate) const QWEN_NETWORK: &[Item] = &[All(FFN_NORM), All(GATED_FFN)];
+/// FFN of Qwen2 with its norm.
+pub(crate) const FFN_WITH_NORM: &[Item] = &[All(FFN_NORM), All(GATED_FFN)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "rwkv6qwen2",
-    note: "Qwen 2 with its attention replaced by RWKV 6, with fewer heads of keys and values.",
+    note: "Qwen2 with time mixing of RWKV 6 instead of attention, with fewer KV heads than heads.",
     required: &[
         SIZES,
         RMS,
@@ -41,7 +42,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         Optional("time_mix_value.bias", "n_head_kv*wkv_head"),
         Optional("time_mix_receptance.bias", "n_embd"),
         Required("time_mix_output.weight", "n_embd, n_embd"),
-        All(QWEN_NETWORK),
+        All(FFN_WITH_NORM),
     ])],
     ..Architecture::DEFAULT
 };

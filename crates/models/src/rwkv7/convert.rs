@@ -1,4 +1,5 @@
-//! RWKV version 7, and Qwen 2 with its attention replaced by that.
+//! Conversion of RWKV 7, from flash-linear-attention and from the names of other implementations.
+//! The token-shift weights of a layer become one tensor.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -15,7 +16,7 @@ use crate::convert::{
 use crate::rwkv6::convert::CONTEXT;
 use crate::schema::key;
 
-/// As `fla` names them; the later of two for one tensor are those of others.
+/// Names in flash-linear-attention, each followed by the name in other implementations, if any.
 const NAMES: Table = &[
     ("model.embeddings", "token_embd"),
     ("model.embed", "token_embd"),
@@ -42,16 +43,16 @@ const NAMES: Table = &[
 
 const CHANNEL_MIX: &str = "model.layers.{}.ffn.x_k";
 
-/// How much of the token before is mixed in, for each of these: parts of one tensor, in its order. The
-/// last belongs to the gate.
-pub(crate) const MIXED: [&str; 6] = ["r", "w", "k", "v", "a", "g"];
+/// Parts of `time_mix_lerp_fused`, in order: the inputs that have their own token shift. Models without gate do not
+/// have the last.
+pub(crate) const TOKEN_SHIFT_PARTS: [&str; 6] = ["r", "w", "k", "v", "a", "g"];
 
-/// Decay, learning rate, mix with the values of the first layer, gate: computed by two matrices each, all
-/// but the gate with a bias.
-pub(crate) const RANKED: [&str; 4] = ["w", "a", "v", "g"];
+/// Low-rank projections: decay, in-context learning rate, value residual and gate, each with two matrices and, but for
+/// the gate, a bias.
+pub(crate) const LORA_PARTS: [&str; 4] = ["w", "a", "v", "g"];
 
-/// Factors of each channel.
-pub(crate) const FACTORS: [&str; 3] = ["k_k", "k_a", "r_k"];
+/// Vectors with one factor for each channel.
+pub(crate) const CHANNEL_FACTORS: [&str; 3] = ["k_k", "k_a", "r_k"];
 
 pub(crate) struct Rwkv7;
 
@@ -80,17 +81,17 @@ impl Converter for Rwkv7 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
-        let head = config.require_u32(&["head_size", "head_dim"], "the width of a head")?;
+        let head = config.require_u32(&["head_size", "head_dim"], "the head dimension")?;
         let epsilon = config.require_f32(
             &["layer_norm_epsilon", "norm_eps"],
-            "what the norms add before they divide",
+            "epsilon of the norms",
         )?;
-        let inner = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
-        // Powers of the width, in multiples of 32.
+        let ffn_width = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
+        // Defaults of the ranks: powers of the embedding length, in multiples of 32.
         let rank = |fields: &[&str], exponent: f64, factor: f64| {
-            let usual = f64::from(width).powf(exponent) * factor / 32.0;
-            let usual = usual.round_ties_even().max(1.0) * 32.0;
-            Ok::<_, Error>(config.u32(fields)?.unwrap_or(usual as u32))
+            let default = f64::from(width).powf(exponent) * factor / 32.0;
+            let default = default.round_ties_even().max(1.0) * 32.0;
+            Ok::<_, Error>(config.u32(fields)?.unwrap_or(default as u32))
         };
         keys.set(key::CONTEXT_LENGTH, CONTEXT);
         keys.set(key::EMBEDDING_LENGTH, width);
@@ -110,39 +111,39 @@ impl Converter for Rwkv7 {
         ] {
             keys.set(&format!("attention.{key}"), rank(&fields, exponent, factor)?);
         }
-        keys.set(key::FEED_FORWARD_LENGTH, inner);
+        keys.set(key::FEED_FORWARD_LENGTH, ffn_width);
         keys.file_type();
-        // Programs ask for it and do not use it.
+        // llama.cpp requires the key and does not use it.
         keys.set(key::ATTENTION_HEAD_COUNT, 0u32);
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let name = one_spelling(name);
-        match time_mix(config, &name)? {
+        let name = canonical_name(name);
+        match map_time_mix(config, &name)? {
             Some(mapping) => Ok(Some(mapping)),
             None => {
-                let ours = tensor_names::renamed(&name, &[NAMES]);
-                Ok(ours.map(|ours| Mapping::one(ours, [])))
+                let gguf_name = tensor_names::renamed(&name, &[NAMES]);
+                Ok(gguf_name.map(|gguf_name| Mapping::one(gguf_name, [])))
             }
         }
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
-        let matrix = |part: &str, end: &str| format!("model.layers.{{}}.attn.{part}_lora.{end}");
-        let ranked = RANKED.iter().flat_map(|part| {
-            ["lora.0.weight", "lora.2.weight", "lora.2.bias"].map(|end| matrix(part, end))
+        let lora = |part: &str, end: &str| format!("model.layers.{{}}.attn.{part}_lora.{end}");
+        let low_rank = LORA_PARTS.iter().flat_map(|part| {
+            ["lora.0.weight", "lora.2.weight", "lora.2.bias"].map(|end| lora(part, end))
         });
-        let mixed = MIXED.iter().map(|part| format!("model.layers.{{}}.attn.x_{part}"));
-        let factors = FACTORS.iter().map(|part| format!("model.layers.{{}}.attn.{part}"));
-        let names: Vec<String> = ranked.chain(mixed).chain(factors).collect();
+        let mixed = TOKEN_SHIFT_PARTS.iter().map(|part| format!("model.layers.{{}}.attn.x_{part}"));
+        let factors = CHANNEL_FACTORS.iter().map(|part| format!("model.layers.{{}}.attn.{part}"));
+        let names: Vec<String> = low_rank.chain(mixed).chain(factors).collect();
         let exported = exported.patterns(names.iter().map(String::as_str));
         Some(exported.patterns([CHANNEL_MIX]).without(&[key::ATTENTION_HEAD_COUNT]))
     }
 }
 
-/// A name as `fla` has it.
-pub(crate) fn one_spelling(name: &str) -> String {
+/// Returns the name of a tensor in flash-linear-attention.
+pub(crate) fn canonical_name(name: &str) -> String {
     const PAIRS: [(&str, &str); 9] = [
         (".blocks.", ".layers."),
         ("time_mixer.", ""),
@@ -157,14 +158,14 @@ pub(crate) fn one_spelling(name: &str) -> String {
     PAIRS.iter().fold(name.to_owned(), |name, (from, to)| name.replace(from, to))
 }
 
-/// What becomes of a tensor of the time mix that has no name in a table; its name is in one spelling.
-pub(crate) fn time_mix(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+/// Maps a time-mixing tensor that is in no table of names, by its [`canonical_name`].
+pub(crate) fn map_time_mix(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     let width = hparams::width(config)?;
     let in_layer = name.strip_prefix("model.layers.").and_then(|rest| rest.split_once('.'));
     let Some((block, part)) = in_layer else { return Ok(None) };
     let Ok(block) = block.parse::<u32>() else { return Ok(None) };
-    let one = |ours: &str, steps: Vec<Step>| {
-        Ok(Some(Mapping::one(format!("blk.{block}.{ours}.weight"), steps)))
+    let one = |gguf_name: &str, steps: Vec<Step>| {
+        Ok(Some(Mapping::one(format!("blk.{block}.{gguf_name}.weight"), steps)))
     };
     if part == "ffn.x_k" {
         return one("channel_mix_lerp_k", vec![reshape(&[width], &[width])]);
@@ -177,20 +178,20 @@ pub(crate) fn time_mix(config: &Config, name: &str) -> Result<Option<Mapping>, E
             let steps = [reshape(&[width, count], &[width, 1, 1, count])];
             return Ok(Some(Mapping::one(name, steps)));
         }
-        let Some(index) = (0..count).zip(MIXED).find(|(_, of)| *of == mixed) else {
+        let Some(index) = (0..count).zip(TOKEN_SHIFT_PARTS).find(|(_, part)| *part == mixed) else {
             return Ok(None);
         };
         let slot = Some(ExpertSlot { index: index.0, count });
         let steps = vec![reshape(&[width, 1, 1], &[width, 1, 1])];
         return Ok(Some(Mapping::Made(vec![MappedTensor { name, steps, slot }])));
     }
-    if FACTORS.contains(&part) {
+    if CHANNEL_FACTORS.contains(&part) {
         let head = config.u32(&["head_size", "head_dim"])?.unwrap_or(width).max(1);
         let before = if part == "r_k" { vec![head, width / head] } else { vec![width] };
         return one(&format!("time_mix_{part}"), vec![reshape(&before, &[width])]);
     }
-    // Two matrices and a bias: of `fla` as layers, of others turned round.
-    let ranked = match part.split_once("_lora.lora.") {
+    // Two matrices and a bias, which are layers in flash-linear-attention and transposed matrices elsewhere.
+    let low_rank = match part.split_once("_lora.lora.") {
         Some((of, "0.weight")) => Some((of, 1, vec![])),
         Some((of, "2.weight")) => Some((of, 2, vec![])),
         Some((of, "2.bias")) => Some((of, 0, vec![])),
@@ -203,22 +204,23 @@ pub(crate) fn time_mix(config: &Config, name: &str) -> Result<Option<Mapping>, E
         },
         None => None,
     };
-    let Some((of, number, steps)) = ranked.filter(|(of, ..)| RANKED.contains(of)) else {
+    let Some((of, number, steps)) = low_rank.filter(|(part, ..)| LORA_PARTS.contains(part)) else {
         return Ok(None);
     };
-    let made = |of: &str| MappedTensor {
-        name: format!("blk.{block}.time_mix_{of}{number}.weight"),
+    let tensor = |part: &str| MappedTensor {
+        name: format!("blk.{block}.time_mix_{part}{number}.weight"),
         steps: steps.clone(),
         slot: None,
     };
     Ok(Some(match (block, of) {
-        // The first layer has no values of another to mix with: programs want tensors and do not use them.
+        // The first layer has no value residual: llama.cpp requires the tensors and does not use them.
         (0, "v") => Mapping::Dropped,
-        (0, "a") => Mapping::Made(vec![made("v"), made("a")]),
-        _ => Mapping::Made(vec![made(of)]),
+        (0, "a") => Mapping::Made(vec![tensor("v"), tensor("a")]),
+        _ => Mapping::Made(vec![tensor(of)]),
     }))
 }
 
+/// Returns whether time mixing has an output gate.
 pub(crate) fn has_gate(config: &Config) -> Result<bool, Error> {
     Ok(config.bool("wkv_has_gate")?.unwrap_or(true))
 }

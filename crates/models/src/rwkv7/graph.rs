@@ -1,4 +1,4 @@
-//! RWKV 4, 6 and 7.
+//! Computation graph of RWKV 7.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -7,11 +7,11 @@ use gguf_graph::{
 
 use crate::blocks::{Decoder, finish};
 use crate::graph::Builder;
-use crate::rwkv::graph::{channel_mix, norm, shifted};
-use crate::rwkv6::graph::{Sizes, head_norm, low_rank, mixed_before, plus, subtracted};
+use crate::rwkv::graph::{channel_mix, norm, token_shift};
+use crate::rwkv6::graph::{Sizes, head_norm, matmul_activation, lerp_previous, bias_activation, subtract};
 use crate::schema::key;
 
-/// RWKV 7: states forget what is told by the tokens, and layers look at the values of the first.
+/// Builds RWKV 7: time mixing by a generalized delta rule, with the values of the first layer as value residual.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = norm(builder)?;
     let sizes = Sizes::of(builder)?;
@@ -21,39 +21,40 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
-        let mixed = time_mix7(builder, normed, sizes, &mut first)?;
+        let mixed = time_mix(builder, normed, sizes, &mut first)?;
         x = builder.add(x, mixed);
         let normed = builder.norm(x, "attn_norm_2", norm);
-        let mixed = channel_mix(builder, normed, sizes.width, mixed_before)?;
+        let mixed = channel_mix(builder, normed, sizes.width, lerp_previous)?;
         x = builder.add(x, mixed);
     }
     builder.at("", None);
     finish(builder, x, &Decoder::plain(norm))
 }
 
-pub(crate) fn time_mix7(
+/// Time mixing of RWKV 7. `first` holds the values of the first layer.
+pub(crate) fn time_mix(
     builder: &mut Builder<'_>,
     x: ValueId,
     sizes: Sizes,
     first: &mut Option<ValueId>,
 ) -> Result<ValueId, Finding> {
     let Sizes { width, head_len } = sizes;
-    let before = shifted(builder, x, width);
-    let apart = subtracted(builder, before, x);
+    let previous = token_shift(builder, x, width);
+    let difference = subtract(builder, previous, x);
     let weight = builder.weight("time_mix_lerp_fused.weight")?;
-    let shares = builder.op(MulWeight { x: apart, weight });
+    let shifts = builder.op(MulWeight { x: difference, weight });
     let mut start = 0;
     let mut part = |builder: &mut Builder<'_>| {
-        let part = builder.op(Slice { x: shares, groups: 1, start, len: width });
+        let part = builder.op(Slice { x: shifts, groups: 1, start, len: width });
         start = start.saturating_add(width);
         builder.add(x, part)
     };
     let [r, w, k, v, a] = [(); 5].map(|()| part(builder));
     let r = builder.product(r, "time_mix_receptance")?;
-    let w = low_rank(builder, w, "time_mix_w1", Some(ActivationFunction::Tanh))?;
-    let w = low_rank(builder, w, "time_mix_w2", None)?;
-    let w = plus(builder, w, "time_mix_w0.weight", ActivationFunction::Sigmoid)?;
-    // exp(-1/2), rounded as its authors do.
+    let w = matmul_activation(builder, w, "time_mix_w1", Some(ActivationFunction::Tanh))?;
+    let w = matmul_activation(builder, w, "time_mix_w2", None)?;
+    let w = bias_activation(builder, w, "time_mix_w0.weight", ActivationFunction::Sigmoid)?;
+    // -exp(-1/2), rounded as in the authors' implementation.
     let w = builder.scale(w, -0.606_531);
     let w = builder.op(Activation { x: w, function: ActivationFunction::Exp });
     let k = builder.product(k, "time_mix_key")?;
@@ -61,47 +62,47 @@ pub(crate) fn time_mix7(
     let value = match *first {
         None => *first.insert(value),
         Some(first) => {
-            let share = low_rank(builder, v, "time_mix_v1", None)?;
-            let share = low_rank(builder, share, "time_mix_v2", None)?;
-            let share = plus(builder, share, "time_mix_v0.weight", ActivationFunction::Sigmoid)?;
-            let apart = subtracted(builder, first, value);
-            let part = builder.op(Mul { a: apart, b: share });
+            let mix = matmul_activation(builder, v, "time_mix_v1", None)?;
+            let mix = matmul_activation(builder, mix, "time_mix_v2", None)?;
+            let mix = bias_activation(builder, mix, "time_mix_v0.weight", ActivationFunction::Sigmoid)?;
+            let difference = subtract(builder, first, value);
+            let part = builder.op(Mul { a: difference, b: mix });
             builder.add(value, part)
         }
     };
-    let a = low_rank(builder, a, "time_mix_a1", None)?;
-    let a = low_rank(builder, a, "time_mix_a2", None)?;
-    let a = plus(builder, a, "time_mix_a0.weight", ActivationFunction::Sigmoid)?;
-    // What is taken out of the state, and what is put there instead.
+    let a = matmul_activation(builder, a, "time_mix_a1", None)?;
+    let a = matmul_activation(builder, a, "time_mix_a2", None)?;
+    let a = bias_activation(builder, a, "time_mix_a0.weight", ActivationFunction::Sigmoid)?;
+    // Removal and replacement keys of the delta rule.
     let weight = builder.weight("time_mix_k_k.weight")?;
-    let removed = builder.op(MulWeight { x: k, weight });
-    let removed = builder.op(NormKind::L2.op(removed, 1e-12, sizes.heads(), None, None));
-    let put = builder.op(Mul { a: removed, b: a });
-    let removed = builder.scale(removed, -1.0);
+    let removal = builder.op(MulWeight { x: k, weight });
+    let removal = builder.op(NormKind::L2.op(removal, 1e-12, sizes.heads(), None, None));
+    let replacement = builder.op(Mul { a: removal, b: a });
+    let removal = builder.scale(removal, -1.0);
     let weight = builder.weight("time_mix_k_a.weight")?;
-    let share = builder.op(MulWeight { x: k, weight });
-    let changed = builder.op(Mul { a, b: share });
-    let changed = subtracted(builder, changed, share);
-    let k = builder.add(k, changed);
+    let scaled = builder.op(MulWeight { x: k, weight });
+    let change = builder.op(Mul { a, b: scaled });
+    let change = subtract(builder, change, scaled);
+    let k = builder.add(k, change);
     let state = builder.state(sizes.state());
-    let made = builder.op(Wkv::V7 { r, w, k, v: value, a: removed, b: put, head_len, state });
+    let output = builder.op(Wkv::V7 { r, w, k, v: value, a: removal, b: replacement, head_len, state });
     let is_normed = builder.has_norm("time_mix_ln");
-    let made = match is_normed {
-        true => builder.norm_parts(made, "time_mix_ln", head_norm(), sizes.heads()),
-        false => made,
+    let output = match is_normed {
+        true => builder.norm_parts(output, "time_mix_ln", head_norm(), sizes.heads()),
+        false => output,
     };
-    // What the token says of itself.
+    // Bonus of the current token.
     let weight = builder.weight("time_mix_r_k.weight")?;
     let bonus = builder.op(Mul { a: k, b: r });
     let bonus = builder.op(MulWeight { x: bonus, weight });
     let bonus = builder.op(Sum { x: bonus, groups: sizes.heads() });
     let bonus = builder.op(Mul { a: value, b: bonus });
-    let mut made = builder.add(made, bonus);
+    let mut output = builder.add(output, bonus);
     if builder.has("time_mix_g1.weight") {
         let g = part(builder);
-        let g = low_rank(builder, g, "time_mix_g1", Some(ActivationFunction::Sigmoid))?;
-        let g = low_rank(builder, g, "time_mix_g2", None)?;
-        made = builder.op(Mul { a: made, b: g });
+        let g = matmul_activation(builder, g, "time_mix_g1", Some(ActivationFunction::Sigmoid))?;
+        let g = matmul_activation(builder, g, "time_mix_g2", None)?;
+        output = builder.op(Mul { a: output, b: g });
     }
-    builder.product(made, "time_mix_output")
+    builder.product(output, "time_mix_output")
 }

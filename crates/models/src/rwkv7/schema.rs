@@ -1,6 +1,6 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `rwkv7`.
 
-use crate::rwkv::schema::{CHANNEL_MIX, EPSILON, EPSILONS, NORMS, TENSORS, TIME_MIX};
+use crate::rwkv::schema::{CHANNEL_MIX, DEFAULT_EPSILON, EPSILON_KEYS, NORMS, TENSORS, TIME_MIX};
 use crate::rwkv6::schema::TIME_MIX_NORM;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -29,8 +29,7 @@ const RWKV7_LAYER: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "rwkv7",
-    note: "In the first layer, which has no values to mix with, the mix has the rank of the \
-           learning rate.",
+    note: "The first layer has no value residual; its unused value tensors have the rank of the in-context learning rate.",
     required: &[
         SIZES,
         &[
@@ -42,8 +41,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             key::ATTENTION_GATE_LORA_RANK,
         ],
     ],
-    optional: &[EPSILONS, &[key::ATTENTION_HEAD_COUNT, key::VOCAB_SIZE]],
-    defaults: EPSILON,
+    optional: &[EPSILON_KEYS, &[key::ATTENTION_HEAD_COUNT, key::VOCAB_SIZE]],
+    defaults: DEFAULT_EPSILON,
     tensors: TENSORS,
     blocks: &[
         Block {

@@ -1,4 +1,4 @@
-//! Seed-OSS: as llama without its order of rows; the second norm has another name.
+//! Conversion of Seed-OSS. The second norm of a layer has the name `post_attention_norm`.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,5 +1,4 @@
-//! Qwen2 and Qwen3, dense and with experts, and many that are the same with other keys and tensors. Those that know
-//! images too count positions in several dimensions, which are the same for text.
+//! Computation graph of Seed-OSS and GLM 4.5.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
@@ -7,7 +6,7 @@ use gguf_graph::RopeLayout;
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
-/// The norm before the feed-forward network has the name of one after attention.
+/// Builds a decoder whose FFN norm is `post_attention_norm`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         network_norm: "post_attention_norm",

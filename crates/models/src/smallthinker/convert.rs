@@ -1,4 +1,4 @@
-//! SmallThinker: every layer has experts, some layers a window.
+//! Conversion of SmallThinker. The sliding window is written only if some layer has one.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -12,7 +12,7 @@ use crate::schema::key;
 
 const NAMES: Table = &[("model.layers.{}.block_sparse_moe.primary_router", "blk.{}.ffn_gate_inp")];
 
-/// Each expert's matrices: foreign name of one, our name of all.
+/// Expert matrices: checkpoint name of one, GGUF name of all.
 const EXPERTS: [(&str, &str); 3] = [
     ("model.layers.{}.block_sparse_moe.experts.{}.down.weight", "ffn_down_exps"),
     ("model.layers.{}.block_sparse_moe.experts.{}.gate.weight", "ffn_gate_exps"),
@@ -58,7 +58,7 @@ impl Converter for Smallthinker {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let width = config.require_u32(WIDTH, "the feed-forward width of an expert")?;
+        let width = config.require_u32(WIDTH, "the FFN width of an expert")?;
         keys.stated(config)?;
         keys.set_u32(key::EXPERT_COUNT, config.u32(COUNT)?);
         keys.set_u32(key::EXPERT_USED_COUNT, config.u32(&["moe_num_active_primary_experts"])?);
@@ -80,10 +80,10 @@ impl Converter for Smallthinker {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let is_softmax = export::count(model, key::EXPERT_GATING_FUNC) == Some(SOFTMAX.into());
         let blocks = export::count(model, key::BLOCK_COUNT)?.min(1 << 16);
-        // As programs know it: of four layers the first sees all.
-        let windowed = export::count(model, key::ATTENTION_SLIDING_WINDOW).is_some();
+        // The pattern of runtimes: the first of each four layers has full attention.
+        let has_window = export::count(model, key::ATTENTION_SLIDING_WINDOW).is_some();
         let layout =
-            (0..blocks).map(|layer| u64::from(windowed && layer % 4 != 0)).map(Value::from);
+            (0..blocks).map(|layer| u64::from(has_window && layer % 4 != 0)).map(Value::from);
         let exported = exported
             .patterns(EXPERTS.map(|(name, _)| name))
             .without(&[key::FEED_FORWARD_LENGTH])

@@ -1,4 +1,4 @@
-//! SmallThinker and Arctic: experts are chosen by what goes into the layer.
+//! Computation graph of SmallThinker.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GluFunction, RopeLayout, ValueId};
@@ -7,11 +7,12 @@ use crate::blocks::{Decoder, Windows, attend, decoder, normed, scored_experts};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// SmallThinker. Of four layers the first sees all, and does not rotate, where there are windows.
+/// Builds a decoder whose router reads the input of the layer. With a sliding window, the first of each four layers has
+/// full attention without RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         windows: Windows::AllButFirst(4),
-        layer: before_attention,
+        layer: layer_with_early_router,
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
@@ -22,21 +23,22 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
-fn before_attention(
+/// Layer whose experts are selected before attention.
+fn layer_with_early_router(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
     let scores = builder.product(x, "ffn_gate_inp")?;
-    let x = attended(builder, x, layer, decoder)?;
+    let x = attention_residual(builder, x, layer, decoder)?;
     let input = normed(builder, x, decoder.network_norm, decoder);
     let routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
     Ok(builder.add(x, routed))
 }
 
-/// What goes into a layer, with what its attention adds.
-pub(crate) fn attended(
+/// Residual stream after attention.
+pub(crate) fn attention_residual(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,

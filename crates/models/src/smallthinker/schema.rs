@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `smallthinker`.
 
 use crate::mellum;
 use crate::schema::architecture::Architecture;
@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "smallthinker",
-    note: "Of four layers the first sees all and does not rotate, if there is a window.",
+    note: "With a sliding window: the first of each four layers has full attention without RoPE.",
     required: mellum::schema::SCHEMA.required,
     optional: &[HEADS, ROPE, WINDOW, &[key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_GATING_FUNC]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

@@ -1,4 +1,4 @@
-//! SmolLM3: as llama, but some layers do not rotate.
+//! Conversion of SmolLM3. Models whose NoPE layers are not the last of each four are refused.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -36,8 +36,8 @@ impl Converter for Smollm3 {
         keys.decoder(config, hparams::stated_head_dim(config)?)?;
         keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
         keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
-        rotates_as_programs_do(config)?;
-        // Those that do not rotate.
+        require_nope_layers(config)?;
+        // The sliding window applies to NoPE layers.
         sliding_window::qwen(keys, config, |layer, _| layer % 4 == 3)
     }
 
@@ -50,20 +50,20 @@ impl Converter for Smollm3 {
     }
 }
 
-/// Fails unless of four layers the last does not rotate: programs know this of the architecture.
-fn rotates_as_programs_do(config: &Config) -> Result<(), Error> {
-    const STEP: usize = 4;
-    if let Some((field, rotates)) = config.find(&["no_rope_layers"]) {
-        let flags = rotates.as_array().into_iter().flatten().map(|flag| flag.as_u64());
-        let as_usual = |(i, flag)| flag == Some(u64::from((i + 1) % STEP != 0));
-        if !flags.enumerate().all(as_usual) {
-            return Err(hparams::not_computed(config, field, rotates));
+/// Fails unless the NoPE layers are the last of each four, which runtimes hard-code.
+fn require_nope_layers(config: &Config) -> Result<(), Error> {
+    const INTERVAL: usize = 4;
+    if let Some((field, has_rope)) = config.find(&["no_rope_layers"]) {
+        let flags = has_rope.as_array().into_iter().flatten().map(|flag| flag.as_u64());
+        let is_expected = |(i, flag)| flag == Some(u64::from((i + 1) % INTERVAL != 0));
+        if !flags.enumerate().all(is_expected) {
+            return Err(hparams::not_computed(config, field, has_rope));
         }
         return Ok(());
     }
     match config.u32(&["no_rope_layer_interval"])? {
-        Some(step) if step as usize != STEP => {
-            Err(hparams::not_computed(config, "no_rope_layer_interval", step))
+        Some(interval) if interval as usize != INTERVAL => {
+            Err(hparams::not_computed(config, "no_rope_layer_interval", interval))
         }
         _ => Ok(()),
     }

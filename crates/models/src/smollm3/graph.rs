@@ -1,4 +1,4 @@
-//! SmolLM3: as llama, but of four layers the last does not rotate.
+//! Computation graph of SmolLM3: the last of each four layers has no RoPE.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;

@@ -1,4 +1,4 @@
-//! Spark X2.5: windows in some layers, a gate for each head of attention.
+//! Conversion of Spark X2.5. config.json states RoPE for full-attention and sliding-window layers.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -17,8 +17,8 @@ const NAMES: Table = &[
 
 const PARAMETERS: &str = "rope_parameters";
 
-/// Kinds of layers: the name in configurations, and the end of our keys.
-const KINDS: [(&str, &str); 2] = [("full_attention", ""), ("sliding_attention", "_swa")];
+/// Attention types: the name in config.json, and the suffix of metadata keys.
+const ATTENTION_TYPES: [(&str, &str); 2] = [("full_attention", ""), ("sliding_attention", "_swa")];
 
 pub(crate) struct Spark25;
 
@@ -50,10 +50,10 @@ impl Converter for Spark25 {
         let layers = sliding_window::layers(config, 0)?;
         keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&layers[..]));
         let head_dim = f64::from(hparams::head_dim(config)?);
-        for (kind, end) in KINDS {
-            let share = config.part(PARAMETERS).part(kind).f64(&["partial_rotary_factor"])?;
-            let rotated = (share.unwrap_or(1.0) * head_dim) as u32;
-            keys.set(&format!("rope.dimension_count{end}"), rotated);
+        for (kind, suffix) in ATTENTION_TYPES {
+            let factor = config.part(PARAMETERS).part(kind).f64(&["partial_rotary_factor"])?;
+            let rotary_dims = (factor.unwrap_or(1.0) * head_dim) as u32;
+            keys.set(&format!("rope.dimension_count{suffix}"), rotary_dims);
         }
         Ok(())
     }
@@ -61,15 +61,15 @@ impl Converter for Spark25 {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let number = |key: &str| export::number(model, key);
         let head_dim = number("attention.key_length").filter(|&dim| dim > 0.0)?;
-        let of_kind = |(kind, end): (&str, &str)| {
-            let rotated = number(&format!("rope.dimension_count{end}"))?;
-            let base = number(&format!("rope.freq_base{end}"))?;
+        let rope_of_type = |(kind, suffix): (&str, &str)| {
+            let rotary_dims = number(&format!("rope.dimension_count{suffix}"))?;
+            let base = number(&format!("rope.freq_base{suffix}"))?;
             let parameters = json!({"rope_type": "default", "rope_theta": base,
-            "partial_rotary_factor": rotated / head_dim});
+            "partial_rotary_factor": rotary_dims / head_dim});
             Some((kind.to_owned(), parameters))
         };
         let parameters =
-            KINDS.into_iter().map(of_kind).collect::<Option<serde_json::Map<_, _>>>()?;
+            ATTENTION_TYPES.into_iter().map(rope_of_type).collect::<Option<serde_json::Map<_, _>>>()?;
         let exported = exported
             .set(PARAMETERS, Value::from(parameters))
             .set("headwise_attn_output_gate", true)

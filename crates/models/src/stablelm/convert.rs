@@ -1,4 +1,5 @@
-//! StableLM.
+//! Conversion of StableLM. The QK-norms of the 12B model, one tensor for each head in checkpoints,
+//! are stacked.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -9,24 +10,23 @@ use crate::convert::tensor_names::captures;
 use crate::convert::{Converter, Description, ExpertSlot, Exported, Mapping, export, hparams};
 use crate::schema::key;
 
-/// The norms of single heads, which only the larger models have: foreign name of one, our name of
-/// all.
+/// QK-norms, which only the 12B model has: checkpoint name for one head, GGUF name for all.
 const HEAD_NORMS: [(&str, &str); 2] = [
     ("model.layers.{}.self_attn.q_layernorm.norms.{}.weight", "attn_q_norm"),
     ("model.layers.{}.self_attn.k_layernorm.norms.{}.weight", "attn_k_norm"),
 ];
 
-/// Heads for which names are made at most: more than any model has.
-const MOST_HEADS: u64 = 1024;
+/// Maximum number of heads for which an export lists names, more than any model has.
+const MAX_HEADS: u64 = 1024;
 
-/// The class in `transformers`.
-const CLASS: &str = "StableLmForCausalLM";
+/// Class in `transformers`.
+const TRANSFORMERS_CLASS: &str = "StableLmForCausalLM";
 
 pub(crate) struct Stablelm;
 
 /// Description of [`Stablelm`].
 pub(crate) static STABLELM: Description = Description {
-    classes: &[CLASS, "StableLMEpochForCausalLM", "LlavaStableLMEpochForCausalLM"],
+    classes: &[TRANSFORMERS_CLASS, "StableLMEpochForCausalLM", "LlavaStableLMEpochForCausalLM"],
     architecture: "stablelm",
     model_type: "stablelm",
     pre_tokenizers: &["stablelm2", "gpt-2"],
@@ -44,9 +44,8 @@ impl Converter for Stablelm {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let head_dim = hparams::width(config)? / hparams::head_count(config)?;
-        // The class in `transformers` has one residual after the other where nothing is said; the
-        // models' own class, from before, has them in parallel.
-        let parallel = config.class()? != CLASS;
+        // The default in `transformers` is a sequential residual, that of the authors' older class a parallel one.
+        let default = config.class()? != TRANSFORMERS_CLASS;
         keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
@@ -54,7 +53,7 @@ impl Converter for Stablelm {
         keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, 0.25)?);
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
-        let parallel = config.bool("use_parallel_residual")?.unwrap_or(parallel);
+        let parallel = config.bool("use_parallel_residual")?.unwrap_or(default);
         keys.set(key::USE_PARALLEL_RESIDUAL, parallel);
         let epsilon = config.f32(&["layer_norm_eps", "norm_eps"])?.unwrap_or(1e-5);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
@@ -63,13 +62,13 @@ impl Converter for Stablelm {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        for (foreign, ours) in HEAD_NORMS {
-            if let Some(&[block, index]) = captures(foreign, name).as_deref() {
-                let count = match ours {
+        for (checkpoint_name, gguf_name) in HEAD_NORMS {
+            if let Some(&[block, index]) = captures(checkpoint_name, name).as_deref() {
+                let count = match gguf_name {
                     "attn_q_norm" => hparams::head_count(config)?,
                     _ => hparams::head_count_kv(config)?,
                 };
-                let name = format!("blk.{block}.{ours}.weight");
+                let name = format!("blk.{block}.{gguf_name}.weight");
                 return Ok(Some(Mapping::slot(name, ExpertSlot { index, count })));
             }
         }
@@ -78,11 +77,11 @@ impl Converter for Stablelm {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let index = model.index();
-        // The second number in a name is that of the head, not of an expert.
-        let head_norms = HEAD_NORMS.iter().flat_map(|(name, ours)| {
-            let norms = index.get(&*format!("blk.0.{ours}.weight"));
+        // The second number in a name is the head, not an expert.
+        let head_norms = HEAD_NORMS.iter().flat_map(|(name, gguf_name)| {
+            let norms = index.get(&*format!("blk.0.{gguf_name}.weight"));
             let heads = norms.and_then(|norms| norms.info.shape.last().copied()).unwrap_or(0);
-            (0..heads.min(MOST_HEADS))
+            (0..heads.min(MAX_HEADS))
                 .map(|head| name.replace(".norms.{}", &format!(".norms.{head}")))
         });
         let head_norms: Vec<String> = head_norms.collect();
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn norms_of_heads_are_parts_of_one_tensor() {
+    fn maps_head_norms_to_slots_of_one_tensor() {
         let config = Config::of(json!({"num_attention_heads": 32, "num_key_value_heads": 8}));
         let norm = "model.layers.3.self_attn.k_layernorm.norms.5.weight";
         let name = "blk.3.attn_k_norm.weight".to_owned();

@@ -1,4 +1,4 @@
-//! StableLM.
+//! Computation graph of StableLM.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
@@ -6,8 +6,8 @@ use gguf_graph::{ActivationFunction, RopeLayout};
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
-/// Models without a norm before feed-forward have it beside attention. The key for it does not count:
-/// the first files state it of models that have one after the other.
+/// Builds a decoder. Models without a norm before the FFN have a parallel residual. The key `use_parallel_residual` is
+/// ignored, as it is wrong in old files.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let parallel = !builder.has("blk.0.ffn_norm.weight");
     let family = Decoder {

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `stablelm`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Maybe};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "stablelm",
-    note: "The 12B model has norms of queries and keys, and none before feed-forward.",
+    note: "The 12B model has QK-norms, and no norm before the FFN.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, &[key::USE_PARALLEL_RESIDUAL]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],

@@ -1,4 +1,4 @@
-//! StarCoder (`gpt_bigcode`: GPT-2 with one head of keys and values) and StarCoder 2.
+//! Conversion of StarCoder and SantaCoder (`gpt_bigcode`): GPT-2 with MQA.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -32,7 +32,7 @@ impl Converter for Starcoder {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
         let heads = hparams::head_count(config)?;
-        keys.set(key::CONTEXT_LENGTH, config.require_u32(&["n_positions"], "the longest context")?);
+        keys.set(key::CONTEXT_LENGTH, config.require_u32(&["n_positions"], "the context length")?);
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
@@ -44,7 +44,7 @@ impl Converter for Starcoder {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        // With keys and values for every head, all three are stored head by head.
+        // MHA models store queries, keys and values head by head.
         if name.contains(".attn_qkv.") && !is_multi_query(config)? {
             return Ok(vec![hparams::sort_heads(config)?]);
         }
@@ -57,7 +57,7 @@ impl Converter for Starcoder {
     }
 }
 
-/// Whether all heads share one head of keys and values, as they do if nothing is said.
+/// Returns whether the model has MQA, which is the default.
 fn is_multi_query(config: &Config) -> Result<bool, Error> {
     Ok(config.bool("multi_query")?.unwrap_or(true))
 }

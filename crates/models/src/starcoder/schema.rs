@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `starcoder`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "starcoder",
-    note: "Also SantaCoder: gpt2, mostly with one head of keys and values.",
+    note: "Also SantaCoder: gpt2, in most models with MQA.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS],
     tensors: &[All(EMBEDDING), All(POSITIONS), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],

@@ -1,4 +1,4 @@
-//! StarCoder (`gpt_bigcode`: GPT-2 with one head of keys and values) and StarCoder 2.
+//! Conversion of StarCoder 2.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -9,7 +9,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, export, sliding_window};
 use crate::schema::key;
 
-/// Where it differs from llama.
+/// Names that differ from those of llama.
 const NAMES: Table = &[
     ("model.layers.{}.mlp.c_fc", "blk.{}.ffn_up"),
     ("model.layers.{}.mlp.c_proj", "blk.{}.ffn_down"),

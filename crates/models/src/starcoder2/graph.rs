@@ -1,4 +1,4 @@
-//! GPT-2 and what is built like it: learned positions or slopes, norms with mean, no gates.
+//! Computation graph of StarCoder 2 and CodeShell.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
@@ -6,7 +6,7 @@ use gguf_graph::{ActivationFunction, RopeLayout};
 use crate::blocks::{Decoder, decoder};
 use crate::graph::Builder;
 
-/// StarCoder 2 and CodeShell.
+/// Builds a decoder with layer norms, RoPE and an FFN without gate.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
         function: ActivationFunction::GeluTanh,

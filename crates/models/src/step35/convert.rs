@@ -1,4 +1,6 @@
-//! Step 3.5 and 3.7: layers with a window have heads of their own, and rotate as a whole.
+//! Conversion of Step 3.5 and 3.7. Head counts are arrays, as sliding-window layers have other
+//! counts; rotary factors must be those that runtimes hard-code. MTP layers become the last
+//! layers.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};
@@ -30,25 +32,25 @@ const NAMES: Table = &[
 
 const ROUTER_BIAS: &str = "model.layers.{}.moe.router_bias";
 
-const KINDS: &str = "layer_types";
+const LAYER_TYPES: &str = "layer_types";
 
-const WINDOWED: &str = "sliding_attention";
+const SLIDING_ATTENTION: &str = "sliding_attention";
 
-const SHARES: &str = "partial_rotary_factors";
+const ROTARY_FACTORS: &str = "partial_rotary_factors";
 
-const OTHERS: &str = "attention_other_setting";
+const SLIDING_SETTING: &str = "attention_other_setting";
 
 const BASE: &str = "rope_theta";
 
-const WINDOW_BASE: &str = "local_rope_theta";
+const SLIDING_BASE: &str = "local_rope_theta";
 
-const EXPERT_LAYERS: &str = "moe_layers_enum";
+const MOE_LAYERS: &str = "moe_layers_enum";
 
-const LIMITS: [(&str, &str); 2] =
+const SWIGLU_LIMITS: [(&str, &str); 2] =
     [("swiglu_clamp_exp", "swiglu_limits"), ("swiglu_clamp_shexp", "swiglu_limits_shared")];
 
-/// The share of a head that rotates in layers without a window.
-const SHARE: f64 = 0.5;
+/// Rotary factor of full-attention layers.
+const FULL_ROTARY_FACTOR: f64 = 0.5;
 
 pub(crate) struct Step35;
 
@@ -78,13 +80,13 @@ impl Converter for Step35 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
-        // Two bases, of the layers without a window and of those with one.
+        // Two bases: of full-attention layers and of sliding-window layers.
         let bases = config.find(&[BASE]).and_then(|(_, bases)| bases.as_array());
         let bases = bases.map(|bases| [bases.first().cloned(), bases.get(1).cloned()]);
-        if let Some([Some(base), of_window]) = bases {
+        if let Some([Some(base), sliding]) = bases {
             config.set(BASE, base);
-            if let Some(of_window) = of_window {
-                config.set(WINDOW_BASE, of_window);
+            if let Some(sliding) = sliding {
+                config.set(SLIDING_BASE, sliding);
             }
         }
         Ok(())
@@ -92,31 +94,31 @@ impl Converter for Step35 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
-        let blocks = hparams::block_count(config)?.saturating_add(further);
+        let mtp_layers = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+        let blocks = hparams::block_count(config)?.saturating_add(mtp_layers);
         hparams::possible(config, "layers", blocks)?;
         keys.set(key::BLOCK_COUNT, blocks);
-        let kinds = config.find(&[KINDS]).and_then(|(_, kinds)| kinds.as_array());
+        let kinds = config.find(&[LAYER_TYPES]).and_then(|(_, kinds)| kinds.as_array());
         let kind = |layer: u32| kinds.and_then(|kinds| kinds.get(layer as usize));
-        let windowed: Vec<bool> =
-            (0..blocks).map(|layer| kind(layer).is_some_and(|kind| kind == WINDOWED)).collect();
-        require_shares(config, &windowed)?;
-        let others = config.part(OTHERS);
+        let is_sliding: Vec<bool> =
+            (0..blocks).map(|layer| kind(layer).is_some_and(|kind| kind == SLIDING_ATTENTION)).collect();
+        require_rotary_factors(config, &is_sliding)?;
+        let sliding_setting = config.part(SLIDING_SETTING);
         for (key, field) in [
             ("attention.head_count", "num_attention_heads"),
             ("attention.head_count_kv", "num_attention_groups"),
         ] {
-            let usual = config.require_u32(&[field], "the number of heads")?;
-            let of_window = others.u32(&[field])?.unwrap_or(usual);
-            let heads = windowed.iter().map(|is| if *is { of_window } else { usual });
+            let full = config.require_u32(&[field], "the number of heads")?;
+            let sliding = sliding_setting.u32(&[field])?.unwrap_or(full);
+            let heads = is_sliding.iter().map(|is| if *is { sliding } else { full });
             let heads: Vec<i32> = heads.map(|heads| heads.try_into().unwrap_or(i32::MAX)).collect();
             keys.set(key, Array::from(&heads[..]));
         }
-        let window = config.require_u32(&["sliding_window"], "the length of the window")?;
+        let window = config.require_u32(&["sliding_window"], "the size of the sliding window")?;
         keys.set(key::ATTENTION_SLIDING_WINDOW, window);
-        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&windowed[..]));
+        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&is_sliding[..]));
         keys.set(key::ATTENTION_VALUE_LENGTH, hparams::head_dim(config)?);
-        let require = |field: &str| config.require_u32(&[field], "a size of the experts");
+        let require = |field: &str| config.require_u32(&[field], "a size of the MoE layers");
         keys.set(key::EXPERT_COUNT, require("moe_num_experts")?);
         keys.set(key::EXPERT_USED_COUNT, require("moe_top_k")?);
         keys.set(key::EXPERT_FEED_FORWARD_LENGTH, require("moe_intermediate_size")?);
@@ -125,10 +127,10 @@ impl Converter for Step35 {
         if let Some(norm) = config.bool("norm_expert_weight")? {
             keys.set(key::EXPERT_WEIGHTS_NORM, norm);
         }
-        keys.set(key::LEADING_DENSE_BLOCK_COUNT, first_with_experts(config));
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, first_moe_layer(config));
         keys.set(key::MOE_EVERY_N_LAYERS, config.u32(&["moe_every_n_layer"])?.unwrap_or(1));
         keys.set_f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON, config.f32(&["rms_norm_eps"])?);
-        for (key, field) in LIMITS {
+        for (key, field) in SWIGLU_LIMITS {
             let Some(limits) = config.find(&[field]).and_then(|(_, limits)| limits.as_array())
             else {
                 continue;
@@ -138,7 +140,7 @@ impl Converter for Step35 {
             limits.resize(blocks as usize, 0.0);
             keys.set(key, Array::from(&limits[..]));
         }
-        keys.set_u32(key::NEXTN_PREDICT_LAYERS, Some(further).filter(|&further| further > 0));
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, Some(mtp_layers).filter(|&mtp_layers| mtp_layers > 0));
         Ok(())
     }
 
@@ -146,8 +148,8 @@ impl Converter for Step35 {
         if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
             return Ok(Some(bias));
         }
-        let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
-        let blocks = hparams::block_count(config)?.saturating_add(further);
+        let mtp_layers = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+        let blocks = hparams::block_count(config)?.saturating_add(mtp_layers);
         let is_beyond = block_of(name).is_some_and(|block| block >= blocks);
         Ok(is_beyond.then_some(Mapping::Dropped))
     }
@@ -157,13 +159,13 @@ impl Converter for Step35 {
         Ok(if is_norm { vec![Step::Map(Function::PlusOne)] } else { Vec::new() })
     }
 
-    // Only what rotates in layers without a window has frequencies of its own.
+    // Llama 3 scaling applies to the rotary dimensions of full-attention layers only.
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
         let head_dim =
             hparams::possible(config, "dimensions of a head", hparams::head_dim(config)?)?;
-        let rotated = (f64::from(head_dim) * SHARE) as u32;
+        let rotary_dims = (f64::from(head_dim) * FULL_ROTARY_FACTOR) as u32;
         let Some(mut factors) =
-            hparams::llama3_factors_of(config, rotated, hparams::Precision::Double)?
+            hparams::llama3_factors_of(config, rotary_dims, hparams::Precision::Double)?
         else {
             return Ok(Vec::new());
         };
@@ -173,43 +175,43 @@ impl Converter for Step35 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let further = count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
+        let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
         let all = count(model, key::BLOCK_COUNT)?.min(1 << 16);
-        let blocks = all.checked_sub(further)?;
+        let blocks = all.checked_sub(mtp_layers)?;
         let flags = model.metadata().array("step35.attention.sliding_window_pattern")?;
-        let windowed: Vec<bool> = flags.iter().map(|flag| flag.to_bool() == Some(true)).collect();
-        let heads = |key: &str, of_window: bool| {
-            let mut layers = (0..all).zip(&windowed).filter(|(_, is)| **is == of_window);
+        let is_sliding: Vec<bool> = flags.iter().map(|flag| flag.to_bool() == Some(true)).collect();
+        let heads = |key: &str, sliding: bool| {
+            let mut layers = (0..all).zip(&is_sliding).filter(|(_, is)| **is == sliding);
             layers.next().and_then(|(layer, _)| hyper.u64_in(key, layer).ok())
         };
-        let kind = |is: &bool| if *is { WINDOWED } else { "full_attention" };
-        let share = |is: &bool| if *is { 1.0 } else { SHARE };
+        let kind = |is: &bool| if *is { SLIDING_ATTENTION } else { "full_attention" };
+        let rotary_factor = |is: &bool| if *is { 1.0 } else { FULL_ROTARY_FACTOR };
         let dense = count(model, key::LEADING_DENSE_BLOCK_COUNT).unwrap_or(0);
-        let with_experts: Vec<String> = (dense..blocks).map(|layer| layer.to_string()).collect();
-        let of = |of_window: bool| {
-            ["attention.head_count", "attention.head_count_kv"].map(|key| heads(key, of_window))
+        let moe_layers: Vec<String> = (dense..blocks).map(|layer| layer.to_string()).collect();
+        let head_counts = |sliding: bool| {
+            ["attention.head_count", "attention.head_count_kv"].map(|key| heads(key, sliding))
         };
-        let (usual, others) = (of(false), of(true));
+        let (full, sliding) = (head_counts(false), head_counts(true));
         let base = export::number(model, key::ROPE_FREQ_BASE);
-        let of_window = export::number(model, key::ROPE_FREQ_BASE_SWA);
+        let sliding_base = export::number(model, key::ROPE_FREQ_BASE_SWA);
         let mut exported = exported
             .first([ROUTER_BIAS])
             .without(&[key::BLOCK_COUNT, key::ATTENTION_HEAD_COUNT, key::ATTENTION_HEAD_COUNT_KV])
             .set("num_hidden_layers", blocks)
-            .set(KINDS, windowed.iter().map(kind).collect::<Vec<_>>())
-            .set(SHARES, windowed.iter().map(share).collect::<Vec<_>>())
-            .set("num_attention_heads", usual[0].or(others[0]))
-            .set("num_attention_groups", usual[1].or(others[1]))
-            .set(EXPERT_LAYERS, with_experts.join(","));
-        if let [Some(heads), Some(groups)] = others {
-            let others = json!({"attention_type": WINDOWED, "num_attention_heads": heads,
+            .set(LAYER_TYPES, is_sliding.iter().map(kind).collect::<Vec<_>>())
+            .set(ROTARY_FACTORS, is_sliding.iter().map(rotary_factor).collect::<Vec<_>>())
+            .set("num_attention_heads", full[0].or(sliding[0]))
+            .set("num_attention_groups", full[1].or(sliding[1]))
+            .set(MOE_LAYERS, moe_layers.join(","));
+        if let [Some(heads), Some(groups)] = sliding {
+            let setting = json!({"attention_type": SLIDING_ATTENTION, "num_attention_heads": heads,
             "num_attention_groups": groups});
-            exported = exported.set(OTHERS, others);
+            exported = exported.set(SLIDING_SETTING, setting);
         }
-        if let Some(bases) = base.zip(of_window) {
+        if let Some(bases) = base.zip(sliding_base) {
             exported = exported.without(&[key::ROPE_FREQ_BASE]).set(BASE, vec![bases.0, bases.1]);
         }
-        for (key, field) in LIMITS {
+        for (key, field) in SWIGLU_LIMITS {
             let limits = model.metadata().array(&format!("step35.{key}"));
             let limits = limits.map(|limits| {
                 limits.iter().map(|limit| limit.to_f64().map(Value::from)).collect::<Vec<_>>()
@@ -220,21 +222,22 @@ impl Converter for Step35 {
     }
 }
 
-/// Fails if another share of a head rotates than programs know of the architecture.
-fn require_shares(config: &Config, windowed: &[bool]) -> Result<(), Error> {
-    let Some((_, shares)) = config.find(&[SHARES]) else { return Ok(()) };
-    let mut shares = shares.as_array().into_iter().flatten().map(Value::as_f64).zip(windowed);
-    match shares.find(|(share, is)| *share != Some(if **is { 1.0 } else { SHARE })) {
+/// Fails unless the rotary factors are 1 in sliding-window layers and 0.5 in the others, which runtimes hard-code.
+fn require_rotary_factors(config: &Config, is_sliding: &[bool]) -> Result<(), Error> {
+    let Some((_, factors)) = config.find(&[ROTARY_FACTORS]) else { return Ok(()) };
+    let mut factors = factors.as_array().into_iter().flatten().map(Value::as_f64).zip(is_sliding);
+    match factors.find(|(factor, is)| *factor != Some(if **is { 1.0 } else { FULL_ROTARY_FACTOR })) {
         None => Ok(()),
-        Some((share, _)) => {
-            let share = share.map_or("no number".to_owned(), |share| share.to_string());
-            Err(hparams::not_computed(config, SHARES, share))
+        Some((factor, _)) => {
+            let factor = factor.map_or("not a number".to_owned(), |factor| factor.to_string());
+            Err(hparams::not_computed(config, ROTARY_FACTORS, factor))
         }
     }
 }
 
-fn first_with_experts(config: &Config) -> u32 {
-    let layers = config.find(&[EXPERT_LAYERS]).and_then(|(_, layers)| layers.as_str());
+/// Returns the first MoE layer.
+fn first_moe_layer(config: &Config) -> u32 {
+    let layers = config.find(&[MOE_LAYERS]).and_then(|(_, layers)| layers.as_str());
     let numbers = layers.into_iter().flat_map(|layers| layers.split(','));
     numbers.filter_map(|layer| layer.trim().parse().ok()).min().unwrap_or(0)
 }

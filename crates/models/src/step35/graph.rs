@@ -1,5 +1,4 @@
-//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
-//! window only, and rotate otherwise, or alone.
+//! Computation graph of Step 3.5.
 
 use gguf::Finding;
 use gguf_graph::{FreqFactors, Gating, RopeLayout, RopeParameters};
@@ -7,8 +6,8 @@ use gguf_graph::{FreqFactors, Gating, RopeLayout, RopeParameters};
 use crate::blocks::{Decoder, bounded_network, decoder};
 use crate::graph::Builder;
 
-/// Of heads of layers without a window half of what the key says rotates. What comes out of gates is
-/// bounded in some layers.
+/// Builds a decoder whose full-attention layers have half of the rotary dimensions that the key states. Some layers
+/// bound the activations of the FFN.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family =
         Decoder { network: bounded_network, ..Decoder::gated(builder, RopeLayout::Neox)? };

@@ -7,7 +7,7 @@
 //! - Norms: RMS pre-norm, stored as the difference from 1.
 //! - FFN: SwiGLU in the leading layers, then MoE: sigmoid router with a selection bias, a shared
 //!   expert; some layers bound the activations (`swiglu_clamp_exp`, `swiglu_clamp_shexp`).
-//! - MTP layers stand behind the others.
+//! - MTP layers come last.
 //!
 //! Class `Step3p5ForCausalLM`.
 

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `step35`.
 
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -11,10 +11,11 @@ const SHARED_EXPERT: &[Item] = &[
     Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
 ];
 
-pub(crate) const EXPERTS_BESIDE: &[Item] =
+/// MoE with a selection bias and a shared expert.
+pub(crate) const MOE_WITH_SHARED_EXPERT: &[Item] =
     &[All(EXPERTS), Optional("exp_probs_b.bias", "n_expert"), All(SHARED_EXPERT)];
 
-const STEP_ATTENTION: &[Item] = &[
+const ATTENTION: &[Item] = &[
     All(ATTN_NORM),
     All(QKV),
     All(ATTN_OUTPUT),
@@ -26,7 +27,7 @@ const STEP_ATTENTION: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "step35",
-    note: "Of a head all rotates in layers with a window, half of it in the others.",
+    note: "RoPE covers whole heads in sliding-window layers, half of a head in the others.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::ATTENTION_SLIDING_WINDOW]],
     optional: &[
         HEADS,
@@ -52,16 +53,16 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_trunk",
-            items: &[All(STEP_ATTENTION), OneOf(&[GATED_FFN, EXPERTS_BESIDE])],
+            items: &[All(ATTENTION), OneOf(&[GATED_FFN, MOE_WITH_SHARED_EXPERT])],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
             items: &[
-                Maybe(STEP_ATTENTION),
+                Maybe(ATTENTION),
                 Maybe(GATED_FFN),
-                Maybe(EXPERTS_BESIDE),
+                Maybe(MOE_WITH_SHARED_EXPERT),
                 Maybe(NEXT_TOKENS),
             ],
         },

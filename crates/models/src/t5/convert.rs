@@ -1,4 +1,5 @@
-//! T5 and its relatives: encoder and decoder, or the encoder alone.
+//! Conversion of T5, FLAN-T5, mT5 and UMT5. The embedding, which checkpoints store up to three
+//! times, becomes one tensor.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -49,7 +50,7 @@ const DECODER: Table = &[
     ("decoder.block.{}.layer.2.DenseReluDense.wo", "dec.blk.{}.ffn_down"),
 ];
 
-/// What configurations call the hyper-parameters.
+/// Fields of config.json for metadata keys.
 pub(crate) const FIELDS: &[(&str, &str)] = &[
     (key::CONTEXT_LENGTH, "n_positions"),
     (key::EMBEDDING_LENGTH, "d_model"),
@@ -63,12 +64,12 @@ pub(crate) const FIELDS: &[(&str, &str)] = &[
     (key::DECODER_START_TOKEN_ID, "decoder_start_token_id"),
 ];
 
-/// Names of the embedding, of which a checkpoint has one or several.
+/// Names of the token embedding, of which a checkpoint has one or more.
 const EMBEDDINGS: [&str; 3] =
     ["shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"];
 
-/// Positions are relative, so that no context is too long; programs want a number.
-const CONTEXT: u32 = 512;
+/// Default of the context length. Relative positions have no limit, but runtimes expect the key.
+const DEFAULT_CONTEXT: u32 = 512;
 
 pub(crate) struct T5;
 
@@ -97,26 +98,26 @@ impl Converter for T5 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_of(config, keys, true)
+        t5_keys(config, keys, true)
     }
 
-    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        Ok(EMBEDDINGS.contains(&name).then_some(Mapping::Shared("token_embd.weight")))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        export_of(model, exported, true)
+        export_t5(model, exported, true)
     }
 }
 
-/// The keys, of both halves or of the encoder alone.
-pub(crate) fn keys_of(config: &Config, keys: &mut Keys, has_decoder: bool) -> Result<(), Error> {
-    let head_dim = config.require_u32(&["d_kv"], "the width of a head")?;
+/// Writes the keys of an encoder, with a decoder or alone.
+pub(crate) fn t5_keys(config: &Config, keys: &mut Keys, has_decoder: bool) -> Result<(), Error> {
+    let head_dim = config.require_u32(&["d_kv"], "the head dimension")?;
     let epsilon = hparams::layer_norm_epsilon(config)?;
     let buckets = config.u32(&["relative_attention_num_buckets"])?.unwrap_or(32);
-    keys.set(key::CONTEXT_LENGTH, config.u32(&["n_positions"])?.unwrap_or(CONTEXT));
-    keys.set(key::EMBEDDING_LENGTH, config.require_u32(&["d_model"], "the width of the model")?);
-    keys.set(key::FEED_FORWARD_LENGTH, config.require_u32(&["d_ff"], "the feed-forward width")?);
+    keys.set(key::CONTEXT_LENGTH, config.u32(&["n_positions"])?.unwrap_or(DEFAULT_CONTEXT));
+    keys.set(key::EMBEDDING_LENGTH, config.require_u32(&["d_model"], "the embedding length")?);
+    keys.set(key::FEED_FORWARD_LENGTH, config.require_u32(&["d_ff"], "the FFN width")?);
     let blocks = hparams::block_count(config)?;
     keys.set(key::BLOCK_COUNT, blocks);
     if has_decoder {
@@ -134,7 +135,7 @@ pub(crate) fn keys_of(config: &Config, keys: &mut Keys, has_decoder: bool) -> Re
     keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
     if has_decoder {
         let start = config.u32(&["decoder_start_token_id"])?;
-        // Without a statement it is the padding, as for every T5.
+        // The default is the padding token, as in all T5 models.
         let start = start.or(config.u32(&["pad_token_id"])?).unwrap_or(0);
         keys.set(key::DECODER_START_TOKEN_ID, start);
     }
@@ -142,13 +143,10 @@ pub(crate) fn keys_of(config: &Config, keys: &mut Keys, has_decoder: bool) -> Re
     Ok(())
 }
 
-pub(crate) fn special(_: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    Ok(EMBEDDINGS.contains(&name).then_some(Mapping::Shared("token_embd.weight")))
-}
-
-pub(crate) fn export_of(model: &Model, exported: Exported, has_decoder: bool) -> Option<Exported> {
+/// Completes the description of an export of an encoder, with a decoder or alone.
+pub(crate) fn export_t5(model: &Model, exported: Exported, has_decoder: bool) -> Option<Exported> {
     let index = model.index();
-    // In the relatives that are called UMT5 every layer has a bias of its own.
+    // Every layer of UMT5 has its own relative position bias.
     let own_bias = index.contains_key("enc.blk.1.attn_rel_b.weight");
     let exported = match (has_decoder, own_bias) {
         (true, true) => exported.class("UMT5ForConditionalGeneration", "umt5"),
@@ -161,7 +159,7 @@ pub(crate) fn export_of(model: &Model, exported: Exported, has_decoder: bool) ->
         .without(&[key::ATTENTION_LAYER_NORM_RMS_EPSILON])
         .set("is_encoder_decoder", has_decoder)
         .set("feed_forward_proj", if is_gated { "gated-gelu" } else { "relu" });
-    // Both spellings become the same tensor, but only one goes with a gate.
+    // `wi` and `wi_1` map to the same tensor; only models with gate have `wi_1`.
     let other = if is_gated { ".DenseReluDense.wi." } else { ".DenseReluDense.wi_1." };
     exported.patterns.retain(|pattern| !pattern.contains(other));
     Some(exported)

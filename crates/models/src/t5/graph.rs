@@ -1,4 +1,4 @@
-//! T5: encoder and decoder of text, or the encoder alone.
+//! Computation graph of T5: encoder and decoder.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -9,10 +9,9 @@ use crate::blocks::{Attend, Heads, attention, cross_attention, feed_forward, sto
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// Distance from which all are in the last bucket: that of all T5, for which files have no key.
+/// Distance from which all positions are in the last bucket: the value of all T5 models, for which GGUF has no key.
 const MAX_DISTANCE: u32 = 128;
 
-/// Encoder and decoder.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::rms(builder)?;
     let x = encoder_layers(builder, norm)?;
@@ -20,13 +19,13 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     builder.output(OutputKind::Hidden, hidden);
     let layers = builder.hyper.u64(key::T5_DECODER_BLOCK_COUNT)?;
     let heads = Heads::of(builder, 0)?;
-    let stored = store_cross(builder, hidden, layers, heads)?;
+    let cross_states = store_cross(builder, hidden, layers, heads)?;
     builder.end_encoder();
     let mut x = builder.embedding()?;
-    let shared = builder.find("dec.blk.0.attn_rel_b.weight");
-    for (layer, state) in (0..layers).zip(stored) {
+    let first_bias = builder.find("dec.blk.0.attn_rel_b.weight");
+    for (layer, state) in (0..layers).zip(cross_states) {
         builder.at("dec.blk.", Some(layer));
-        x = self::layer(builder, x, norm, shared, Some(state))?;
+        x = self::layer(builder, x, norm, first_bias, Some(state))?;
     }
     builder.at("", None);
     let x = builder.op(SelectOutputs { x });
@@ -35,7 +34,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let logits = if builder.has("output.weight") {
         builder.product(hidden, "output")?
     } else {
-        // What also embeds tokens is as large as that asks for.
+        // Tied output matrices are not scaled for logits.
         let width = builder.size(key::EMBEDDING_LENGTH)?;
         let scaled = builder.scale(hidden, 1.0 / (width as f32).sqrt());
         builder.product(scaled, "token_embd")?
@@ -44,30 +43,30 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     Ok(())
 }
 
-/// The encoder up to its last norm.
+/// Builds the encoder up to its output norm.
 pub(crate) fn encoder_layers(builder: &mut Builder<'_>, norm: Norm) -> Result<ValueId, Finding> {
     let mut x = builder.embedding()?;
-    let shared = builder.find("enc.blk.0.attn_rel_b.weight");
+    let first_bias = builder.find("enc.blk.0.attn_rel_b.weight");
     for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("enc.blk.", Some(layer));
-        x = self::layer(builder, x, norm, shared, None)?;
+        x = self::layer(builder, x, norm, first_bias, None)?;
     }
     builder.at("", None);
     Ok(x)
 }
 
-/// A layer of the decoder, if the encoder stored something for it, else of the encoder. Where a layer
-/// has no bias of positions of its own, it is the first one's.
+/// Builds a layer of the decoder if `cross_state` holds keys and values of the encoder, else of the encoder. Layers without
+/// a relative position bias have that of the first layer.
 fn layer(
     builder: &mut Builder<'_>,
     x: ValueId,
     norm: Norm,
-    shared: Option<WeightId>,
-    stored: Option<StateId>,
+    first_bias: Option<WeightId>,
+    cross_state: Option<StateId>,
 ) -> Result<ValueId, Finding> {
     let heads = Heads::of(builder, 0)?;
-    let is_encoder = stored.is_none();
-    let weight = builder.find("attn_rel_b.weight").or(shared);
+    let is_encoder = cross_state.is_none();
+    let weight = builder.find("attn_rel_b.weight").or(first_bias);
     let bias = weight.map_or(PositionBias::None, |weight| PositionBias::RelativeBuckets {
         weight,
         max_distance: MAX_DISTANCE,
@@ -83,7 +82,7 @@ fn layer(
     let normed = builder.norm(x, "attn_norm", norm);
     let attended = attention(builder, normed, &attend)?;
     let mut x = builder.add(x, attended);
-    if let Some(state) = stored {
+    if let Some(state) = cross_state {
         let normed = builder.norm(x, "cross_attn_norm", norm);
         let attended = cross_attention(builder, normed, state, heads, 1.0)?;
         x = builder.add(x, attended);

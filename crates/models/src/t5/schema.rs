@@ -1,10 +1,11 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `t5`.
 
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
+/// Self-attention and FFN of a layer.
 pub(crate) const LAYER: &[Item] = &[
     Required("attn_norm.weight", "n_embd"),
     Optional("attn_rel_b.weight", "n_head, n_buckets"),
@@ -20,7 +21,7 @@ pub(crate) const LAYER: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "t5",
-    note: "Positions are relative, kept by the first layer of each half.",
+    note: "The first layer of encoder and decoder has the relative position bias of all.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::ATTENTION_RELATIVE_BUCKETS_COUNT]],
     optional: &[
         HEADS,

@@ -1,4 +1,4 @@
-//! T5 and its relatives: encoder and decoder, or the encoder alone.
+//! Conversion of T5 encoders.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -6,8 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
-use crate::t5;
-use crate::t5::convert::{ENCODER, FIELDS, export_of, keys_of};
+use crate::t5::convert::{ENCODER, FIELDS, T5, export_t5, t5_keys};
 
 pub(crate) struct T5Encoder;
 
@@ -28,14 +27,14 @@ impl Converter for T5Encoder {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_of(config, keys, false)
+        t5_keys(config, keys, false)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        t5::convert::special(config, name)
+        T5.map_tensor(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        export_of(model, exported, false)
+        export_t5(model, exported, false)
     }
 }

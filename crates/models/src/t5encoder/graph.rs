@@ -1,4 +1,4 @@
-//! T5: encoder and decoder of text, or the encoder alone.
+//! Computation graph of T5 encoders.
 
 use gguf::Finding;
 use gguf_graph::{OutputKind, SelectOutputs};
@@ -7,7 +7,6 @@ use crate::blocks::pooled;
 use crate::graph::{Builder, Norm};
 use crate::t5::graph::encoder_layers;
 
-/// The encoder alone.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::rms(builder)?;
     let x = encoder_layers(builder, norm)?;

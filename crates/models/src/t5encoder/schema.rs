@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `t5encoder`.
 
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Block};

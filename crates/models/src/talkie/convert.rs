@@ -1,4 +1,5 @@
-//! Talkie: no norms with weights, gains of heads and layers, and a factor of the logits that is a tensor.
+//! Conversion of Talkie. The second half of each query and key head is negated, as checkpoints
+//! rotate in the other direction; the scale of the logits becomes a key.
 
 use gguf::{Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -21,7 +22,7 @@ const NAMES: Table = &[
     ("model.blocks.{}.mlp.mlp_resid", "blk.{}.ffn_down"),
 ];
 
-/// Names without an end, and ours.
+/// Parameters whose names may lack `.weight`, and their GGUF names.
 const PARAMETERS: [(&str, &str); 5] = [
     ("model.blocks.{}.attn.head_gain.head_g", HEAD_GAIN),
     ("model.blocks.{}.attn_gain.a_g", "blk.{}.attn_output.scale"),
@@ -32,10 +33,10 @@ const PARAMETERS: [(&str, &str); 5] = [
 
 const HEAD_GAIN: &str = "blk.{}.attn_q_norm.weight";
 
-/// The factor of the logits, which is also the field that holds it.
-const OUTPUT_GAIN: &str = "lm_head_gain.w_g";
+/// Tensor with the scale of the logits, and the field that it is read into.
+const LOGIT_GAIN: &str = "lm_head_gain.w_g";
 
-/// Norms add what single precision can tell from 1.
+/// Epsilon of the RMS norms: the machine epsilon of F32, as in PyTorch.
 const EPSILON: f32 = f32::EPSILON;
 
 pub(crate) struct Talkie;
@@ -56,13 +57,14 @@ impl Converter for Talkie {
     }
 
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
-        let gain = values.require(OUTPUT_GAIN, "the factor of the logits")?;
-        config.set(OUTPUT_GAIN, gain);
+        let gain = values.require(LOGIT_GAIN, "the scale of the logits")?;
+        config.set(LOGIT_GAIN, gain);
         Ok(())
     }
 
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.set_f32(key::LOGIT_SCALE, gain(config)?);
+        let gain = config.f32s(LOGIT_GAIN)?.and_then(|gain| gain.first().copied());
+        keys.set_f32(key::LOGIT_SCALE, gain);
         Ok(())
     }
 
@@ -73,13 +75,13 @@ impl Converter for Talkie {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        if name == OUTPUT_GAIN {
+        if name == LOGIT_GAIN {
             return Ok(Some(Mapping::Dropped));
         }
         let stem = name.strip_suffix(".weight").unwrap_or(name);
-        for (foreign, ours) in PARAMETERS {
-            let Some(numbers) = captures(foreign, stem) else { continue };
-            let steps = match ours {
+        for (checkpoint_name, gguf_name) in PARAMETERS {
+            let Some(numbers) = captures(checkpoint_name, stem) else { continue };
+            let steps = match gguf_name {
                 HEAD_GAIN => {
                     let heads = u64::from(hparams::head_count(config)?);
                     let shape = |dims: &[u64]| {
@@ -90,22 +92,22 @@ impl Converter for Talkie {
                 }
                 _ => Vec::new(),
             };
-            return Ok(Some(Mapping::one(filled(ours, &numbers), steps)));
+            return Ok(Some(Mapping::one(filled(gguf_name, &numbers), steps)));
         }
         Ok(None)
     }
 
-    // Positions are counted backwards: the second half of each head of queries and keys is negative instead.
+    // Checkpoints apply RoPE with negative angles; negating the second half of each query and key head is equivalent.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         let heads = match () {
             () if name.ends_with(".attn_q.weight") => hparams::head_count(config)?,
             () if name.ends_with(".attn_k.weight") => hparams::head_count_kv(config)?,
             () => return Ok(Vec::new()),
         };
-        let width = config.require_u32(&["head_dim"], "the width of a head")?;
-        let half = u64::from(width / 2);
+        let head_dim = config.require_u32(&["head_dim"], "the head dimension")?;
+        let half = u64::from(head_dim / 2);
         let function = Function::Times(-1.0);
-        let len = u64::from(width) - half;
+        let len = u64::from(head_dim) - half;
         Ok(vec![Step::MapRows { groups: heads.into(), start: half, len, function }])
     }
 
@@ -115,12 +117,8 @@ impl Converter for Talkie {
             exported
                 .patterns(PARAMETERS.map(|(name, _)| name))
                 .without(&[key::ATTENTION_LAYER_NORM_RMS_EPSILON])
-                .vector(OUTPUT_GAIN.to_owned(), vec![gain])
-                .unwritten(OUTPUT_GAIN, vec![gain].into()),
+                .vector(LOGIT_GAIN.to_owned(), vec![gain])
+                .unwritten(LOGIT_GAIN, vec![gain].into()),
         )
     }
-}
-
-fn gain(config: &Config) -> Result<Option<f32>, Error> {
-    Ok(config.f32s(OUTPUT_GAIN)?.and_then(|gain| gain.first().copied()))
 }

@@ -1,4 +1,4 @@
-//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
+//! Computation graph of Talkie.
 
 use gguf::Finding;
 use gguf_graph::{MulWeight, RopeLayout, ValueId};
@@ -10,10 +10,10 @@ use crate::blocks::{
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Norms have no weights, each head of queries has a gain, and each layer adds the embedding again.
+/// Builds a decoder with weightless norms, whose layers add the embedding again.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let family = Decoder {
-        attention: talkie_attention,
+        attention: attention_with_gain,
         norms_embedding: true,
         weightless_norms: true,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
@@ -21,18 +21,19 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     };
     let embedded = embedding(builder, &family)?;
     let mut x = embedded;
-    for number in 0..layers(builder)? {
-        builder.at("blk.", Some(number));
-        x = layer(builder, x, number, &family)?;
+    for index in 0..layers(builder)? {
+        builder.at("blk.", Some(index));
+        x = layer(builder, x, index, &family)?;
         let weight = builder.weight("layer_output_scale.weight")?;
-        let again = builder.op(MulWeight { x: embedded, weight });
-        x = builder.add(x, again);
+        let skip = builder.op(MulWeight { x: embedded, weight });
+        x = builder.add(x, skip);
     }
     builder.at("", None);
     finish(builder, x, &family)
 }
 
-fn talkie_attention(
+/// Attention with a QK-norm after RoPE, and a gain for each query head.
+fn attention_with_gain(
     builder: &mut Builder<'_>,
     x: ValueId,
     _layer: u64,

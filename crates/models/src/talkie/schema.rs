@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `talkie`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "talkie",
-    note: "Norms have no weights. Each head of queries has a gain, and each layer adds the embeddings again.",
+    note: "Norms have no weights. Each query head has a gain, and each layer adds the embedding again.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::LOGIT_SCALE]],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT)],

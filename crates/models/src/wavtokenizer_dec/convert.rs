@@ -1,4 +1,4 @@
-//! WavTokenizer's decoder: codes of sound to the bins of a spectrum, by convolutions.
+//! Conversion of the decoder of WavTokenizer.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -33,11 +33,11 @@ const NAMES: Table = &[
     ("backbone.convnext.{}.gamma", "convnext.{}.gamma"),
 ];
 
-/// Parts of the model: our name, which is that of the field with its numbers.
+/// Parts of the model: their prefix in metadata keys, which is also the field of config.json.
 const PARTS: [&str; 2] = ["posnet", "convnext"];
 
-/// What training counts for each code.
-const COUNTED: [&str; 3] = ["codebook.cluster_size", "codebook.embed_avg", "codebook.inited"];
+/// Ends of names of codebook statistics, which only training uses.
+const TRAINING_ONLY: [&str; 3] = ["codebook.cluster_size", "codebook.embed_avg", "codebook.inited"];
 
 pub(crate) struct Wavtokenizer;
 
@@ -73,30 +73,30 @@ impl Converter for Wavtokenizer {
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
         keys.vocab_size(config)?;
-        let features = config.require_u32(&["n_embd_features"], "the width of a code")?;
+        let features = config.require_u32(&["n_embd_features"], "the embedding length of a code")?;
         keys.set(key::FEATURES_LENGTH, features);
-        let wide = config.require_u32(&["n_ff"], "the width of the feed-forward layers")?;
-        keys.set(key::FEED_FORWARD_LENGTH, wide);
-        const EPSILON: &str = "what group norms add before they divide";
+        let ffn_width = config.require_u32(&["n_ff"], "the FFN width")?;
+        keys.set(key::FEED_FORWARD_LENGTH, ffn_width);
+        const EPSILON: &str = "epsilon of the group norms";
         let epsilon = config.require_f32(&["group_norm_epsilon"], EPSILON)?;
         keys.set(key::ATTENTION_GROUP_NORM_EPSILON, epsilon);
-        let groups = config.require_u32(&["group_norm_groups"], "of the group norms")?;
+        let groups = config.require_u32(&["group_norm_groups"], "the number of groups of the group norms")?;
         keys.set(key::ATTENTION_GROUP_NORM_GROUPS, groups);
         for part in PARTS {
-            let of_part = config.part(part);
+            let part_config = config.part(part);
             let number = |field, meaning| match config.find(&[part]) {
-                Some(_) => of_part.require_u32(&[field], meaning),
-                None => Err(config.missing(part, "its width and number of layers")),
+                Some(_) => part_config.require_u32(&[field], meaning),
+                None => Err(config.missing(part, "the embedding length and number of layers of a part")),
             };
-            keys.set(&format!("{part}.embedding_length"), number("n_embd", "the width of a part")?);
-            keys.set(&format!("{part}.block_count"), number("n_layer", "the layers of a part")?);
+            keys.set(&format!("{part}.embedding_length"), number("n_embd", "the embedding length of a part")?);
+            keys.set(&format!("{part}.block_count"), number("n_layer", "the number of layers of a part")?);
         }
         keys.set(key::ATTENTION_CAUSAL, false);
         Ok(())
     }
 
     fn skip_tensor(&self, _: &Config, name: &str) -> bool {
-        COUNTED.iter().any(|end| name.ends_with(end))
+        TRAINING_ONLY.iter().any(|end| name.ends_with(end))
     }
 
     fn keeps_f32(&self, _: &Config, name: &str) -> bool {

@@ -1,14 +1,14 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `wavtokenizer-dec`.
 
 use crate::schema::architecture::Item::Required;
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-const POSITIONS: &str = "posnet.";
+const POSITION_NET: &str = "posnet.";
 
-/// Two convolutions, each behind a norm.
-const RESIDUAL: &[Item] = &[
+/// Residual block: two convolutions, each after a group norm.
+const RESIDUAL_BLOCK: &[Item] = &[
     Required("norm1.weight", "1, pos_embd"),
     Required("norm1.bias", "1, pos_embd"),
     Required("conv1.weight", "3, pos_embd, pos_embd"),
@@ -32,10 +32,10 @@ const ATTENTION: &[Item] = &[
     Required("attn_output.bias", "1, pos_embd"),
 ];
 
-const NORM_ALONE: &[Item] =
+const FINAL_NORM: &[Item] =
     &[Required("attn_norm.weight", "1, pos_embd"), Required("attn_norm.bias", "1, pos_embd")];
 
-const CONVOLUTION: &[Item] = &[
+const CONVNEXT_BLOCK: &[Item] = &[
     Required("dw.weight", "7, 1, convnext_embd"),
     Required("dw.bias", "1, convnext_embd"),
     Required("norm.weight", "convnext_embd"),
@@ -49,8 +49,7 @@ const CONVOLUTION: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "wavtokenizer-dec",
-    note: "A decoder: codes of sound to what an inverse Fourier transform makes sound of. Its position net always has \
-           these six layers.",
+    note: "Vocoder: audio codes to magnitude and phase for an inverse Fourier transform. The position net always has these six layers.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -78,11 +77,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         Required("output.bias", "n_embd"),
     ],
     blocks: &[
-        Block { prefix: POSITIONS, from: "0", to: "2", items: RESIDUAL },
-        Block { prefix: POSITIONS, from: "2", to: "3", items: ATTENTION },
-        Block { prefix: POSITIONS, from: "3", to: "5", items: RESIDUAL },
-        Block { prefix: POSITIONS, from: "5", to: "6", items: NORM_ALONE },
-        Block { prefix: "convnext.", from: "0", to: "convnext_layer", items: CONVOLUTION },
+        Block { prefix: POSITION_NET, from: "0", to: "2", items: RESIDUAL_BLOCK },
+        Block { prefix: POSITION_NET, from: "2", to: "3", items: ATTENTION },
+        Block { prefix: POSITION_NET, from: "3", to: "5", items: RESIDUAL_BLOCK },
+        Block { prefix: POSITION_NET, from: "5", to: "6", items: FINAL_NORM },
+        Block { prefix: "convnext.", from: "0", to: "convnext_layer", items: CONVNEXT_BLOCK },
     ],
     ..Architecture::DEFAULT
 };

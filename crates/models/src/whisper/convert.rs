@@ -1,7 +1,7 @@
-//! Whisper.
+//! Conversion of Whisper.
 //!
-//! llama.cpp neither writes nor runs it as GGUF. Keys are those of the specification.
-//! Tensors are named as in t5. Convolutions keep their three dimensions.
+//! llama.cpp does not support it as GGUF. Keys are those of the GGUF specification; tensors are
+//! named as in t5. Convolutions keep their three dimensions.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -12,7 +12,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, Mapping};
 
-/// Without the prefix `model.`.
+/// Names without the prefix `model.`.
 const NAMES: Table = &[
     ("encoder.conv1", "enc.conv1"),
     ("encoder.conv2", "enc.conv2"),
@@ -44,22 +44,23 @@ const NAMES: Table = &[
     ("decoder.layers.{}.fc2", "dec.blk.{}.ffn_down"),
 ];
 
-/// Hyper-parameters: the key, the field, what it is.
+/// Hyper-parameters of the encoder: metadata key, field of config.json, meaning.
 const ENCODER: [(&str, &str, &str); 6] = [
-    ("encoder.context_length", "max_source_positions", "the positions of the encoder"),
-    ("encoder.embedding_length", "d_model", "the width of the model"),
-    ("encoder.feed_forward_length", "encoder_ffn_dim", "the encoder's feed-forward width"),
-    ("encoder.block_count", "encoder_layers", "the layers of the encoder"),
-    ("encoder.mels_count", "num_mel_bins", "the bins of the spectrogram"),
-    ("encoder.attention.head_count", "encoder_attention_heads", "the heads of the encoder"),
+    ("encoder.context_length", "max_source_positions", "the context length of the encoder"),
+    ("encoder.embedding_length", "d_model", "the embedding length"),
+    ("encoder.feed_forward_length", "encoder_ffn_dim", "the FFN width of the encoder"),
+    ("encoder.block_count", "encoder_layers", "the number of layers of the encoder"),
+    ("encoder.mels_count", "num_mel_bins", "the number of mel bins"),
+    ("encoder.attention.head_count", "encoder_attention_heads", "the number of heads of the encoder"),
 ];
 
+/// Hyper-parameters of the decoder: metadata key, field of config.json, meaning.
 const DECODER: [(&str, &str, &str); 5] = [
-    ("decoder.context_length", "max_target_positions", "the positions of the decoder"),
-    ("decoder.embedding_length", "d_model", "the width of the model"),
-    ("decoder.feed_forward_length", "decoder_ffn_dim", "the decoder's feed-forward width"),
-    ("decoder.block_count", "decoder_layers", "the layers of the decoder"),
-    ("decoder.attention.head_count", "decoder_attention_heads", "the heads of the decoder"),
+    ("decoder.context_length", "max_target_positions", "the context length of the decoder"),
+    ("decoder.embedding_length", "d_model", "the embedding length"),
+    ("decoder.feed_forward_length", "decoder_ffn_dim", "the FFN width of the decoder"),
+    ("decoder.block_count", "decoder_layers", "the number of layers of the decoder"),
+    ("decoder.attention.head_count", "decoder_attention_heads", "the number of heads of the decoder"),
 ];
 
 pub(crate) struct Whisper;
@@ -89,7 +90,7 @@ impl Converter for Whisper {
     }
 
     fn map_tensor(&self, _config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        // The output matrix is always the embedding.
+        // The output matrix is always tied to the embedding.
         Ok((name == "proj_out.weight").then_some(Mapping::Dropped))
     }
 
@@ -101,45 +102,45 @@ impl Converter for Whisper {
         let positions = metadata.u64("whisper.encoder.context_length")?;
         let mut exported = exported
             .fields(&fields)
-            .files([("preprocessor_config.json", features(bins, positions))]);
+            .files([("preprocessor_config.json", preprocessor_config(bins, positions))]);
         let tokens = metadata.array("tokenizer.ggml.tokens")?;
-        let id = |wanted: &str| tokens.strings()?.position(|text| text == wanted.as_bytes());
+        let id = |token: &str| tokens.strings()?.position(|text| text == token.as_bytes());
         let (space, start) = (id("\u{120}"), id("<|startoftranscript|>"));
         if let Some(start) = start {
             exported = exported.set("decoder_start_token_id", start);
         }
         if let (Some(space), Some(end)) = (space, metadata.u64("tokenizer.ggml.eos_token_id")) {
-            // No text begins with a space or is empty.
+            // The first token is neither a space nor the end of text.
             exported = exported.set("begin_suppress_tokens", json!([space, end]));
         }
         Some(exported)
     }
 }
 
-/// `preprocessor_config.json`: how sound becomes the spectrogram that the encoder hears, the same
-/// in all sizes but for the bins.
-fn features(bins: u64, positions: u64) -> Value {
-    // The second convolution takes two steps of the spectrogram at a time.
-    let steps = positions.saturating_mul(2);
-    let samples = steps.saturating_mul(HOP);
+/// Returns `preprocessor_config.json`: parameters of the log-mel spectrogram, of which only the number of mel bins differs
+/// between models.
+fn preprocessor_config(bins: u64, positions: u64) -> Value {
+    // The second convolution has stride 2.
+    let frames = positions.saturating_mul(2);
+    let samples = frames.saturating_mul(HOP_LENGTH);
     json!({
         "feature_extractor_type": "WhisperFeatureExtractor",
         "processor_class": "WhisperProcessor",
         "feature_size": bins,
-        "sampling_rate": RATE,
-        "hop_length": HOP,
+        "sampling_rate": SAMPLE_RATE,
+        "hop_length": HOP_LENGTH,
         "n_fft": 400,
-        "chunk_length": samples / RATE,
+        "chunk_length": samples / SAMPLE_RATE,
         "n_samples": samples,
-        "nb_max_frames": steps,
+        "nb_max_frames": frames,
         "padding_side": "right",
         "padding_value": 0.0,
         "return_attention_mask": false,
     })
 }
 
-/// Samples of sound in a second.
-const RATE: u64 = 16000;
+/// Sample rate in Hz.
+const SAMPLE_RATE: u64 = 16000;
 
-/// Samples between one step of the spectrogram and the next.
-const HOP: u64 = 160;
+/// Samples between two frames of the spectrogram.
+const HOP_LENGTH: u64 = 160;

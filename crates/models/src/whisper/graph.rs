@@ -1,4 +1,4 @@
-//! Whisper: an encoder of sound, and a decoder that attends to what the encoder says.
+//! Computation graph of Whisper: an audio encoder, and a decoder with cross-attention.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -10,22 +10,22 @@ use crate::blocks::{Attend, Heads, attention, cross_attention, feed_forward, sto
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// Of all Whispers; files have no key for it.
+/// Norm of all Whisper models, for whose epsilon GGUF has no key.
 const NORM: Norm = Norm { kind: NormKind::Layer, epsilon: 1e-5 };
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = half(builder, "decoder", true)?;
+    let decoder = self_attention(builder, "decoder", true)?;
     let layers = builder.hyper.u64(key::DECODER_BLOCK_COUNT)?;
-    let stored = encoder(builder, layers, decoder.heads)?;
+    let cross_states = encoder(builder, layers, decoder.heads)?;
     let embedded = builder.embedding()?;
-    let mut x = positions(builder, embedded, "dec.position_embd.weight", Index::Position)?;
-    for (layer, state) in (0..layers).zip(stored) {
+    let mut x = add_positions(builder, embedded, "dec.position_embd.weight", Index::Position)?;
+    for (layer, state) in (0..layers).zip(cross_states) {
         builder.at("dec.blk.", Some(layer));
-        x = attended(builder, x, &decoder)?;
+        x = attention_residual(builder, x, &decoder)?;
         let normed = builder.norm(x, "cross_attn_norm", NORM);
-        let seen = cross_attention(builder, normed, state, decoder.heads, decoder.scale)?;
-        x = builder.add(x, seen);
-        x = fed(builder, x)?;
+        let cross = cross_attention(builder, normed, state, decoder.heads, decoder.scale)?;
+        x = builder.add(x, cross);
+        x = ffn_residual(builder, x)?;
     }
     builder.at("", None);
     let x = builder.op(SelectOutputs { x });
@@ -36,53 +36,56 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     Ok(())
 }
 
-/// The encoder, which puts away keys and values for the layers of the decoder; where it puts them.
+/// Builds the encoder and stores keys and values for the cross-attention of each decoder layer; returns their states.
 fn encoder(
     builder: &mut Builder<'_>,
     decoder_layers: u64,
     heads: Heads,
 ) -> Result<Vec<StateId>, Finding> {
-    let encoder = half(builder, "encoder", false)?;
+    let encoder = self_attention(builder, "encoder", false)?;
     let width = builder.size(key::ENCODER_MELS_COUNT)?;
     let features = builder.op(Features { width });
-    let x = convolved(builder, features, "enc.conv1", 1)?;
-    let x = convolved(builder, x, "enc.conv2", 2)?;
-    let mut x = positions(builder, x, "enc.position_embd.weight", Index::Row)?;
+    let x = conv_gelu(builder, features, "enc.conv1", 1)?;
+    let x = conv_gelu(builder, x, "enc.conv2", 2)?;
+    let mut x = add_positions(builder, x, "enc.position_embd.weight", Index::Row)?;
     for layer in 0..builder.hyper.u64(key::ENCODER_BLOCK_COUNT)? {
         builder.at("enc.blk.", Some(layer));
-        x = attended(builder, x, &encoder)?;
-        x = fed(builder, x)?;
+        x = attention_residual(builder, x, &encoder)?;
+        x = ffn_residual(builder, x)?;
     }
     builder.at("", None);
     let hidden = builder.norm(x, "enc.output_norm", NORM);
     builder.output(OutputKind::Hidden, hidden);
-    let stored = store_cross(builder, hidden, decoder_layers, heads)?;
+    let cross_states = store_cross(builder, hidden, decoder_layers, heads)?;
     builder.end_encoder();
-    Ok(stored)
+    Ok(cross_states)
 }
 
-/// How the layers of the encoder or the decoder attend.
-fn half(builder: &Builder<'_>, half: &str, is_decoder: bool) -> Result<Attend, Finding> {
-    let heads = builder.size(&format!("{half}.attention.head_count"))?;
-    let len = builder.size(&format!("{half}.embedding_length"))?.checked_div(heads).unwrap_or(0);
+/// Returns the self-attention parameters of the encoder or the decoder.
+fn self_attention(builder: &Builder<'_>, part: &str, is_decoder: bool) -> Result<Attend, Finding> {
+    let heads = builder.size(&format!("{part}.attention.head_count"))?;
+    let len = builder.size(&format!("{part}.embedding_length"))?.checked_div(heads).unwrap_or(0);
     let heads = Heads { heads, heads_kv: heads, key_len: len, value_len: len };
     let mask = if is_decoder { Mask::Causal } else { Mask::Full };
     Ok(Attend { mask, cached: is_decoder, ..Attend::plain(heads, NORM) })
 }
 
-fn attended(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
+/// Residual stream after self-attention.
+fn attention_residual(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
     let normed = builder.norm(x, "attn_norm", NORM);
     let attended = attention(builder, normed, attend)?;
     Ok(builder.add(x, attended))
 }
 
-fn fed(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
+/// Residual stream after the FFN.
+fn ffn_residual(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
     let normed = builder.norm(x, "ffn_norm", NORM);
     let fed = feed_forward(builder, normed, ActivationFunction::Gelu, "")?;
     Ok(builder.add(x, fed))
 }
 
-fn convolved(
+/// 1D convolution with GELU.
+fn conv_gelu(
     builder: &mut Builder<'_>,
     x: ValueId,
     name: &str,
@@ -94,7 +97,8 @@ fn convolved(
     Ok(builder.op(Activation { x, function: ActivationFunction::Gelu }))
 }
 
-fn positions(
+/// Adds learned position embeddings.
+fn add_positions(
     builder: &mut Builder<'_>,
     x: ValueId,
     name: &str,

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `whisper`.
 
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -51,8 +51,7 @@ const DECODER_LAYER: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "whisper",
-    note: "llama.cpp neither writes nor runs it as GGUF: keys as in the specification, \
-           tensors named as in t5. Keys have no bias; the output matrix is the token embedding.",
+    note: "llama.cpp does not support it as GGUF: keys follow the specification, tensors are named as in t5. Key projections have no bias; the output matrix is the token embedding.",
     required: &[&[
         key::ENCODER_CONTEXT_LENGTH,
         key::ENCODER_EMBEDDING_LENGTH,

@@ -1,4 +1,4 @@
-//! Xverse: llama with a vocabulary without scores.
+//! Conversion of XVERSE: as llama, with a vocabulary without scores.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
