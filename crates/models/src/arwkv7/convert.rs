@@ -9,7 +9,9 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
 use crate::rwkv6::convert::CONTEXT;
-use crate::rwkv7::convert::{CHANNEL_FACTORS, TOKEN_SHIFT_PARTS, LORA_PARTS, has_gate, canonical_name, map_time_mix};
+use crate::rwkv7::convert::{
+    CHANNEL_FACTORS, LORA_PARTS, TOKEN_SHIFT_PARTS, canonical_name, has_gate, map_time_mix,
+};
 use crate::schema::key;
 
 /// What stands for the attention of Qwen 2.
@@ -77,7 +79,8 @@ impl Converter for Arwkv7 {
         const START: &str = "model.layers.{}.self_attn.time_mixer.";
         let gate = count(model, key::ATTENTION_GATE_LORA_RANK).is_some_and(|rank| rank > 0);
         let mixed = TOKEN_SHIFT_PARTS.iter().map(|part| format!("{START}x_{part}"));
-        let ranked = LORA_PARTS.iter().flat_map(|of| (0..3).map(move |i| format!("{START}{of}{i}")));
+        let ranked =
+            LORA_PARTS.iter().flat_map(|of| (0..3).map(move |i| format!("{START}{of}{i}")));
         let factors = CHANNEL_FACTORS.iter().map(|part| format!("{START}{part}"));
         let names: Vec<String> = mixed.chain(ranked).chain(factors).collect();
         let exported: Exported = exported.patterns(names.iter().map(String::as_str));

@@ -48,7 +48,10 @@ impl Converter for Assistant {
         let window = config.u32(&["sliding_window"])?.filter(|&window| window > 0);
         if let Some(window) = window.filter(|_| config.find(&[LAYER_TYPES]).is_some()) {
             keys.set(key::ATTENTION_SLIDING_WINDOW, window);
-            keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&sliding_window_layers(config)?[..]));
+            keys.set(
+                key::ATTENTION_SLIDING_WINDOW_PATTERN,
+                Array::from(&sliding_window_layers(config)?[..]),
+            );
         }
         Ok(())
     }

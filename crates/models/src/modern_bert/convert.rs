@@ -109,7 +109,8 @@ impl Converter for ModernBert {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let is_classifier = has(model, "cls.output.weight");
-        let (class, prefix) = if is_classifier { (CLASSIFIER_CLASS, PREFIX) } else { (BODY_CLASS, "") };
+        let (class, prefix) =
+            if is_classifier { (CLASSIFIER_CLASS, PREFIX) } else { (BODY_CLASS, "") };
         let heads = foreign(CLASSIFIER).filter(|_| is_classifier);
         let names: Vec<String> =
             foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();

@@ -74,16 +74,15 @@ impl Converter for Mpt {
         }
         let is_transformers_class = config.class()? == TRANSFORMERS_CLASS;
         let width = config.require_u32(&["d_model"], "the embedding length")?;
-        let expansion = config.u32(&["expansion_ratio"])?.filter(|_| !is_transformers_class).unwrap_or(4);
-        keys.set(
-            key::CONTEXT_LENGTH,
-            config.require_u32(&["max_seq_len"], "the context length")?,
-        );
+        let expansion =
+            config.u32(&["expansion_ratio"])?.filter(|_| !is_transformers_class).unwrap_or(4);
+        keys.set(key::CONTEXT_LENGTH, config.require_u32(&["max_seq_len"], "the context length")?);
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::FEED_FORWARD_LENGTH, expansion.saturating_mul(width));
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
-        let heads = attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0 && !is_transformers_class);
+        let heads =
+            attention.u32(&["kv_n_heads"])?.filter(|&heads| heads > 0 && !is_transformers_class);
         if let Some(heads) = heads {
             keys.set(key::ATTENTION_HEAD_COUNT_KV, heads);
         }

@@ -52,7 +52,10 @@ impl Converter for MuseGlimmer {
         keys.set(key::LOGIT_SCALE, scale);
         let window = config.require_u32(&["sliding_window"], "the size of the sliding window")?;
         keys.set(key::ATTENTION_SLIDING_WINDOW, window);
-        keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&sliding_window_layers(config)?[..]));
+        keys.set(
+            key::ATTENTION_SLIDING_WINDOW_PATTERN,
+            Array::from(&sliding_window_layers(config)?[..]),
+        );
         Ok(())
     }
 
@@ -63,7 +66,8 @@ impl Converter for MuseGlimmer {
         let width = hparams::possible(config, "dimensions of a head", width)? as usize;
         let scale = config.require_f32(&[QUERY_SCALE], "the scale of normalized queries")?;
         let norms = [("attn_q_norm", scale), ("attn_k_norm", 1.0)];
-        let norms = norms.map(|(part, factor)| (format!("blk.{block}.{part}.weight"), vec![factor; width]));
+        let norms =
+            norms.map(|(part, factor)| (format!("blk.{block}.{part}.weight"), vec![factor; width]));
         let gguf_name = format!("blk.{block}.attn_q.weight");
         let steps = hparams::llama_order(config, &gguf_name)?;
         match Mapping::one(gguf_name, steps) {
@@ -91,8 +95,9 @@ impl Converter for MuseGlimmer {
 
 /// Returns whether each layer has a sliding window.
 pub(crate) fn sliding_window_layers(config: &Config) -> Result<Vec<bool>, Error> {
-    let (_, kinds) =
-        config.find(&[LAYER_TYPES]).ok_or_else(|| config.missing(LAYER_TYPES, "the attention type of each layer"))?;
+    let (_, kinds) = config
+        .find(&[LAYER_TYPES])
+        .ok_or_else(|| config.missing(LAYER_TYPES, "the attention type of each layer"))?;
     let kinds = kinds.as_array().into_iter().flatten();
     Ok(kinds.map(|kind| kind == "sliding_attention").collect())
 }

@@ -196,11 +196,7 @@ fn ssm_sizes(config: &Config) -> Result<Sizes, Error> {
 }
 
 /// Writes the keys of all hybrid models, with `ffn_width` for layers that have an FFN.
-pub(crate) fn hybrid_keys(
-    config: &Config,
-    keys: &mut Keys,
-    ffn_width: u32,
-) -> Result<(), Error> {
+pub(crate) fn hybrid_keys(config: &Config, keys: &mut Keys, ffn_width: u32) -> Result<(), Error> {
     let head_dim = hparams::head_dim(config)?;
     let mut without_head_dim = config.clone();
     without_head_dim.set("head_dim", Value::Null);

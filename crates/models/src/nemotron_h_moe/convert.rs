@@ -11,8 +11,8 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::renamed;
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, mtp};
 use crate::nemotron_h::convert::{
-    EXPERTS_PER_TOKEN, LATENT_SIZE, NAMES, NEMOTRON_H, NemotronH, PATTERN, SHARED_WIDTH, export_hybrid,
-    hybrid_keys,
+    EXPERTS_PER_TOKEN, LATENT_SIZE, NAMES, NEMOTRON_H, NemotronH, PATTERN, SHARED_WIDTH,
+    export_hybrid, hybrid_keys,
 };
 use crate::schema::key;
 

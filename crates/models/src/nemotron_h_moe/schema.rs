@@ -1,7 +1,7 @@
 //! Metadata keys and tensors of `nemotron_h_moe`.
 
 use crate::nemotron_h;
-use crate::nemotron_h::schema::{HYBRID_KEYS, FFN_KEYS};
+use crate::nemotron_h::schema::{FFN_KEYS, HYBRID_KEYS};
 use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;

@@ -59,8 +59,14 @@ impl Converter for Openelm {
         keys.set(key::CONTEXT_LENGTH, number("max_context_length", "the context length")?);
         keys.set(key::EMBEDDING_LENGTH, number("model_dim", "the embedding length")?);
         keys.set(key::FEED_FORWARD_LENGTH, Array::from(&ffn_widths(config)?[..]));
-        keys.set(key::ATTENTION_HEAD_COUNT, Array::from(&head_counts(config, "num_query_heads")?[..]));
-        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&head_counts(config, "num_kv_heads")?[..]));
+        keys.set(
+            key::ATTENTION_HEAD_COUNT,
+            Array::from(&head_counts(config, "num_query_heads")?[..]),
+        );
+        keys.set(
+            key::ATTENTION_HEAD_COUNT_KV,
+            Array::from(&head_counts(config, "num_kv_heads")?[..]),
+        );
         keys.set_f32(key::ROPE_FREQ_BASE, config.f32(&["rope_freq_constant"])?);
         keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, 1e-6f32);
         keys.set(key::ROPE_DIMENSION_COUNT, head_dim);

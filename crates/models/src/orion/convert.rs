@@ -30,17 +30,13 @@ impl Converter for Orion {
         keys.file_type();
         keys.set(key::TENSOR_DATA_LAYOUT, "Meta AI original pth");
         let context = ["max_sequence_length", "max_position_embeddings", "model_max_length"];
-        keys.set(
-            key::CONTEXT_LENGTH,
-            config.require_u32(&context, "the context length")?,
-        );
+        keys.set(key::CONTEXT_LENGTH, config.require_u32(&context, "the context length")?);
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
-        let epsilon =
-            config.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
+        let epsilon = config.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
         keys.unusual_rope(config)
     }

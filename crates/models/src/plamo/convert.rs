@@ -76,7 +76,11 @@ impl Converter for Plamo {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let (heads, kv) = (count(model, key::ATTENTION_HEAD_COUNT)?, export::head_count_kv(model)?);
         let exported = exported.without(&[key::CONTEXT_LENGTH, key::ATTENTION_HEAD_COUNT_KV]);
-        Some(exported.set("num_key_value_heads", heads).set(QUERIES_PER_KV_HEAD[0], heads.checked_div(kv)?))
+        Some(
+            exported
+                .set("num_key_value_heads", heads)
+                .set(QUERIES_PER_KV_HEAD[0], heads.checked_div(kv)?),
+        )
     }
 }
 

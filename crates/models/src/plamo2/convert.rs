@@ -105,7 +105,10 @@ impl Converter for Plamo2 {
             Array::from(&layers.collect::<Vec<i32>>()[..])
         };
         keys.vocab_size(config)?;
-        keys.set(key::ATTENTION_HEAD_COUNT_KV, of_attention_layers(hparams::head_count_kv(config)?));
+        keys.set(
+            key::ATTENTION_HEAD_COUNT_KV,
+            of_attention_layers(hparams::head_count_kv(config)?),
+        );
         keys.set(key::ATTENTION_HEAD_COUNT, of_attention_layers(hparams::head_count(config)?));
         keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);

@@ -45,8 +45,10 @@ impl Converter for Plamo3 {
         // Fields of this class for YaRN scaling.
         let factor = config.f32(&["rope_scaling_factor"])?.unwrap_or(1.0);
         if factor != 1.0 && config.find(&["rope_scaling", "rope_parameters"]).is_none() {
-            let original =
-                config.require_u32(&["initial_context_length"], "the context length before RoPE scaling")?;
+            let original = config.require_u32(
+                &["initial_context_length"],
+                "the context length before RoPE scaling",
+            )?;
             let scaling = json!({"rope_type": "yarn", "factor": factor, "beta_fast": 32.0,
                 "beta_slow": 1.0, "original_max_position_embeddings": original});
             config.set("rope_scaling", scaling);

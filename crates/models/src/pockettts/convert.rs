@@ -64,10 +64,10 @@ impl Converter for PocketTts {
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         match config.bool(HAS_VOICE)? {
             Some(_) => Ok(()),
-            None => {
-                Err(config
-                    .missing(HAS_VOICE, "Pocket TTS checkpoints have no config.json; it is inferred from tensor shapes"))
-            }
+            None => Err(config.missing(
+                HAS_VOICE,
+                "Pocket TTS checkpoints have no config.json; it is inferred from tensor shapes",
+            )),
         }
     }
 
@@ -123,9 +123,14 @@ impl Converter for PocketTts {
         if find(VOICE).is_some() {
             rows.extend(elements(find(VOICE), VOICE)?);
         }
-        let (start, projection) = (elements(find(START_OF_AUDIO), START_OF_AUDIO)?, elements(find(INPUT_PROJECTION), INPUT_PROJECTION)?);
+        let (start, projection) = (
+            elements(find(START_OF_AUDIO), START_OF_AUDIO)?,
+            elements(find(INPUT_PROJECTION), INPUT_PROJECTION)?,
+        );
         if start.is_empty() || projection.len() != start.len() * width {
-            return Err(fault(format!("has tensors `{START_OF_AUDIO}` and `{INPUT_PROJECTION}` of shapes that do not fit each other")));
+            return Err(fault(format!(
+                "has tensors `{START_OF_AUDIO}` and `{INPUT_PROJECTION}` of shapes that do not fit each other"
+            )));
         }
         let dot = |row: &[f32]| row.iter().zip(&start).map(|(x, y)| x * y).sum::<f32>();
         rows.extend(projection.chunks_exact(start.len()).map(dot));
@@ -184,7 +189,8 @@ pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Optio
     let embedding = shape(EMBEDDING)?;
     let (rows, width) = (embedding[0], embedding.last().copied().unwrap_or(1));
     let encoder_width = shape("mimi.encoder_transformer.transformer.layers.0.norm1.weight")?[0];
-    let ffn_width = |stem: &str| Ok::<_, Error>(shape(&format!("{stem}.layers.0.linear1.weight"))?[0]);
+    let ffn_width =
+        |stem: &str| Ok::<_, Error>(shape(&format!("{stem}.layers.0.linear1.weight"))?[0]);
     let root = json!({
         "architectures": [CLASS],
         "model_type": "pockettts",

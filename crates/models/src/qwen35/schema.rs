@@ -1,6 +1,8 @@
 //! Metadata keys and tensors of `qwen35`.
 
-use crate::qwen3next::schema::{FULL_ATTENTION, LINEAR_ATTENTION, LINEAR_KEYS, NORMS, OPTIONAL, TENSORS};
+use crate::qwen3next::schema::{
+    FULL_ATTENTION, LINEAR_ATTENTION, LINEAR_KEYS, NORMS, OPTIONAL, TENSORS,
+};
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
@@ -24,7 +26,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_trunk",
-            items: &[All(NORMS), OneOf(&[FULL_ATTENTION, LINEAR_ATTENTION_SEPARATE]), All(GATED_FFN)],
+            items: &[
+                All(NORMS),
+                OneOf(&[FULL_ATTENTION, LINEAR_ATTENTION_SEPARATE]),
+                All(GATED_FFN),
+            ],
         },
         Block {
             prefix: "blk.",

@@ -1,6 +1,8 @@
 //! Metadata keys and tensors of `qwen35moe`.
 
-use crate::qwen3next::schema::{FULL_ATTENTION, LINEAR_KEYS, NORMS, OPTIONAL, SHARED_EXPERT, TENSORS};
+use crate::qwen3next::schema::{
+    FULL_ATTENTION, LINEAR_KEYS, NORMS, OPTIONAL, SHARED_EXPERT, TENSORS,
+};
 use crate::qwen35::schema::LINEAR_ATTENTION_SEPARATE;
 use crate::schema::architecture::Item::{All, Maybe, OneOf};
 use crate::schema::architecture::{Architecture, Block};
@@ -26,7 +28,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_trunk",
-            items: &[All(NORMS), OneOf(&[FULL_ATTENTION, LINEAR_ATTENTION_SEPARATE]), All(SHARED_EXPERT)],
+            items: &[
+                All(NORMS),
+                OneOf(&[FULL_ATTENTION, LINEAR_ATTENTION_SEPARATE]),
+                All(SHARED_EXPERT),
+            ],
         },
         Block {
             prefix: "blk.",

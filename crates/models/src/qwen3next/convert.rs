@@ -97,7 +97,10 @@ impl Converter for Qwen3next {
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
         let shared = config.u32(&["shared_expert_intermediate_size"])?;
         keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
-        keys.set_u32(key::NEXTN_PREDICT_LAYERS, Some(mtp_layers).filter(|&mtp_layers| mtp_layers > 0));
+        keys.set_u32(
+            key::NEXTN_PREDICT_LAYERS,
+            Some(mtp_layers).filter(|&mtp_layers| mtp_layers > 0),
+        );
         let heads = Heads::of(config)?;
         keys.set_u32(key::SSM_CONV_KERNEL, config.u32(&["linear_conv_kernel_dim"])?);
         keys.set(key::SSM_STATE_SIZE, heads.key_dim);
@@ -129,7 +132,8 @@ impl Converter for Qwen3next {
         let reorders = config.class()? != QWEN3NEXT.classes[0];
         for (checkpoint_name, gguf_name) in PARAMETERS {
             if let Some(numbers) = captures(checkpoint_name, name) {
-                let mut steps = Vec::from_iter(heads.interleave_value_heads(0, 1).filter(|_| reorders));
+                let mut steps =
+                    Vec::from_iter(heads.interleave_value_heads(0, 1).filter(|_| reorders));
                 if checkpoint_name.ends_with("A_log") {
                     steps.push(Step::Map(Function::MinusExp));
                 }
@@ -150,14 +154,16 @@ impl Converter for Qwen3next {
         }
         let part = gguf_name.split('.').nth(2).unwrap_or_default();
         if part == "ssm_conv1d" {
-            let kernel =
-                config.require_u32(&["linear_conv_kernel_dim"], "the kernel size of convolutions")?;
+            let kernel = config
+                .require_u32(&["linear_conv_kernel_dim"], "the kernel size of convolutions")?;
             let channels = 2 * heads.key_rows() + heads.value_rows();
             steps.push(hparams::channels(kernel, channels));
         }
         if reorders {
             steps.extend(match part {
-                "attn_qkv" | "ssm_conv1d" => heads.interleave_value_heads(2 * heads.key_rows(), heads.value_dim),
+                "attn_qkv" | "ssm_conv1d" => {
+                    heads.interleave_value_heads(2 * heads.key_rows(), heads.value_dim)
+                }
                 "attn_gate" => heads.interleave_value_heads(0, heads.value_dim),
                 "ssm_alpha" | "ssm_beta" => heads.interleave_value_heads(0, 1),
                 _ => None,
@@ -187,7 +193,8 @@ struct Heads {
 impl Heads {
     fn of(config: &Config) -> Result<Self, Error> {
         let number = |field: &str| config.require_u32(&[field], "a size of linear attention");
-        let (key_heads, value_heads) = (number("linear_num_key_heads")?, number("linear_num_value_heads")?);
+        let (key_heads, value_heads) =
+            (number("linear_num_key_heads")?, number("linear_num_value_heads")?);
         if key_heads == 0 || value_heads % key_heads != 0 {
             return Err(hparams::not_computed(config, "linear_num_value_heads", value_heads));
         }

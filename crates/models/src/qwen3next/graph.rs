@@ -71,8 +71,9 @@ pub(crate) fn linear_attention(
     let values_per_key = heads.checked_div(key_heads).unwrap_or(0);
     let (alpha, beta, groups) = if builder.has("ssm_ba.weight") {
         let beta_alpha = builder.product(x, "ssm_ba")?;
-        let [beta, alpha] = [0, values_per_key]
-            .map(|start| builder.op(Slice { x: beta_alpha, groups: key_heads, start, len: values_per_key }));
+        let [beta, alpha] = [0, values_per_key].map(|start| {
+            builder.op(Slice { x: beta_alpha, groups: key_heads, start, len: values_per_key })
+        });
         (alpha, beta, key_heads)
     } else {
         // In these files the value heads of a key head are not adjacent.

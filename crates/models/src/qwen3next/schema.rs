@@ -26,7 +26,8 @@ pub(crate) const LINEAR_ATTENTION: &[Item] = &[
 ];
 
 /// Linear attention with one projection of beta and alpha.
-const LINEAR_ATTENTION_FUSED: &[Item] = &[All(LINEAR_ATTENTION), Required("ssm_ba.weight", "n_embd, 2*dt_rank")];
+const LINEAR_ATTENTION_FUSED: &[Item] =
+    &[All(LINEAR_ATTENTION), Required("ssm_ba.weight", "n_embd, 2*dt_rank")];
 
 pub(crate) const NORMS: &[Item] =
     &[All(ATTN_NORM), Required("post_attention_norm.weight", "n_embd")];
@@ -69,7 +70,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_trunk",
-            items: &[All(NORMS), OneOf(&[FULL_ATTENTION, LINEAR_ATTENTION_FUSED]), All(SHARED_EXPERT)],
+            items: &[
+                All(NORMS),
+                OneOf(&[FULL_ATTENTION, LINEAR_ATTENTION_FUSED]),
+                All(SHARED_EXPERT),
+            ],
         },
         Block {
             prefix: "blk.",

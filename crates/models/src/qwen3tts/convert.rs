@@ -114,23 +114,28 @@ impl Converter for Qwen3Tts {
         let layer = |name: &str| -> Result<Layer, Error> {
             let rows = assembly::elements(checkpoint, entry(&format!("{name}.weight"))?)?;
             let bias = assembly::elements(checkpoint, entry(&format!("{name}.bias"))?)?;
-            Layer::new(&rows, bias)
-                .ok_or_else(|| fault(format!("has a bias and a matrix of `{name}` that do not fit each other")))
+            Layer::new(&rows, bias).ok_or_else(|| {
+                fault(format!("has a bias and a matrix of `{name}` that do not fit each other"))
+            })
         };
         let activation = match config.find(&["hidden_act"]).and_then(|(_, name)| name.as_str()) {
             Some("silu") => Activation::Silu,
             Some("gelu") => Activation::Gelu,
             Some("relu") => Activation::Relu,
             other => {
-                return Err(hparams::not_computed(config, "hidden_act", other.unwrap_or("missing")));
+                return Err(hparams::not_computed(
+                    config,
+                    "hidden_act",
+                    other.unwrap_or("missing"),
+                ));
             }
         };
         let [first, second] = TEXT_PROJECTION;
         let layers = [layer(first)?, layer(second)?];
         let embedding = assembly::unmodified(checkpoint, entry(TEXT_EMBEDDING)?)?;
         let others = assembly::unmodified(checkpoint, entry(CODE_EMBEDDING)?)?;
-        let widths =
-            [layers[0].inputs(), layers[0].outputs(), layers[1].outputs()].map(|width| width as u64);
+        let widths = [layers[0].inputs(), layers[0].outputs(), layers[1].outputs()]
+            .map(|width| width as u64);
         let stored = [embedding.shape.row_len(), layers[1].inputs() as u64, others.shape.row_len()];
         if widths != stored || embedding.shape.len() != 2 || others.shape.len() != 2 {
             return Err(fault(format!(

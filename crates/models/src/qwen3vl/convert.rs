@@ -85,5 +85,6 @@ pub(crate) fn export_vl(model: &Model, exported: Exported) -> Exported {
     let layers = export::count(model, key::N_DEEPSTACK_LAYERS).unwrap_or(0).min(1 << 16);
     // Only the vision encoder knows which of its layers are meant.
     let indexes: Vec<u64> = (0..layers).collect();
-    export_mrope_sections(model, exported).set("vision_config", json!({"deepstack_visual_indexes": indexes}))
+    export_mrope_sections(model, exported)
+        .set("vision_config", json!({"deepstack_visual_indexes": indexes}))
 }

@@ -18,9 +18,9 @@ use crate::convert::{
     hparams,
 };
 use crate::qwen2moe::convert::EXPERT_NAMES;
+use crate::qwen3next;
 use crate::qwen35moe::convert::{QWEN35MOE, Qwen35moe};
 use crate::schema::key;
-use crate::qwen3next;
 
 const NAMES: Table = &[
     ("model.layers.{}.attn_hyper_connection.hc_norm", "blk.{}.hc_attn_norm"),
@@ -139,8 +139,9 @@ impl Converter for Qwen4Exp {
             return Err(hparams::not_computed(config, STREAMS, streams));
         }
         // Runtimes compute linear attention with a sigmoid output gate only.
-        let gate =
-            config.find(&[OUTPUT_GATE, "hidden_act"]).map_or("silu".into(), |(_, gate)| gate.clone());
+        let gate = config
+            .find(&[OUTPUT_GATE, "hidden_act"])
+            .map_or("silu".into(), |(_, gate)| gate.clone());
         match gate == "sigmoid" {
             true => Ok(()),
             false => Err(hparams::not_computed(config, OUTPUT_GATE, gate)),
@@ -163,7 +164,8 @@ impl Converter for Qwen4Exp {
                 Some(found) => values.whole(found)?,
                 None => None,
             };
-            let numbers = numbers.ok_or_else(|| values.missing(&name, "a parameter of the n-gram hash"))?;
+            let numbers =
+                numbers.ok_or_else(|| values.missing(&name, "a parameter of the n-gram hash"))?;
             if numbers.len() as u64 != expected || numbers.iter().any(|number| *number < 0) {
                 let what = format!(
                     "does not match the tensor `{name}`: it has {} numbers; expected {expected} that are not negative",
@@ -182,7 +184,9 @@ impl Converter for Qwen4Exp {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         Qwen35moe.hyper_parameters(config, keys)?;
-        let number = |field: &str| config.require_u32(&[field], "a size of the hyper-connections or the indexer");
+        let number = |field: &str| {
+            config.require_u32(&[field], "a size of the hyper-connections or the indexer")
+        };
         keys.set(key::HYPER_CONNECTION_COUNT, number(STREAMS)?);
         keys.set(key::HYPER_CONNECTION_LOW_RANK, number("hc_lowrank")?);
         keys.set(key::ATTENTION_INDEXER_HEAD_COUNT, number("indexer_n_heads")?);
@@ -190,7 +194,8 @@ impl Converter for Qwen4Exp {
         keys.set(key::ATTENTION_INDEXER_TOP_K, number("indexer_budget")?);
         let ratio = draft::signed(number(COMPRESS_RATIO)?);
         let is_linear = linear_layers(config)?;
-        let ratios: Vec<i32> = is_linear.iter().map(|linear| if *linear { 0 } else { ratio }).collect();
+        let ratios: Vec<i32> =
+            is_linear.iter().map(|linear| if *linear { 0 } else { ratio }).collect();
         keys.set(key::ATTENTION_COMPRESS_RATIOS, Array::from(&ratios[..]));
         let Some(layer) = ngram_layer(config)? else { return Ok(()) };
         if is_linear.get(layer as usize) != Some(&true) {
@@ -227,7 +232,8 @@ impl Converter for Qwen4Exp {
             steps.push(Step::Map(Function::PlusOne));
         }
         if gguf_name.ends_with(".ple_conv1d.weight") {
-            let number = |field: &str| config.require_u32(&[field], "a size of the n-gram convolution");
+            let number =
+                |field: &str| config.require_u32(&[field], "a size of the n-gram convolution");
             let channels = u64::from(number(STREAMS)?) * u64::from(hparams::width(config)?);
             steps.push(hparams::channels(number("ple_conv_kernel_size")?, channels));
         }
@@ -241,7 +247,8 @@ impl Converter for Qwen4Exp {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let list = |key: &str| draft::numbers(model, key);
         let ratio = list("attention.compress_ratios")?.into_iter().find(|&ratio| ratio > 0);
-        let mut exported = Qwen35moe.export(model, exported)?
+        let mut exported = Qwen35moe
+            .export(model, exported)?
             .fields(FIELDS)
             .patterns([INDEXER])
             .set_some(COMPRESS_RATIO, ratio)
@@ -282,16 +289,20 @@ fn ngram_layer(config: &Config) -> Result<Option<u32>, Error> {
 
 /// Returns the expected lengths of the lists of [`HASH`].
 fn hash_lengths(config: &Config) -> Result<[u64; 3], Error> {
-    let number = |field| Ok::<_, Error>(config.require_u32(&[field], "a size of the n-gram embeddings")?.into());
-    let (longest, heads_per_ngram): (u64, u64) = (number("ngram_size")?, number("heads_per_ngram")?);
+    let number = |field| {
+        Ok::<_, Error>(config.require_u32(&[field], "a size of the n-gram embeddings")?.into())
+    };
+    let (longest, heads_per_ngram): (u64, u64) =
+        (number("ngram_size")?, number("heads_per_ngram")?);
     let heads = longest.saturating_sub(1).saturating_mul(heads_per_ngram);
     Ok([longest, heads, heads])
 }
 
 /// Returns whether each layer has linear attention.
 fn linear_layers(config: &Config) -> Result<Vec<bool>, Error> {
-    let (_, stated) =
-        config.find(&[LAYER_TYPES]).ok_or_else(|| config.missing(LAYER_TYPES, "the attention type of each layer"))?;
+    let (_, stated) = config
+        .find(&[LAYER_TYPES])
+        .ok_or_else(|| config.missing(LAYER_TYPES, "the attention type of each layer"))?;
     let kind = |kind: &Value| match kind.as_str()? {
         LINEAR => Some(true),
         // Checkpoints have the first name, newer versions of `transformers` write the second.
@@ -302,7 +313,11 @@ fn linear_layers(config: &Config) -> Result<Vec<bool>, Error> {
         stated.as_array().and_then(|list| list.iter().map(kind).collect());
     let blocks = hparams::block_count(config)? as usize;
     kinds.filter(|kinds| kinds.len() == blocks).ok_or_else(|| {
-        config.wrong(LAYER_TYPES, stated, &format!("{blocks} entries, each `linear_attention` or `full_attention`"))
+        config.wrong(
+            LAYER_TYPES,
+            stated,
+            &format!("{blocks} entries, each `linear_attention` or `full_attention`"),
+        )
     })
 }
 
@@ -324,7 +339,10 @@ fn ngram_keys(config: &Config, keys: &mut Keys, layer: u32) -> Result<(), Error>
         None => Value::Null,
     };
     let end = end.as_u64().and_then(|end| u32::try_from(end).ok());
-    keys.set(key::PLE_EOS_TOKEN_ID, end.ok_or_else(|| config.missing(EOS_TOKEN, "the token that ends n-grams"))?);
+    keys.set(
+        key::PLE_EOS_TOKEN_ID,
+        end.ok_or_else(|| config.missing(EOS_TOKEN, "the token that ends n-grams"))?,
+    );
     keys.set_u32(key::PLE_IMAGE_TOKEN_ID, config.u32(&[IMAGE_TOKEN])?);
     keys.set_u32(key::EMBEDDING_LENGTH_PER_LAYER_INPUT, config.u32(&[ROW_LENGTH])?);
     for (key, field) in HASH {

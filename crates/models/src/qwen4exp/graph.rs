@@ -79,8 +79,7 @@ fn selected_blocks(
     let key = builder.product(x, "indexer.k_proj")?;
     let state = builder.state(State::RowHistory { width: len.saturating_mul(2), len: block });
     let (gate, position_bias, overlap) = (None, None, false);
-    let key =
-        builder.op(BlockCompress { x: key, gate, position_bias, block, overlap, state });
+    let key = builder.op(BlockCompress { x: key, gate, position_bias, block, overlap, state });
     let key = builder.norm(key, "indexer.k_norm", attend.norm);
     let rotation = attend.rotation.clone().map(|rotation| RopeParameters { block, ..rotation });
     let key = turned(builder, key, 1, &rotation);

@@ -89,12 +89,18 @@ impl Converter for Rwkv6 {
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
-        let rescaled = config.require_u32(&["rescale_every"], "the number of layers between halvings of the residual stream")?;
+        let rescaled = config.require_u32(
+            &["rescale_every"],
+            "the number of layers between halvings of the residual stream",
+        )?;
         keys.set(key::RESCALE_EVERY_N_LAYERS, rescaled);
         keys.set(key::WKV_HEAD_SIZE, config.require_u32(&["head_size"], "the head dimension")?);
         keys.set(key::TIME_MIX_EXTRA_DIM, if is_7b { 64u32 } else { 32 });
         keys.set(key::TIME_DECAY_EXTRA_DIM, if is_7b { 128u32 } else { 64 });
-        keys.set(key::FEED_FORWARD_LENGTH, config.u32(&["intermediate_size"])?.unwrap_or(default_ffn));
+        keys.set(
+            key::FEED_FORWARD_LENGTH,
+            config.u32(&["intermediate_size"])?.unwrap_or(default_ffn),
+        );
         keys.file_type();
         // llama.cpp requires the key and does not use it.
         keys.set(key::ATTENTION_HEAD_COUNT, 0u32);
@@ -134,7 +140,11 @@ impl Converter for Rwkv6 {
 }
 
 /// Maps a time-mixing tensor, whose checkpoint name starts with `start`.
-pub(crate) fn map_time_mix(config: &Config, start: &str, name: &str) -> Result<Option<Mapping>, Error> {
+pub(crate) fn map_time_mix(
+    config: &Config,
+    start: &str,
+    name: &str,
+) -> Result<Option<Mapping>, Error> {
     let width = hparams::width(config)?;
     for (end, gguf_name, form) in TIME_MIX_TENSORS {
         if let Some(&[block]) = captures(&format!("{start}{end}"), name).as_deref() {

@@ -1,6 +1,8 @@
 //! Metadata keys and tensors of `rwkv6`.
 
-use crate::rwkv::schema::{CHANNEL_GATE, CHANNEL_MIX, DEFAULT_EPSILON, EPSILON_KEYS, NORMS, TENSORS, TIME_MIX};
+use crate::rwkv::schema::{
+    CHANNEL_GATE, CHANNEL_MIX, DEFAULT_EPSILON, EPSILON_KEYS, NORMS, TENSORS, TIME_MIX,
+};
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;

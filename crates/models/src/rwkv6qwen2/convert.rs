@@ -56,8 +56,7 @@ impl Converter for Rwkv6Qwen2 {
         let width = hparams::width(config)?;
         let heads = hparams::head_count(config)?.max(1);
         let [mix, decay] = lora_ranks(config)?;
-        let epsilon =
-            config.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
+        let epsilon = config.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
         keys.set(key::CONTEXT_LENGTH, CONTEXT);
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
@@ -90,7 +89,11 @@ impl Converter for Rwkv6Qwen2 {
             let len = u64::from(len);
             let pick = Step::Pick { groups: 1, start: number * len, len };
             let steps = [&steps_before[..], &[pick]].concat();
-            MappedTensor { name: gguf_name.clone(), steps, slot: Some(ExpertSlot { index, count: 5 }) }
+            MappedTensor {
+                name: gguf_name.clone(),
+                steps,
+                slot: Some(ExpertSlot { index, count: 5 }),
+            }
         };
         Ok(Some(Mapping::Made((0..).zip(PART_INDEXES).map(part).collect())))
     }

@@ -5,7 +5,7 @@ use gguf_graph::{ActivationFunction, Decay, LinearAttention, Mul, ValueId};
 
 use crate::blocks::{Decoder, feed_forward, finish, layers, repeated};
 use crate::graph::{Builder, Norm};
-use crate::rwkv6::graph::{Sizes, decay, matmul_activation, data_dependent_lerp, subtract};
+use crate::rwkv6::graph::{Sizes, data_dependent_lerp, decay, matmul_activation, subtract};
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     qwen2_with_mixer(builder, time_mix)

@@ -82,10 +82,8 @@ impl Converter for Rwkv7 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
         let head = config.require_u32(&["head_size", "head_dim"], "the head dimension")?;
-        let epsilon = config.require_f32(
-            &["layer_norm_epsilon", "norm_eps"],
-            "epsilon of the norms",
-        )?;
+        let epsilon =
+            config.require_f32(&["layer_norm_epsilon", "norm_eps"], "epsilon of the norms")?;
         let ffn_width = config.u32(&["intermediate_size"])?.unwrap_or(width.saturating_mul(4));
         // Defaults of the ranks: powers of the embedding length, in multiples of 32.
         let rank = |fields: &[&str], exponent: f64, factor: f64| {

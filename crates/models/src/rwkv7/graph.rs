@@ -8,7 +8,9 @@ use gguf_graph::{
 use crate::blocks::{Decoder, finish};
 use crate::graph::Builder;
 use crate::rwkv::graph::{channel_mix, norm, token_shift};
-use crate::rwkv6::graph::{Sizes, head_norm, matmul_activation, lerp_previous, bias_activation, subtract};
+use crate::rwkv6::graph::{
+    Sizes, bias_activation, head_norm, lerp_previous, matmul_activation, subtract,
+};
 use crate::schema::key;
 
 /// Builds RWKV 7: time mixing by a generalized delta rule, with the values of the first layer as value residual.
@@ -64,7 +66,8 @@ pub(crate) fn time_mix(
         Some(first) => {
             let mix = matmul_activation(builder, v, "time_mix_v1", None)?;
             let mix = matmul_activation(builder, mix, "time_mix_v2", None)?;
-            let mix = bias_activation(builder, mix, "time_mix_v0.weight", ActivationFunction::Sigmoid)?;
+            let mix =
+                bias_activation(builder, mix, "time_mix_v0.weight", ActivationFunction::Sigmoid)?;
             let difference = subtract(builder, first, value);
             let part = builder.op(Mul { a: difference, b: mix });
             builder.add(value, part)
@@ -85,7 +88,8 @@ pub(crate) fn time_mix(
     let change = subtract(builder, change, scaled);
     let k = builder.add(k, change);
     let state = builder.state(sizes.state());
-    let output = builder.op(Wkv::V7 { r, w, k, v: value, a: removal, b: replacement, head_len, state });
+    let output =
+        builder.op(Wkv::V7 { r, w, k, v: value, a: removal, b: replacement, head_len, state });
     let is_normed = builder.has_norm("time_mix_ln");
     let output = match is_normed {
         true => builder.norm_parts(output, "time_mix_ln", head_norm(), sizes.heads()),

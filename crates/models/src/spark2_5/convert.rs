@@ -68,8 +68,10 @@ impl Converter for Spark25 {
             "partial_rotary_factor": rotary_dims / head_dim});
             Some((kind.to_owned(), parameters))
         };
-        let parameters =
-            ATTENTION_TYPES.into_iter().map(rope_of_type).collect::<Option<serde_json::Map<_, _>>>()?;
+        let parameters = ATTENTION_TYPES
+            .into_iter()
+            .map(rope_of_type)
+            .collect::<Option<serde_json::Map<_, _>>>()?;
         let exported = exported
             .set(PARAMETERS, Value::from(parameters))
             .set("headwise_attn_output_gate", true)

@@ -100,8 +100,9 @@ impl Converter for Step35 {
         keys.set(key::BLOCK_COUNT, blocks);
         let kinds = config.find(&[LAYER_TYPES]).and_then(|(_, kinds)| kinds.as_array());
         let kind = |layer: u32| kinds.and_then(|kinds| kinds.get(layer as usize));
-        let is_sliding: Vec<bool> =
-            (0..blocks).map(|layer| kind(layer).is_some_and(|kind| kind == SLIDING_ATTENTION)).collect();
+        let is_sliding: Vec<bool> = (0..blocks)
+            .map(|layer| kind(layer).is_some_and(|kind| kind == SLIDING_ATTENTION))
+            .collect();
         require_rotary_factors(config, &is_sliding)?;
         let sliding_setting = config.part(SLIDING_SETTING);
         for (key, field) in [
@@ -140,7 +141,10 @@ impl Converter for Step35 {
             limits.resize(blocks as usize, 0.0);
             keys.set(key, Array::from(&limits[..]));
         }
-        keys.set_u32(key::NEXTN_PREDICT_LAYERS, Some(mtp_layers).filter(|&mtp_layers| mtp_layers > 0));
+        keys.set_u32(
+            key::NEXTN_PREDICT_LAYERS,
+            Some(mtp_layers).filter(|&mtp_layers| mtp_layers > 0),
+        );
         Ok(())
     }
 
@@ -226,7 +230,8 @@ impl Converter for Step35 {
 fn require_rotary_factors(config: &Config, is_sliding: &[bool]) -> Result<(), Error> {
     let Some((_, factors)) = config.find(&[ROTARY_FACTORS]) else { return Ok(()) };
     let mut factors = factors.as_array().into_iter().flatten().map(Value::as_f64).zip(is_sliding);
-    match factors.find(|(factor, is)| *factor != Some(if **is { 1.0 } else { FULL_ROTARY_FACTOR })) {
+    match factors.find(|(factor, is)| *factor != Some(if **is { 1.0 } else { FULL_ROTARY_FACTOR }))
+    {
         None => Ok(()),
         Some((factor, _)) => {
             let factor = factor.map_or("not a number".to_owned(), |factor| factor.to_string());

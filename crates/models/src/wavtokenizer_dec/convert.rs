@@ -73,23 +73,33 @@ impl Converter for Wavtokenizer {
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
         keys.vocab_size(config)?;
-        let features = config.require_u32(&["n_embd_features"], "the embedding length of a code")?;
+        let features =
+            config.require_u32(&["n_embd_features"], "the embedding length of a code")?;
         keys.set(key::FEATURES_LENGTH, features);
         let ffn_width = config.require_u32(&["n_ff"], "the FFN width")?;
         keys.set(key::FEED_FORWARD_LENGTH, ffn_width);
         const EPSILON: &str = "epsilon of the group norms";
         let epsilon = config.require_f32(&["group_norm_epsilon"], EPSILON)?;
         keys.set(key::ATTENTION_GROUP_NORM_EPSILON, epsilon);
-        let groups = config.require_u32(&["group_norm_groups"], "the number of groups of the group norms")?;
+        let groups = config
+            .require_u32(&["group_norm_groups"], "the number of groups of the group norms")?;
         keys.set(key::ATTENTION_GROUP_NORM_GROUPS, groups);
         for part in PARTS {
             let part_config = config.part(part);
             let number = |field, meaning| match config.find(&[part]) {
                 Some(_) => part_config.require_u32(&[field], meaning),
-                None => Err(config.missing(part, "the embedding length and number of layers of a part")),
+                None => {
+                    Err(config.missing(part, "the embedding length and number of layers of a part"))
+                }
             };
-            keys.set(&format!("{part}.embedding_length"), number("n_embd", "the embedding length of a part")?);
-            keys.set(&format!("{part}.block_count"), number("n_layer", "the number of layers of a part")?);
+            keys.set(
+                &format!("{part}.embedding_length"),
+                number("n_embd", "the embedding length of a part")?,
+            );
+            keys.set(
+                &format!("{part}.block_count"),
+                number("n_layer", "the number of layers of a part")?,
+            );
         }
         keys.set(key::ATTENTION_CAUSAL, false);
         Ok(())

@@ -51,7 +51,11 @@ const ENCODER: [(&str, &str, &str); 6] = [
     ("encoder.feed_forward_length", "encoder_ffn_dim", "the FFN width of the encoder"),
     ("encoder.block_count", "encoder_layers", "the number of layers of the encoder"),
     ("encoder.mels_count", "num_mel_bins", "the number of mel bins"),
-    ("encoder.attention.head_count", "encoder_attention_heads", "the number of heads of the encoder"),
+    (
+        "encoder.attention.head_count",
+        "encoder_attention_heads",
+        "the number of heads of the encoder",
+    ),
 ];
 
 /// Hyper-parameters of the decoder: metadata key, field of config.json, meaning.
@@ -60,7 +64,11 @@ const DECODER: [(&str, &str, &str); 5] = [
     ("decoder.embedding_length", "d_model", "the embedding length"),
     ("decoder.feed_forward_length", "decoder_ffn_dim", "the FFN width of the decoder"),
     ("decoder.block_count", "decoder_layers", "the number of layers of the decoder"),
-    ("decoder.attention.head_count", "decoder_attention_heads", "the number of heads of the decoder"),
+    (
+        "decoder.attention.head_count",
+        "decoder_attention_heads",
+        "the number of heads of the decoder",
+    ),
 ];
 
 pub(crate) struct Whisper;

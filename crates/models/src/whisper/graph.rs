@@ -71,7 +71,11 @@ fn self_attention(builder: &Builder<'_>, part: &str, is_decoder: bool) -> Result
 }
 
 /// Residual stream after self-attention.
-fn attention_residual(builder: &mut Builder<'_>, x: ValueId, attend: &Attend) -> Result<ValueId, Finding> {
+fn attention_residual(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    attend: &Attend,
+) -> Result<ValueId, Finding> {
     let normed = builder.norm(x, "attn_norm", NORM);
     let attended = attention(builder, normed, attend)?;
     Ok(builder.add(x, attended))
