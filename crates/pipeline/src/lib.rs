@@ -38,21 +38,17 @@
 
 mod chunk;
 mod fingerprint;
-mod interleaved;
 mod job;
 mod journal;
 mod mismatch;
 pub mod parallel;
 mod shards;
-mod step;
 mod task;
 mod tensor;
 mod write;
 
-pub use interleaved::{Interleaved, RowSlice};
 pub use job::{Item, Job};
 pub use mismatch::TensorMismatch;
 pub use shards::shard_paths;
-pub use step::{Function, Step};
-pub use tensor::{Content, Stored, Tensor};
+pub use tensor::{Content, Function, Interleaved, RowSlice, Step, Stored, Tensor};
 pub use write::{Interruption, write_all};

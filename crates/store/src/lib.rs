@@ -38,6 +38,7 @@ mod progress;
 mod read_file;
 pub mod scratch;
 mod shard;
+mod shard_set;
 mod source;
 mod text;
 
@@ -50,7 +51,8 @@ pub use output::{
 pub use progress::Progress;
 pub use read_file::{FileState, ReadFile};
 pub use shard::{
-    MergeOptions, PlannedShard, ShardSet, SplitLimit, SplitOptions, SplitPlan, delete_merged, merge,
+    MergeOptions, PlannedShard, SplitLimit, SplitOptions, SplitPlan, delete_merged, merge,
 };
+pub use shard_set::ShardSet;
 pub use source::{LocalFile, Source};
 pub use text::read_text;

@@ -10,7 +10,7 @@ use gguf::{
 
 use crate::little_endian::LittleEndian;
 use crate::output::Overwrite;
-use crate::shard::ShardSet;
+use crate::shard_set::ShardSet;
 use crate::source::{LocalFile, Source};
 
 /// One file of a model: its header and its bytes.

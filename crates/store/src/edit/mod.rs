@@ -18,16 +18,18 @@ pub(crate) mod reading;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 
 use gguf::{Array, Error, Gguf, Header, Metadata, RawHeader, write_header};
 #[doc(hidden)]
 pub use journal::{HeaderState, Journal};
 pub use lock::EditLock;
 pub use overwrite::{Recovery, recover};
+use reading::prepare_read;
 
+use crate::map::map;
 use crate::output::{AtomicFile, Existing, Overwrite, is_at};
 use crate::progress::Progress;
-use crate::source::LocalFile;
 
 /// Metadata key whose value fills the room before the tensor data.
 pub const RESERVE_KEY: &str = "gguf_kit.reserve";
@@ -120,9 +122,11 @@ fn plan<E: From<Error>>(
     reserve: u64,
     edit: impl FnOnce(&mut RawHeader) -> Result<(), E>,
 ) -> Result<Option<Plan>, E> {
-    let file = LocalFile::open(path)?;
-    let map = file.mapped();
-    let model = Gguf::read(map)?;
+    let fail = |action| move |source| Error::environment(action, path, source);
+    let file = Arc::new(File::open(path).map_err(fail("open"))?);
+    prepare_read(&file, path)?;
+    let map = map(file).map_err(fail("map"))?;
+    let model = Gguf::read(&map)?;
     let data_start = model.data_start();
     let header = model.into_header();
     let mut draft = header.clone().into_raw();

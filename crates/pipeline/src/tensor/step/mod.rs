@@ -11,8 +11,8 @@ mod read;
 pub use function::Function;
 use gguf::{Shape, TensorType};
 
+use super::{Content, Tensor};
 use crate::mismatch::TensorMismatch;
-use crate::tensor::{Content, Tensor};
 
 /// A transformation of a tensor. Shapes are in GGUF order: fastest dimension first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,14 +132,6 @@ impl Tensor {
             },
             content: Content::Changed { from: Box::new(self), step },
         })
-    }
-
-    /// Returns the number of rows for steps that move rows, and the elements per row.
-    pub(crate) fn units(&self) -> (u64, u64) {
-        match self.shape.len() {
-            0 | 1 => (self.shape.row_len(), 1),
-            _ => (self.rows(), self.shape.row_len()),
-        }
     }
 }
 

@@ -4,6 +4,9 @@
 //! (experts) and be transformed by [`Step`]s. Data in foreign formats, such as GPTQ matrices, comes
 //! from a [`Source`] that yields plain elements.
 
+mod interleaved;
+mod step;
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,9 +14,10 @@ use std::sync::Arc;
 use gguf::{Error, Shape, TensorType};
 use gguf_store::{ModelTensor, Source};
 
-use crate::interleaved::Interleaved;
 use crate::mismatch::TensorMismatch;
-use crate::step::Step;
+
+pub use interleaved::{Interleaved, RowSlice};
+pub use step::{Function, Step};
 
 /// Position of a stored tensor.
 #[derive(Clone)]
@@ -117,6 +121,15 @@ impl Tensor {
     /// Number of rows: the product of all dimensions except the first.
     pub fn rows(&self) -> u64 {
         self.shape.iter().skip(1).product()
+    }
+
+    /// Returns the number of rows for steps that move rows, and the elements per row: in a vector,
+    /// each element counts as a row.
+    fn units(&self) -> (u64, u64) {
+        match self.shape.len() {
+            0 | 1 => (self.shape.row_len(), 1),
+            _ => (self.rows(), self.shape.row_len()),
+        }
     }
 
     /// Returns the file that contains all data, for messages; `None` if there are several.

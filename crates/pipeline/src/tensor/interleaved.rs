@@ -2,8 +2,8 @@
 
 use gguf::Shape;
 
+use super::{Content, Tensor};
 use crate::mismatch::TensorMismatch;
-use crate::tensor::{Content, Tensor};
 
 /// Tensors that hold slices of the row groups of one tensor, reassembled.
 ///
@@ -137,9 +137,8 @@ mod tests {
 
     use gguf::TensorType;
 
+    use super::super::{Step, Stored};
     use super::*;
-    use crate::step::Step;
-    use crate::tensor::Stored;
 
     fn tensor(shape: &[u64], file: &[u8]) -> Tensor {
         let at = Stored { source: Arc::new(file.to_vec()), offset: 0 };
