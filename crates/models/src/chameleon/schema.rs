@@ -1,6 +1,5 @@
 //! Metadata keys and tensors.
 
-use crate::paddleocr::schema::SWIGLU_LAYER;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;

@@ -1,6 +1,5 @@
 //! Metadata keys and tensors.
 
-use crate::nemotron_h::schema::HYBRID_KEYS;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::groups::*;
@@ -10,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "falcon-h1",
     note: "Every layer has a state space and attention. The factors of the configuration are in the weights.",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

@@ -1,6 +1,5 @@
 //! Metadata keys and tensors of `hunyuan_vl`.
 
-use crate::paddleocr::schema::SWIGLU_LAYER;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;

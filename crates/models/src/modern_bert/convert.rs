@@ -111,9 +111,9 @@ impl Converter for ModernBert {
         let is_classifier = has(model, "cls.output.weight");
         let (class, prefix) =
             if is_classifier { (CLASSIFIER_CLASS, PREFIX) } else { (BODY_CLASS, "") };
-        let heads = foreign(CLASSIFIER).filter(|_| is_classifier);
+        let head_names = foreign(CLASSIFIER).filter(|_| is_classifier);
         let names: Vec<String> =
-            foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();
+            foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(head_names).collect();
         let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let flags = model.metadata().array(&format!("modern-bert.{PATTERN}"));
         let period = count(model, PATTERN);

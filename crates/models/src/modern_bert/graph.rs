@@ -3,14 +3,14 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, Windows, decoder};
+use crate::blocks::{self, Decoder, Windows};
 use crate::eurobert::graph::on_both_sides;
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         windows: Windows::AllButFirst(3),
         ..on_both_sides(Decoder::rotated(builder, RopeLayout::Neox)?)
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

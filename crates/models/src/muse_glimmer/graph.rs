@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{NormKind, RopeLayout};
 
-use crate::blocks::{Decoder, Windows, decoder};
+use crate::blocks::{self, Decoder, Windows};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
@@ -12,7 +12,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     /// Epsilon of the norms after attention and FFN, for which GGUF has no key.
     const POST_NORM_EPSILON: f32 = 1e-8;
     let post_norm = Norm { kind: NormKind::Rms, epsilon: POST_NORM_EPSILON };
-    let family = Decoder {
+    let decoder = Decoder {
         windows: Windows::AllButLast(4),
         rotation: None,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
@@ -20,5 +20,5 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         norm_behind: Some(post_norm),
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

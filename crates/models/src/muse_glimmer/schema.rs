@@ -13,7 +13,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         SIZES,
         TRANSFORMER,
         RMS,
-        WINDOW_KEYS,
+        &[key::ATTENTION_SLIDING_WINDOW],
         &[key::FINAL_LOGIT_SOFTCAPPING, key::LOGIT_SCALE],
     ],
     optional: &[HEADS, ROPE, WINDOW],
@@ -30,5 +30,3 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ])],
     ..Architecture::DEFAULT
 };
-
-const WINDOW_KEYS: &[&str] = &[key::ATTENTION_SLIDING_WINDOW];

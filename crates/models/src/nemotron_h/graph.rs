@@ -13,27 +13,27 @@ use crate::graph::{Builder, Norm};
 /// Builds a decoder whose layers have one mixer each: an SSM, attention, an FFN or an MoE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::rms(builder)?;
-    let mut family = Decoder { function: ActivationFunction::ReluSquared, ..Decoder::plain(norm) };
-    family.routing.gating = Gating::Sigmoid;
-    family.routing.function = family.function.into();
+    let mut decoder = Decoder { function: ActivationFunction::ReluSquared, ..Decoder::plain(norm) };
+    decoder.routing.gating = Gating::Sigmoid;
+    decoder.routing.function = decoder.function.into();
     let mut x = builder.embedding()?;
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
         let output = if builder.has("ffn_gate_inp.weight") {
-            latent_moe(builder, normed, layer, &family)?
+            latent_moe(builder, normed, layer, &decoder)?
         } else if builder.has("ffn_up.weight") {
-            feed_forward(builder, normed, family.function, "")?
+            feed_forward(builder, normed, decoder.function, "")?
         } else if is_state_space(builder) {
             StateSpace::of(builder)?.second(builder, normed, norm)?
         } else {
-            let attend = attend(builder, layer, &family)?;
+            let attend = attend(builder, layer, &decoder)?;
             attention(builder, normed, &attend)?
         };
         x = builder.add(x, output);
     }
     builder.at("", None);
-    finish(builder, x, &family)
+    finish(builder, x, &decoder)
 }
 
 /// MoE whose routed experts may read a projection to a latent, with a shared expert of full width.
@@ -41,14 +41,14 @@ fn latent_moe(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
-    family: &Decoder,
+    decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
     let scores = builder.product(x, "ffn_gate_inp")?;
     let has_latent = builder.has("ffn_latent_down.weight");
     let input = if has_latent { builder.product(x, "ffn_latent_down")? } else { x };
-    let mut routed = scored_experts(builder, input, scores, layer, family.routing)?;
+    let mut routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
     if has_latent {
         routed = builder.product(routed, "ffn_latent_up")?;
     }
-    beside_shared(builder, x, routed, family.function)
+    beside_shared(builder, x, routed, decoder.function)
 }

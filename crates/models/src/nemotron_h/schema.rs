@@ -6,14 +6,12 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-pub(crate) const HYBRID_KEYS: &[&str] = &[key::SSM_GROUP_COUNT];
-
 pub(crate) const FFN_KEYS: &[&str] = &[key::VOCAB_SIZE, key::ATTENTION_LAYER_NORM_EPSILON];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron_h",
     note: "Each layer is a Mamba 2 SSM, attention or an FFN.",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
     optional: &[HEADS, ROPE, FFN_KEYS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), OneOf(&[MAMBA2, HYBRID_ATTENTION, FFN])])],

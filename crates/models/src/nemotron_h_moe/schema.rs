@@ -1,7 +1,7 @@
 //! Metadata keys and tensors of `nemotron_h_moe`.
 
 use crate::nemotron_h;
-use crate::nemotron_h::schema::{FFN_KEYS, HYBRID_KEYS};
+use crate::nemotron_h::schema::FFN_KEYS;
 use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
@@ -23,7 +23,7 @@ const UNGATED_EXPERTS: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron_h_moe",
     note: "As nemotron_h, with MoE layers.",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, HYBRID_KEYS, EXPERT_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT], EXPERT_KEYS],
     optional: &[
         HEADS,
         ROPE,

@@ -91,9 +91,9 @@ impl Converter for NeoBert {
         let is_classifier = has(model, "cls.output.weight");
         let (class, prefix) =
             if is_classifier { (CLASSIFIER_CLASS, PREFIX) } else { (BODY_CLASS, "") };
-        let heads = foreign(CLASSIFIER).filter(|_| is_classifier);
+        let head_names = foreign(CLASSIFIER).filter(|_| is_classifier);
         let names: Vec<String> =
-            foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(heads).collect();
+            foreign(NAMES).map(|name| format!("{prefix}{name}")).chain(head_names).collect();
         // The FFN has two thirds of `intermediate_size`, rounded down.
         let ffn_width = (count(model, key::FEED_FORWARD_LENGTH)? * 3).div_ceil(2);
         let exported = exported

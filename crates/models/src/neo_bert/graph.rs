@@ -3,14 +3,14 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::eurobert::graph::on_both_sides;
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         output_norm: "enc.output_norm",
         ..on_both_sides(Decoder::gated(builder, RopeLayout::Interleaved)?)
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

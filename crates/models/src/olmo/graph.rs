@@ -3,15 +3,15 @@
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
 /// Builds a decoder with layer norms without weights.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         function: ActivationFunction::Silu,
         weightless_norms: true,
         ..Decoder::rotated(builder, RopeLayout::Interleaved)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

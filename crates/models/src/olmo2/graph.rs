@@ -3,14 +3,14 @@
 use gguf::Finding;
 use gguf_graph::{RopeLayout, RopeParameters};
 
-use crate::blocks::{Decoder, Windows, decoder};
+use crate::blocks::{self, Decoder, Windows};
 use crate::graph::Builder;
 
 /// Builds a decoder with post-norms. In Olmo 3 the last of each four layers has full attention, and only
 /// these layers have RoPE scaling.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family =
+    let mut decoder =
         Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, RopeLayout::Neox)? };
-    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
-    decoder(builder, &family)
+    decoder.window_rotation = decoder.window_rotation.map(RopeParameters::without_scaling);
+    blocks::decoder(builder, &decoder)
 }

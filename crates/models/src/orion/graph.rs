@@ -3,14 +3,14 @@
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
 /// Builds a decoder with layer norms and SwiGLU.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         function: ActivationFunction::Silu,
         ..Decoder::rotated(builder, RopeLayout::Neox)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

@@ -1,14 +1,10 @@
 //! Metadata keys and tensors of `paddleocr`.
 
 use crate::schema::architecture::Item::All;
-use crate::schema::architecture::{Architecture, Item};
+use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
-
-/// A pre-norm layer with attention and SwiGLU.
-pub(crate) const SWIGLU_LAYER: &[Item] =
-    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "paddleocr",

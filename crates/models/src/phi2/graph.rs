@@ -3,15 +3,15 @@
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
 /// Builds a decoder whose attention and FFN run in parallel on one norm.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         function: ActivationFunction::GeluTanh,
         parallel: true,
         ..Decoder::rotated(builder, RopeLayout::Neox)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

@@ -3,11 +3,11 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
 /// Builds a decoder. If there is a sliding window, it applies to all layers; llama.cpp ignores it.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, RopeLayout::Neox)?;
-    decoder(builder, &family)
+    let decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    blocks::decoder(builder, &decoder)
 }

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::{Builder, Norm};
 
 /// Builds a decoder with layer norms and the SparseMixer router, as the authors' class computes it. llama.cpp
@@ -11,9 +11,9 @@ use crate::graph::{Builder, Norm};
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     /// Twice the router jitter of training.
     const MARGIN: f32 = 0.02;
-    let mut family = Decoder::gated(builder, RopeLayout::Neox)?;
-    family.norm = Norm::layer(builder)?;
-    family.routing.gating = Gating::SparseMixer { margin: MARGIN };
-    family.routing.normalize = false;
-    decoder(builder, &family)
+    let mut decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    decoder.norm = Norm::layer(builder)?;
+    decoder.routing.gating = Gating::SparseMixer { margin: MARGIN };
+    decoder.routing.normalize = false;
+    blocks::decoder(builder, &decoder)
 }

@@ -3,18 +3,18 @@
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GatedActivation, GluFunction, RopeLayout, Slice, ValueId};
 
-use crate::blocks::{Attend, Decoder, StateSpace, attention, decoder, short_convolution};
+use crate::blocks::{self, Attend, Decoder, StateSpace, attention, short_convolution};
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         attention: |builder, x, _, attend| match builder.has("ssm_in.weight") {
             true => ssm(builder, x, &attend),
             false => attention(builder, x, &attend),
         },
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }
 
 /// SSM with heads as in Mamba 2, whose time step, B and C are projections of the convolved input as in Mamba 1.

@@ -3,17 +3,17 @@
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::deepseek2::graph::{attention, scale};
 use crate::graph::Builder;
 
 /// Builds a decoder with MLA and an FFN without gate.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         attention,
         function: ActivationFunction::ReluSquared,
         attention_scale: Some(scale(builder)?),
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

@@ -4,10 +4,10 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, RopeLayout::Neox)?;
-    decoder(builder, &family)
+    let decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    blocks::decoder(builder, &decoder)
 }

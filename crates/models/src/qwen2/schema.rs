@@ -16,6 +16,6 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         All(TIED_OUTPUT),
         Optional("output.bias", "n_vocab"),
     ],
-    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
+    blocks: &[layers(SWIGLU_LAYER)],
     ..Architecture::DEFAULT
 };

@@ -3,12 +3,12 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
 /// Builds a decoder whose router weights are not renormalized by default.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder::gated(builder, RopeLayout::Neox)?;
-    family.routing.normalize = false;
-    decoder(builder, &family)
+    let mut decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    decoder.routing.normalize = false;
+    blocks::decoder(builder, &decoder)
 }

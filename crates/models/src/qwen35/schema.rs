@@ -1,8 +1,6 @@
 //! Metadata keys and tensors of `qwen35`.
 
-use crate::qwen3next::schema::{
-    FULL_ATTENTION, LINEAR_ATTENTION, LINEAR_KEYS, NORMS, OPTIONAL, TENSORS,
-};
+use crate::qwen3next::schema::{FULL_ATTENTION, LINEAR_ATTENTION, NORMS, OPTIONAL, TENSORS};
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
@@ -18,7 +16,7 @@ pub(crate) const LINEAR_ATTENTION_SEPARATE: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen35",
     note: "Layers without `attn_q` have linear attention (gated delta rule).",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, LINEAR_KEYS, &[key::ROPE_DIMENSION_SECTIONS]],
+    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT], &[key::ROPE_DIMENSION_SECTIONS]],
     optional: OPTIONAL,
     tensors: TENSORS,
     blocks: &[

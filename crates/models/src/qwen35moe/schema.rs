@@ -1,8 +1,6 @@
 //! Metadata keys and tensors of `qwen35moe`.
 
-use crate::qwen3next::schema::{
-    FULL_ATTENTION, LINEAR_KEYS, NORMS, OPTIONAL, SHARED_EXPERT, TENSORS,
-};
+use crate::qwen3next::schema::{FULL_ATTENTION, NORMS, OPTIONAL, SHARED_EXPERT, TENSORS};
 use crate::qwen35::schema::LINEAR_ATTENTION_SEPARATE;
 use crate::schema::architecture::Item::{All, Maybe, OneOf};
 use crate::schema::architecture::{Architecture, Block};
@@ -18,7 +16,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         RMS,
         EXPERT_KEYS,
         STATE_SPACE,
-        LINEAR_KEYS,
+        &[key::SSM_GROUP_COUNT],
         &[key::ROPE_DIMENSION_SECTIONS],
     ],
     optional: OPTIONAL,

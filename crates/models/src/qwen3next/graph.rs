@@ -7,17 +7,17 @@ use gguf_graph::{
     MulWeight, RopeLayout, Slice, State, ValueId,
 };
 
-use crate::blocks::{Attend, Decoder, attended, decoder, repeated, short_convolution, unit_heads};
+use crate::blocks::{self, Attend, Decoder, attended, repeated, short_convolution, unit_heads};
 use crate::graph::Builder;
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         network_norm: "post_attention_norm",
         attention: mixer,
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }
 
 fn mixer(

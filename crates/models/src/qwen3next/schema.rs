@@ -40,8 +40,6 @@ pub(crate) const SHARED_EXPERT: &[Item] = &[
     Required("ffn_down_shexp.weight", "n_ff_shared, n_embd"),
 ];
 
-pub(crate) const LINEAR_KEYS: &[&str] = &[key::SSM_GROUP_COUNT];
-
 pub(crate) const OPTIONAL: &[&[&str]] = &[
     HEADS,
     ROPE,
@@ -62,7 +60,7 @@ pub(crate) const TENSORS: &[Item] = &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3next",
     note: "Layers without `attn_q` have linear attention (gated delta rule).",
-    required: &[SIZES, &[key::ATTENTION_HEAD_COUNT], RMS, EXPERT_KEYS, STATE_SPACE, LINEAR_KEYS],
+    required: &[SIZES, &[key::ATTENTION_HEAD_COUNT], RMS, EXPERT_KEYS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
     optional: OPTIONAL,
     tensors: TENSORS,
     blocks: &[

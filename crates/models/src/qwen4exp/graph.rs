@@ -18,9 +18,9 @@ use crate::qwen3next::graph::{full_attention, linear_attention};
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, RopeLayout::Neox)?;
-    let streams = Streams::of(builder, family.norm)?;
-    let embedded = embedding(builder, &family)?;
+    let decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    let streams = Streams::of(builder, decoder.norm)?;
+    let embedded = embedding(builder, &decoder)?;
     let mut x = repeated(builder, embedded, 1, streams.count);
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
@@ -28,17 +28,17 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             x = add_ngrams(builder, x, &streams)?;
         }
         let mixed = streams.mix(builder, x, "hc_attn")?;
-        let attend = attend(builder, layer, &family)?;
+        let attend = attend(builder, layer, &decoder)?;
         let output = attention(builder, mixed.input, layer, attend)?;
         x = streams.inject(builder, x, output, mixed, "hc_attn")?;
         let mixed = streams.mix(builder, x, "hc_ffn")?;
-        let output = network(builder, mixed.input, layer, &family)?;
+        let output = network(builder, mixed.input, layer, &decoder)?;
         x = streams.inject(builder, x, output, mixed, "hc_ffn")?;
     }
     builder.at("", None);
     let x = builder.op(SelectOutputs { x });
     let hidden = streams.mix(builder, x, "output_hc")?.input;
-    said(builder, hidden, &family)
+    said(builder, hidden, &decoder)
 }
 
 fn attention(

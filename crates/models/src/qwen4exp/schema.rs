@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `qwen4exp`.
 
-use crate::qwen3next::schema::{FULL_ATTENTION, LINEAR_KEYS, SHARED_EXPERT};
+use crate::qwen3next::schema::{FULL_ATTENTION, SHARED_EXPERT};
 use crate::qwen35::schema::LINEAR_ATTENTION_SEPARATE;
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -48,7 +48,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         RMS,
         EXPERT_KEYS,
         STATE_SPACE,
-        LINEAR_KEYS,
+        &[key::SSM_GROUP_COUNT],
         &[
             key::ROPE_DIMENSION_SECTIONS,
             key::HYPER_CONNECTION_COUNT,

@@ -178,6 +178,10 @@ pub(crate) const ROUTED_KEYS: &[&str] = &[
     key::EXPERT_GROUP_USED_COUNT,
 ];
 
+/// A pre-norm layer with attention and SwiGLU.
+pub(crate) const SWIGLU_LAYER: &[Item] =
+    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)];
+
 /// A layer as in llama.
 pub(crate) const LLAMA_LAYER: &[Item] = &[
     All(ATTN_NORM),

@@ -3,14 +3,14 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
 /// Builds a decoder whose FFN norm is `post_attention_norm`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         network_norm: "post_attention_norm",
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

@@ -3,24 +3,24 @@
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GluFunction, RopeLayout, ValueId};
 
-use crate::blocks::{Decoder, Windows, attend, decoder, normed, scored_experts};
+use crate::blocks::{self, Decoder, Windows, attend, normed, scored_experts};
 use crate::graph::Builder;
 use crate::schema::key;
 
 /// Builds a decoder whose router reads the input of the layer. With a sliding window, the first of each four layers has
 /// full attention without RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         windows: Windows::AllButFirst(4),
         layer: layer_with_early_router,
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
     let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
     if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
-        family.rotation = None;
+        decoder.rotation = None;
     }
-    family.routing.function = GluFunction::Plain(ActivationFunction::Relu);
-    decoder(builder, &family)
+    decoder.routing.function = GluFunction::Plain(ActivationFunction::Relu);
+    blocks::decoder(builder, &decoder)
 }
 
 /// Layer whose experts are selected before attention.

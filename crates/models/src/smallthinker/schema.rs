@@ -1,6 +1,5 @@
 //! Metadata keys and tensors of `smallthinker`.
 
-use crate::mellum;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
@@ -10,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "smallthinker",
     note: "With a sliding window: the first of each four layers has full attention without RoPE.",
-    required: mellum::schema::SCHEMA.required,
+    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[HEADS, ROPE, WINDOW, &[key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_GATING_FUNC]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(EXPERTS)])],

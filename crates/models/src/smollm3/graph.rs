@@ -3,11 +3,11 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, attention, decoder};
+use crate::blocks::{self, Decoder, attention};
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         attention: |builder, x, layer, mut attend| {
             if layer % 4 == 3 {
                 attend.rotation = None;
@@ -16,5 +16,5 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         },
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

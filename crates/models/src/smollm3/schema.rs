@@ -12,6 +12,6 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)])],
+    blocks: &[layers(SWIGLU_LAYER)],
     ..Architecture::DEFAULT
 };

@@ -12,24 +12,24 @@ use crate::schema::key;
 
 /// Builds a decoder with weightless norms, whose layers add the embedding again.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         attention: attention_with_gain,
         norms_embedding: true,
         weightless_norms: true,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    let embedded = embedding(builder, &family)?;
+    let embedded = embedding(builder, &decoder)?;
     let mut x = embedded;
     for index in 0..layers(builder)? {
         builder.at("blk.", Some(index));
-        x = layer(builder, x, index, &family)?;
+        x = layer(builder, x, index, &decoder)?;
         let weight = builder.weight("layer_output_scale.weight")?;
         let skip = builder.op(MulWeight { x: embedded, weight });
         x = builder.add(x, skip);
     }
     builder.at("", None);
-    finish(builder, x, &family)
+    finish(builder, x, &decoder)
 }
 
 /// Attention with a QK-norm after RoPE, and a gain for each query head.
