@@ -1,7 +1,7 @@
 //! Metadata keys and tensors of `paddleocr`.
 
-use crate::schema::architecture::Item::All;
 use crate::schema::architecture::Architecture;
+use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;

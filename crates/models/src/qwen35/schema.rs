@@ -16,7 +16,14 @@ pub(crate) const LINEAR_ATTENTION_SEPARATE: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen35",
     note: "Layers without `attn_q` have linear attention (gated delta rule).",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT], &[key::ROPE_DIMENSION_SECTIONS]],
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        RMS,
+        STATE_SPACE,
+        &[key::SSM_GROUP_COUNT],
+        &[key::ROPE_DIMENSION_SECTIONS],
+    ],
     optional: OPTIONAL,
     tensors: TENSORS,
     blocks: &[

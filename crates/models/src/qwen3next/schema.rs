@@ -60,7 +60,14 @@ pub(crate) const TENSORS: &[Item] = &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3next",
     note: "Layers without `attn_q` have linear attention (gated delta rule).",
-    required: &[SIZES, &[key::ATTENTION_HEAD_COUNT], RMS, EXPERT_KEYS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
+    required: &[
+        SIZES,
+        &[key::ATTENTION_HEAD_COUNT],
+        RMS,
+        EXPERT_KEYS,
+        STATE_SPACE,
+        &[key::SSM_GROUP_COUNT],
+    ],
     optional: OPTIONAL,
     tensors: TENSORS,
     blocks: &[
