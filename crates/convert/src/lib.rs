@@ -1,8 +1,8 @@
 //! Conversion of checkpoints and LoRA adapters to GGUF, and back.
 //!
 //! - [`hf`] plans the conversion of a Hugging Face checkpoint, or of its vision and audio encoders to an
-//!   mmproj file; [`single_file`] that of one weight file without a configuration. The crate
-//!   `gguf-models` has the converters of the classes, [`vocab`] reads the tokenizer, [`general`] the
+//!   mmproj file, [`single_file`] that of one weight file without a configuration. The crate
+//!   `gguf-models` has the converters of the classes, [`vocab`] reads the tokenizer, [`model_card`] the
 //!   model card.
 //! - [`lora`] converts, merges and extracts adapters.
 //! - [`export`] writes a checkpoint from a GGUF file.
@@ -31,7 +31,7 @@
 //! ```
 
 pub mod export;
-pub mod general;
+pub mod model_card;
 pub mod hf;
 pub mod lora;
 pub mod provenance;
@@ -40,7 +40,7 @@ pub mod vocab;
 
 pub use gguf_models::convert::{architectures_of_classes, classes};
 pub use gguf_models::mmproj::encoder_classes;
-/// Patterns of tensor names, in which `{}` stands for a number.
+/// Patterns of tensor names, in which `{}` matches a number.
 pub mod names {
     pub use gguf_models::convert::tensor_names::{captures, filled};
 }

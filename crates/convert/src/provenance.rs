@@ -1,4 +1,4 @@
-//! What a file was made from, written into it: keys that nobody else uses.
+//! Provenance of an output file: its own keys with tool, source and settings.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use gguf_checkpoint::Checkpoint;
 use gguf_checkpoint::config::Config;
 use sha2::{Digest, Sha256};
 
-/// What made the file, and its version.
+/// Key of the tool and its version.
 pub const TOOL: &str = "gguf_kit.provenance.tool";
 
-/// What it was made from, as the user named it, without its directory.
+/// Key of the source directory's name.
 pub const SOURCE: &str = "gguf_kit.provenance.source";
 
-/// A digest of what it was made from: see [`digest`].
+/// Key of the source's digest: see [`digest`].
 pub const DIGEST: &str = "gguf_kit.provenance.source_digest";
 
-/// What was asked for.
+/// Key of the settings.
 pub const SETTINGS: &str = "gguf_kit.provenance.settings";
 
-/// Writes the keys: `settings` is what was asked for, in words that make the same file again.
+/// Writes the keys. `settings` are the command-line flags that reproduce the file.
 ///
 /// # Errors
 /// As [`digest`].
@@ -38,10 +38,10 @@ pub fn write(
     Ok(())
 }
 
-/// A digest of a checkpoint that does not cost reading its weights, 64 hexadecimal digits.
+/// Returns a digest of a checkpoint without reading its weights, as 64 hexadecimal digits.
 ///
-/// It is the SHA-256 of `config.json` (or `params.json`), followed by a line `NAME TYPE SHAPE FILE OFFSET` per tensor in
-/// order of name. The weights themselves are compared by [`verify`](gguf_quantize::verify).
+/// It is the SHA-256 of `config.json` (or `params.json`), followed by a line `NAME TYPE SHAPE FILE OFFSET` per
+/// tensor, sorted by name. [`verify`](gguf_quantize::verify) compares the weights.
 ///
 /// # Errors
 /// If `config.json` cannot be read.

@@ -1,5 +1,5 @@
-//! A lone file of weights without a configuration: diffusion models, encoders and the like. Names,
-//! shapes and types stay as they are.
+//! Conversion of a single weight file without a configuration, such as a diffusion model. Names, shapes and types
+//! stay.
 
 use gguf::{Array, ByteOrder, Error, Metadata, QUANTIZATION_VERSION, Shape, TensorType};
 use gguf_checkpoint::{Checkpoint, Entry};
@@ -9,33 +9,32 @@ use gguf_quantize::recipe::Target;
 use crate::hf::{self, Conversion};
 use gguf_models::convert::assembly;
 
-/// What the conversion of a lone file can be asked for.
+/// Options of the conversion of a single file.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `general.architecture`, by which programs choose what to do with the file.
+    /// `general.architecture`.
     pub architecture: String,
-    /// `general.name`, and what the output is called.
+    /// `general.name`, and the stem of the recommended file name.
     pub name: String,
-    /// The mix or type of the output; `None` to keep what each tensor has.
+    /// Preset or tensor type of the output; `None` keeps the type of each tensor.
     pub outtype: Option<Target>,
-    /// What decides the types of quantized tensors, beside the mix, and keys to set.
+    /// Types of single tensors, importance matrix, and keys to set.
     pub quantization: gguf_quantize::QuantizeOptions,
 }
 
-/// Plans the conversion of `checkpoint`, of one file.
+/// Plans the conversion of a single-file checkpoint.
 ///
-/// A tensor of more than four dimensions has the slowest ones folded into one; what they were
-/// stands under `comfy.gguf.orig_shape.` and its name, slowest first, where ComfyUI-GGUF and
-/// programs after it look.
+/// A tensor with more than four dimensions is reshaped: its slowest dimensions become one. The key
+/// `comfy.gguf.orig_shape.` with the tensor's name, which ComfyUI-GGUF reads, has the original shape, slowest
+/// dimension first.
 ///
 /// # Errors
-/// If the architecture has a name that no key can have, or a tensor cannot have the type that is
-/// asked for.
+/// If the architecture's name is invalid in keys, or a tensor cannot have the requested type.
 pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
     let Options { architecture, name, outtype, quantization } = options;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
     if architecture.is_empty() || !architecture.chars().all(allowed) {
-        let what = format!("`{architecture}` is not the name of an architecture");
+        let what = format!("`{architecture}` is not a valid architecture name");
         let help = "use lower-case letters, digits, `_` and `-`";
         return Err(Error::request("architecture-name", what, help));
     }
@@ -46,7 +45,7 @@ pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Er
     let tensors: Vec<_> =
         checkpoint.entries.iter().map(|entry| tensor(checkpoint, entry, &mut metadata)).collect();
     let mut notes = checkpoint.notes.clone();
-    let target = outtype.unwrap_or(Target::Type(commonest(&tensors)));
+    let target = outtype.unwrap_or(Target::Type(most_common_type(&tensors)));
     if let Some(file_type) = target.file_type() {
         metadata.set("general.file_type", file_type.number());
     }
@@ -80,13 +79,13 @@ fn tensor(checkpoint: &Checkpoint, entry: &Entry, metadata: &mut Metadata) -> Te
         let (kept, folded) = dims.split_at(3);
         let folded =
             [kept, &[folded.iter().fold(1u64, |all, dim| all.saturating_mul(*dim))]].concat();
-        Shape::new(&folded).unwrap_or_else(|| unreachable!("four dimensions are no more than four"))
+        Shape::new(&folded).unwrap_or_else(|| unreachable!("the shape has four dimensions"))
     });
     assembly::stored(checkpoint, entry, shape)
 }
 
-/// The type of most weights.
-fn commonest(tensors: &[Tensor]) -> TensorType {
+/// Returns the type of most elements.
+fn most_common_type(tensors: &[Tensor]) -> TensorType {
     let of_type = |ty: TensorType| -> u64 {
         let tensors = tensors.iter().filter(|tensor| tensor.stored_type == ty);
         tensors.map(|tensor| tensor.shape.elements().unwrap_or(0)).sum()

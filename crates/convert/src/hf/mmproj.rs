@@ -11,17 +11,17 @@ use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::{Preset, Target as Recipe};
 
 use super::{Conversion, Options, text};
-use crate::general::General;
+use crate::model_card::GeneralMetadata;
 use gguf_models::convert::Mapping;
 use gguf_models::convert::assembly::{self, Assembly, refuse_unknown};
 use gguf_models::mmproj::{self, Encoder, Made, Parts, encoder_classes};
 use gguf_models::registry;
 
-/// Plans the conversion of the encoder in `dir`, whose tensors are `checkpoint`'s.
+/// Plans the conversion of the encoder of the checkpoint in `dir`, whose tensors are those of `checkpoint`.
 ///
 /// # Errors
-/// If a file is missing or wrong, if the model has no encoder of a known class, or if the tensors do not
-/// make up what the configuration describes.
+/// If a file is missing or invalid, if the class has no known encoder, or if the tensors are not those of the
+/// encoder that the configuration describes.
 pub(super) fn plan(
     dir: &Path,
     checkpoint: &Checkpoint,
@@ -40,10 +40,10 @@ pub(super) fn plan(
     let matrices = text::matrix_type(&tensors);
     let matrices = match options.outtype {
         None => matrices,
-        Some(target) => plain(target)?,
+        Some(target) => encoder_type(target)?,
     };
     let file_type = Recipe::Type(matrices).file_type().unwrap_or(Preset::F16);
-    let general = General::load(
+    let general = GeneralMetadata::load(
         dir,
         Some(parts.text.json()),
         &ParameterCount::from_tensors(tensors.iter().map(|t| (t.name.as_str(), &t.shape[..]))),
@@ -70,19 +70,20 @@ pub(super) fn plan(
     Ok(Conversion { job, file_name: name.to_string(), notes: checkpoint.notes.clone() })
 }
 
-/// The encoder of the model.
+/// Returns the encoder of the model's class.
 fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error> {
     let unknown = |class: &str, what: String| {
         let near = match &spelling::nearest(class, encoder_classes())[..] {
             [] => String::new(),
-            near => format!("the nearest with one are {}; ", near.join(", ")),
+            near => format!("the nearest classes with an encoder are {}; ", near.join(", ")),
         };
-        (what, near + "`gguf convert --print-supported-models` lists those with one, with `clip`")
+        let help = "`gguf convert --print-supported-models` lists the classes with an encoder under `clip`";
+        (what, near + help)
     };
     if let Some(like) = &options.like {
         let class = encoder_classes().into_iter().find(|class| class.eq_ignore_ascii_case(like));
         return class.and_then(mmproj::find).ok_or_else(|| {
-            let (what, help) = unknown(like, format!("`{like}` is no known class with an encoder"));
+            let (what, help) = unknown(like, format!("`{like}` is not a class with a known encoder"));
             Error::request("class-unknown", what, help)
         });
     }
@@ -92,14 +93,14 @@ fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error
     mmproj::class(model).and_then(mmproj::find).ok_or_else(|| {
         let class = model.class().unwrap_or("?");
         let what =
-            format!("the class `{class}` is not known to have an encoder of images or sound");
+            format!("no vision or audio encoder of the class `{class}` is known");
         let (what, help) = unknown(class, what);
         Error::input("class-unknown", model.path(), what, help)
     })
 }
 
-/// The type of matrices that is asked for.
-fn plain(target: Recipe) -> Result<TensorType, Error> {
+/// Returns the requested type of matrices.
+fn encoder_type(target: Recipe) -> Result<TensorType, Error> {
     let ty = match target {
         Recipe::Preset(mix) => Some(mix.default_type()),
         Recipe::Type(ty) => Some(ty),
@@ -108,12 +109,12 @@ fn plain(target: Recipe) -> Result<TensorType, Error> {
     const TYPES: [TensorType; 4] =
         [TensorType::F32, TensorType::F16, TensorType::BF16, TensorType::Q8_0];
     ty.filter(|ty| TYPES.contains(ty)).ok_or_else(|| {
-        let what = format!("encoders are not written as {target}");
-        Error::request("target-file-type", what, "ask for f32, f16, bf16 or q8_0")
+        let what = format!("{target} is not a type of encoders");
+        Error::request("target-file-type", what, "choose f32, f16, bf16 or q8_0")
     })
 }
 
-/// The tensors of the output, in the order in which the checkpoint completes them.
+/// Returns the tensors of the output, in the order in which the checkpoint's tensors complete them.
 fn tensors(
     parts: &Parts,
     encoder: &Encoder,
@@ -146,7 +147,7 @@ fn tensors(
     assembly.finish(&parts.model)
 }
 
-/// The shape that a tensor is taken in: of convolutions over time, width and height are one dimension.
+/// Returns the shape of a tensor. Width and height of a 3D convolution become one dimension.
 fn shape(checkpoint: &Checkpoint, entry: &Entry, dims: &[u64]) -> Result<Shape, Error> {
     let merged = match *dims {
         [width, height, time, inputs, outputs] => {

@@ -14,7 +14,7 @@ use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Preset, Target as Recipe};
 
 use super::{Conversion, Options};
-use crate::general::General;
+use crate::model_card::GeneralMetadata;
 use crate::vocab;
 use gguf_models::convert::assembly::{self, Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
 use gguf_models::convert::target::Target;
@@ -22,13 +22,13 @@ use gguf_models::convert::{self as converters, Converter, MappedTensor, Mapping,
 
 const CHAT_TEMPLATE: &str = "tokenizer.chat_template";
 
-/// Plans the conversion of the checkpoint in `dir`, whose tensors are `checkpoint`'s.
+/// Plans the conversion of the text model of the checkpoint in `dir`, whose tensors are those of `checkpoint`.
 ///
 /// Reads configuration, tokenizer and model card, and no tensor data.
 ///
 /// # Errors
-/// If a file is missing or wrong, if the class is not known, or if the tensors do not make up the
-/// model that the configuration describes.
+/// If a file is missing or invalid, if the class is unknown, or if the tensors are not those of the model that the
+/// configuration describes.
 pub(super) fn plan(
     dir: &Path,
     checkpoint: &Checkpoint,
@@ -61,14 +61,14 @@ pub(super) fn plan(
     let target = match options.outtype {
         Some(target) => target,
         None if converter.keeps_types() => Recipe::Preset(Preset::MXFP4_MOE),
-        None => Recipe::Type(kept_type(&tensors).unwrap_or(matrices)),
+        None => Recipe::Type(most_common_quantized_type(&tensors).unwrap_or(matrices)),
     };
     let file_type = target.file_type().ok_or_else(|| {
-        let help = "ask for one of the mixes that `gguf convert --help` lists";
-        Error::request("target-file-type", format!("{target} names no file type"), help)
+        let help = "choose one of the types that `gguf convert --help` lists";
+        Error::request("target-file-type", format!("{target} has no file type"), help)
     })?;
 
-    let general = General::load(
+    let general = GeneralMetadata::load(
         dir,
         Some(config.json()),
         &ParameterCount::from_tensors(tensors.iter().map(|t| (t.name.as_str(), &t.shape[..]))),
@@ -78,7 +78,7 @@ pub(super) fn plan(
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", converter.architecture());
     if converter.chat_template_first() {
-        // Its place, until it is known.
+        // Reserves the position of the key.
         metadata.set(CHAT_TEMPLATE, "");
     }
     converter.leading_metadata(&config, &mut metadata)?;
@@ -105,7 +105,7 @@ pub(super) fn plan(
         metadata.remove(CHAT_TEMPLATE);
     }
     for (key, value) in vocabulary.metadata.iter() {
-        // Some families state one of these among their hyper-parameters.
+        // Some models have one of these keys among their hyper-parameters.
         metadata.set(key.to_owned(), value.clone());
     }
     converter.trailing_metadata(&config, &mut metadata)?;
@@ -126,7 +126,7 @@ pub(super) fn plan(
     match options.outtype {
         None if converter.keeps_types() => {
             let fp8 = fp8_tensors(&config, converter, checkpoint)?;
-            job.items = as_stored(tensors, |tensor| match own_type(tensor, &fp8) {
+            job.items = as_stored(tensors, |tensor| match stored_type(tensor, &fp8) {
                 Some(own) => own,
                 None => float(tensor, matrices),
             });
@@ -134,7 +134,7 @@ pub(super) fn plan(
         None => job.items = as_stored(tensors, |tensor| float(tensor, matrices)),
         Some(target) => {
             let quantization = &options.quantization;
-            let matrices = plain(target).unwrap_or(matrices);
+            let matrices = float_target(target).unwrap_or(matrices);
             let float = |tensor: &Tensor| float(tensor, matrices);
             notes.extend(choose_types(&mut job, tensors, target, float, quantization)?);
         }
@@ -145,12 +145,11 @@ pub(super) fn plan(
     Ok(Conversion { job, file_name, notes })
 }
 
-/// The vocabulary in `dir`, as the conversion of its model would write it, with the
-/// `general.architecture` on which its meaning can depend; without a `config.json` of a known class,
-/// as the tokenizer's own files tell.
+/// Reads the vocabulary in `dir` as a conversion writes it, with `general.architecture`, on which its meaning can
+/// depend. Without a `config.json` of a known class, the tokenizer files determine the kind.
 ///
 /// # Errors
-/// As [`vocab::load`], and if `config.json` is broken.
+/// As [`vocab::load`], and if `config.json` is invalid.
 pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
     if Config::file_in(dir).is_some() {
         let mut config = Config::read(dir)?;
@@ -177,7 +176,7 @@ pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
     vocab::load(dir, kind, &vocab::Options::default())
 }
 
-/// Returns the converter of the model. Afterwards the configuration states a class of it.
+/// Returns the converter of the model, and sets the class in the configuration if the options have one.
 pub(crate) fn find_converter(
     config: &mut Config,
     checkpoint: &Checkpoint,
@@ -185,7 +184,7 @@ pub(crate) fn find_converter(
 ) -> Result<&'static dyn Converter, Error> {
     if let Some(like) = &options.like {
         let class = converters::class_like(like).ok_or_else(|| {
-            let what = format!("`{like}` is no known class or architecture");
+            let what = format!("`{like}` is not a known class or architecture");
             let help = format!("known classes are {}", converters::classes().join(", "));
             Error::request("class-unknown", what, help)
         })?;
@@ -197,20 +196,20 @@ pub(crate) fn find_converter(
     let class = config.class()?;
     converters::find(class).ok_or_else(|| {
         if let Some(body) = converters::class_with_body(class) {
-            let what = format!("the class `{class}` has a head that no GGUF holds");
-            let help = format!("save the model in `transformers` as `{body}`, and convert that");
+            let what = format!("the class `{class}` has a head that GGUF does not support");
+            let help = format!("save the model in `transformers` as `{body}`, then convert it");
             return Error::input("checkpoint-misfit", config.path(), what, help);
         }
         if gguf_models::mmproj::find(class).is_some() {
-            let what = format!("of the class `{class}` no text model is known");
-            let help = "`--mmproj` converts what sees or hears; the text model may have a checkpoint of its own";
+            let what = format!("the class `{class}` has no known text model");
+            let help = "`--mmproj` converts the vision or audio encoder; the text model may have its own checkpoint";
             return Error::input("class-unknown", config.path(), what, help);
         }
         let names = checkpoint.entries.iter().map(|entry| entry.name.as_str());
         let help = match &converters::classes_with_tensors(config, names)[..] {
             [] => format!("known classes are {}", converters::classes().join(", ")),
             alike => format!(
-                "its tensors have the names of {0}; if it computes the same, convert with \
+                "its tensors have the names of {0}; if the model computes the same, convert with \
                  `--like {1}`",
                 alike.join(", "),
                 alike[0]
@@ -225,8 +224,8 @@ pub(crate) fn find_converter(
     })
 }
 
-/// Some architectures have no output matrix that is the embedding: then the embedding is written
-/// twice.
+/// Copies the token embedding to the output projection if the embeddings are tied and the architecture requires
+/// an output projection.
 fn tie_output(config: &Config, converter: &'static dyn Converter, tensors: &mut Vec<Tensor>) {
     const OUTPUT: &str = "output.weight";
     let is_tied = matches!(config.bool("tie_word_embeddings"), Ok(Some(true)));
@@ -241,8 +240,7 @@ fn tie_output(config: &Config, converter: &'static dyn Converter, tensors: &mut 
     tensors.extend(embedding.cloned().map(|tensor| Tensor { name: OUTPUT.to_owned(), ..tensor }));
 }
 
-/// The rows of the embedding are what a vocabulary can have: a configuration that says otherwise
-/// is corrected.
+/// Sets `vocab_size` to the number of rows of the token embedding.
 fn follow_embedding(
     config: &mut Config,
     tensors: &[Tensor],
@@ -254,15 +252,14 @@ fn follow_embedding(
     };
     if let Some(stated) = config.u32(&["vocab_size"])?.filter(|&size| u64::from(size) != rows) {
         notes.push(format!(
-            "config.json states a vocabulary of {stated}, the embedding has {rows} rows, which \
-             are kept"
+            "`vocab_size` is {stated} in config.json, but the embedding has {rows} rows: wrote {rows} tokens"
         ));
         config.set("vocab_size", rows);
     }
     Ok(())
 }
 
-/// The tensors of the output, in the order in which the checkpoint completes them.
+/// Returns the tensors of the output, in the order in which the checkpoint's tensors complete them.
 pub(crate) fn tensors(
     config: &Config,
     converter: &'static dyn Converter,
@@ -305,7 +302,7 @@ pub(crate) fn tensors(
             }
             Mapping::Unknown if name.contains('/') => {
                 notes.push(format!(
-                    "left out `{name}`: {} files have no place for what stands behind the pooling",
+                    "skipped `{name}`: the architecture {} has no modules behind the pooling",
                     converter.architecture()
                 ));
                 continue;
@@ -320,7 +317,7 @@ pub(crate) fn tensors(
     refuse_unknown(&unknown, converter.architecture(), checkpoint)?;
     if other_modalities > 0 {
         notes.push(format!(
-            "left out {other_modalities} tensors that see or hear: this is the text model only"
+            "skipped {other_modalities} vision and audio tensors: the output is the text model"
         ));
     }
     let mut tensors = assembly.finish(config)?;
@@ -334,13 +331,13 @@ pub(crate) fn tensors(
     Ok(tensors)
 }
 
-/// A tensor that programs have no place for can only be left out if it does nothing.
+/// Fails if a tensor that runtimes do not support is not zero.
 fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
     let tensor = assembly::unmodified(checkpoint, entry)?;
     let mut bytes = Vec::new();
     for row in 0..tensor.rows() {
         tensor.read_rows(row, 1, &mut bytes)?;
-        // Zero has no bits, or the sign alone.
+        // Zero has no bit set except the sign.
         let size = tensor.bytes_of(1).max(1) as usize;
         let is_zero = |x: &[u8]| {
             x.split_last()
@@ -348,8 +345,8 @@ fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
         };
         if !bytes.chunks_exact(size).all(is_zero) {
             let what =
-                format!("tensor `{}` is not zero, and programs have no place for it", entry.name);
-            let help = "the model cannot be converted without a loss";
+                format!("tensor `{}` is not zero, and no runtime supports it", entry.name);
+            let help = "the model has no lossless conversion";
             return Err(Error::input(
                 "checkpoint-tensor-lost",
                 &checkpoint.path_of(entry),
@@ -361,31 +358,30 @@ fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
     Ok(())
 }
 
-/// Without a tensor there is no model.
+/// Fails if the job has no tensors.
 pub(crate) fn require_tensors(path: &Path, job: &Job) -> Result<(), Error> {
     if !job.items.is_empty() {
         return Ok(());
     }
-    let help = "the weights may not be downloaded yet: fetch them again";
-    Err(Error::input("checkpoint-weights-missing", path, "has no weights for a model", help))
+    let help = "the download may be incomplete: download the weights again";
+    Err(Error::input("checkpoint-weights-missing", path, "contains no model weights", help))
 }
 
-/// The tensors are those of the architecture, in its shapes, for these hyper-parameters and this
-/// vocabulary.
+/// Fails if names or shapes of the tensors do not match the architecture, its hyper-parameters and the vocabulary.
 fn check_architecture(config: &Config, job: &Job) -> Result<(), Error> {
     const CODES: [&str; 5] =
         ["tensor-missing", "tensor-unexpected", "tensor-shape", "layer-count", "vocab-rows"];
     let findings = gguf_check::check_raw_header(&job.header()?.into_raw());
     match findings.iter().find(|finding| CODES.contains(&finding.code)) {
         Some(finding) => {
-            let what = format!("does not describe the tensors of the checkpoint: {finding}");
+            let what = format!("does not match the tensors of the checkpoint: {finding}");
             Err(Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER))
         }
         None => Ok(()),
     }
 }
 
-/// The 16-bit type of the first matrix that has one; F16 if none does.
+/// Returns the 16-bit type of the first matrix that has one; F16 if none has.
 pub(crate) fn matrix_type(tensors: &[Tensor]) -> TensorType {
     let is_half = |ty: &TensorType| matches!(*ty, TensorType::F16 | TensorType::BF16);
     tensors
@@ -396,9 +392,8 @@ pub(crate) fn matrix_type(tensors: &[Tensor]) -> TensorType {
         .unwrap_or(TensorType::F16)
 }
 
-/// The block type of most weights among those that the checkpoint has in one; `None` if it has
-/// floats only.
-fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
+/// Returns the quantized type of most elements; `None` if the checkpoint has only float tensors.
+fn most_common_quantized_type(tensors: &[Tensor]) -> Option<TensorType> {
     let mut elements: BTreeMap<TensorType, u64> = BTreeMap::new();
     for tensor in tensors.iter().filter(|tensor| tensor.stored_type.is_quantized()) {
         *elements.entry(tensor.stored_type).or_default() += tensor.shape.elements().unwrap_or(0);
@@ -406,15 +401,15 @@ fn kept_type(tensors: &[Tensor]) -> Option<TensorType> {
     elements.into_iter().max_by_key(|(_, elements)| *elements).map(|(ty, _)| ty)
 }
 
-/// The type of floats that a tensor keeps; `None` if it depends on others, or on its name.
-fn own_type(tensor: &Tensor, fp8: &BTreeSet<String>) -> Option<TensorType> {
+/// Returns the output type of a tensor that keeps its type; `None` if the name or the other matrices determine it.
+fn stored_type(tensor: &Tensor, fp8: &BTreeSet<String>) -> Option<TensorType> {
     const BLOCKS: TensorType = TensorType::Q8_0;
     if tensor.shape.len() < 2 || tensor.name.ends_with("_norm.weight") {
         return None;
     }
     match tensor.stored_type {
         TensorType::F32 if fp8.contains(&tensor.name) => {
-            // Rows that are not whole blocks.
+            // Rows may not divide into blocks.
             let fits = BLOCKS.byte_len(&tensor.shape).is_some();
             Some(if fits { BLOCKS } else { TensorType::F16 })
         }
@@ -423,7 +418,7 @@ fn own_type(tensor: &Tensor, fp8: &BTreeSet<String>) -> Option<TensorType> {
     }
 }
 
-/// The names of tensors that are made of floats of eight bits.
+/// Returns the names of the tensors that are stored as FP8.
 fn fp8_tensors(
     config: &Config,
     converter: &'static dyn Converter,
@@ -438,7 +433,7 @@ fn fp8_tensors(
     Ok(names)
 }
 
-/// Blocks as they are, all else as floats of these types.
+/// Keeps the types of quantized tensors, and gives float tensors these types.
 fn as_stored(tensors: Vec<Tensor>, float: impl Fn(&Tensor) -> TensorType) -> Vec<Item> {
     let item = |tensor: Tensor| {
         let target = match tensor.stored_type {
@@ -450,8 +445,8 @@ fn as_stored(tensors: Vec<Tensor>, float: impl Fn(&Tensor) -> TensorType) -> Vec
     tensors.into_iter().map(item).collect()
 }
 
-/// The type of matrices in a file of plain floats; `None` for other targets.
-fn plain(target: Recipe) -> Option<TensorType> {
+/// Returns the float type of an unquantized output; `None` for other targets.
+fn float_target(target: Recipe) -> Option<TensorType> {
     match target {
         Recipe::Preset(Preset::F32) | Recipe::Type(TensorType::F32) => Some(TensorType::F32),
         Recipe::Preset(Preset::F16) | Recipe::Type(TensorType::F16) => Some(TensorType::F16),
@@ -460,8 +455,7 @@ fn plain(target: Recipe) -> Option<TensorType> {
     }
 }
 
-/// Gives every tensor its type: first as floats, then as the recipe wants it. Returns what the user
-/// should know.
+/// Assigns the type of every tensor: first a float type, then the type of the recipe. Returns notes for the user.
 fn choose_types(
     job: &mut Job,
     tensors: Vec<Tensor>,
@@ -472,7 +466,7 @@ fn choose_types(
     let types: Vec<_> = tensors.iter().map(float).collect();
     job.items =
         tensors.into_iter().zip(&types).map(|(tensor, ty)| Item::new(tensor, *ty)).collect();
-    if plain(target).is_some() {
+    if float_target(target).is_some() {
         return Ok(Vec::new());
     }
     gguf_quantize::assign_types(job, target, options)

@@ -15,7 +15,7 @@ use gguf_quantize::recipe::{Preset, Target as Recipe};
 use serde_json::Value;
 
 use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
-use crate::general::General;
+use crate::model_card::GeneralMetadata;
 use crate::hf::{self, Conversion, Options};
 use gguf_models::convert::{Converter, ExpertSlot, MappedTensor, Mapping, assembly};
 
@@ -83,7 +83,7 @@ pub fn plan(
     }
     let matrices = float_type(options.outtype, &tensors)?;
 
-    let general = General::load(
+    let general = GeneralMetadata::load(
         dir,
         Some(config.json()),
         &ParameterCount::from_tensors(tensors.iter().map(|t| (t.name.as_str(), &t.shape[..]))),
@@ -91,7 +91,7 @@ pub fn plan(
         options.model_name.as_deref(),
     )?;
     // The size in the name of an adapter would be that of its own few weights.
-    let general = General { size_label: None, ..general };
+    let general = GeneralMetadata { size_label: None, ..general };
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", converter.architecture());
     metadata.set("general.type", "adapter");
@@ -130,7 +130,7 @@ fn identify_base(
     let names = tensors.iter().map(|tensor| (tensor.name.as_str(), &tensor.shape[..]));
     if metadata.get("general.base_model.count").is_none() {
         let parameters = ParameterCount::from_tensors(names.clone());
-        let general = General::load(base, Some(config.json()), &parameters, None, None)?;
+        let general = GeneralMetadata::load(base, Some(config.json()), &parameters, None, None)?;
         let known = [
             ("name", general.name),
             ("version", general.version),
