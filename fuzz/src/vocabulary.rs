@@ -3,7 +3,7 @@
 use gguf_models::convert::VocabularyKind;
 use std::fs;
 
-use gguf_convert::vocab::{Options, load};
+use gguf_convert::vocab::{VocabularyOptions, load};
 use gguf_tokenizer::{Compat, DecodeOptions, EncodeOptions, Tokenizer};
 
 /// A text with what tokenizers treat specially.
@@ -38,7 +38,7 @@ fn file(name: &str, bytes: &[u8], kinds: &[VocabularyKind]) -> usize {
     for kind in kinds {
         // Recognising how text is cut is one thing, the vocabulary another.
         for pre in [None, Some("gpt-2")] {
-            let options = Options { pre, ..Options::default() };
+            let options = VocabularyOptions { pre, ..VocabularyOptions::default() };
             let Ok(vocabulary) = load(dir.path(), *kind, &options) else { continue };
             tokens += vocabulary.len;
             for compat in [Compat::Original, Compat::LlamaCpp] {

@@ -20,7 +20,7 @@
 //!
 //! let dir = Path::new("Llama-3.2-1B");
 //! let checkpoint = Checkpoint::open(dir)?;
-//! let options = hf::Options { outtype: Some(Target::Preset(Preset::Q4_K_M)), ..Default::default() };
+//! let options = hf::HfOptions { outtype: Some(Target::Preset(Preset::Q4_K_M)), ..Default::default() };
 //! let conversion = hf::plan(dir, &checkpoint, &options)?;
 //! for note in &conversion.notes {
 //!     eprintln!("{note}");
@@ -31,9 +31,9 @@
 //! ```
 
 pub mod export;
-pub mod model_card;
 pub mod hf;
 pub mod lora;
+pub mod model_card;
 pub mod provenance;
 pub mod single_file;
 pub mod vocab;

@@ -9,9 +9,9 @@ use gguf_quantize::recipe::Target;
 use crate::hf::{self, Conversion};
 use gguf_models::convert::assembly;
 
-/// Options of the conversion of a single file.
+/// SingleFileOptions of the conversion of a single file.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SingleFileOptions {
     /// `general.architecture`.
     pub architecture: String,
     /// `general.name`, and the stem of the recommended file name.
@@ -30,8 +30,8 @@ pub struct Options {
 ///
 /// # Errors
 /// If the architecture's name is invalid in keys, or a tensor cannot have the requested type.
-pub fn plan(checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
-    let Options { architecture, name, outtype, quantization } = options;
+pub fn plan(checkpoint: &Checkpoint, options: &SingleFileOptions) -> Result<Conversion, Error> {
+    let SingleFileOptions { architecture, name, outtype, quantization } = options;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
     if architecture.is_empty() || !architecture.chars().all(allowed) {
         let what = format!("`{architecture}` is not a valid architecture name");

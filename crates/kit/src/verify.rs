@@ -50,8 +50,10 @@ pub fn against(
         {
             notes.push("the model records another checkpoint as its source".to_owned());
         }
-        let options =
-            hf::Options { outtype: Some(Target::Preset(Preset::F32)), ..hf::Options::default() };
+        let options = hf::HfOptions {
+            outtype: Some(Target::Preset(Preset::F32)),
+            ..hf::HfOptions::default()
+        };
         hf::plan(dir, &checkpoint, &options)?.job
     } else {
         Job::copy(open(source)?.model())

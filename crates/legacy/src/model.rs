@@ -189,8 +189,11 @@ fn tokenizer(
         _ => (VocabularyKind::Bpe, &[default_pre]),
     };
     let vocab_size = file.header.get(Field::VocabSize).map(u64::from);
-    let loaded =
-        vocab::load(dir, kind, &vocab::Options { pre, hints, vocab_size, architecture: None })?;
+    let loaded = vocab::load(
+        dir,
+        kind,
+        &vocab::VocabularyOptions { pre, hints, vocab_size, architecture: None },
+    )?;
     for (key, value) in loaded.metadata.iter() {
         metadata.push(key.to_owned(), value.clone());
     }

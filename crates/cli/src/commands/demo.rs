@@ -242,7 +242,7 @@ fn convert(
 ) -> Result<Written, Failure> {
     let started = Instant::now();
     let checkpoint = Checkpoint::open(source)?;
-    let options = hf::Options { outtype: mix.map(Target::Preset), ..hf::Options::default() };
+    let options = hf::HfOptions { outtype: mix.map(Target::Preset), ..hf::HfOptions::default() };
     let conversion = hf::plan(source, &checkpoint, &options)?;
     let path = dir.join(&conversion.file_name);
     let overwrite = force.protecting([source]);

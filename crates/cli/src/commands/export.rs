@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.output.as_os_str() == "-" {
         args.force.protecting::<&Path>([]).check(&args.output)?;
     }
-    let options = export::Options { dtype };
+    let options = export::ExportOptions { dtype };
     let opened = open(&args.source)?;
     let model = opened.model();
     if args.raw || args.keep_names {

@@ -24,7 +24,7 @@ use gguf_models::convert as converters;
 
 /// What an export can be asked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct ExportOptions {
     /// The type of all matrices; `None` keeps F32, F16 and BF16 as they are and makes BF16 of what
     /// is quantized.
     pub dtype: Option<TensorType>,
@@ -54,7 +54,7 @@ pub struct Export {
 /// # Errors
 /// If no family that can be undone has its architecture, if keys that its configuration needs are
 /// missing, or if a tensor has no foreign name.
-pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
+pub fn plan(model: &Model, options: ExportOptions) -> Result<Export, Error> {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let (converter, exported) = converters::exported(model).ok_or_else(|| {
@@ -105,7 +105,7 @@ pub fn plan(model: &Model, options: Options) -> Result<Export, Error> {
 }
 
 /// The tensors of `model` under their own names.
-pub fn plain(model: &Model, options: Options) -> Vec<(Tensor, TensorType)> {
+pub fn plain(model: &Model, options: ExportOptions) -> Vec<(Tensor, TensorType)> {
     let tensors = model.tensors().iter().map(Tensor::of_model);
     let stored = |tensor: Tensor| {
         let ty = tensor.stored_type;
@@ -115,7 +115,10 @@ pub fn plain(model: &Model, options: Options) -> Vec<(Tensor, TensorType)> {
 }
 
 /// The tensors, each with the type it is to have instead of that in the model.
-fn with_types(tensors: Vec<(Tensor, TensorType)>, options: Options) -> Vec<(Tensor, TensorType)> {
+fn with_types(
+    tensors: Vec<(Tensor, TensorType)>,
+    options: ExportOptions,
+) -> Vec<(Tensor, TensorType)> {
     let ty = |tensor: &Tensor, stored: TensorType| match (options.dtype, stored) {
         (_, stored) if stored.is_integer() => stored,
         (Some(ty), stored) if tensor.shape.len() > 1 || stored.is_quantized() => ty,

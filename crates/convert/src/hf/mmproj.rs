@@ -10,7 +10,7 @@ use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::{Preset, Target as Recipe};
 
-use super::{Conversion, Options, text};
+use super::{Conversion, HfOptions, text};
 use crate::model_card::GeneralMetadata;
 use gguf_models::convert::Mapping;
 use gguf_models::convert::assembly::{self, Assembly, refuse_unknown};
@@ -25,7 +25,7 @@ use gguf_models::registry;
 pub(super) fn plan(
     dir: &Path,
     checkpoint: &Checkpoint,
-    options: &Options,
+    options: &HfOptions,
 ) -> Result<Conversion, Error> {
     let mut model = match registry::inferred_config(dir, checkpoint)? {
         Some(model) => model,
@@ -71,7 +71,7 @@ pub(super) fn plan(
 }
 
 /// Returns the encoder of the model's class.
-fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error> {
+fn find(model: &mut Config, options: &HfOptions) -> Result<&'static Encoder, Error> {
     let unknown = |class: &str, what: String| {
         let near = match &spelling::nearest(class, encoder_classes())[..] {
             [] => String::new(),
@@ -83,7 +83,8 @@ fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error
     if let Some(like) = &options.like {
         let class = encoder_classes().into_iter().find(|class| class.eq_ignore_ascii_case(like));
         return class.and_then(mmproj::find).ok_or_else(|| {
-            let (what, help) = unknown(like, format!("`{like}` is not a class with a known encoder"));
+            let (what, help) =
+                unknown(like, format!("`{like}` is not a class with a known encoder"));
             Error::request("class-unknown", what, help)
         });
     }
@@ -92,8 +93,7 @@ fn find(model: &mut Config, options: &Options) -> Result<&'static Encoder, Error
     }
     mmproj::class(model).and_then(mmproj::find).ok_or_else(|| {
         let class = model.class().unwrap_or("?");
-        let what =
-            format!("no vision or audio encoder of the class `{class}` is known");
+        let what = format!("no vision or audio encoder of the class `{class}` is known");
         let (what, help) = unknown(class, what);
         Error::input("class-unknown", model.path(), what, help)
     })

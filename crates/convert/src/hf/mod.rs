@@ -12,9 +12,9 @@ use gguf_quantize::recipe::Target as Recipe;
 pub use text::vocabulary;
 pub(crate) use text::{find_converter, require_tensors, tensors};
 
-/// Options of a conversion.
+/// HfOptions of a conversion.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct HfOptions {
     /// Quantization type of the output; `None` for the 16-bit type of the checkpoint, or for the block type that
     /// stores the checkpoint losslessly.
     pub outtype: Option<Recipe>,
@@ -53,7 +53,7 @@ pub struct Conversion {
 /// # Errors
 /// If a file is missing or invalid, if the class is unknown, or if the tensors are not those of the
 /// model that the configuration describes.
-pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &Options) -> Result<Conversion, Error> {
+pub fn plan(dir: &Path, checkpoint: &Checkpoint, options: &HfOptions) -> Result<Conversion, Error> {
     match options.mmproj {
         true => mmproj::plan(dir, checkpoint, options),
         false => text::plan(dir, checkpoint, options),

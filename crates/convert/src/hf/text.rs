@@ -13,7 +13,7 @@ use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Preset, Target as Recipe};
 
-use super::{Conversion, Options};
+use super::{Conversion, HfOptions};
 use crate::model_card::GeneralMetadata;
 use crate::vocab;
 use gguf_models::convert::assembly::{self, Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
@@ -32,7 +32,7 @@ const CHAT_TEMPLATE: &str = "tokenizer.chat_template";
 pub(super) fn plan(
     dir: &Path,
     checkpoint: &Checkpoint,
-    options: &Options,
+    options: &HfOptions,
 ) -> Result<Conversion, Error> {
     let mut config = match registry::inferred_config(dir, checkpoint)? {
         Some(config) => config,
@@ -91,7 +91,7 @@ pub(super) fn plan(
     let vocabulary = vocab::load(
         drafted.as_ref().map_or(dir, Target::dir),
         kind,
-        &vocab::Options {
+        &vocab::VocabularyOptions {
             pre: options.pre.as_deref(),
             hints,
             vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
@@ -157,7 +157,7 @@ pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
         if let Some(converter) = native.or_else(|| config.class().ok().and_then(converters::find)) {
             converter.complete_config(&mut config)?;
             let converter = converter.of_model(&config);
-            let options = vocab::Options {
+            let options = vocab::VocabularyOptions {
                 pre: None,
                 hints: converter.pre_tokenizers(),
                 vocab_size: config.u32(&["vocab_size"])?.map(u64::from),
@@ -173,14 +173,14 @@ pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
         Some("WordPiece" | "Unigram") => VocabularyKind::Encoder,
         _ => VocabularyKind::Llama,
     };
-    vocab::load(dir, kind, &vocab::Options::default())
+    vocab::load(dir, kind, &vocab::VocabularyOptions::default())
 }
 
 /// Returns the converter of the model, and sets the class in the configuration if the options have one.
 pub(crate) fn find_converter(
     config: &mut Config,
     checkpoint: &Checkpoint,
-    options: &Options,
+    options: &HfOptions,
 ) -> Result<&'static dyn Converter, Error> {
     if let Some(like) = &options.like {
         let class = converters::class_like(like).ok_or_else(|| {
@@ -344,8 +344,7 @@ fn require_zeros(checkpoint: &Checkpoint, entry: &Entry) -> Result<(), Error> {
                 .is_some_and(|(top, rest)| top & 0x7F == 0 && rest.iter().all(|&byte| byte == 0))
         };
         if !bytes.chunks_exact(size).all(is_zero) {
-            let what =
-                format!("tensor `{}` is not zero, and no runtime supports it", entry.name);
+            let what = format!("tensor `{}` is not zero, and no runtime supports it", entry.name);
             let help = "the model has no lossless conversion";
             return Err(Error::input(
                 "checkpoint-tensor-lost",

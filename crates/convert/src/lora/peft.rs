@@ -15,8 +15,8 @@ use gguf_quantize::recipe::{Preset, Target as Recipe};
 use serde_json::Value;
 
 use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
+use crate::hf::{self, Conversion, HfOptions};
 use crate::model_card::GeneralMetadata;
-use crate::hf::{self, Conversion, Options};
 use gguf_models::convert::{Converter, ExpertSlot, MappedTensor, Mapping, assembly};
 
 /// The file by which a directory is known to hold an adapter.
@@ -70,7 +70,7 @@ pub fn plan(
     checkpoint: &Checkpoint,
     base: &Path,
     weights: Option<&Checkpoint>,
-    options: &Options,
+    options: &HfOptions,
 ) -> Result<Conversion, Error> {
     let mut config = Config::read(base)?;
     let converter = hf::find_converter(&mut config, checkpoint, options)?;

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use self::model_id::{ModelId, title};
 pub use self::origin::Origin;
 pub(crate) use self::sampling::generation_config;
-use self::string_fields::{string, strings, string_fields};
+use self::string_fields::{string, string_fields, strings};
 
 string_fields! {
     /// Values of the `general.*` keys, in the order of the file.

@@ -78,7 +78,7 @@ pub(crate) fn added(kind: VocabularyKind, text: &str, special: bool) -> Added {
 
 /// What the caller knows beyond the tokenizer files.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
+pub struct VocabularyOptions<'a> {
     /// `tokenizer.ggml.pre`, instead of recognising it.
     pub pre: Option<&'a str>,
     /// Names of `tokenizer.ggml.pre` that the family prefers where several have the same
@@ -106,7 +106,11 @@ pub struct Vocabulary {
 /// # Errors
 /// If the files of `kind` are missing or broken, ids do not fit `options.vocab_size`, or the
 /// pre-tokenizer is not a known one: then the error shows it, with the nearest known name.
-pub fn load(dir: &Path, kind: VocabularyKind, options: &Options) -> Result<Vocabulary, Error> {
+pub fn load(
+    dir: &Path,
+    kind: VocabularyKind,
+    options: &VocabularyOptions,
+) -> Result<Vocabulary, Error> {
     load_from(Folder::Disk(dir), kind, options)
 }
 
@@ -114,7 +118,7 @@ pub fn load(dir: &Path, kind: VocabularyKind, options: &Options) -> Result<Vocab
 pub(crate) fn load_from(
     folder: Folder,
     kind: VocabularyKind,
-    options: &Options,
+    options: &VocabularyOptions,
 ) -> Result<Vocabulary, Error> {
     let mut out = Builder {
         files: Files::read(folder)?,
@@ -219,7 +223,7 @@ pub fn require_pre(asked: Option<&str>, metadata: &Metadata) -> Result<(), Error
 
 struct Builder<'a> {
     files: Files<'a>,
-    options: &'a Options<'a>,
+    options: &'a VocabularyOptions<'a>,
     metadata: Metadata,
     notes: Vec<String>,
     len: usize,

@@ -14,7 +14,7 @@ use crate::fixtures::reference_data;
 
 fn f16(checkpoint: &Path, to: &Path) {
     let tensors = Checkpoint::open(checkpoint).unwrap();
-    let options = hf::Options { outtype: "F16".parse().ok(), ..Default::default() };
+    let options = hf::HfOptions { outtype: "F16".parse().ok(), ..Default::default() };
     let job = hf::plan(checkpoint, &tensors, &options).unwrap().job;
     job.write(to, &Overwrite::new(Existing::Replace), &()).unwrap();
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::Error;
 use gguf_checkpoint::Checkpoint;
-use gguf_convert::hf::{self, Options};
+use gguf_convert::hf::{self, HfOptions};
 use gguf_store::{Existing, Overwrite};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ impl Case {
     fn convert(&self, outtype: &str) -> Result<(), Error> {
         let dir = self.dir.path();
         let checkpoint = Checkpoint::open(dir)?;
-        let options = Options { outtype: Some(outtype.parse().unwrap()), ..Options::default() };
+        let options = HfOptions { outtype: Some(outtype.parse().unwrap()), ..HfOptions::default() };
         let conversion = hf::plan(dir, &checkpoint, &options)?;
         conversion.job.write(&self.path("out.gguf"), &Overwrite::new(Existing::Replace), &())
     }
@@ -192,7 +192,7 @@ fn unwritable_outputs_fail() {
     let case = Case::new();
     let dir = case.dir.path();
     let checkpoint = Checkpoint::open(dir).unwrap();
-    let conversion = hf::plan(dir, &checkpoint, &Options::default()).unwrap();
+    let conversion = hf::plan(dir, &checkpoint, &HfOptions::default()).unwrap();
     for target in ["nowhere/out.gguf", "."] {
         let result =
             conversion.job.write(&case.path(target), &Overwrite::new(Existing::Replace), &());
@@ -204,7 +204,7 @@ fn unwritable_outputs_fail() {
 fn cancelled_conversion_leaves_no_file() {
     let case = Case::new();
     let checkpoint = Checkpoint::open(case.dir.path()).unwrap();
-    let conversion = hf::plan(case.dir.path(), &checkpoint, &Options::default()).unwrap();
+    let conversion = hf::plan(case.dir.path(), &checkpoint, &HfOptions::default()).unwrap();
     let before = case.listing();
     let result = conversion.job.write(
         &case.path("out.gguf"),
@@ -219,7 +219,7 @@ fn cancelled_conversion_leaves_no_file() {
 fn output_does_not_depend_on_threads() {
     let case = Case::new();
     let checkpoint = Checkpoint::open(case.dir.path()).unwrap();
-    let options = Options { outtype: Some("q5_k_m".parse().unwrap()), ..Options::default() };
+    let options = HfOptions { outtype: Some("q5_k_m".parse().unwrap()), ..HfOptions::default() };
     let conversion = hf::plan(case.dir.path(), &checkpoint, &options).unwrap();
     let files = [1, 2, 7].map(|threads| {
         let path = case.path(&format!("{threads}.gguf"));

@@ -106,7 +106,7 @@ fn missing_part_of_a_fused_tensor_fails() {
     let path = dir.path().join("first.gguf");
     std::fs::write(&path, &bytes).unwrap();
     let files = Model::open(&path).unwrap();
-    let plan = export::plan(&files, export::Options::default());
+    let plan = export::plan(&files, export::ExportOptions::default());
     let message = plan.err().unwrap().to_string();
     assert!(message.contains("`blk.1.attn_") && message.contains("--keep-names"), "{message}");
 }
@@ -117,7 +117,7 @@ fn quantized_models_export_to_safetensors_decoded_or_raw() {
     let (gguf, out) = (dir.path().join("q.gguf"), dir.path().join("out.safetensors"));
     convert(Path::new(MODEL), &gguf, Some("q8_0".parse().unwrap()));
     let model = Model::open(&gguf).unwrap();
-    let tensors = export::plain(&model, export::Options { dtype: Some(TensorType::F32) });
+    let tensors = export::plain(&model, export::ExportOptions { dtype: Some(TensorType::F32) });
     safetensors::write(&out, &tensors, false, &overwrite(), &keep_going).unwrap();
     let bytes = std::fs::read(&out).unwrap();
     let read = ::safetensors::SafeTensors::deserialize(&bytes).unwrap();

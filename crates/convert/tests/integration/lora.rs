@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::{ByteOrder, Metadata, Shape, TensorType};
 use gguf_checkpoint::Checkpoint;
-use gguf_convert::hf::Options;
+use gguf_convert::hf::HfOptions;
 use gguf_convert::lora::{Adapter, extract, merge, peft};
 use gguf_pipeline::{Content, Item, Job, Tensor};
 use gguf_quantize::recipe::Target;
@@ -36,7 +36,7 @@ fn adapter_equals_llama_cpps_conversion() {
     assert_eq!(peft::base_dir(&dir, None).unwrap(), dir.join("../llama"));
     let out = tempfile::tempdir().unwrap();
     for outtype in ["f32", "f16"] {
-        let options = Options { outtype: Some(outtype.parse().unwrap()), ..Options::default() };
+        let options = HfOptions { outtype: Some(outtype.parse().unwrap()), ..HfOptions::default() };
         let plan = peft::plan(&dir, &checkpoint, &base, Some(&weights), &options).unwrap();
         let path = out.path().join(outtype);
         write(&plan.job, &path);
@@ -73,9 +73,10 @@ fn adapter_converts_without_base_weights() {
     let Some(data) = reference_data() else { return };
     let (dir, base) = (data.join("zoo/lora-llama"), data.join("zoo/llama"));
     let checkpoint = Checkpoint::open_file(&peft::weights(&dir)).unwrap();
-    let plan = peft::plan(&dir, &checkpoint, &base, None, &Options::default()).unwrap();
+    let plan = peft::plan(&dir, &checkpoint, &base, None, &HfOptions::default()).unwrap();
     assert_eq!(plan.job.metadata.str("gguf_kit.adapter.base_digest"), None);
-    let another = peft::plan(&dir, &checkpoint, &data.join("zoo/bert"), None, &Options::default());
+    let another =
+        peft::plan(&dir, &checkpoint, &data.join("zoo/bert"), None, &HfOptions::default());
     assert!(another.is_err());
 }
 
@@ -189,7 +190,7 @@ fn architecture_follows_the_base_configuration() {
     let file = [&length[..], header.as_bytes(), &[0; 768]].concat();
     std::fs::write(adapter.join("adapter_model.safetensors"), file).unwrap();
     let checkpoint = Checkpoint::open_file(&peft::weights(&adapter)).unwrap();
-    let plan = peft::plan(&adapter, &checkpoint, &base, None, &Options::default()).unwrap();
+    let plan = peft::plan(&adapter, &checkpoint, &base, None, &HfOptions::default()).unwrap();
     assert_eq!(plan.job.metadata.architecture(), Some("mistral4"));
     assert_eq!(plan.job.items[0].tensor.name, "blk.0.attn_q_a.weight.lora_a");
 }

@@ -43,7 +43,10 @@ fn class_without_encoder_suggests_the_nearest() {
     };
     let told = of("Qwen3VLForConditionalGenerations");
     assert!(told.contains("`Qwen3VLForConditionalGenerations` is not known"), "{told}");
-    assert!(told.contains("the nearest classes with an encoder are Qwen3VLForConditionalGeneration"), "{told}");
+    assert!(
+        told.contains("the nearest classes with an encoder are Qwen3VLForConditionalGeneration"),
+        "{told}"
+    );
     let told = of("LlamaForCausalLM");
     assert!(told.contains("--print-supported-models") && told.len() < 400, "{told}");
 }

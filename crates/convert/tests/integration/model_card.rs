@@ -106,7 +106,8 @@ fn unusual_model_cards_convert() {
 
     let (_root, dir) = model("Zoo", &[("README.md", "---\nname: ''\n---\n")]);
     let config = json!({ "_name_or_path": "" });
-    let general = GeneralMetadata::load(&dir, Some(&config), &ParameterCount::default(), None, None);
+    let general =
+        GeneralMetadata::load(&dir, Some(&config), &ParameterCount::default(), None, None);
     assert_eq!(general.unwrap().name.as_deref(), Some("Zoo"));
     let general = load(&dir.join("..").join("Zoo").join("..").join("Zoo").join("."), None);
     assert_eq!(general.unwrap().name.as_deref(), Some("Zoo"));
@@ -132,7 +133,10 @@ fn errors_name_file_and_line() {
         load(&dir, Some(&dir.join("o.json"))).unwrap_err().to_string()
     };
     let message = overrides(r#"{"general.sampling.top_k": 1.5}"#);
-    assert!(message.contains("`general.sampling.top_k` is 1.5; expected a value of type INT32"), "{message}");
+    assert!(
+        message.contains("`general.sampling.top_k` is 1.5; expected a value of type INT32"),
+        "{message}"
+    );
     assert!(overrides("[]").contains("not a JSON object"));
     assert!(overrides(r#"{"general.name": {}}"#).contains("`general.name` is an object"));
     let (_root, dir) = model("m", &[]);
@@ -194,7 +198,8 @@ fn general_keys_of_reference_checkpoints() {
         let config: Option<Value> = config.map(|bytes| serde_json::from_slice(&bytes).unwrap());
         let kv = manifest["kv"].as_object().unwrap();
         let name = kv["general.name"]["value"].as_str();
-        let general = GeneralMetadata::load(&dir, config.as_ref(), &parameters, None, name).unwrap();
+        let general =
+            GeneralMetadata::load(&dir, config.as_ref(), &parameters, None, name).unwrap();
 
         let others = ["architecture", "type", "file_type", "quantization_version", "alignment"];
         let expected: Value = kv

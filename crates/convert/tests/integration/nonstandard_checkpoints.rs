@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::Error;
 use gguf_checkpoint::Checkpoint;
-use gguf_convert::hf::{self, Options};
+use gguf_convert::hf::{self, HfOptions};
 use gguf_store::{Existing, Overwrite};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -76,7 +76,7 @@ impl Case {
     /// Converts, and returns a digest of the output and the notes.
     fn convert(&self, like: Option<&str>) -> Result<(String, Vec<String>), Error> {
         let checkpoint = Checkpoint::open(&self.model())?;
-        let options = Options { like: like.map(str::to_owned), ..Options::default() };
+        let options = HfOptions { like: like.map(str::to_owned), ..HfOptions::default() };
         let conversion = hf::plan(&self.model(), &checkpoint, &options)?;
         let out = self.dir.path().join("out.gguf");
         let go_on = |_| ControlFlow::Continue(());
@@ -169,7 +169,10 @@ fn text_model_of_a_multimodal_checkpoint_converts() {
     });
     let (digest, notes) = case.convert(None).unwrap();
     assert_eq!(digest, unchanged_digest());
-    assert!(notes.iter().any(|note| note.contains("skipped 2 vision and audio tensors")), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.contains("skipped 2 vision and audio tensors")),
+        "{notes:?}"
+    );
 }
 
 #[test]

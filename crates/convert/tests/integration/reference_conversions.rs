@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gguf::{Bytes, Gguf, Value};
 use gguf_checkpoint::Checkpoint;
-use gguf_convert::hf::{self, Options};
+use gguf_convert::hf::{self, HfOptions};
 use gguf_quantize::imatrix::Imatrix;
 use gguf_quantize::importance::Importance;
 use gguf_quantize::recipe::Target;
@@ -45,7 +45,7 @@ fn convert(dir: &Path, out: &Path, outtype: &str, name: Option<&str>) {
     let checkpoint = Checkpoint::open(dir).unwrap();
     let outtype: Target = outtype.parse().unwrap();
     let model_name = name.map(str::to_owned);
-    let options = Options { outtype: Some(outtype), model_name, ..Options::default() };
+    let options = HfOptions { outtype: Some(outtype), model_name, ..HfOptions::default() };
     let conversion = hf::plan(dir, &checkpoint, &options).unwrap();
     conversion.job.write(out, &Overwrite::default(), &()).unwrap();
 }

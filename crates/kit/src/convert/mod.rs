@@ -273,8 +273,8 @@ impl ConvertOptions {
         if self.outputs.is_empty() { vec![OutputOptions::default()] } else { self.outputs.clone() }
     }
 
-    fn hf_options(&self) -> Result<hf::Options, Error> {
-        Ok(hf::Options {
+    fn hf_options(&self) -> Result<hf::HfOptions, Error> {
+        Ok(hf::HfOptions {
             outtype: None,
             pre: self.pre.clone(),
             model_name: self.model_name.clone(),
@@ -300,7 +300,7 @@ fn plan_checkpoint(source: &str, options: &ConvertOptions) -> Result<Plan, Error
     let mut plan = Plan::empty(options, inputs, identity(weights, &small, options)?);
     let hf_options = options.hf_options()?;
     for output in options.outputs() {
-        let hf_options = hf::Options { outtype: output.outtype, ..hf_options.clone() };
+        let hf_options = hf::HfOptions { outtype: output.outtype, ..hf_options.clone() };
         let conversion = hf::plan(&opened.dir, &opened.checkpoint, &hf_options);
         let mut conversion = conversion.map_err(|error| opened.named(error))?;
         if let Some(render) = options.provenance {
@@ -323,7 +323,7 @@ fn plan_adapter(source: &str, options: &ConvertOptions) -> Result<Plan, Error> {
     let mut plan = Plan::empty(options, vec![base.clone()], identity);
     let hf_options = options.hf_options()?;
     for output in options.outputs() {
-        let hf_options = hf::Options { outtype: output.outtype, ..hf_options.clone() };
+        let hf_options = hf::HfOptions { outtype: output.outtype, ..hf_options.clone() };
         let conversion = peft::plan(dir, &checkpoint, &base, weights.as_ref(), &hf_options)?;
         plan.add(conversion, &output, dir);
     }
@@ -334,7 +334,7 @@ fn plan_single_file(source: &str, options: &ConvertOptions) -> Result<Plan, Erro
     let path = Path::new(source);
     let checkpoint = Checkpoint::open_file(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let mut bare = single_file::Options {
+    let mut bare = single_file::SingleFileOptions {
         architecture: options.architecture.clone().unwrap_or_default(),
         name: options.model_name.clone().or(stem).unwrap_or_default(),
         outtype: None,

@@ -269,7 +269,7 @@ fn unquantized_files_match_their_checkpoints() {
         }
         let checkpoint = Checkpoint::open(&source).unwrap();
         let f32 = "f32".parse().ok();
-        let options = hf::Options { outtype: f32, ..hf::Options::default() };
+        let options = hf::HfOptions { outtype: f32, ..hf::HfOptions::default() };
         let conversion = hf::plan(&source, &checkpoint, &options).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("model.gguf");

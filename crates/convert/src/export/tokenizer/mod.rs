@@ -210,7 +210,7 @@ fn not_restored(
     let config = config.to_string();
     let files = out.files.iter().map(|file| (file.name, &file.bytes[..]));
     let files: BTreeMap<&str, &[u8]> = files.chain([("config.json", config.as_bytes())]).collect();
-    let options = vocab::Options { pre: None, hints, vocab_size, architecture: None };
+    let options = vocab::VocabularyOptions { pre: None, hints, vocab_size, architecture: None };
     let restored = match vocab::load_from(Folder::Memory(files), vocabulary.kind, &options) {
         Ok(restored) => restored.metadata,
         Err(error) => {

@@ -31,7 +31,7 @@ fn single_file_keeps_names_shapes_and_types() {
     ];
     write_safetensors(&file, &tensors);
     let checkpoint = Checkpoint::open_file(&file).unwrap();
-    let mut options = single_file::Options {
+    let mut options = single_file::SingleFileOptions {
         architecture: "sdxl".into(),
         name: "unet".into(),
         outtype: None,
@@ -76,7 +76,7 @@ fn auto_keeps_quantized_tensors_losslessly() {
     let Some(data) = reference_data() else { return };
     let dir = data.join("zoo/gptq-llama");
     let checkpoint = Checkpoint::open(&dir).unwrap();
-    let conversion = hf::plan(&dir, &checkpoint, &hf::Options::default()).unwrap();
+    let conversion = hf::plan(&dir, &checkpoint, &hf::HfOptions::default()).unwrap();
     assert!(conversion.notes.iter().any(|note| note.contains("Q5_0 holds exactly")));
     let out = tempfile::tempdir().unwrap();
     let bytes = written(&conversion.job, out.path());

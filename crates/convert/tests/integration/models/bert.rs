@@ -375,7 +375,8 @@ fn dense_modules_are_skipped_with_a_note() {
     write_dense_weights(&tiny.path().join("2_Dense"), [4, 8], &[]);
     assert_valid(&tiny.convert().unwrap());
     let checkpoint = Checkpoint::open(tiny.path()).unwrap();
-    let notes = hf::plan(tiny.path(), &checkpoint, &hf::Options::default()).unwrap().notes;
-    let note = "skipped `2_Dense/linear.weight`: the architecture bert has no modules behind the pooling";
+    let notes = hf::plan(tiny.path(), &checkpoint, &hf::HfOptions::default()).unwrap().notes;
+    let note =
+        "skipped `2_Dense/linear.weight`: the architecture bert has no modules behind the pooling";
     assert!(notes.iter().any(|found| found == note), "{notes:?}");
 }

@@ -182,7 +182,7 @@ fn auto_keeps_stored_tensor_types() {
     let checkpoint = Checkpoint::open(tiny.path()).unwrap();
     let types = |outtype: Option<&str>| {
         let outtype = outtype.map(|outtype| outtype.parse().unwrap());
-        let options = hf::Options { outtype, ..hf::Options::default() };
+        let options = hf::HfOptions { outtype, ..hf::HfOptions::default() };
         let job = hf::plan(tiny.path(), &checkpoint, &options).unwrap().job;
         let types = job.items.into_iter().map(|item| (item.tensor.name, item.target));
         (types.collect::<BTreeMap<_, _>>(), job.metadata.u64("general.file_type"))

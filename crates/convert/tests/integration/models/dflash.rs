@@ -65,7 +65,7 @@ fn export_error(tiny: &Tiny) -> String {
     let path = tiny.path().join("first.gguf");
     std::fs::write(&path, tiny.convert().unwrap()).unwrap();
     let model = Model::open(&path).unwrap();
-    export::plan(&model, export::Options::default()).err().unwrap().to_string()
+    export::plan(&model, export::ExportOptions::default()).err().unwrap().to_string()
 }
 
 #[test]

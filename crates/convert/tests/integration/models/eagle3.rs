@@ -66,7 +66,7 @@ fn conversion_error(tiny: &Tiny, target: bool) -> Error {
     tiny.write_weights();
     let checkpoint = Checkpoint::open(tiny.path()).unwrap();
     let target_model_dir = target.then(|| tiny.path().join("target"));
-    let options = hf::Options { target_model_dir, ..hf::Options::default() };
+    let options = hf::HfOptions { target_model_dir, ..hf::HfOptions::default() };
     hf::plan(tiny.path(), &checkpoint, &options).err().unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! Byte-level BPE vocabularies.
 
-use gguf_convert::vocab::Options;
+use gguf_convert::vocab::VocabularyOptions;
 use gguf_models::convert::VocabularyKind;
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn token_texts_and_types_equal_llama_cpps_conversion() {
     assert_noted(&found, "1 merges name tokens");
     assert_eq!(found.metadata.bool("tokenizer.ggml.add_bos_token"), Some(false));
     // Without a configuration, the used tokens determine the vocabulary size, which is too small here.
-    let fault = convert_bpe(&tiny_bpe(), &Options::default()).unwrap_err().to_string();
+    let fault = convert_bpe(&tiny_bpe(), &VocabularyOptions::default()).unwrap_err().to_string();
     assert!(fault.contains("token id 6 does not fit a vocabulary of 6"), "{fault}");
 }
 
@@ -42,7 +42,7 @@ fn tokens_only_in_the_configuration_get_the_next_ids() {
     let config = config.to_string();
     let files: [(&str, &[u8]); 2] =
         [("tokenizer.json", tokenizer.as_bytes()), ("tokenizer_config.json", config.as_bytes())];
-    let found = convert(&files, VocabularyKind::Bpe, &Options::default()).unwrap();
+    let found = convert(&files, VocabularyKind::Bpe, &VocabularyOptions::default()).unwrap();
     let wanted = [("a", 3), ("b", 1), ("ab", 1), ("<|end|>", 3), ("new", 4), ("<pad>", 3)];
     assert_eq!(tokens(&found.metadata), owned(&wanted));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gguf::{Array, Metadata};
 use gguf_convert::export::{self, Tokenizer};
-use gguf_convert::vocab::{Options, load};
+use gguf_convert::vocab::{VocabularyOptions, load};
 use gguf_store::Model;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn assert_round_trip(
     from: &Path,
     architecture: &'static str,
     kind: VocabularyKind,
-    options: &Options,
+    options: &VocabularyOptions,
 ) -> Vec<&'static str> {
     let mut original = load(from, kind, options).unwrap();
     original.metadata.set("general.architecture", architecture);
@@ -101,7 +101,7 @@ fn reference_vocabularies_round_trip() {
         let dir = data.join("zoo").join(folder);
         let vocab_size = read_json(&dir.join("config.json"))["vocab_size"].as_u64();
         let architecture = if folder == "gpt_neox" { "gptneox" } else { folder };
-        let options = Options { hints, vocab_size, ..Options::default() };
+        let options = VocabularyOptions { hints, vocab_size, ..VocabularyOptions::default() };
         assert_round_trip(&dir, architecture, kind, &options);
     }
 }
@@ -114,7 +114,7 @@ fn assert_files_round_trip(
     files: Files,
     architecture: &'static str,
     kind: VocabularyKind,
-    options: &Options,
+    options: &VocabularyOptions,
 ) -> Vec<&'static str> {
     assert_round_trip(folder(files).path(), architecture, kind, options)
 }
@@ -508,7 +508,7 @@ fn every_pre_tokenizer_round_trip() {
         "gemma4",
         "kimi-k2",
     ] {
-        let options = Options { pre: Some(name), ..rows(11) };
+        let options = VocabularyOptions { pre: Some(name), ..rows(11) };
         let original = load(folder(&files).path(), VocabularyKind::Bpe, &options).unwrap();
         let tokenizer = exported(&original.metadata, VocabularyKind::Bpe, &[name], 11);
         assert_eq!(tokenizer.notes, [] as [String; 0], "{name}");
@@ -519,9 +519,13 @@ fn every_pre_tokenizer_round_trip() {
 }
 
 fn load_pre(files: Files, pre: &str) -> Metadata {
-    load(folder(files).path(), VocabularyKind::Bpe, &Options { pre: Some(pre), ..rows(11) })
-        .unwrap()
-        .metadata
+    load(
+        folder(files).path(),
+        VocabularyKind::Bpe,
+        &VocabularyOptions { pre: Some(pre), ..rows(11) },
+    )
+    .unwrap()
+    .metadata
 }
 
 /// Older programs wrote the vocabularies of some well-known models differently, which a note says.

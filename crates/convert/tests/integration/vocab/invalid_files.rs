@@ -1,7 +1,7 @@
 //! Missing and malformed tokenizer files.
 
 use gguf::Error;
-use gguf_convert::vocab::Options;
+use gguf_convert::vocab::VocabularyOptions;
 use gguf_models::convert::VocabularyKind;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::fixtures::tokenizer_files::rows;
 #[test]
 fn missing_and_malformed_files_are_named() {
     let fault = |files: &[(&str, &[u8])], kind| {
-        convert(files, kind, &Options::default()).unwrap_err().to_string()
+        convert(files, kind, &VocabularyOptions::default()).unwrap_err().to_string()
     };
     for kind in [VocabularyKind::Llama, VocabularyKind::SentencePieceElseBpe, VocabularyKind::Bpe] {
         let fault = fault(&[], kind);

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use crate::fixtures::reference_data;
 use crate::fixtures::tokenizer_files::{added, folder};
 use gguf::{Error, Metadata};
-use gguf_convert::vocab::{Options, Vocabulary, load};
+use gguf_convert::vocab::{Vocabulary, VocabularyOptions, load};
 use serde_json::{Value, json};
 
 /// Returns the folder of the reference checkpoints.
@@ -26,7 +26,7 @@ fn reference_checkpoints() -> Option<PathBuf> {
 fn convert(
     files: &[(&str, &[u8])],
     kind: VocabularyKind,
-    options: &Options,
+    options: &VocabularyOptions,
 ) -> Result<Vocabulary, Error> {
     load(folder(files).path(), kind, options)
 }
@@ -72,6 +72,6 @@ fn tiny_bpe() -> Value {
     })
 }
 
-fn convert_bpe(tokenizer: &Value, options: &Options) -> Result<Vocabulary, Error> {
+fn convert_bpe(tokenizer: &Value, options: &VocabularyOptions) -> Result<Vocabulary, Error> {
     convert(&[("tokenizer.json", tokenizer.to_string().as_bytes())], VocabularyKind::Bpe, options)
 }

@@ -3,13 +3,13 @@
 use gguf_models::convert::VocabularyKind;
 use std::fs;
 
-use gguf_convert::vocab::{Options, Vocabulary, load};
+use gguf_convert::vocab::{Vocabulary, VocabularyOptions, load};
 use serde_json::{Value, json};
 
 use super::{convert, reference_checkpoints, strings};
 use crate::fixtures::tokenizer_files::{bytes, number, piece, rows};
 
-fn failure(files: &[(&str, &[u8])], kind: VocabularyKind, options: &Options) -> String {
+fn failure(files: &[(&str, &[u8])], kind: VocabularyKind, options: &VocabularyOptions) -> String {
     convert(files, kind, options).unwrap_err().to_string()
 }
 
@@ -126,13 +126,13 @@ fn unsupported_word_piece_settings_fail() {
     let bert = json!({"type": "BertNormalizer", "lowercase": true});
     let other = tokenizer(json!({"type": "NFC"}), "##");
     let files = [("tokenizer.json", other.as_bytes())];
-    let message = failure(&files, VocabularyKind::Encoder, &Options::default());
+    let message = failure(&files, VocabularyKind::Encoder, &VocabularyOptions::default());
     assert!(message.contains("normalizer is \"NFC\"") && message.contains("--pre"), "{message}");
-    let asked = Options { pre: Some("bert-bge"), ..Options::default() };
+    let asked = VocabularyOptions { pre: Some("bert-bge"), ..VocabularyOptions::default() };
     assert!(convert(&files, VocabularyKind::Encoder, &asked).is_ok());
     let other = tokenizer(bert, "@@");
     let files = [("tokenizer.json", other.as_bytes())];
-    let message = failure(&files, VocabularyKind::Encoder, &Options::default());
+    let message = failure(&files, VocabularyKind::Encoder, &VocabularyOptions::default());
     assert!(message.contains("\"@@\""), "{message}");
 }
 
@@ -218,7 +218,7 @@ fn tiktoken_file_becomes_merges() {
 
     // The tokenizer class of Hunyuan determines the special tokens, not the pre-tokenizer.
     let files = [("hy.tiktoken", &ranks[..]), ("config.json", br#"{"bos_token_id": 1}"#)];
-    let of_family = Options { hints: &["hunyuan"], ..rows(215) };
+    let of_family = VocabularyOptions { hints: &["hunyuan"], ..rows(215) };
     let found = convert(&files, VocabularyKind::HunyuanMoe, &of_family).unwrap();
     assert_eq!(texts(&found)[5..9], ["<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>"]);
     assert_eq!(texts(&found)[214], "<|extra_204|>");
@@ -229,7 +229,7 @@ fn tiktoken_file_becomes_merges() {
     let files = [("tokenizer.model", &ranks[..])];
     let message = failure(&files, VocabularyKind::Bpe, &rows(5));
     assert!(message.contains("tokenizer.model") && message.contains("--pre"), "{message}");
-    let hinted = Options { hints: &["llama-bpe"], ..rows(5) };
+    let hinted = VocabularyOptions { hints: &["llama-bpe"], ..rows(5) };
     for kind in [VocabularyKind::Bpe, VocabularyKind::Llama, VocabularyKind::SentencePieceElseBpe] {
         let found = convert(&files, kind, &hinted).unwrap();
         assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some("llama-bpe"));

@@ -1,6 +1,6 @@
 //! Recognition of pre-tokenizers.
 
-use gguf_convert::vocab::Options;
+use gguf_convert::vocab::VocabularyOptions;
 use serde_json::{Value, json};
 
 use super::{assert_noted, convert_bpe, tiny_bpe};
@@ -27,7 +27,7 @@ fn with_split(regex: &str, behavior: &str, invert: bool) -> Value {
 
 /// Returns the recognized name and the notes.
 fn pre(tokenizer: &Value, hints: &[&str]) -> (String, String) {
-    let options = Options { hints, ..rows(8) };
+    let options = VocabularyOptions { hints, ..rows(8) };
     let found = convert_bpe(tokenizer, &options).unwrap();
     (found.metadata.str("tokenizer.ggml.pre").unwrap().to_owned(), found.notes.join("\n"))
 }
@@ -106,10 +106,12 @@ fn unknown_pre_tokenizer_error_names_its_steps_and_the_nearest() {
     let fault = convert_bpe(&tokenizer, &rows(8)).unwrap_err().to_string();
     assert!(fault.contains(r"\p{N}{1,2}"), "{fault}");
     assert!(fault.contains("--pre llama-bpe"), "{fault}");
-    let found = convert_bpe(&tokenizer, &Options { pre: Some("dbrx"), ..rows(8) }).unwrap();
+    let found =
+        convert_bpe(&tokenizer, &VocabularyOptions { pre: Some("dbrx"), ..rows(8) }).unwrap();
     assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some("dbrx"));
     assert!(found.notes.iter().all(|n| !n.contains("does not know")), "{:?}", found.notes);
-    let found = convert_bpe(&tokenizer, &Options { pre: Some("mine"), ..rows(8) }).unwrap();
+    let found =
+        convert_bpe(&tokenizer, &VocabularyOptions { pre: Some("mine"), ..rows(8) }).unwrap();
     assert_noted(&found, "does not know");
 
     // `prepend_scheme: always` adds a space to every piece, not only to the text.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use gguf::Value as Gguf;
-use gguf_convert::vocab::{Options, load};
+use gguf_convert::vocab::{VocabularyOptions, load};
 use serde_json::{Value, json};
 
 use super::reference_checkpoints;
@@ -58,8 +58,12 @@ fn vocabularies_equal_llama_cpps_conversion() {
     ] {
         let dir = zoo.join(folder);
         let vocab_size = read_json(&dir.join("config.json"))["vocab_size"].as_u64();
-        let found = load(&dir, kind, &Options { pre: None, hints, vocab_size, architecture: None })
-            .unwrap();
+        let found = load(
+            &dir,
+            kind,
+            &VocabularyOptions { pre: None, hints, vocab_size, architecture: None },
+        )
+        .unwrap();
         let manifest = read_json(&dir.join("official.f32.manifest.json"));
         let wanted: Vec<_> = manifest["kv"]
             .as_object()
@@ -98,7 +102,8 @@ fn recognizes_every_byte_level_pre_tokenizer() {
         ("bloom", "bloom"),
         ("falcon", "falcon"),
     ] {
-        let found = load(&zoo.join(folder), VocabularyKind::Bpe, &Options::default()).unwrap();
+        let found =
+            load(&zoo.join(folder), VocabularyKind::Bpe, &VocabularyOptions::default()).unwrap();
         assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some(pre), "{folder}");
     }
 }
@@ -107,7 +112,7 @@ fn recognizes_every_byte_level_pre_tokenizer() {
 fn space_prefix_key_comes_first() {
     let Some(zoo) = reference_checkpoints() else { return };
     let dir = zoo.join("../tiny-kjv-llama/Tiny-KJV-Llama-4M");
-    let options = Options { vocab_size: Some(2048), ..Options::default() };
+    let options = VocabularyOptions { vocab_size: Some(2048), ..VocabularyOptions::default() };
     let found = load(&dir, VocabularyKind::Llama, &options).unwrap();
     let keys: Vec<_> = found.metadata.iter().map(|(key, _)| key).collect();
     assert_eq!(

@@ -1,6 +1,6 @@
 //! SentencePiece BPE models.
 
-use gguf_convert::vocab::Options;
+use gguf_convert::vocab::VocabularyOptions;
 use gguf_models::convert::VocabularyKind;
 use serde_json::json;
 
@@ -58,7 +58,7 @@ fn tokens_are_replaced_and_padded() {
 
     // Without a size in the configuration, the model's own size counts. A smaller size truncates.
     let only = [("tokenizer.model", &model[..])];
-    let found = convert(&only, VocabularyKind::Llama, &Options::default()).unwrap();
+    let found = convert(&only, VocabularyKind::Llama, &VocabularyOptions::default()).unwrap();
     assert_eq!(found.len, 6);
     assert!(found.notes.is_empty(), "{:?}", found.notes);
     let found = convert(&only, VocabularyKind::Llama, &rows(4)).unwrap();
@@ -71,8 +71,11 @@ fn settings_that_runtimes_ignore_are_noted() {
     let pieces = piece("a", 0.0, 1);
     let noted = |model: Vec<u8>, part: &str| {
         let model = [&pieces[..], &model].concat();
-        let found =
-            convert(&[("tokenizer.model", &model)], VocabularyKind::Llama, &Options::default());
+        let found = convert(
+            &[("tokenizer.model", &model)],
+            VocabularyKind::Llama,
+            &VocabularyOptions::default(),
+        );
         assert_noted(&found.unwrap(), part);
     };
     noted(bytes(2, &number(3, 3)), "into words");
@@ -84,7 +87,7 @@ fn settings_that_runtimes_ignore_are_noted() {
 fn damaged_models_fail() {
     let whole = tiny_sentencepiece();
     let fault = |bytes: &[u8]| {
-        convert(&[("tokenizer.model", bytes)], VocabularyKind::Llama, &Options::default())
+        convert(&[("tokenizer.model", bytes)], VocabularyKind::Llama, &VocabularyOptions::default())
             .map(|_| ())
     };
     for end in 1..whole.len() {
@@ -128,7 +131,7 @@ fn vocabulary_in_tokenizer_json_keeps_the_order_of_ids() {
     let files: [(&str, &[u8]); 2] =
         [("tokenizer.json", tokenizer.as_bytes()), ("tokenizer_config.json", config.as_bytes())];
     // `[X]` is marked special, but no field of the configuration names it.
-    let found = convert(&files, VocabularyKind::Llama, &Options::default()).unwrap();
+    let found = convert(&files, VocabularyKind::Llama, &VocabularyOptions::default()).unwrap();
     let wanted = [("<unk>", 3), ("<s>", 3), ("<0x0a>", 6), ("\u{2581}a", 1), ("[X]", 4)];
     assert_eq!(tokens(&found.metadata), owned(&wanted));
     assert_eq!(found.metadata.iter().next().unwrap().0, "tokenizer.ggml.add_space_prefix");

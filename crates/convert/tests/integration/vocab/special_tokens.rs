@@ -1,7 +1,7 @@
 //! Special tokens and chat templates.
 
 use gguf::Value as Gguf;
-use gguf_convert::vocab::Options;
+use gguf_convert::vocab::VocabularyOptions;
 use gguf_models::convert::VocabularyKind;
 use serde_json::json;
 
@@ -42,7 +42,7 @@ fn special_tokens_follow_configuration_and_template() {
         ("tokenizer_config.json", config.as_bytes()),
         ("config.json", model.as_bytes()),
     ];
-    let found = convert(&files, VocabularyKind::Bpe, &Options::default()).unwrap();
+    let found = convert(&files, VocabularyKind::Bpe, &VocabularyOptions::default()).unwrap();
     let from_ids: Vec<_> = found.metadata.iter().skip(5).collect();
     assert_eq!(
         from_ids,

@@ -46,7 +46,8 @@ pub fn distance(found: &[f32], reference: &[f32]) -> f32 {
 /// Converts a checkpoint to a GGUF in F32.
 pub fn convert(folder: &Path, out: &Path) {
     let checkpoint = Checkpoint::open(folder).unwrap();
-    let options = hf::Options { outtype: Some("f32".parse().unwrap()), ..hf::Options::default() };
+    let options =
+        hf::HfOptions { outtype: Some("f32".parse().unwrap()), ..hf::HfOptions::default() };
     let plan = hf::plan(folder, &checkpoint, &options).unwrap();
     plan.job.write(out, &Overwrite::default(), &()).unwrap();
 }
