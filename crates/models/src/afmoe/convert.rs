@@ -1,4 +1,6 @@
-//! Arcee Trinity: gated attention, norms on both sides, experts beside one that is always asked.
+//! Conversion of `AfmoeForCausalLM`. The sliding-window pattern is written only if it differs from
+//! the default of one full-attention layer in four; the score correction of the router becomes
+//! `exp_probs_b`.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -79,7 +81,7 @@ impl Converter for Afmoe {
         if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
             return Ok(Some(bias));
         }
-        let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+        let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
         moe::mapping(config, name, width)
     }
 

@@ -1,5 +1,5 @@
-//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
-//! window only, and rotate otherwise, or alone.
+//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see
+//! a window only, and rotate otherwise, or alone.
 
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout};

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `afmoe`.
 
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -17,8 +17,8 @@ const GATED_ATTENTION: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "afmoe",
-    note: "Arcee Trinity. Embeddings are multiplied by the root of their width. Of four layers the last \
-           has no window and does not rotate.",
+    note: "Arcee Trinity. Token embeddings are scaled by the square root of the hidden size. \
+           Every fourth layer has full attention without RoPE; the others have a sliding window.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
     optional: &[HEADS, ROPE, WINDOW, ROUTED_KEYS, &[key::VOCAB_SIZE]],
     tensors: &[

@@ -1,4 +1,5 @@
-//! Apertus: feed-forward layers without gates, whose activation has parameters that are keys.
+//! Conversion of `ApertusForCausalLM`. The parameters of xIELU are checkpoint tensors of one
+//! element per layer; they become metadata arrays and are written back as tensors by exports.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -16,15 +17,15 @@ const NAMES: Table = &[
     ("model.layers.{}.feedforward_layernorm", "blk.{}.ffn_norm"),
 ];
 
-/// Parameters of the activation: our keys, and what the tensors of a layer end with.
-const ACTIVATION: [(&str, &str); 4] = [
+/// Parameters of xIELU: metadata keys, and suffixes of the checkpoint tensors.
+const XIELU: [(&str, &str); 4] = [
     ("xielu.alpha_n", "alpha_n"),
     ("xielu.alpha_p", "alpha_p"),
     ("xielu.beta", "beta"),
     ("xielu.eps", "eps"),
 ];
 
-const OF_LAYER: &str = "model.layers.{}.mlp.act_fn.";
+const ACTIVATION_PREFIX: &str = "model.layers.{}.mlp.act_fn.";
 
 pub(crate) struct Apertus;
 
@@ -50,25 +51,24 @@ impl Converter for Apertus {
         hparams::default_attention(config)
     }
 
-    // A number for each layer.
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
         let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)?;
-        for (key, end) in ACTIVATION {
-            let mut numbers = Vec::new();
+        for (key, suffix) in XIELU {
+            let mut values_per_layer = Vec::new();
             for layer in 0..blocks {
-                let name = filled(OF_LAYER, &[layer]) + end;
-                let number = values.require(&name, "a parameter of the activation")?;
-                numbers.extend(number.first().copied());
+                let name = filled(ACTIVATION_PREFIX, &[layer]) + suffix;
+                let value = values.require(&name, "a parameter of the activation xIELU")?;
+                values_per_layer.extend(value.first().copied());
             }
-            config.set(key, numbers);
+            config.set(key, values_per_layer);
         }
         Ok(())
     }
 
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        for (key, _) in ACTIVATION {
-            if let Some(numbers) = config.f32s(key)? {
-                keys.set_whole(key, Array::from(&numbers[..]));
+        for (key, _) in XIELU {
+            if let Some(values_per_layer) = config.f32s(key)? {
+                keys.set_whole(key, Array::from(&values_per_layer[..]));
             }
         }
         Ok(())
@@ -90,14 +90,16 @@ impl Converter for Apertus {
     }
 
     fn export(&self, model: &Model, mut exported: Exported) -> Option<Exported> {
-        for (key, end) in ACTIVATION {
-            let numbers = model.metadata().array(key)?;
-            let numbers = numbers.iter().map(|number| Some(number.to_f64()? as f32));
-            let numbers = numbers.collect::<Option<Vec<f32>>>()?;
-            for (layer, number) in (0..).zip(&numbers) {
-                exported = exported.vector(filled(OF_LAYER, &[layer]) + end, vec![*number]);
+        for (key, suffix) in XIELU {
+            let values_per_layer = model.metadata().array(key)?;
+            let values_per_layer =
+                values_per_layer.iter().map(|value| Some(value.to_f64()? as f32));
+            let values_per_layer = values_per_layer.collect::<Option<Vec<f32>>>()?;
+            for (layer, value) in (0..).zip(&values_per_layer) {
+                exported =
+                    exported.vector(filled(ACTIVATION_PREFIX, &[layer]) + suffix, vec![*value]);
             }
-            exported = exported.unwritten(key, numbers.into());
+            exported = exported.unwritten(key, values_per_layer.into());
         }
         Some(exported.set("hidden_act", "xielu"))
     }

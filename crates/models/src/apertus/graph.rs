@@ -1,4 +1,5 @@
-//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
+//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one
+//! part.
 
 use gguf::Finding;
 use gguf_graph::{Activation, ActivationFunction, RopeLayout, ValueId};

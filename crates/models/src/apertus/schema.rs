@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `apertus`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "apertus",
-    note: "The activation has parameters of its own in each layer: the keys `xielu.*`.",
+    note: "The activation xIELU has parameters per layer: the keys `xielu.*`.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT), All(ROPE_FACTORS)],

@@ -1,4 +1,5 @@
-//! Arcee: as llama, with feed-forward layers without gates.
+//! Conversion of `ArceeForCausalLM`: as Llama, with an FFN without a gate. Query and key rows are
+//! permuted to the interleaved RoPE layout.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,4 +1,5 @@
-//! Arcee, Jais 2 and Nemotron: feed-forward networks without a gate, by the square of what is above 0.
+//! Arcee, Jais 2 and Nemotron: feed-forward networks without a gate, by the square of what is above
+//! 0.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `arcee`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "arcee",
-    note: "Feed-forward layers have no gate: their activation is the square of what is positive.",
+    note: "The FFN has no gate; its activation is the squared ReLU.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::POOLING_TYPE]],
     tensors: LLAMA_TENSORS,

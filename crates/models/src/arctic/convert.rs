@@ -1,4 +1,5 @@
-//! Arctic: a dense network beside experts, each behind a norm of its own.
+//! Conversion of `ArcticForCausalLM`: the residual FFN becomes the dense FFN, and the norm of the
+//! MoE `ffn_norm_exps`. Query and key rows are permuted to the interleaved RoPE layout.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `arctic`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,7 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "arctic",
-    note: "A dense network as wide as the model beside the experts, which read a norm of their own.",
+    note: "A dense FFN as wide as the model runs beside the MoE, which reads the layer input \
+           through a norm of its own.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

@@ -1,4 +1,6 @@
-//! RWKV version 7, and Qwen 2 with its attention replaced by that.
+//! Conversion of `RwkvHybridForCausalLM`. Time mixing tensors stand under `self_attn` or
+//! `self_attn.time_mixer` and are stacked as in `rwkv7`; low-rank sizes are constants of the
+//! architecture.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -14,8 +16,8 @@ use crate::rwkv7::convert::{
 };
 use crate::schema::key;
 
-/// What stands for the attention of Qwen 2.
-const NAMES_OF_QWEN: Table = &[
+/// Time mixing tensors in the place of the attention of Qwen 2.
+const TIME_MIXER_NAMES: Table = &[
     ("model.layers.{}.self_attn.time_mixer.receptance", "blk.{}.time_mix_receptance"),
     ("model.layers.{}.self_attn.time_mixer.key", "blk.{}.time_mix_key"),
     ("model.layers.{}.self_attn.time_mixer.value", "blk.{}.time_mix_value"),
@@ -37,7 +39,7 @@ pub(crate) static ARWKV7: Description = Description {
     model_type: "rwkv_hybrid",
     vocabulary: VocabularyKind::SentencePieceElseBpe,
     pre_tokenizers: &["qwen2"],
-    tensor_names: &[NAMES_OF_QWEN, LLAMA_LIKE],
+    tensor_names: &[TIME_MIXER_NAMES, LLAMA_LIKE],
     config_fields: &[(key::WKV_HEAD_SIZE, "head_size")],
     ..Description::DECODER
 };
@@ -56,10 +58,9 @@ impl Converter for Arwkv7 {
         keys.set(key::CONTEXT_LENGTH, CONTEXT);
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
-        let epsilon =
-            config.require_f32(&["rms_norm_eps"], "what the norms add before they divide")?;
+        let epsilon = config.require_f32(&["rms_norm_eps"], "the epsilon of the RMS norms")?;
         keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
-        keys.set(key::WKV_HEAD_SIZE, config.require_u32(&["head_size"], "the width of a head")?);
+        keys.set(key::WKV_HEAD_SIZE, config.require_u32(&["head_size"], "the size of a WKV head")?);
         keys.set(key::ATTENTION_DECAY_LORA_RANK, 64u32);
         keys.set(key::ATTENTION_ICLR_LORA_RANK, 64u32);
         keys.set(key::ATTENTION_VALUE_RESIDUAL_MIX_LORA_RANK, 32u32);
@@ -76,12 +77,12 @@ impl Converter for Arwkv7 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        const START: &str = "model.layers.{}.self_attn.time_mixer.";
+        const PREFIX: &str = "model.layers.{}.self_attn.time_mixer.";
         let gate = count(model, key::ATTENTION_GATE_LORA_RANK).is_some_and(|rank| rank > 0);
-        let mixed = TOKEN_SHIFT_PARTS.iter().map(|part| format!("{START}x_{part}"));
+        let mixed = TOKEN_SHIFT_PARTS.iter().map(|part| format!("{PREFIX}x_{part}"));
         let ranked =
-            LORA_PARTS.iter().flat_map(|of| (0..3).map(move |i| format!("{START}{of}{i}")));
-        let factors = CHANNEL_FACTORS.iter().map(|part| format!("{START}{part}"));
+            LORA_PARTS.iter().flat_map(|of| (0..3).map(move |i| format!("{PREFIX}{of}{i}")));
+        let factors = CHANNEL_FACTORS.iter().map(|part| format!("{PREFIX}{part}"));
         let names: Vec<String> = mixed.chain(ranked).chain(factors).collect();
         let exported: Exported = exported.patterns(names.iter().map(String::as_str));
         let exported = exported.without(&[key::ATTENTION_HEAD_COUNT]);

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `arwkv7`.
 
 use crate::rwkv::schema::TIME_MIX;
 use crate::rwkv6::schema::TIME_MIX_NORM;
@@ -39,7 +39,8 @@ const ARWKV7_LAYER: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "arwkv7",
-    note: "Qwen 2 with its attention replaced by RWKV 7. A rank of 0 is no gate.",
+    note: "Qwen 2 with RWKV 7 time mixing in the place of attention. A gate rank of 0 means no \
+           gate.",
     required: &[
         SIZES,
         RMS,

@@ -1,4 +1,5 @@
-//! Baichuan 1 and 2.
+//! Conversion of `BaichuanForCausalLM`: the fused projection `W_pack` is split into query, key and
+//! value, and query and key rows are permuted to the interleaved RoPE layout.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -12,7 +13,7 @@ use crate::convert::{
 };
 use crate::schema::key;
 
-const FUSED: &str = "model.layers.{}.self_attn.W_pack.weight";
+const W_PACK: &str = "model.layers.{}.self_attn.W_pack.weight";
 
 pub(crate) struct Baichuan;
 
@@ -22,9 +23,8 @@ pub(crate) static BAICHUAN: Description = Description {
     architecture: "baichuan",
     model_type: "baichuan",
     vocabulary: VocabularyKind::SentencePiece,
-    // The sizes have different names for it.
     config_fields: &[
-        // The sizes have different names for it.
+        // The 7B and the 13B model name the context length differently.
         (key::CONTEXT_LENGTH, "max_position_embeddings"),
         (key::CONTEXT_LENGTH, "model_max_length"),
     ],
@@ -36,7 +36,7 @@ impl Converter for Baichuan {
         &BAICHUAN
     }
 
-    // The class does not look at the number of key and value heads: there are as many as heads.
+    // The class ignores `num_key_value_heads`: its attention is multi-head.
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         if config.find(&["num_key_value_heads"]).is_some() {
             config.set("num_key_value_heads", hparams::head_count(config)?);
@@ -52,26 +52,26 @@ impl Converter for Baichuan {
         Ok(())
     }
 
-    // Queries, keys and values are one matrix, one after the other, as many heads of each.
+    // `W_pack` holds all query rows, then all key rows, then all value rows.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let Some(&[block]) = captures(FUSED, name).as_deref() else {
+        let Some(&[block]) = captures(W_PACK, name).as_deref() else {
             return Ok(None);
         };
         let heads = u64::from(hparams::head_count(config)?);
         let width = u64::from(hparams::width(config)?);
-        let made = |part: &str, index: u64, heads: Option<u64>| {
+        let slice = |part: &str, index: u64, heads: Option<u64>| {
             let mut steps = vec![Step::Pick { groups: 1, start: index * width, len: width }];
             steps.extend(heads.map(|heads| Step::InterleaveHalves { heads }));
             MappedTensor { name: format!("blk.{block}.{part}.weight"), steps, slot: None }
         };
         Ok(Some(Mapping::Made(vec![
-            made("attn_q", 0, Some(heads)),
-            made("attn_k", 1, Some(heads)),
-            made("attn_v", 2, None),
+            slice("attn_q", 0, Some(heads)),
+            slice("attn_k", 1, Some(heads)),
+            slice("attn_v", 2, None),
         ])))
     }
 
     fn export(&self, _model: &Model, exported: Exported) -> Option<Exported> {
-        Some(exported.first([FUSED]))
+        Some(exported.first([W_PACK]))
     }
 }

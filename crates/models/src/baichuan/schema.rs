@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `baichuan`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,7 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "baichuan",
-    note: "Models of 40 layers have ALiBi with a bias of 8, without a key; others rotate.",
+    note: "Models of 40 layers have ALiBi with a maximum bias of 8 and no key for it; the others \
+           have RoPE.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::TENSOR_DATA_LAYOUT]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],

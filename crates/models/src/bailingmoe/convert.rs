@@ -1,4 +1,5 @@
-//! Ling and Ring (Bailing), the first and the second generation: experts beside those always asked.
+//! Conversion of `BailingMoeForCausalLM`: the fused projection `query_key_value` is split into
+//! query, key and value, and query and key rows are permuted to the interleaved RoPE layout.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -17,7 +18,7 @@ pub(crate) const NAMES: Table = &[
     ("model.layers.{}.attention.key_layernorm", "blk.{}.attn_k_norm"),
 ];
 
-pub(crate) const FIELDS: &[(&str, &str)] = &[
+pub(crate) const CONFIG_FIELDS: &[(&str, &str)] = &[
     (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
     (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
     (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
@@ -25,7 +26,7 @@ pub(crate) const FIELDS: &[(&str, &str)] = &[
     (key::EXPERT_GROUP_USED_COUNT, "topk_group"),
 ];
 
-const FUSED: &str = "model.layers.{}.attention.query_key_value.weight";
+const QUERY_KEY_VALUE: &str = "model.layers.{}.attention.query_key_value.weight";
 
 pub(crate) struct BailingMoe;
 
@@ -36,7 +37,7 @@ pub(crate) static BAILING_MOE: Description = Description {
     model_type: "bailing_moe",
     pre_tokenizers: &["bailingmoe"],
     tensor_names: &[NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
-    config_fields: FIELDS,
+    config_fields: CONFIG_FIELDS,
     required_flags: &[("norm_head", false), ("use_bias", false), ("use_qkv_bias", false)],
     ..Description::DECODER
 };
@@ -58,28 +59,28 @@ impl Converter for BailingMoe {
         Ok(())
     }
 
-    // Queries, keys and values are one matrix, one after the other.
+    // `query_key_value` holds all query rows, then all key rows, then all value rows.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let Some(&[block]) = captures(FUSED, name).as_deref() else {
-            let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+        let Some(&[block]) = captures(QUERY_KEY_VALUE, name).as_deref() else {
+            let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
             return moe::mapping(config, name, width);
         };
         let (heads, heads_kv) = (hparams::head_count(config)?, hparams::head_count_kv(config)?);
         let head_dim = u64::from(hparams::head_dim(config)?);
-        let (queries, keys) = (u64::from(heads) * head_dim, u64::from(heads_kv) * head_dim);
-        let made = |part: &str, start, len, heads: Option<u32>| {
+        let (q_rows, kv_rows) = (u64::from(heads) * head_dim, u64::from(heads_kv) * head_dim);
+        let slice = |part: &str, start, len, heads: Option<u32>| {
             let mut steps = vec![Step::Pick { groups: 1, start, len }];
             steps.extend(heads.map(|heads| Step::InterleaveHalves { heads: heads.into() }));
             MappedTensor { name: format!("blk.{block}.{part}.weight"), steps, slot: None }
         };
         Ok(Some(Mapping::Made(vec![
-            made("attn_q", 0, queries, Some(heads)),
-            made("attn_k", queries, keys, Some(heads_kv)),
-            made("attn_v", queries + keys, keys, None),
+            slice("attn_q", 0, q_rows, Some(heads)),
+            slice("attn_k", q_rows, kv_rows, Some(heads_kv)),
+            slice("attn_v", q_rows + kv_rows, kv_rows, None),
         ])))
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
-        Some(exported.first([FUSED]).patterns(moe::one_by_one()).set("norm_head", false))
+        Some(exported.first([QUERY_KEY_VALUE]).patterns(moe::one_by_one()).set("norm_head", false))
     }
 }

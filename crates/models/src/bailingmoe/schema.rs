@@ -1,6 +1,6 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `bailingmoe`.
 
-use crate::deepseek::schema::FIRST_ATTENTION;
+use crate::deepseek::schema::ATTENTION;
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
@@ -8,7 +8,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "bailingmoe",
-    note: "Ling and Ring, the first generation.",
+    note: "Ling and Ring, first generation.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
     optional: &[HEADS, ROPE, ROUTED_KEYS, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
@@ -16,7 +16,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         prefix: "blk.",
         from: "0",
         to: "n_layer",
-        items: &[All(FIRST_ATTENTION), All(ROUTED_EXPERTS)],
+        items: &[All(ATTENTION), All(ROUTED_EXPERTS)],
     }],
     ..Architecture::DEFAULT
 };

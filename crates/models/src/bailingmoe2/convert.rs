@@ -1,11 +1,12 @@
-//! Ling and Ring (Bailing), the first and the second generation: experts beside those always asked.
+//! Conversion of `BailingMoeV2ForCausalLM` and `SarvamMoEForCausalLM`. `block_count` includes the
+//! multi-token prediction layers. Sarvam's selection biases are shifted to a mean of 0.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 
-use crate::bailingmoe::convert::{FIELDS, NAMES};
+use crate::bailingmoe::convert::{CONFIG_FIELDS, NAMES};
 use crate::convert::export::{count, has, rotated_share};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
@@ -14,9 +15,9 @@ use crate::schema::key;
 
 pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.expert_bias";
 
-/// What the second generation has besides: one matrix for queries, keys and values, and layers behind
-/// the last that guess further tokens.
-const SECOND_NAMES: Table = &[
+/// Names in addition to those of the first generation: the fused QKV projection and multi-token
+/// prediction layers.
+const V2_NAMES: Table = &[
     ("model.layers.{}.attention.query_key_value", "blk.{}.attn_qkv"),
     ("model.layers.{}.final_layernorm", "blk.{}.layer_output_norm"),
     ("model.layers.{}.eh_proj", "blk.{}.nextn.eh_proj"),
@@ -32,8 +33,8 @@ pub(crate) static BAILING_MOE2: Description = Description {
     architecture: "bailingmoe2",
     model_type: "bailing_moe_v2",
     pre_tokenizers: &["bailingmoe2"],
-    tensor_names: &[NAMES, SECOND_NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
-    config_fields: FIELDS,
+    tensor_names: &[NAMES, V2_NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: CONFIG_FIELDS,
     required_flags: &[("use_bias", false), ("use_qkv_bias", false)],
     ..Description::DECODER
 };
@@ -44,17 +45,17 @@ impl Converter for BailingMoe2 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        second_keys(config, keys)
+        v2_keys(config, keys)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        second_special(config, name)
+        map_moe_tensor(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, key::NEXTN_PREDICT_LAYERS);
-        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
-        let function = (count(model, key::EXPERT_GATING_FUNC) == Some(2)).then_some("sigmoid");
+        let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(mtp_layers.unwrap_or(0))?;
+        let router = (count(model, key::EXPERT_GATING_FUNC) == Some(2)).then_some("sigmoid");
         let exported = exported
             .patterns([ROUTER_BIAS])
             .patterns(moe::one_by_one())
@@ -65,22 +66,25 @@ impl Converter for BailingMoe2 {
             .without(&[key::BLOCK_COUNT])
             .set("num_hidden_layers", blocks)
             .set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight"))
-            .set_some(mtp::COUNT, further)
-            .set_some("score_function", function)
+            .set_some(mtp::COUNT, mtp_layers)
+            .set_some("score_function", router)
             .set_some("partial_rotary_factor", rotated_share(model));
         Some(exported)
     }
 }
 
-fn second_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    let further = config.u32(&[mtp::COUNT])?;
+fn v2_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let mtp_layers = config.u32(&[mtp::COUNT])?;
     keys.stated(config)?;
-    keys.set(key::BLOCK_COUNT, hparams::block_count(config)?.saturating_add(further.unwrap_or(0)));
-    let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
-    keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+    keys.set(
+        key::BLOCK_COUNT,
+        hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0)),
+    );
+    let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
+    keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
     keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
     keys.vocab_size(config)?;
-    let width = config.require_u32(moe::WIDTH, "the width of an expert")?;
+    let width = config.require_u32(moe::WIDTH, "the FFN size of a routed expert")?;
     let shared = config.u32(&["num_shared_experts"])?.unwrap_or(0);
     let stated = config.u32(&["moe_shared_expert_intermediate_size"])?;
     keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
@@ -91,22 +95,22 @@ fn second_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
     keys.set(key::EXPERT_SHARED_COUNT, shared);
     keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
-    keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
+    keys.set_u32(key::NEXTN_PREDICT_LAYERS, mtp_layers);
     Ok(())
 }
 
-fn second_special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+fn map_moe_tensor(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
         return Ok(Some(bias));
     }
-    let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+    let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
     moe::mapping(config, name, width)
 }
 
-/// Set by the biases of routers: by how much each is more than nothing on average.
-const MEANS: &str = "expert_bias_means";
+/// Field set from the checkpoint: the mean of the selection bias of each layer.
+const BIAS_MEANS: &str = "expert_bias_means";
 
-/// Sarvam: the second generation, where all of a head rotates, and biases of routers are nothing on average.
+/// Sarvam: RoPE covers whole heads, and selection biases are shifted to a mean of 0.
 pub(crate) struct Sarvam;
 
 /// Description of [`Sarvam`].
@@ -134,26 +138,26 @@ impl Converter for Sarvam {
             let sum: f64 = bias.iter().copied().map(f64::from).sum();
             means.push((sum / bias.len().max(1) as f64) as f32);
         }
-        config.set(MEANS, means);
+        config.set(BIAS_MEANS, means);
         Ok(())
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        second_keys(config, keys)?;
+        v2_keys(config, keys)?;
         keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let mapping = second_special(config, name)?;
-        let means = config.f32s(MEANS)?.unwrap_or_default();
+        let mapping = map_moe_tensor(config, name)?;
+        let means = config.f32s(BIAS_MEANS)?.unwrap_or_default();
         let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() else { return Ok(mapping) };
         let Some(mean) = means.get(block as usize) else { return Ok(mapping) };
         let steps = [Step::Map(Function::Plus(-mean))];
         Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), steps)))
     }
 
-    // They come back as models of the family above.
+    // Exports have the class of `BailingMoe2`.
     fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
         None
     }

@@ -1,16 +1,16 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `bailingmoe2`.
 
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-const BAILING_ATTENTION: &[Item] =
+const ATTENTION: &[Item] =
     &[All(ATTN_NORM), All(FUSED_QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "bailingmoe2",
-    note: "Ling and Ring, the second generation.",
+    note: "Ling and Ring, second generation.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -30,21 +30,21 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_dense",
-            items: &[All(BAILING_ATTENTION), All(GATED_FFN)],
+            items: &[All(ATTENTION), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(BAILING_ATTENTION), All(SHARED_WIDTH_EXPERTS)],
+            items: &[All(ATTENTION), All(MOE_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
             items: &[
-                Maybe(BAILING_ATTENTION),
-                Maybe(SHARED_WIDTH_EXPERTS),
+                Maybe(ATTENTION),
+                Maybe(MOE_FFN),
                 Maybe(NEXT_TOKENS),
                 Optional("layer_output_norm.weight", "n_embd"),
             ],
@@ -53,8 +53,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ..Architecture::DEFAULT
 };
 
-/// Experts beside those that are always asked, which have a width of their own.
-const SHARED_WIDTH_EXPERTS: &[Item] = &[
+/// Routed experts and shared experts of another FFN size.
+const MOE_FFN: &[Item] = &[
     All(EXPERTS),
     Optional("exp_probs_b.bias", "n_expert"),
     Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),

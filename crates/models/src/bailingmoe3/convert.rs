@@ -1,4 +1,6 @@
-//! Ling, the third generation: delta attention in most layers, compressed attention with a gate in the others.
+//! Conversion of `BailingMoeV3ForCausalLM`. `attention.head_count_kv` is an array: 1 in MLA layers,
+//! 0 in Kimi Delta Attention layers. The gate `g_proj` becomes `attn_gate` or `ssm_g_a`
+//! accordingly, and `kv_b_proj` is split as in `deepseek2`.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error, Shape};
@@ -11,7 +13,7 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, mtp};
-use crate::deepseek2::convert::keys_and_values;
+use crate::deepseek2::convert::split_kv_b;
 use crate::schema::key;
 use crate::{bailingmoe2, kimi_linear};
 
@@ -36,27 +38,27 @@ const NAMES: Table = &[
     ("model.layers.{}.attention.kv_a_layernorm", "blk.{}.attn_kv_a_norm"),
 ];
 
-const GATE: &str = "model.layers.{}.attention.g_proj.weight";
+const GATE_PROJ: &str = "model.layers.{}.attention.g_proj.weight";
 
-const DECAY: &str = "model.layers.{}.attention.A_log";
+const A_LOG: &str = "model.layers.{}.attention.A_log";
 
-const RATE: &str = "model.layers.{}.attention.dt_bias";
+const DT_BIAS: &str = "model.layers.{}.attention.dt_bias";
 
-const UNPACKED: &str = "model.layers.{}.attention.kv_b_proj.weight";
+const KV_B_PROJ: &str = "model.layers.{}.attention.kv_b_proj.weight";
 
-/// Of so many layers the last has compressed attention.
-const PERIOD: &str = "layer_group_size";
+/// Number of layers of a group, the last of which has MLA.
+const GROUP_SIZE: &str = "layer_group_size";
 
 const GRANULARITY: &str = "gated_attention_proj_granularity_type";
 
-const BY_HEAD: &str = "head_wise";
+const HEAD_WISE: &str = "head_wise";
 
-const SECTIONS: &str = "mrope_section";
+const MROPE_SECTION: &str = "mrope_section";
 
-const SEEING: &str = "BailingMoeV3VLForConditionalGeneration";
+const VISION_CLASS: &str = "BailingMoeV3VLForConditionalGeneration";
 
-/// Bounds of gated activations: keys and fields.
-const LIMITS: [(&str, &str); 2] = [
+/// Clamps of gated activations: keys and fields.
+const SWIGLU_LIMITS: [(&str, &str); 2] = [
     ("swiglu_clamp_exp", "expert_swiglu_limit_list"),
     ("swiglu_clamp_shexp", "share_expert_swiglu_limit_list"),
 ];
@@ -65,7 +67,7 @@ pub(crate) struct BailingMoe3;
 
 /// Description of [`BailingMoe3`].
 pub(crate) static BAILING_MOE3: Description = Description {
-    classes: &["BailingMoeV3ForCausalLM", SEEING],
+    classes: &["BailingMoeV3ForCausalLM", VISION_CLASS],
     architecture: "bailingmoe3",
     model_type: "bailing_moe_v3",
     pre_tokenizers: &["bailingmoe2"],
@@ -97,49 +99,54 @@ impl Converter for BailingMoe3 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         match config.find(&[GRANULARITY]) {
-            Some((_, stated)) if stated == BY_HEAD => {}
+            Some((_, stated)) if stated == HEAD_WISE => {}
             Some((_, stated)) => return Err(hparams::not_computed(config, GRANULARITY, stated)),
-            None => return Err(config.missing(GRANULARITY, "what a gate of attention is for")),
+            None => {
+                return Err(config.missing(GRANULARITY, "the granularity of the attention gate"));
+            }
         }
-        let number =
-            |field: &str| config.require_u32(&[field], "a width of attention or of experts");
-        let mut shared = config.clone();
-        shared.set("num_key_value_heads", 1);
-        keys.stated(&shared)?;
-        let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
-        let blocks = hparams::block_count(config)?.saturating_add(further.unwrap_or(0));
+        let size =
+            |field: &str| config.require_u32(&[field], "a size of attention or of the experts");
+        let mut with_one_kv_head = config.clone();
+        with_one_kv_head.set("num_key_value_heads", 1);
+        keys.stated(&with_one_kv_head)?;
+        let mtp_layers = config.u32(&[mtp::COUNT])?.filter(|&count| count > 0);
+        let blocks = hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0));
         let blocks = hparams::possible(config, "layers", blocks)?;
         keys.set(key::BLOCK_COUNT, blocks);
-        let heads = (0..blocks).map(|layer| is_compressed(config, layer).map(i32::from));
+        let heads = (0..blocks).map(|layer| is_mla(config, layer).map(i32::from));
         let heads = heads.collect::<Result<Vec<_>, _>>()?;
         keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
         keys.vocab_size(config)?;
-        keys.set(key::SSM_CONV_KERNEL, number("short_conv_kernel_size")?);
-        keys.set(key::KDA_HEAD_DIM, number("head_dim")?);
+        keys.set(key::SSM_CONV_KERNEL, size("short_conv_kernel_size")?);
+        keys.set(key::KDA_HEAD_DIM, size("head_dim")?);
         keys.set(key::KDA_SAFE_GATE, true);
-        let bound = config.require_f32(&["kda_lower_bound"], "the least value of gates")?;
+        let bound = config.require_f32(&["kda_lower_bound"], "the lower bound of the KDA decay")?;
         keys.set(key::KDA_GATE_LOWER_BOUND, bound);
-        let (rank, rotated) = (number("kv_lora_rank")?, number("qk_rope_head_dim")?);
+        let (rank, rope_dims) = (size("kv_lora_rank")?, size("qk_rope_head_dim")?);
         keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
         keys.set(key::ATTENTION_KV_LORA_RANK, rank);
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
-        keys.set(key::ATTENTION_KEY_LENGTH, rank.saturating_add(rotated));
+        keys.set(key::ROPE_DIMENSION_COUNT, rope_dims);
+        keys.set(key::ATTENTION_KEY_LENGTH, rank.saturating_add(rope_dims));
         keys.set(
             key::ATTENTION_KEY_LENGTH_MLA,
-            number("qk_nope_head_dim")?.saturating_add(rotated),
+            size("qk_nope_head_dim")?.saturating_add(rope_dims),
         );
-        keys.set(key::ATTENTION_VALUE_LENGTH_MLA, number("v_head_dim")?);
-        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, number("moe_intermediate_size")?);
-        let width = number("moe_shared_expert_intermediate_size")?;
+        keys.set(key::ATTENTION_VALUE_LENGTH_MLA, size("v_head_dim")?);
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, size("moe_intermediate_size")?);
+        let width = size("moe_shared_expert_intermediate_size")?;
         keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, width);
         keys.set(key::EXPERT_SHARED_COUNT, config.u32(&["num_shared_experts"])?.unwrap_or(1));
         let dense = config.u32(&["first_k_dense_replace"])?;
-        let dense = dense.ok_or_else(|| config.missing("first_k_dense_replace", "dense layers"))?;
+        let dense = dense.ok_or_else(|| {
+            config.missing("first_k_dense_replace", "the number of leading dense layers")
+        })?;
         keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense);
-        let scale = config.require_f32(&["routed_scaling_factor"], "the factor of experts")?;
+        let scale =
+            config.require_f32(&["routed_scaling_factor"], "the scale of the expert weights")?;
         keys.set(key::EXPERT_WEIGHTS_SCALE, scale);
         keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
-        for (key, field) in LIMITS {
+        for (key, field) in SWIGLU_LIMITS {
             let Some((_, limits)) = config.find(&[field]) else { continue };
             let limits = limits.as_array().into_iter().flatten();
             let limits = limits.map(|limit| limit.as_f64().unwrap_or(0.0) as f32);
@@ -147,14 +154,14 @@ impl Converter for BailingMoe3 {
             limits.resize(blocks as usize, 0.0);
             keys.set(key, Array::from(&limits[..]));
         }
-        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
-        if config.class()? == SEEING {
-            let sections = config.u32s(SECTIONS)?;
-            let sections = sections
-                .ok_or_else(|| config.missing(SECTIONS, "what rotates for time and place"))?;
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, mtp_layers);
+        if config.class()? == VISION_CLASS {
+            let sections = config.u32s(MROPE_SECTION)?;
+            let sections =
+                sections.ok_or_else(|| config.missing(MROPE_SECTION, "the M-RoPE sections"))?;
             let sum: u32 = sections.iter().take(3).sum();
-            if sum.saturating_mul(2) != rotated {
-                return Err(hparams::not_computed(config, SECTIONS, Value::from(sections)));
+            if sum.saturating_mul(2) != rope_dims {
+                return Err(hparams::not_computed(config, MROPE_SECTION, Value::from(sections)));
             }
             let mut four = [0; 4];
             four.iter_mut().zip(sections.iter().take(3)).for_each(|(to, from)| *to = *from as i32);
@@ -168,37 +175,37 @@ impl Converter for BailingMoe3 {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
-        let blocks = hparams::block_count(config)?.saturating_add(further);
+        let mtp_layers = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+        let blocks = hparams::block_count(config)?.saturating_add(mtp_layers);
         if block_of(name).is_some_and(|block| block >= blocks) {
             return Ok(Some(Mapping::Unknown));
         }
-        let of_block = |pattern| match captures(pattern, name).as_deref() {
+        let block_of_pattern = |pattern| match captures(pattern, name).as_deref() {
             Some(&[block]) => Some(block),
             _ => None,
         };
-        if let Some(block) = of_block(UNPACKED) {
-            let mut every = config.clone();
-            every.set("num_key_value_heads", hparams::head_count(config)?);
-            return keys_and_values(&every, block).map(Some);
+        if let Some(block) = block_of_pattern(KV_B_PROJ) {
+            let mut multi_head = config.clone();
+            multi_head.set("num_key_value_heads", hparams::head_count(config)?);
+            return split_kv_b(&multi_head, block).map(Some);
         }
-        if let Some(block) = of_block(GATE) {
-            let part = if is_compressed(config, block)? { "attn_gate" } else { "ssm_g_a" };
+        if let Some(block) = block_of_pattern(GATE_PROJ) {
+            let part = if is_mla(config, block)? { "attn_gate" } else { "ssm_g_a" };
             return Ok(Some(Mapping::one(format!("blk.{block}.{part}.weight"), [])));
         }
-        if let Some(block) = of_block(DECAY) {
+        if let Some(block) = block_of_pattern(A_LOG) {
             let heads = u64::from(hparams::head_count(config)?);
             let (from, to) = (shape(&[heads]), shape(&[1, heads]));
             let steps = [Step::Map(Function::Exp), Step::Reshape { from, to }];
             return Ok(Some(Mapping::one(format!("blk.{block}.ssm_a"), steps)));
         }
-        if let Some(block) = of_block(RATE) {
+        if let Some(block) = block_of_pattern(DT_BIAS) {
             return Ok(Some(Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])));
         }
         if let Some(bias) = moe::router_bias(bailingmoe2::convert::ROUTER_BIAS, name) {
             return Ok(Some(bias));
         }
-        let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+        let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
         moe::mapping(config, name, width)
     }
 
@@ -208,33 +215,33 @@ impl Converter for BailingMoe3 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let further = count(model, key::NEXTN_PREDICT_LAYERS);
+        let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS);
         let all = count(model, key::BLOCK_COUNT)?.min(1 << 16);
-        let blocks = all.checked_sub(further.unwrap_or(0))?;
-        let is_compressed = |layer: u64| {
+        let blocks = all.checked_sub(mtp_layers.unwrap_or(0))?;
+        let is_mla = |layer: u64| {
             hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, layer).is_ok_and(|heads| heads > 0)
         };
-        let period = (0..all).find(|layer| is_compressed(*layer)).map_or(1, |first| first + 1);
-        let rotated = count(model, key::ROPE_DIMENSION_COUNT)?;
+        let period = (0..all).find(|layer| is_mla(*layer)).map_or(1, |first| first + 1);
+        let rope_dims = count(model, key::ROPE_DIMENSION_COUNT)?;
         let mut exported = exported
-            .patterns([DECAY, RATE, UNPACKED, GATE, bailingmoe2::convert::ROUTER_BIAS])
+            .patterns([A_LOG, DT_BIAS, KV_B_PROJ, GATE_PROJ, bailingmoe2::convert::ROUTER_BIAS])
             .patterns(moe::one_by_one())
             .without(&[key::BLOCK_COUNT, key::ATTENTION_HEAD_COUNT_KV, key::ATTENTION_KEY_LENGTH])
             .set("num_hidden_layers", blocks)
             .set("num_key_value_heads", count(model, key::ATTENTION_HEAD_COUNT)?)
             .set(
                 "qk_nope_head_dim",
-                count(model, key::ATTENTION_KEY_LENGTH_MLA)?.checked_sub(rotated)?,
+                count(model, key::ATTENTION_KEY_LENGTH_MLA)?.checked_sub(rope_dims)?,
             )
             .set("q_lora_rank", count(model, key::ATTENTION_Q_LORA_RANK))
             .set("no_kda_lora", true)
-            .set(GRANULARITY, BY_HEAD)
-            .set(PERIOD, period)
-            .set_some(mtp::COUNT, further);
+            .set(GRANULARITY, HEAD_WISE)
+            .set(GROUP_SIZE, period)
+            .set_some(mtp::COUNT, mtp_layers);
         if count(model, key::EXPERT_GATING_FUNC) == Some(2) {
             exported = exported.set("score_function", "sigmoid");
         }
-        for (key, field) in LIMITS {
+        for (key, field) in SWIGLU_LIMITS {
             let limits = model.metadata().array(&format!("bailingmoe3.{key}"));
             let limits = limits.map(|limits| {
                 limits.iter().map(|limit| limit.to_f64().map(Value::from)).collect::<Vec<_>>()
@@ -243,16 +250,17 @@ impl Converter for BailingMoe3 {
         }
         if let Some(sections) = model.metadata().array("bailingmoe3.rope.dimension_sections") {
             let sections: Vec<_> = sections.iter().take(3).map(|dims| dims.to_i64()).collect();
-            exported = exported.class(SEEING, "bailing_moe_v3_vl").set(SECTIONS, sections);
+            exported =
+                exported.class(VISION_CLASS, "bailing_moe_v3_vl").set(MROPE_SECTION, sections);
         }
         Some(exported)
     }
 }
 
-/// Whether a layer has compressed attention.
-fn is_compressed(config: &Config, layer: u32) -> Result<bool, Error> {
+/// Returns whether a layer has MLA.
+fn is_mla(config: &Config, layer: u32) -> Result<bool, Error> {
     let blocks = hparams::block_count(config)?;
-    let period = config.require_u32(&[PERIOD], "how many layers form a group")?;
+    let period = config.require_u32(&[GROUP_SIZE], "the number of layers of a group")?;
     let in_groups = blocks / period * period;
     Ok(layer >= in_groups || (layer + 1).is_multiple_of(period))
 }

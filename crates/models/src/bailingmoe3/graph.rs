@@ -1,4 +1,5 @@
-//! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed in the others.
+//! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed
+//! in the others.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;

@@ -1,13 +1,13 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `bailingmoe3`.
 
-use crate::deepseek2::schema::ATTENTION;
+use crate::deepseek2::schema::MLA;
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-/// Delta attention as in Kimi Linear, with gates and decays that are not compressed.
-const WIDE_DELTA: &[Item] = &[
+/// Kimi Delta Attention with full-rank projections of decay and output gate.
+const KIMI_DELTA_ATTENTION: &[Item] = &[
     All(ATTN_NORM),
     Required("attn_q.weight", "n_embd, n_head*kda_head"),
     Required("attn_k.weight", "n_embd, n_head*kda_head"),
@@ -25,12 +25,12 @@ const WIDE_DELTA: &[Item] = &[
     All(FFN_NORM),
 ];
 
-const BY_HEADS: &[Item] = &[
-    When("n_head_kv", &[All(ATTENTION), Required("attn_gate.weight", "n_embd, n_head")]),
-    Unless("n_head_kv", WIDE_DELTA),
+const MIXER: &[Item] = &[
+    When("n_head_kv", &[All(MLA), Required("attn_gate.weight", "n_embd, n_head")]),
+    Unless("n_head_kv", KIMI_DELTA_ATTENTION),
 ];
 
-const LING_EXPERTS: &[Item] = &[
+const MOE_FFN: &[Item] = &[
     All(EXPERTS),
     Optional("exp_probs_b.bias", "n_expert"),
     Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
@@ -40,7 +40,7 @@ const LING_EXPERTS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "bailingmoe3",
-    note: "Ling, the third generation. Layers without heads of keys and values have delta attention.",
+    note: "Ling, third generation. Layers without KV heads have Kimi Delta Attention.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -72,20 +72,20 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
-        Block { prefix: "blk.", from: "0", to: "n_dense", items: &[All(BY_HEADS), All(GATED_FFN)] },
+        Block { prefix: "blk.", from: "0", to: "n_dense", items: &[All(MIXER), All(GATED_FFN)] },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(BY_HEADS), All(LING_EXPERTS)],
+            items: &[All(MIXER), All(MOE_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
             items: &[
-                Maybe(BY_HEADS),
-                Maybe(LING_EXPERTS),
+                Maybe(MIXER),
+                Maybe(MOE_FFN),
                 Maybe(NEXT_TOKENS),
                 Optional("layer_output_norm.weight", "n_embd"),
             ],

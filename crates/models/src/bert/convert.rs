@@ -1,4 +1,6 @@
-//! BERT, RoBERTa and XLM-RoBERTa: encoders for embeddings, and classifiers made of them.
+//! Conversion of BERT, RoBERTa, XLM-RoBERTa and CamemBERT: encoders for embeddings, and sequence
+//! classifiers. The rows of RoBERTa's position embedding before the first position are dropped;
+//! training heads are dropped.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -27,7 +29,7 @@ const NAMES: Table = &[
     ("encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm"),
 ];
 
-/// The head of a classifier: a layer with tanh, then one score for each class.
+/// Classification head: a dense layer with tanh, then the projection to the labels.
 const CLASSIFIER: Table = &[
     ("pooler.dense", "cls"),
     ("classifier", "cls.output"),
@@ -35,12 +37,12 @@ const CLASSIFIER: Table = &[
     ("classifier.out_proj", "cls.output"),
 ];
 
-/// What is only used in training.
+/// Prefixes of tensors that only training uses.
 const TRAINING: [&str; 4] =
     ["embeddings.position_ids", "cls.predictions", "cls.seq_relationship", "lm_head."];
 
-/// Whether a tensor is only used in training.
-pub(crate) fn is_of_training(name: &str) -> bool {
+/// Returns whether only training uses a tensor.
+pub(crate) fn is_training_only(name: &str) -> bool {
     TRAINING.iter().any(|start| name.starts_with(start))
 }
 
@@ -69,11 +71,11 @@ impl Converter for Bert {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_of(config, keys, 0)
+        encoder_keys(config, keys, 0)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name, 0)
+        map_encoder_tensor(config, name, 0)
     }
 
     fn export(&self, model: &Model, _: Exported) -> Option<Exported> {
@@ -110,11 +112,11 @@ impl Converter for Roberta {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_of(config, keys, first_position(config)?)
+        encoder_keys(config, keys, first_position_row(config)?)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name, first_position(config)?)
+        map_encoder_tensor(config, name, first_position_row(config)?)
     }
 
     fn export(&self, model: &Model, _: Exported) -> Option<Exported> {
@@ -122,10 +124,15 @@ impl Converter for Roberta {
     }
 }
 
-/// The keys of all encoders like BERT. The first position is that of so many rows behind the first.
-pub(crate) fn keys_of(config: &Config, keys: &mut Keys, first: u32) -> Result<(), Error> {
+/// Writes the keys of an encoder like BERT, whose position embedding has `position_offset` rows
+/// before the first position.
+pub(crate) fn encoder_keys(
+    config: &Config,
+    keys: &mut Keys,
+    position_offset: u32,
+) -> Result<(), Error> {
     let positions = hparams::context_length(config)?;
-    let context = positions.saturating_sub(first);
+    let context = positions.saturating_sub(position_offset);
     keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
     keys.set(key::CONTEXT_LENGTH, context);
     keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
@@ -141,12 +148,16 @@ pub(crate) fn keys_of(config: &Config, keys: &mut Keys, first: u32) -> Result<()
     Ok(())
 }
 
-fn special(config: &Config, name: &str, first: u32) -> Result<Option<Mapping>, Error> {
+fn map_encoder_tensor(
+    config: &Config,
+    name: &str,
+    position_offset: u32,
+) -> Result<Option<Mapping>, Error> {
     let name = ["bert.", "roberta."].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name);
-    if is_of_training(name) {
+    if is_training_only(name) {
         return Ok(Some(Mapping::Dropped));
     }
-    // TensorFlow's names, which the first uploads kept.
+    // Old uploads have TensorFlow's names of layer norm parameters.
     let renamed = match name.rsplit_once('.') {
         Some((stem, "gamma")) => Some(format!("{stem}.weight")),
         Some((stem, "beta")) => Some(format!("{stem}.bias")),
@@ -163,20 +174,20 @@ fn special(config: &Config, name: &str, first: u32) -> Result<Option<Mapping>, E
         return Ok(Some(Mapping::Dropped));
     }
     let Some(mapped) = parsed.mapped(NAMES) else { return Ok(Some(Mapping::Unknown)) };
-    let step = (first > 0 && mapped == "position_embd.weight").then(|| {
+    let step = (position_offset > 0 && mapped == "position_embd.weight").then(|| {
         let positions = hparams::context_length(config)?;
-        let len = positions.saturating_sub(first).into();
-        Ok::<Step, Error>(Step::Pick { groups: 1, start: first.into(), len })
+        let len = positions.saturating_sub(position_offset).into();
+        Ok::<Step, Error>(Step::Pick { groups: 1, start: position_offset.into(), len })
     });
     Ok(Some(Mapping::one(mapped, Vec::from_iter(step.transpose()?))))
 }
 
 fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
     let (metadata, index) = (model.metadata(), model.index());
-    // Positions are stored alike. What is called XLM-RoBERTa computes as BERT does with other
-    // positions, so that the vocabulary may decide.
+    // All these classes compute the same graph, and positions are stored alike. The vocabulary
+    // decides the class.
     let vocabulary = metadata.str("tokenizer.ggml.model").unwrap_or("bert");
-    // DistilBERT tells no kinds of segments apart.
+    // DistilBERT has no token type embedding.
     if !is_roberta && !index.is_empty() && !index.contains_key("token_types.weight") {
         return None;
     }
@@ -190,8 +201,8 @@ fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
         }
         _ => return None,
     };
-    let scores = ["cls", "cls.output"];
-    let is_classifier = scores.iter().all(|name| index.contains_key(&*format!("{name}.weight")));
+    let head = ["cls", "cls.output"];
+    let is_classifier = head.iter().all(|name| index.contains_key(&*format!("{name}.weight")));
     let (class, prefix) = if is_classifier { (classes[1], prefix) } else { (classes[0], "") };
     let mut names: Vec<_> = foreign(NAMES).map(|name| format!("{prefix}{name}")).collect();
     if is_classifier {
@@ -209,19 +220,19 @@ fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
         .files(module_files(model));
     if is_roberta {
         let padding = metadata.u64("tokenizer.ggml.padding_token_id");
-        let first = padding.unwrap_or(1).checked_add(1)?;
-        let positions = metadata.u64("bert.context_length")?.checked_add(first)?;
+        let position_offset = padding.unwrap_or(1).checked_add(1)?;
+        let positions = metadata.u64("bert.context_length")?.checked_add(position_offset)?;
         exported =
             exported.without(&[key::CONTEXT_LENGTH]).set("max_position_embeddings", positions);
         if let Some(padding) = padding {
             exported = exported.set("pad_token_id", padding);
         }
     }
-    Some(export_of_labels(model, exported))
+    Some(export_labels(model, exported))
 }
 
-/// The fields that name the classes.
-pub(crate) fn export_of_labels(model: &Model, exported: Exported) -> Exported {
+/// Sets the fields `id2label` and `label2id`.
+pub(crate) fn export_labels(model: &Model, exported: Exported) -> Exported {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let labels = metadata.array(&format!("{architecture}.classifier.output_labels"));
@@ -234,25 +245,24 @@ pub(crate) fn export_of_labels(model: &Model, exported: Exported) -> Exported {
     exported.set("id2label", by_id).set("label2id", by_name)
 }
 
-/// The row of RoBERTa's position embedding that belongs to the first token: behind that of the
+/// Returns the row of RoBERTa's position embedding for the first token: the row after the
 /// padding token's id.
-fn first_position(config: &Config) -> Result<u32, Error> {
+fn first_position_row(config: &Config) -> Result<u32, Error> {
     Ok(config.u32(&["pad_token_id"])?.unwrap_or(1).saturating_add(1))
 }
 
-/// Whether the class has one score for each kind of text.
+/// Returns whether the class is a sequence classifier.
 pub(crate) fn is_classifier(config: &Config) -> Result<bool, Error> {
     Ok(config.class()?.ends_with("ForSequenceClassification"))
 }
 
-/// What all encoders for embeddings have: every token sees every other, and the way to make one
-/// vector of all.
+/// Writes the keys of embedding models: bidirectional attention and the pooling type.
 pub(crate) fn embedding_keys(keys: &mut Keys, config: &Config) -> Result<(), Error> {
     keys.set(key::ATTENTION_CAUSAL, false);
     pooling_key(keys, config)
 }
 
-/// The kinds of segments that the model tells apart.
+/// Returns the number of token types (segments).
 pub(crate) fn token_types(model: &Model) -> u64 {
     let index = model.index();
     let rows =
@@ -260,10 +270,9 @@ pub(crate) fn token_types(model: &Model) -> u64 {
     rows.or(model.metadata().u64("tokenizer.ggml.token_type_count")).unwrap_or(1)
 }
 
-/// The names of the classes, in the order of their numbers.
+/// Returns the label names in the order of their ids.
 ///
-/// Two that nobody named are what `transformers` fills in for any model: they count only where
-/// there is a classifier.
+/// `transformers` writes two default labels for any model: they count only for classifiers.
 pub(crate) fn labels(config: &Config) -> Vec<String> {
     let is_classifier = is_classifier(config).unwrap_or(false);
     let map = config.find(&["id2label"]).and_then(|(_, map)| map.as_object());

@@ -1,4 +1,4 @@
-//! DistilBERT: as BERT, under other names and without kinds of segments.
+//! Conversion of DistilBERT: BERT under other tensor names and without token types.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -30,7 +30,7 @@ const CLASSIFIER: Table = &[("pre_classifier", "cls"), ("classifier", "cls.outpu
 
 const PREFIX: &str = "distilbert.";
 
-/// That of the class, which no field states.
+/// Epsilon of the layer norms, which is a constant of the class.
 const EPSILON: f32 = 1e-12;
 
 pub(crate) struct Distilbert;
@@ -55,7 +55,7 @@ impl Converter for Distilbert {
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, EPSILON);
         let mut config = config.clone();
         config.set("layer_norm_eps", f64::from(EPSILON));
-        bert::convert::keys_of(&config, keys, 0)
+        bert::convert::encoder_keys(&config, keys, 0)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
@@ -69,9 +69,9 @@ impl Converter for Distilbert {
 
     fn export(&self, model: &Model, _: Exported) -> Option<Exported> {
         let (metadata, index) = (model.metadata(), model.index());
-        // Others tell kinds of segments apart.
-        let has_kinds = index.contains_key("token_types.weight") || index.is_empty();
-        if has_kinds || metadata.str("tokenizer.ggml.model") != Some("bert") {
+        // The other classes of this architecture have token types.
+        let has_token_types = index.contains_key("token_types.weight") || index.is_empty();
+        if has_token_types || metadata.str("tokenizer.ggml.model") != Some("bert") {
             return None;
         }
         let is_classifier = index.contains_key("cls.output.weight");
@@ -91,6 +91,6 @@ impl Converter for Distilbert {
                 ("attention.head_count", "n_heads"),
             ])
             .files(module_files(model));
-        Some(bert::convert::export_of_labels(model, exported))
+        Some(bert::convert::export_labels(model, exported))
     }
 }

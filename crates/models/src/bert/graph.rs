@@ -1,5 +1,5 @@
-//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest, ModernBERT,
-//! NeoBERT and EuroBERT, are decoders that see both sides.
+//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest,
+//! ModernBERT, NeoBERT and EuroBERT, are decoders that see both sides.
 
 use gguf::Finding;
 use gguf_graph::{

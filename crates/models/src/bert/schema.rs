@@ -1,14 +1,14 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `bert`.
 
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
 use crate::schema::layers;
 
-pub(crate) const OPTIONAL: &[&[&str]] =
+pub(crate) const OPTIONAL_KEYS: &[&[&str]] =
     &[HEADS, &["attention.causal", "pooling_type", "classifier.output_labels", "vocab_size"]];
 
-pub(crate) const TYPES: &[Item] = &[Optional("token_types.weight", "n_embd, n_token_types")];
+pub(crate) const TOKEN_TYPES: &[Item] = &[Optional("token_types.weight", "n_embd, n_token_types")];
 
 pub(crate) const ATTENTION: &[Item] = &[
     All(QKV),
@@ -18,23 +18,23 @@ pub(crate) const ATTENTION: &[Item] = &[
     Required("attn_output_norm.bias", "n_embd"),
 ];
 
-/// What comes with a feed-forward network, whatever its matrices.
-pub(crate) const BIASES_AND_NORM: &[Item] = &[
+/// Biases of the FFN and the layer norm after it, for any form of the FFN.
+pub(crate) const FFN_BIASES_AND_NORM: &[Item] = &[
     Optional("ffn_up.bias", "n_ff"),
     Optional("ffn_down.bias", "n_embd"),
     Required("layer_output_norm.weight", "n_embd"),
     Required("layer_output_norm.bias", "n_embd"),
 ];
 
-pub(crate) const FEED_FORWARD: &[Item] = &[All(FFN), All(BIASES_AND_NORM)];
+pub(crate) const FEED_FORWARD: &[Item] = &[All(FFN), All(FFN_BIASES_AND_NORM)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "bert",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: OPTIONAL,
+    optional: OPTIONAL_KEYS,
     tensors: &[
         All(EMBEDDING),
-        All(TYPES),
+        All(TOKEN_TYPES),
         All(POSITIONS),
         All(EMBEDDING_NORM),
         Optional("cls.weight", "n_embd, n_embd"),

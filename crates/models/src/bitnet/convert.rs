@@ -1,4 +1,5 @@
-//! BitNet: matrices of three values, which are found by how large elements are on average.
+//! Conversion of BitNet b1.58. Linear layers are quantized to three values with the mean absolute
+//! value of their elements as scale (absmean), unless they are ternary already.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -18,10 +19,11 @@ const NAMES: Table = &[
     ("model.layers.{}.mlp.ffn_layernorm", "blk.{}.ffn_sub_norm"),
 ];
 
-/// Set by the matrices: how large the elements of each are on average, by our name.
-const SIZES: &str = "matrix_sizes";
+/// Field set from the checkpoint: the mean absolute value of each matrix, by its GGUF name.
+const ABSMEANS: &str = "matrix_sizes";
 
-const LEAST: f32 = 1e-5;
+/// Lower bound of the scale.
+const MIN_SCALE: f32 = 1e-5;
 
 pub(crate) struct Bitnet;
 
@@ -50,16 +52,16 @@ impl Converter for Bitnet {
         }
     }
 
-    // How large the elements of each matrix are, unless they have no more than three values already.
+    // Matrices that are ternary already keep their values.
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
-        const ENDS: [&str; 7] =
+        const LINEAR_LAYERS: [&str; 7] =
             ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down", "ffn_gate"];
-        let mut sizes = Map::new();
+        let mut means = Map::new();
         for name in values.names() {
             let Some(ours) = renamed(&tensor_names::with_model(&name), &[LLAMA_LIKE]) else {
                 continue;
             };
-            if !ENDS.iter().any(|end| ours.ends_with(&format!(".{end}.weight"))) {
+            if !LINEAR_LAYERS.iter().any(|part| ours.ends_with(&format!(".{part}.weight"))) {
                 continue;
             }
             let (mut sum, mut elements) = (0.0, 0u64);
@@ -74,10 +76,10 @@ impl Converter for Bitnet {
             })?;
             if !is_ternary && elements > 0 {
                 let mean = (sum / elements as f64) as f32;
-                sizes.insert(ours, f64::from(mean.max(LEAST)).into());
+                means.insert(ours, f64::from(mean.max(MIN_SCALE)).into());
             }
         }
-        config.set(SIZES, Value::from(sizes));
+        config.set(ABSMEANS, Value::from(means));
         Ok(())
     }
 
@@ -91,8 +93,8 @@ impl Converter for Bitnet {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        let size = config.part(SIZES).f32(&[name])?;
-        Ok(size.map(|size| Step::Map(Function::Ternary(size))).into_iter().collect())
+        let scale = config.part(ABSMEANS).f32(&[name])?;
+        Ok(scale.map(|scale| Step::Map(Function::Ternary(scale))).into_iter().collect())
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {

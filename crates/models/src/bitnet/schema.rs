@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `bitnet`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};

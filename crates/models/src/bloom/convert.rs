@@ -1,4 +1,5 @@
-//! Bloom.
+//! Conversion of `BloomForCausalLM`. The checkpoint interleaves query, key and value by head; rows
+//! are regrouped by kind.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -10,7 +11,7 @@ use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, hparams};
 use crate::schema::key;
 
-/// Without the prefix `transformer.`, which the first uploads do not have.
+/// Names without the prefix `transformer.`, which the first uploads lack.
 const NAMES: Table = &[
     ("word_embeddings", "token_embd"),
     ("word_embeddings_layernorm", "token_embd_norm"),
@@ -53,7 +54,7 @@ impl Converter for Bloom {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
         let heads = hparams::head_count(config)?;
-        // ALiBi knows no longest context; without a statement the width stands in.
+        // ALiBi has no maximum context length; llama.cpp writes the hidden size if none is stated.
         keys.set(key::CONTEXT_LENGTH, config.u32(&["seq_length"])?.unwrap_or(width));
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);

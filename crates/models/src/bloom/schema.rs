@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `bloom`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "bloom",
-    note: "The bias of ALiBi is 8 without a key.",
+    note: "ALiBi has a maximum bias of 8 and no key for it.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS],
     defaults: &[(key::ATTENTION_MAX_ALIBI_BIAS, Absent::Number(8.0))],

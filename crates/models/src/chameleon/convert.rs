@@ -1,4 +1,5 @@
-//! Chameleon: images are tokens among those of texts.
+//! Conversion of `ChameleonForConditionalGeneration`. Query and key projections and the weights of
+//! their norms are permuted to the interleaved RoPE layout.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -36,11 +37,11 @@ impl Converter for Chameleon {
         Ok(())
     }
 
-    // As in llama, also for the norms of heads, a row each.
+    // The norms have a row per head and are permuted along the row.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         if name.contains("attn_q_norm") || name.contains("attn_k_norm") {
-            let turned = Step::InterleaveHalves { heads: 1 };
-            return Ok(vec![Step::Transpose, turned, Step::Transpose]);
+            let permuted = Step::InterleaveHalves { heads: 1 };
+            return Ok(vec![Step::Transpose, permuted, Step::Transpose]);
         }
         hparams::llama_order(config, name)
     }

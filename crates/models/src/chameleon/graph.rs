@@ -1,4 +1,5 @@
-//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
+//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one
+//! part.
 
 use gguf::Finding;
 use gguf_graph::{NormKind, RopeLayout, ValueId};
@@ -7,8 +8,8 @@ use crate::blocks::{Decoder, attend, attention, decoder, network};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// Meta's Chameleon, which may have its norms behind the parts of a layer. Tokens of images are never
-/// said.
+/// Meta's Chameleon, which may have its norms behind the parts of a layer. Tokens of images are
+/// never said.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         attention: |builder, x, _, mut attend| {

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `chameleon`.
 
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
@@ -6,7 +6,7 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-const CHAMELEON_NORMS: &[Item] = &[
+const HEAD_LAYER_NORMS: &[Item] = &[
     Required("attn_q_norm.weight", "head_k, n_head"),
     Required("attn_q_norm.bias", "head_k, n_head"),
     Required("attn_k_norm.weight", "head_k, n_head_kv"),
@@ -15,10 +15,10 @@ const CHAMELEON_NORMS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "chameleon",
-    note: "Images are tokens, of which the tokenizer of images is no part.",
+    note: "Images are tokens of the vocabulary; the image tokenizer is not part of the file.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::SWIN_NORM]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(&[All(SWIGLU_LAYER), All(CHAMELEON_NORMS)])],
+    blocks: &[layers(&[All(SWIGLU_LAYER), All(HEAD_LAYER_NORMS)])],
     ..Architecture::DEFAULT
 };

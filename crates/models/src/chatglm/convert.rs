@@ -1,4 +1,5 @@
-//! ChatGLM: the third generation and GLM 4 before it had a class in `transformers`, and that class.
+//! Conversion of ChatGLM 3 and GLM_NAMES 4 before their class in `transformers`, and of that class
+//! (`GlmForCausalLM`). `rope_ratio` is multiplied into the base frequency.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -9,7 +10,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
 use crate::schema::key;
 
-const OWN: Table = &[
+const CHATGLM_NAMES: Table = &[
     ("transformer.embedding.word_embeddings", "token_embd"),
     ("transformer.output_layer", "output"),
     ("transformer.encoder.final_layernorm", "output_norm"),
@@ -21,8 +22,8 @@ const OWN: Table = &[
     ("transformer.encoder.layers.{}.mlp.dense_4h_to_h", "blk.{}.ffn_down"),
 ];
 
-/// Of the class in `transformers`: gate and what it gates are one matrix.
-const GLM: Table = &[("model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up")];
+/// Names of the class in `transformers`, whose gate and up projection are one matrix.
+const GLM_NAMES: Table = &[("model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up")];
 
 pub(crate) struct Chatglm;
 
@@ -33,7 +34,7 @@ pub(crate) static CHATGLM: Description = Description {
     model_type: "chatglm",
     vocabulary: VocabularyKind::ChatGlm,
     pre_tokenizers: &["chatglm-bpe", "glm4"],
-    tensor_names: &[OWN, GLM, LLAMA_LIKE],
+    tensor_names: &[CHATGLM_NAMES, GLM_NAMES, LLAMA_LIKE],
     ..Description::DECODER
 };
 
@@ -54,8 +55,8 @@ impl Converter for Chatglm {
         let heads = hparams::head_count(config)?;
         let context =
             config.u32(&["seq_length"])?.map_or_else(|| hparams::context_length(config), Ok)?;
-        let feed_forward = config
-            .require_u32(&["ffn_hidden_size", "intermediate_size"], "the feed-forward width")?;
+        let feed_forward =
+            config.require_u32(&["ffn_hidden_size", "intermediate_size"], "the FFN size")?;
         let heads_kv = config.u32(&["multi_query_group_num", "num_key_value_heads"])?;
         let epsilon = config.f32(&["layernorm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
         let head_dim = config.u32(&["attention_dim"])?.unwrap_or(width / heads);
@@ -80,14 +81,14 @@ impl Converter for Chatglm {
         let (metadata, index) = (model.metadata(), model.index());
         let head_dim = export::head_dim(model)?;
         if !index.contains_key("blk.0.attn_qkv.weight") {
-            let exported = Exported::new("GlmForCausalLM", "glm", &[GLM, LLAMA_LIKE])
+            let exported = Exported::new("GlmForCausalLM", "glm", &[GLM_NAMES, LLAMA_LIKE])
                 .set("head_dim", head_dim)
                 .set_some("partial_rotary_factor", export::rotated_share(model))
                 .set("attention_bias", index.contains_key("blk.0.attn_q.bias"));
             return Some(exported);
         }
         let base = export::number(model, key::ROPE_FREQ_BASE);
-        let exported = Exported::new("ChatGLMModel", "chatglm", &[OWN])
+        let exported = Exported::new("ChatGLMModel", "chatglm", &[CHATGLM_NAMES])
             .fields(&[
                 ("block_count", "num_layers"),
                 ("context_length", "seq_length"),

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `chatglm`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "chatglm",
-    note: "Also the first model that is called GLM 4.",
+    note: "ChatGLM 3 and the first GLM 4.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `clip`.
 
 use crate::schema::architecture::Item::{Maybe, Optional, Required};
 use crate::schema::architecture::{Architecture, Block};

@@ -1,4 +1,5 @@
-//! CodeShell: as GPT-2, with rotary positions and shared heads of keys and values.
+//! Conversion of `CodeShellForCausalLM`, which has the tensor names of GPT-2. Linear RoPE scaling
+//! with factor 1 is written as llama.cpp does.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -31,12 +32,12 @@ impl Converter for Codeshell {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
-        keys.set(key::CONTEXT_LENGTH, config.require_u32(&["n_positions"], "the longest context")?);
+        keys.set(key::CONTEXT_LENGTH, config.require_u32(&["n_positions"], "the context length")?);
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::FEED_FORWARD_LENGTH, hparams::inner_width(config, width)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
-        let groups = config.require_u32(&["num_query_groups"], "heads of keys and values")?;
+        let groups = config.require_u32(&["num_query_groups"], "the number of KV heads")?;
         keys.set(key::ATTENTION_HEAD_COUNT_KV, groups);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `codeshell`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "codeshell",
-    note: "gpt2 with rotary positions and shared heads of keys and values.",
+    note: "GPT-2 with RoPE and grouped-query attention.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],

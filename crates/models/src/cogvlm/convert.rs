@@ -1,4 +1,5 @@
-//! CogVLM: images go through matrices of their own.
+//! Conversion of `CogVLMForCausalLM`: language expert weights become the usual tensors, vision
+//! expert weights `vis_*`. The vision encoder is converted to an mmproj file.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

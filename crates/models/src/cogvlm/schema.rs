@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `cogvlm`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "cogvlm",
-    note: "Images go through matrices of their own, `vis_...`.",
+    note: "Image positions have projections of their own, `vis_...`.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

@@ -1,10 +1,11 @@
-//! Command R and Command R7B.
+//! Conversion of `Cohere2ForCausalLM`. The tied output projection is dropped; biases are dropped if
+//! they are zero.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::command_r::convert::FIELDS;
+use crate::command_r::convert::CONFIG_FIELDS;
 use crate::convert::export::rotated_share;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, renamed};
@@ -19,7 +20,7 @@ pub(crate) static COHERE2: Description = Description {
     architecture: "cohere2",
     model_type: "cohere2",
     pre_tokenizers: &["command-r"],
-    config_fields: FIELDS,
+    config_fields: CONFIG_FIELDS,
     ..Description::DECODER
 };
 
@@ -40,9 +41,9 @@ impl Converter for Cohere2 {
         keys.stated(config)?;
         keys.set_f32(key::LOGIT_SCALE, config.f32(&["logit_scale"])?);
         keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
-        keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
-        let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+        keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the vocabulary size")?);
+        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
         keys.else_not_stretched();
         sliding_window::unusual_pattern(keys, config, 4)
     }
@@ -56,7 +57,7 @@ impl Converter for Cohere2 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        // Of so many layers one has no window.
+        // One of this number of layers has full attention.
         let exported = exported.set("sliding_window_pattern", 4);
         let exported = sliding_window::export_of_pattern(model, exported);
         Some(exported.set_some("partial_rotary_factor", rotated_share(model)))

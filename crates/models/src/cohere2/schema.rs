@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `cohere2`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
@@ -8,8 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "cohere2",
-    note: "Attention and feed-forward share one norm; of four layers the last has no window and \
-           does not rotate.",
+    note: "Attention and FFN are parallel and share one layer norm. Every fourth layer has full \
+           attention without RoPE; the others have a sliding window.",
     required: &[SIZES, TRANSFORMER, NORM, &[key::LOGIT_SCALE, key::ATTENTION_SLIDING_WINDOW]],
     optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],

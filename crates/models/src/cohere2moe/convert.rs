@@ -1,4 +1,5 @@
-//! Cohere's second generation with experts.
+//! Conversion of `Cohere2MoeForCausalLM`. `intermediate_size` is that of an expert,
+//! `prefix_dense_intermediate_size` that of dense layers. Biases are dropped if they are zero.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -14,11 +15,11 @@ use crate::schema::key;
 
 const TABLES: &[Table] = &[moe::BESIDE_SHARED, mtp::NAMES, LLAMA_LIKE];
 
-const KINDS: &str = "mlp_layer_types";
+const MLP_LAYER_TYPES: &str = "mlp_layer_types";
 
-const DENSE: &str = "first_k_dense_replace";
+const FIRST_K_DENSE: &str = "first_k_dense_replace";
 
-const STRATEGY: &str = "shared_expert_combination_strategy";
+const SHARED_EXPERT_COMBINATION: &str = "shared_expert_combination_strategy";
 
 pub(crate) struct Cohere2Moe;
 
@@ -36,7 +37,7 @@ pub(crate) static COHERE2_MOE: Description = Description {
         (key::LOGIT_SCALE, "logit_scale"),
         (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
         (key::EXPERT_WEIGHTS_NORM, "norm_topk_prob"),
-        (key::LEADING_DENSE_BLOCK_COUNT, DENSE),
+        (key::LEADING_DENSE_BLOCK_COUNT, FIRST_K_DENSE),
     ],
     ..Description::DECODER
 };
@@ -56,15 +57,15 @@ impl Converter for Cohere2Moe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width =
-            config.require_u32(&["intermediate_size"], "the feed-forward width of an expert")?;
-        let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
-        let mut dense_first = config.clone();
+            config.require_u32(&["intermediate_size"], "the FFN size of a routed expert")?;
+        let mtp_layers = config.u32(&[mtp::COUNT])?.filter(|&count| count > 0);
+        let mut of_dense = config.clone();
         let dense = config.u32(&["prefix_dense_intermediate_size", "dense_intermediate_size"])?;
-        dense_first.set("intermediate_size", dense.unwrap_or(width));
-        keys.stated(&dense_first)?;
+        of_dense.set("intermediate_size", dense.unwrap_or(width));
+        keys.stated(&of_dense)?;
         keys.set(
             key::BLOCK_COUNT,
-            hparams::block_count(config)?.saturating_add(further.unwrap_or(0)),
+            hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0)),
         );
         keys.set_f32(key::LOGIT_SCALE, config.f32(&["logit_scale"])?);
         keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
@@ -76,14 +77,14 @@ impl Converter for Cohere2Moe {
         keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
         if let Some(shared) = config.u32(&["num_shared_experts"])?.filter(|&shared| shared > 0) {
             if let Some((_, strategy)) =
-                config.find(&[STRATEGY]).filter(|(_, way)| *way != "average")
+                config.find(&[SHARED_EXPERT_COMBINATION]).filter(|(_, name)| *name != "average")
             {
-                return Err(hparams::not_computed(config, STRATEGY, strategy));
+                return Err(hparams::not_computed(config, SHARED_EXPERT_COMBINATION, strategy));
             }
             keys.set(key::EXPERT_SHARED_COUNT, shared);
             keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, width.saturating_mul(shared));
         }
-        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, mtp_layers);
         keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         keys.else_not_stretched();
         Ok(())
@@ -93,14 +94,15 @@ impl Converter for Cohere2Moe {
         if name.ends_with(".bias") && renamed(name, TABLES).is_some() {
             return Ok(Some(Mapping::DroppedIfZero));
         }
-        let width = || config.require_u32(&["intermediate_size"], "the width of an expert");
+        let width =
+            || config.require_u32(&["intermediate_size"], "the FFN size of a routed expert");
         moe::mapping(config, name, width)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, key::NEXTN_PREDICT_LAYERS);
-        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
-        let function = match count(model, key::EXPERT_GATING_FUNC) {
+        let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(mtp_layers.unwrap_or(0))?;
+        let router = match count(model, key::EXPERT_GATING_FUNC) {
             Some(2) => Some("sigmoid"),
             Some(1) => Some("softmax"),
             _ => None,
@@ -109,18 +111,18 @@ impl Converter for Cohere2Moe {
             .patterns(moe::one_by_one())
             .without(&[key::BLOCK_COUNT])
             .set("num_hidden_layers", blocks)
-            .set_some("expert_selection_fn", function)
-            .set_some(mtp::COUNT, further);
+            .set_some("expert_selection_fn", router)
+            .set_some(mtp::COUNT, mtp_layers);
         Some(sliding_window::export_of_pattern(model, exported))
     }
 }
 
-/// The first layers, which have no experts: as they are listed, or counted.
+/// Returns the number of leading dense layers, from `mlp_layer_types` or `first_k_dense_replace`.
 fn dense_layers(config: &Config) -> Result<u32, Error> {
-    let kinds = config.find(&[KINDS]).and_then(|(_, kinds)| kinds.as_array());
-    let counted = kinds.map(|kinds| kinds.iter().take_while(|kind| *kind == "dense").count());
+    let types = config.find(&[MLP_LAYER_TYPES]).and_then(|(_, types)| types.as_array());
+    let counted = types.map(|types| types.iter().take_while(|name| *name == "dense").count());
     match counted {
         Some(counted) => Ok(u32::try_from(counted).unwrap_or(u32::MAX)),
-        None => Ok(config.u32(&[DENSE])?.unwrap_or(0)),
+        None => Ok(config.u32(&[FIRST_K_DENSE])?.unwrap_or(0)),
     }
 }

@@ -8,7 +8,8 @@ use crate::command_r::graph::usual;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// With experts, and those that all tokens share count half. Dense layers rotate, whatever they see.
+/// With experts, and those that all tokens share count half. Dense layers rotate, whatever they
+/// see.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut family = Decoder {
         windows: Windows::AllButFirst(4),

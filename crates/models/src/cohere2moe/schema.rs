@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `cohere2moe`.
 
 use crate::granite_swa::schema::WINDOW_KEYS;
 use crate::schema::architecture::Item::{All, Maybe, Required, When};
@@ -6,9 +6,9 @@ use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-const COHERE_ATTENTION: &[Item] = &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT)];
+const ATTENTION: &[Item] = &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT)];
 
-const COHERE_EXPERTS: &[Item] = &[
+const MOE_FFN: &[Item] = &[
     All(EXPERTS),
     When(
         "n_expert_shared",
@@ -22,7 +22,8 @@ const COHERE_EXPERTS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "cohere2moe",
-    note: "Attention and feed-forward read the same input. Layers without a window do not rotate.",
+    note: "Attention and FFN are parallel and share one norm. Layers without a sliding window \
+           have no RoPE.",
     required: &[SIZES, TRANSFORMER, EXPERT_KEYS, WINDOW_KEYS, &[key::LOGIT_SCALE]],
     optional: &[
         NORM,
@@ -39,19 +40,19 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_dense",
-            items: &[All(COHERE_ATTENTION), All(GATED_FFN)],
+            items: &[All(ATTENTION), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(COHERE_ATTENTION), All(COHERE_EXPERTS)],
+            items: &[All(ATTENTION), All(MOE_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(COHERE_ATTENTION), Maybe(COHERE_EXPERTS), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(ATTENTION), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

@@ -1,4 +1,5 @@
-//! Command R and Command R7B.
+//! Conversion of `CohereForCausalLM`. `model_max_length` has precedence over
+//! `max_position_embeddings`; the tied output projection is dropped.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -17,7 +18,7 @@ pub(crate) static COHERE: Description = Description {
     architecture: "command-r",
     model_type: "cohere",
     pre_tokenizers: &["command-r"],
-    config_fields: FIELDS,
+    config_fields: CONFIG_FIELDS,
     required_flags: &[("attention_bias", false)],
     ..Description::DECODER
 };
@@ -28,7 +29,7 @@ impl Converter for Cohere {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        // The models were trained on contexts longer than the other field says.
+        // Models are trained on longer contexts than `max_position_embeddings` says.
         if let Some(length) = config.u32(&["model_max_length"])? {
             config.set("max_position_embeddings", length);
         }
@@ -46,7 +47,7 @@ impl Converter for Cohere {
     }
 
     fn map_tensor(&self, _config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        // The embedding is the output matrix too.
+        // The output projection is tied to the embedding.
         Ok((name == "lm_head.weight").then_some(Mapping::Dropped))
     }
 
@@ -55,6 +56,6 @@ impl Converter for Cohere {
     }
 }
 
-/// Keys that both generations have.
-pub(crate) const FIELDS: &[(&str, &str)] =
+/// Keys of both generations, and their fields.
+pub(crate) const CONFIG_FIELDS: &[(&str, &str)] =
     &[("attention.layer_norm_epsilon", "layer_norm_eps"), ("logit_scale", "logit_scale")];

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `command-r`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -8,8 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "command-r",
-    note: "Attention and feed-forward share one norm; models of 64 layers and more have norms of \
-           queries and keys.",
+    note: "Attention and FFN are parallel and share one layer norm; models of 64 layers and more \
+           have QK-norm.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::LOGIT_SCALE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],

@@ -186,7 +186,7 @@ mod tests {
             let others = OTHERS.contains(&converter.architecture());
             stretches
                 && !others
-                && converter.classes()[0] != crate::dflash::gemma4_draft::DSPARK.classes[0]
+                && converter.classes()[0] != crate::dflash::gemma4::DSPARK.classes[0]
         };
         let without = converters().filter(stretches).filter(|converter| {
             let further = json!({

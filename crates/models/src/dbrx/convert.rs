@@ -1,4 +1,6 @@
-//! DBRX: experts in every layer, norms without bias that take away the mean.
+//! Conversion of `DbrxForCausalLM`. The matrices of all experts are stacked by rows; they are
+//! reshaped to three dimensions, and `w2` is transposed. Attention and FFN sizes stand in
+//! `attn_config` and `ffn_config`.
 
 use gguf::{Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -22,8 +24,8 @@ const NAMES: Table = &[
     ("transformer.blocks.{}.ffn.router.layer", "blk.{}.ffn_gate_inp"),
 ];
 
-/// The matrices of all experts, one below the other; whether each is stored with rows and columns
-/// exchanged.
+/// Matrices of all experts, stacked by rows: checkpoint name, GGUF name, whether it is stored
+/// transposed.
 const EXPERTS: [(&str, &str, bool); 3] = [
     ("transformer.blocks.{}.ffn.experts.mlp.w1", "ffn_gate_exps", false),
     ("transformer.blocks.{}.ffn.experts.mlp.w2", "ffn_down_exps", true),
@@ -54,41 +56,42 @@ impl Converter for Dbrx {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let [attention, network] = parts(config);
-        let number = |config: &Config, field: &str| config.require_u32(&[field], "a size");
+        let [attention, ffn] = sub_configs(config);
+        let number =
+            |config: &Config, field: &str| config.require_u32(&[field], "a size of the model");
         keys.set(key::BLOCK_COUNT, number(config, "n_layers")?);
         keys.set(key::CONTEXT_LENGTH, number(config, "max_seq_len")?);
         keys.set(key::EMBEDDING_LENGTH, number(config, "d_model")?);
-        keys.set(key::FEED_FORWARD_LENGTH, number(&network, "ffn_hidden_size")?);
+        keys.set(key::FEED_FORWARD_LENGTH, number(&ffn, "ffn_hidden_size")?);
         keys.set(key::ATTENTION_HEAD_COUNT, number(config, "n_heads")?);
         keys.set(key::ATTENTION_HEAD_COUNT_KV, number(&attention, "kv_n_heads")?);
         keys.set_f32(key::ROPE_FREQ_BASE, attention.f32(&["rope_theta"])?);
         keys.set_f32(key::ATTENTION_CLAMP_KQV, attention.f32(&["clip_qkv"])?);
-        keys.set(key::EXPERT_COUNT, number(&network, "moe_num_experts")?);
-        keys.set(key::EXPERT_USED_COUNT, number(&network, "moe_top_k")?);
-        // That of the class, which no field states.
+        keys.set(key::EXPERT_COUNT, number(&ffn, "moe_num_experts")?);
+        keys.set(key::EXPERT_USED_COUNT, number(&ffn, "moe_top_k")?);
+        // The epsilon is a constant of the class.
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
         keys.file_type();
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let [_, network] = parts(config);
-        for (foreign, ours, is_turned) in EXPERTS {
+        let [_, ffn] = sub_configs(config);
+        for (foreign, ours, is_transposed) in EXPERTS {
             let found = captures(foreign, name);
             let Some(&[block]) = found.as_deref() else { continue };
             let number = |config: &Config, field: &str| {
-                config.require_u32(&[field], "a size").map(u64::from)
+                config.require_u32(&[field], "a size of the model").map(u64::from)
             };
             let columns = number(config, "d_model")?;
             let (rows, count) =
-                (number(&network, "ffn_hidden_size")?, number(&network, "moe_num_experts")?);
+                (number(&ffn, "ffn_hidden_size")?, number(&ffn, "moe_num_experts")?);
             let shape = |dims: &[u64]| {
                 Shape::new(dims).unwrap_or_else(|| unreachable!("three are no more than four"))
             };
             let from = shape(&[columns, rows.saturating_mul(count)]);
             let mut steps = vec![Step::Reshape { from, to: shape(&[columns, rows, count]) }];
-            steps.extend(is_turned.then_some(Step::Transpose));
+            steps.extend(is_transposed.then_some(Step::Transpose));
             return Ok(Some(Mapping::one(format!("blk.{block}.{ours}.weight"), steps)));
         }
         Ok(None)
@@ -98,9 +101,9 @@ impl Converter for Dbrx {
         let number = |key: &str| export::number(model, key).map(export::whole);
         let attention = json!({"kv_n_heads": number("attention.head_count_kv"),
         "rope_theta": number("rope.freq_base"), "clip_qkv": number("attention.clamp_kqv")});
-        let network = json!({"ffn_hidden_size": number("feed_forward_length"),
+        let ffn = json!({"ffn_hidden_size": number("feed_forward_length"),
         "moe_num_experts": number("expert_count"), "moe_top_k": number("expert_used_count")});
-        let elsewhere = [
+        let nested = [
             "attention.head_count_kv",
             "rope.freq_base",
             "feed_forward_length",
@@ -109,21 +112,21 @@ impl Converter for Dbrx {
         ];
         let exported = exported
             .patterns(EXPERTS.map(|(name, _, _)| name))
-            .without(&elsewhere)
+            .without(&nested)
             .set("attn_config", attention)
-            .set("ffn_config", network);
+            .set("ffn_config", ffn);
         Some(exported)
     }
 }
 
-/// What the configuration says of attention and of feed-forward.
-fn parts(config: &Config) -> [Config; 2] {
-    let mut parts = [config.part("attn_config"), config.part("ffn_config")];
-    let [attention, network] = &mut parts;
+/// Returns the configurations of attention and FFN, with the defaults of the class.
+fn sub_configs(config: &Config) -> [Config; 2] {
+    let mut sub_configs = [config.part("attn_config"), config.part("ffn_config")];
+    let [attention, ffn] = &mut sub_configs;
     attention.default("kv_n_heads", 1);
     attention.default("rope_theta", 1e4);
-    network.default("ffn_hidden_size", 3584);
-    network.default("moe_num_experts", 4);
-    network.default("moe_top_k", 1);
-    parts
+    ffn.default("ffn_hidden_size", 3584);
+    ffn.default("moe_num_experts", 4);
+    ffn.default("moe_top_k", 1);
+    sub_configs
 }

@@ -1,4 +1,6 @@
-//! DeciLM and the Nemotrons that were found by a search: layers of different kinds.
+//! Conversion of DeciLM and Nemotron models found by neural architecture search: `block_configs`
+//! describes each layer, from which head counts and FFN sizes become arrays. `linear_attn` becomes
+//! `attn_output` in layers without KV heads.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};
@@ -15,11 +17,11 @@ use crate::convert::{
 };
 use crate::schema::key;
 
-const LINEAR: Table = &[("model.layers.{}.self_attn.linear_attn", "blk.{}.attn_output")];
+const LINEAR_ATTENTION: Table = &[("model.layers.{}.self_attn.linear_attn", "blk.{}.attn_output")];
 
-const KINDS: &str = "block_configs";
+const BLOCK_CONFIGS: &str = "block_configs";
 
-const HEADS: &str = "num_key_value_heads_per_layer";
+const KV_HEADS_PER_LAYER: &str = "num_key_value_heads_per_layer";
 
 pub(crate) struct Deci;
 
@@ -30,7 +32,7 @@ pub(crate) static DECI: Description = Description {
     model_type: "nemotron-nas",
     vocabulary: VocabularyKind::LlamaHf,
     pre_tokenizers: &["llama-bpe"],
-    tensor_names: &[LLAMA_LIKE, LINEAR],
+    tensor_names: &[LLAMA_LIKE, LINEAR_ATTENTION],
     ..Description::DECODER
 };
 
@@ -43,7 +45,7 @@ impl Converter for Deci {
         match layers(config)? {
             None => {
                 keys.stated(config)?;
-                if let Some(heads) = listed_heads(config) {
+                if let Some(heads) = kv_heads_per_layer(config) {
                     keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
                 }
             }
@@ -59,11 +61,12 @@ impl Converter for Deci {
                     Array::from(&list(|layer| layer.heads_kv)[..]),
                 );
                 keys.set(key::ATTENTION_HEAD_COUNT, Array::from(&list(|layer| layer.heads)[..]));
-                keys.set(key::FEED_FORWARD_LENGTH, Array::from(&list(|layer| layer.width)[..]));
+                keys.set(key::FEED_FORWARD_LENGTH, Array::from(&list(|layer| layer.ffn_size)[..]));
                 keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
                 keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
                 keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
-                let epsilon = config.require_f32(&["rms_norm_eps"], "what the norms add")?;
+                let epsilon =
+                    config.require_f32(&["rms_norm_eps"], "the epsilon of the RMS norms")?;
                 keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
                 let head_dim = hparams::width(config)? / hparams::head_count(config)?.max(1);
                 keys.set(key::ATTENTION_KEY_LENGTH, head_dim);
@@ -76,7 +79,7 @@ impl Converter for Deci {
         Ok(())
     }
 
-    // Layers without heads of keys have another matrix in place of the usual one.
+    // Layers without KV heads have `linear_attn` instead of `o_proj`.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let Some(&[layer]) = captures("model.layers.{}.self_attn.o_proj.weight", name).as_deref()
         else {
@@ -87,13 +90,13 @@ impl Converter for Deci {
         Ok(kind.filter(|kind| kind.heads_kv == 0).map(|_| Mapping::Unknown))
     }
 
-    // As in llama, where each layer has heads of its own.
+    // Rows are permuted to the interleaved RoPE layout by the KV heads of the layer.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         let mut of_layer = config.clone();
         if let Some(&[layer]) = captures("blk.{}.attn_k.weight", name).as_deref() {
             let heads = match layers(config)? {
                 Some(layers) => layers.get(layer as usize).map(|layer| layer.heads_kv),
-                None => listed_heads(config)
+                None => kv_heads_per_layer(config)
                     .and_then(|heads| heads.get(layer as usize).copied())
                     .and_then(|heads| u32::try_from(heads).ok()),
             };
@@ -117,24 +120,28 @@ impl Converter for Deci {
         };
         let heads_kv = list("attention.head_count_kv");
         if model.metadata().array("deci.attention.head_count").is_none() {
-            return Some(exported.without(&[key::ATTENTION_HEAD_COUNT_KV]).set(HEADS, heads_kv));
+            return Some(
+                exported.without(&[key::ATTENTION_HEAD_COUNT_KV]).set(KV_HEADS_PER_LAYER, heads_kv),
+            );
         }
         let (all_heads, widths) = (list("attention.head_count"), list("feed_forward_length"));
         let heads = all_heads.iter().copied().max().filter(|&heads| heads > 0)?;
         let width = count(model, key::EMBEDDING_LENGTH)? as f64;
-        let kinds = all_heads.iter().zip(&heads_kv).zip(&widths).map(|((own, kv), ff)| {
-            let in_group = (*kv > 0).then(|| heads / kv);
-            let leads_back = |share: f64| {
-                ((2.0 * share * width / 3.0) as u64).next_multiple_of(STEP.into()) == *ff
-            };
-            let share = export::shortest(*ff as f64 * 1.5 / width, leads_back);
-            json!({
-                "attention": {"n_heads_in_group": in_group, "no_op": *own == 0,
-                    "replace_with_linear": *own > 0 && *kv == 0},
-                "ffn": {"ffn_mult": if *ff > 0 { Value::from(share) } else { Value::Null },
-                    "no_op": *ff == 0, "replace_with_linear": false},
-            })
-        });
+        let block_configs =
+            all_heads.iter().zip(&heads_kv).zip(&widths).map(|((heads_of_layer, kv), ff)| {
+                let group_size = (*kv > 0).then(|| heads / kv);
+                let gives_ffn_size = |multiplier: f64| {
+                    ((2.0 * multiplier * width / 3.0) as u64).next_multiple_of(FFN_MULTIPLE.into())
+                        == *ff
+                };
+                let multiplier = export::shortest(*ff as f64 * 1.5 / width, gives_ffn_size);
+                json!({
+                    "attention": {"n_heads_in_group": group_size, "no_op": *heads_of_layer == 0,
+                        "replace_with_linear": *heads_of_layer > 0 && *kv == 0},
+                    "ffn": {"ffn_mult": if *ff > 0 { Value::from(multiplier) } else { Value::Null },
+                        "no_op": *ff == 0, "replace_with_linear": false},
+                })
+            });
         Some(
             exported
                 .without(&[
@@ -144,43 +151,43 @@ impl Converter for Deci {
                     key::ATTENTION_KEY_LENGTH,
                 ])
                 .set("num_attention_heads", heads)
-                .set(KINDS, kinds.collect::<Vec<_>>()),
+                .set(BLOCK_CONFIGS, block_configs.collect::<Vec<_>>()),
         )
     }
 }
 
-/// What a layer has: heads, heads of keys and values, the width of its feed-forward network.
+/// Query heads, KV heads and FFN size of a layer.
 struct Layer {
     heads: u32,
     heads_kv: u32,
-    width: u32,
+    ffn_size: u32,
 }
 
-/// The layers, where the configuration describes each.
+/// Returns the layers of `block_configs`; `None` without this field.
 fn layers(config: &Config) -> Result<Option<Vec<Layer>>, Error> {
-    let Some((_, list)) = config.find(&[KINDS]) else { return Ok(None) };
+    let Some((_, list)) = config.find(&[BLOCK_CONFIGS]) else { return Ok(None) };
     let heads = hparams::head_count(config)?;
     let width = f64::from(hparams::width(config)?);
     let layers = list.as_array().into_iter().flatten().map(|layer| {
         let attention = &layer["attention"];
-        let in_group = attention["n_heads_in_group"].as_u64().and_then(|n| u32::try_from(n).ok());
-        let (heads, heads_kv) = match in_group.filter(|&count| count > 0) {
+        let group_size = attention["n_heads_in_group"].as_u64().and_then(|n| u32::try_from(n).ok());
+        let (heads, heads_kv) = match group_size.filter(|&count| count > 0) {
             Some(count) => (heads, heads / count),
             None if attention["replace_with_linear"] == true => (heads, 0),
             None => (0, 0),
         };
-        let share = layer["ffn"]["ffn_mult"].as_f64().unwrap_or(0.0);
-        let width = ((2.0 * share * width / 3.0) as u32).next_multiple_of(STEP);
-        Layer { heads, heads_kv, width }
+        let multiplier = layer["ffn"]["ffn_mult"].as_f64().unwrap_or(0.0);
+        let ffn_size = ((2.0 * multiplier * width / 3.0) as u32).next_multiple_of(FFN_MULTIPLE);
+        Layer { heads, heads_kv, ffn_size }
     });
     Ok(Some(layers.collect()))
 }
 
-/// Widths are multiples of it.
-const STEP: u32 = 256;
+/// FFN sizes are rounded up to multiples of this number.
+const FFN_MULTIPLE: u32 = 256;
 
-/// Heads of keys and values of each layer, where they are listed.
-fn listed_heads(config: &Config) -> Option<Vec<i32>> {
-    let heads = config.find(&[HEADS])?.1.as_array()?;
+/// Returns the KV heads per layer; `None` without the field.
+fn kv_heads_per_layer(config: &Config) -> Option<Vec<i32>> {
+    let heads = config.find(&[KV_HEADS_PER_LAYER])?.1.as_array()?;
     heads.iter().map(|heads| heads.as_i64()?.try_into().ok()).collect()
 }

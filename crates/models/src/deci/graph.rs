@@ -1,5 +1,5 @@
-//! Models that Nvidia made of Llama by taking parts away: layers may lack attention, or have a matrix
-//! instead, and may lack a feed-forward network.
+//! Models that Nvidia made of Llama by taking parts away: layers may lack attention, or have a
+//! matrix instead, and may lack a feed-forward network.
 
 use gguf::Finding;
 use gguf_graph::{RopeLayout, ValueId};

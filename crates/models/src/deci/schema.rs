@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `deci`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required, When};
@@ -8,7 +8,9 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "deci",
-    note: "Layers with heads and without heads of keys have one matrix for attention; layers without heads have none, and those of width 0 no feed-forward network.",
+    note: "The number of KV heads differs between layers. Layers without KV heads have one \
+           linear projection instead of attention, layers without heads have no attention, and \
+           layers with an FFN size of 0 have no FFN.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: LLAMA_TENSORS,

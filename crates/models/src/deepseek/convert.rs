@@ -1,4 +1,5 @@
-//! DeepSeek: experts after some dense layers; compressed attention since the second generation.
+//! Conversion of `DeepseekForCausalLM`. Query and key rows are permuted to the interleaved RoPE
+//! layout.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -14,7 +15,6 @@ use crate::schema::key;
 
 pub(crate) const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size", "intermediate_size"];
 
-/// The first generation: attention as in llama.
 pub(crate) struct Deepseek;
 
 /// Description of [`Deepseek`].
@@ -30,7 +30,7 @@ pub(crate) static DEEPSEEK: Description = Description {
         (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
         (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
     ],
-    // Programs do not make the weights of experts sum to 1.
+    // Runtimes do not normalize the expert weights of this architecture.
     required_flags: &[("norm_topk_prob", false)],
     ..Description::DECODER
 };
@@ -53,7 +53,7 @@ impl Converter for Deepseek {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
+        let width = || config.require_u32(EXPERT_WIDTH, "the FFN size of a routed expert");
         moe::mapping(config, name, width)
     }
 

@@ -1,5 +1,5 @@
-//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with other keys and tensors,
-//! the first DeepSeek with experts weighed otherwise.
+//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with
+//! other keys and tensors, the first DeepSeek with experts weighed otherwise.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;

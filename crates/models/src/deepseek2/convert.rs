@@ -1,4 +1,7 @@
-//! DeepSeek: experts after some dense layers; compressed attention since the second generation.
+//! Conversion of DeepSeek V2 and V3, Kimi K2 and their relatives. `kv_b_proj` is split by head into
+//! `attn_k_b` (transposed, so that runtimes apply it to the query) and `attn_v_b`; the KV head
+//! count is 1, the head of the latent. Multi-token prediction layers are dropped except for GLM 4.7
+//! Flash.
 
 use gguf::{Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -18,7 +21,7 @@ const DEEPSEEK2_CLASS: &str = "DeepseekV2ForCausalLM";
 
 const DEEPSEEK3_CLASS: &str = "DeepseekV3ForCausalLM";
 
-pub(crate) const ATTENTION: Table = &[
+pub(crate) const MLA_NAMES: Table = &[
     ("model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"),
     ("model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"),
     ("model.layers.{}.self_attn.q_b_proj", "blk.{}.attn_q_b"),
@@ -26,40 +29,40 @@ pub(crate) const ATTENTION: Table = &[
     ("model.layers.{}.self_attn.kv_a_layernorm", "blk.{}.attn_kv_a_norm"),
 ];
 
-pub(crate) const KEYS_AND_VALUES: &str = "model.layers.{}.self_attn.kv_b_proj.weight";
+pub(crate) const KV_B_PROJ: &str = "model.layers.{}.self_attn.kv_b_proj.weight";
 
-/// The number of the function by which routers of the third generation weigh.
+/// `expert_gating_func` of the sigmoid router (DeepSeek V3).
 const SIGMOID: u64 = 2;
 
-/// Widths of compressed attention.
-struct Widths {
-    /// What keys and values are compressed to.
+/// Dimensions of multi-head latent attention.
+struct MlaDims {
+    /// KV LoRA rank: width of the latent.
     rank: u32,
-    /// Dimensions of a key head that rotate.
-    rotated: u32,
-    /// Those that do not.
-    fixed: u32,
+    /// Dimensions of a key with RoPE.
+    rope: u32,
+    /// Dimensions of a key without RoPE.
+    nope: u32,
     /// Dimensions of a value head.
     value: u32,
 }
 
-impl Widths {
+impl MlaDims {
     fn of(config: &Config) -> Result<Self, Error> {
         let width = |field, meaning| config.require_u32(&[field], meaning);
-        // None at all in GLM's newest.
-        let rotated = config.u32(&[ROTATED])?;
-        let rotated =
-            rotated.ok_or_else(|| config.missing(ROTATED, "dimensions of a key that rotate"))?;
+        // May be 0 (GLM 5.3), which `require_u32` rejects.
+        let rope = config.u32(&[QK_ROPE_HEAD_DIM])?;
+        let rope = rope
+            .ok_or_else(|| config.missing(QK_ROPE_HEAD_DIM, "the dimensions of a key with RoPE"))?;
         Ok(Self {
-            rank: width("kv_lora_rank", "what keys and values are compressed to")?,
-            rotated,
-            fixed: width("qk_nope_head_dim", "dimensions of a key that do not rotate")?,
-            value: width("v_head_dim", "dimensions of a value")?,
+            rank: width("kv_lora_rank", "the KV LoRA rank")?,
+            rope,
+            nope: width("qk_nope_head_dim", "the dimensions of a key without RoPE")?,
+            value: width("v_head_dim", "the dimensions of a value head")?,
         })
     }
 }
 
-pub(crate) const ROTATED: &str = "qk_rope_head_dim";
+pub(crate) const QK_ROPE_HEAD_DIM: &str = "qk_rope_head_dim";
 
 pub(crate) struct Deepseek2;
 
@@ -76,8 +79,8 @@ pub(crate) static DEEPSEEK2: Description = Description {
     architecture: "deepseek2",
     model_type: "deepseek_v2",
     pre_tokenizers: &["deepseek-v3", "deepseek-llm", "kimi-k2"],
-    tensor_names: &[ATTENTION, moe::BESIDE_SHARED, LLAMA_LIKE],
-    config_fields: COMPRESSED_FIELDS,
+    tensor_names: &[MLA_NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    config_fields: MLA_FIELDS,
     ..Description::DECODER
 };
 
@@ -91,24 +94,24 @@ impl Converter for Deepseek2 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        self::keys(config, keys)
+        mla_keys(config, keys)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+        map_mla_tensor(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        (!is_glm(model)).then(|| export(model, exported)).flatten()
+        (!is_glm_4_7_flash(model)).then(|| export_mla(model, exported)).flatten()
     }
 }
 
-/// Whether the model is GLM 4.7 Flash: others have no layers that guess further tokens.
-fn is_glm(model: &Model) -> bool {
+/// Returns whether the model is GLM 4.7 Flash, the only one with multi-token prediction layers.
+fn is_glm_4_7_flash(model: &Model) -> bool {
     export::count(model, key::NEXTN_PREDICT_LAYERS).is_some()
 }
 
-const COMPRESSED_FIELDS: &[(&str, &str)] = &[
+const MLA_FIELDS: &[(&str, &str)] = &[
     (key::EXPERT_COUNT, "n_routed_experts"),
     (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
     (key::EXPERT_GROUP_COUNT, "n_group"),
@@ -123,7 +126,7 @@ const COMPRESSED_FIELDS: &[(&str, &str)] = &[
     (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
 ];
 
-/// GLM 4.7 Flash, whose layers that guess further tokens come along.
+/// GLM 4.7 Flash, whose multi-token prediction layers are converted.
 pub(crate) struct Glm4MoeLite;
 
 /// Description of [`Glm4MoeLite`].
@@ -132,7 +135,7 @@ pub(crate) static GLM4_MOE_LITE: Description = Description {
     model_type: "glm4_moe_lite",
     vocabulary: VocabularyKind::Glm4Moe,
     pre_tokenizers: &["glm4", "chatglm-bpe"],
-    tensor_names: &[ATTENTION, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    tensor_names: &[MLA_NAMES, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
     ..DEEPSEEK2
 };
 
@@ -146,55 +149,61 @@ impl Converter for Glm4MoeLite {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        complete_with_gate(config)
+        complete_sigmoid_router(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        self::keys(config, keys)?;
-        further_keys(config, keys, true)
+        mla_keys(config, keys)?;
+        mtp_keys(config, keys, true)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special_with_further(config, name)
+        map_mla_tensor_with_mtp(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        is_glm(model).then(|| export_with_further(model, exported)).flatten()
+        is_glm_4_7_flash(model).then(|| export_mla_with_mtp(model, exported)).flatten()
     }
 }
 
-/// Layers behind the last count, as they guess further tokens; said of each model, or of those that have
-/// some.
-pub(crate) fn further_keys(config: &Config, keys: &mut Keys, only_some: bool) -> Result<(), Error> {
-    let further = config.u32(&[mtp::COUNT])?;
-    let blocks = hparams::block_count(config)?.saturating_add(further.unwrap_or(0));
+/// Counts the multi-token prediction layers among the blocks, and writes their number (with
+/// `only_if_any` only if it is above 0).
+pub(crate) fn mtp_keys(config: &Config, keys: &mut Keys, only_if_any: bool) -> Result<(), Error> {
+    let mtp_layers = config.u32(&[mtp::COUNT])?;
+    let blocks = hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0));
     keys.set(key::BLOCK_COUNT, blocks);
-    keys.set_u32(key::NEXTN_PREDICT_LAYERS, further.filter(|&further| further > 0 || !only_some));
+    keys.set_u32(
+        key::NEXTN_PREDICT_LAYERS,
+        mtp_layers.filter(|&mtp_layers| mtp_layers > 0 || !only_if_any),
+    );
     Ok(())
 }
 
-pub(crate) fn special_with_further(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+pub(crate) fn map_mla_tensor_with_mtp(
+    config: &Config,
+    name: &str,
+) -> Result<Option<Mapping>, Error> {
     let blocks = hparams::block_count(config)?;
-    let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+    let mtp_layers = config.u32(&[mtp::COUNT])?.unwrap_or(0);
     let mut all = config.clone();
-    all.set("num_hidden_layers", blocks.saturating_add(further));
-    special(&all, name)
+    all.set("num_hidden_layers", blocks.saturating_add(mtp_layers));
+    map_mla_tensor(&all, name)
 }
 
-pub(crate) fn export_with_further(model: &Model, exported: Exported) -> Option<Exported> {
-    let further = export::count(model, key::NEXTN_PREDICT_LAYERS);
-    let blocks = export::count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
+pub(crate) fn export_mla_with_mtp(model: &Model, exported: Exported) -> Option<Exported> {
+    let mtp_layers = export::count(model, key::NEXTN_PREDICT_LAYERS);
+    let blocks = export::count(model, key::BLOCK_COUNT)?.checked_sub(mtp_layers.unwrap_or(0))?;
     let (class, model_type) = (exported.class, exported.model_type);
-    let exported = export(model, exported)?
+    let exported = export_mla(model, exported)?
         .class(class, model_type)
         .without(&[key::BLOCK_COUNT])
         .set("num_hidden_layers", blocks)
-        .set_some(mtp::COUNT, further);
+        .set_some(mtp::COUNT, mtp_layers);
     Some(exported)
 }
 
 fn complete(config: &mut Config) -> Result<(), Error> {
-    // Not the rank of queries: without one they are not compressed.
+    // `q_lora_rank` has no default: without it the query projection has full rank.
     config.default("rms_norm_eps", 1e-6);
     config.default("rope_theta", 1e4);
     config.default("kv_lora_rank", 512);
@@ -208,7 +217,7 @@ fn complete(config: &mut Config) -> Result<(), Error> {
             config.default("num_experts_per_tok", 8);
             config.default("routed_scaling_factor", 2.5);
             config.default("first_k_dense_replace", 3);
-            complete_with_gate(config)?;
+            complete_sigmoid_router(config)?;
         }
         DEEPSEEK2_CLASS => {
             config.default("n_shared_experts", 2);
@@ -219,17 +228,17 @@ fn complete(config: &mut Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same of those whose gate programs do not know.
-pub(crate) fn complete_with_gate(config: &mut Config) -> Result<(), Error> {
-    // `transformers` writes it no more: the classes know no other function.
+/// Completes the configuration of classes with a sigmoid router.
+pub(crate) fn complete_sigmoid_router(config: &mut Config) -> Result<(), Error> {
+    // New versions of `transformers` leave the field out: the classes have no other router.
     config.default("scoring_func", "sigmoid");
-    complete_third(config)
+    complete_v3(config)
 }
 
-/// Of the third generation, and of models after it.
-pub(crate) fn complete_third(config: &mut Config) -> Result<(), Error> {
+/// Completes the configuration of DeepSeek V3 and later models.
+pub(crate) fn complete_v3(config: &mut Config) -> Result<(), Error> {
     config.default("rms_norm_eps", 1e-5);
-    // Newer configurations list the kinds of layers.
+    // New configurations list the type of each layer.
     let kinds = config.find(&["mlp_layer_types"]).and_then(|(_, kinds)| kinds.as_array());
     if let Some(dense) = kinds.map(|kinds| kinds.iter().take_while(|kind| *kind == "dense").count())
     {
@@ -240,22 +249,23 @@ pub(crate) fn complete_third(config: &mut Config) -> Result<(), Error> {
     hparams::default_attention(config)
 }
 
-pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    keys_of_width(config, keys, Some(Widths::of(config)?.rotated))
+pub(crate) fn mla_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    mla_keys_with_head_dim(config, keys, Some(MlaDims::of(config)?.rope))
 }
 
-/// The same, where the width of a head is this before others are known; llama.cpp's converter writes it of most.
-pub(crate) fn keys_of_width(
+/// Writes the keys, with `head_dim` as the key and value length that llama.cpp's converter writes
+/// before those of MLA replace it.
+pub(crate) fn mla_keys_with_head_dim(
     config: &Config,
     keys: &mut Keys,
     head_dim: Option<u32>,
 ) -> Result<(), Error> {
-    let widths = Widths::of(config)?;
-    // To programs, this is one key head that all query heads share.
-    let mut shared = config.clone();
-    shared.set("num_key_value_heads", 1);
-    shared.set("head_dim", head_dim);
-    keys.stated(&shared)?;
+    let dims = MlaDims::of(config)?;
+    // MLA with absorbed projections has one KV head, which all query heads share.
+    let mut with_one_kv_head = config.clone();
+    with_one_kv_head.set("num_key_value_heads", 1);
+    with_one_kv_head.set("head_dim", head_dim);
+    keys.stated(&with_one_kv_head)?;
 
     let has_experts = config.u32(&["n_routed_experts"])?.is_some();
     let dense = match config.u32(&["first_k_dense_replace"])? {
@@ -264,28 +274,28 @@ pub(crate) fn keys_of_width(
         None => hparams::block_count(config)?,
     };
     keys.set(key::LEADING_DENSE_BLOCK_COUNT, dense);
-    keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
+    keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the vocabulary size")?);
     keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
-    keys.set(key::ATTENTION_KV_LORA_RANK, widths.rank);
-    keys.set(key::ATTENTION_KEY_LENGTH, widths.rank.saturating_add(widths.rotated));
-    keys.set(key::ATTENTION_VALUE_LENGTH, widths.rank);
-    keys.set(key::ATTENTION_KEY_LENGTH_MLA, widths.fixed.saturating_add(widths.rotated));
-    keys.set(key::ATTENTION_VALUE_LENGTH_MLA, widths.value);
+    keys.set(key::ATTENTION_KV_LORA_RANK, dims.rank);
+    keys.set(key::ATTENTION_KEY_LENGTH, dims.rank.saturating_add(dims.rope));
+    keys.set(key::ATTENTION_VALUE_LENGTH, dims.rank);
+    keys.set(key::ATTENTION_KEY_LENGTH_MLA, dims.nope.saturating_add(dims.rope));
+    keys.set(key::ATTENTION_VALUE_LENGTH_MLA, dims.value);
     keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
     keys.set(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?.unwrap_or(0));
     keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
     if config.bool("norm_topk_prob")? == Some(true) {
         keys.set(key::EXPERT_WEIGHTS_NORM, true);
     }
-    keys.set(key::ROPE_DIMENSION_COUNT, widths.rotated);
-    // A tenth of what the key says elsewhere: programs know this of the architecture.
+    keys.set(key::ROPE_DIMENSION_COUNT, dims.rope);
+    // For this architecture the key holds a tenth of the multiplier; runtimes multiply it by 10.
     let scale = Rope::of(config)?.f64("mscale_all_dim")?;
     keys.set_f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER, scale.map(|scale| (0.1 * scale) as f32));
     Ok(())
 }
 
-pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    // Layers behind the last predict further tokens; programs do not use them yet.
+pub(crate) fn map_mla_tensor(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    // Multi-token prediction layers; runtimes do not use them.
     let blocks = hparams::block_count(config)?;
     if block_of(name).is_some_and(|block| block >= blocks) {
         return Ok(Some(Mapping::Dropped));
@@ -297,45 +307,46 @@ pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Er
     if let Some(bias) = moe::router_bias(moe::ROUTER_BIAS, name) {
         return Ok(Some(bias));
     }
-    if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
-        return keys_and_values(config, block).map(Some);
+    if let Some(&[block]) = captures(KV_B_PROJ, name).as_deref() {
+        return split_kv_b(config, block).map(Some);
     }
-    let width = || config.require_u32(EXPERT_WIDTH, "the feed-forward width of an expert");
+    let width = || config.require_u32(EXPERT_WIDTH, "the FFN size of a routed expert");
     moe::mapping(config, name, width)
 }
 
-pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
+pub(crate) fn export_mla(model: &Model, exported: Exported) -> Option<Exported> {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let key = |name: &str| format!("{architecture}.{name}");
     let number = |key| export::count(model, key);
     let gating = number("expert_gating_func");
-    let is_third = gating == Some(SIGMOID);
+    let is_v3 = gating == Some(SIGMOID);
     let groups = number("expert_group_count").unwrap_or(1);
-    let (class, model_type, method) = match is_third {
+    let (class, model_type, method) = match is_v3 {
         true => (DEEPSEEK3_CLASS, "deepseek_v3", "noaux_tc"),
         false if groups > 1 => (DEEPSEEK2_CLASS, "deepseek_v2", "group_limited_greedy"),
         false => (DEEPSEEK2_CLASS, "deepseek_v2", "greedy"),
     };
-    let rotated = number("rope.dimension_count")?;
+    let rope_dims = number("rope.dimension_count")?;
     let mut exported = exported
         .class(class, model_type)
-        .patterns([moe::ROUTER_BIAS, KEYS_AND_VALUES])
+        .patterns([moe::ROUTER_BIAS, KV_B_PROJ])
         .patterns(moe::one_by_one())
-        // One head that all share, as wide as what is compressed.
+        // Keys of the latent, which config.json does not have.
         .without(&[key::ATTENTION_HEAD_COUNT_KV, key::ATTENTION_KEY_LENGTH])
         .set("num_key_value_heads", number("attention.head_count")?)
-        .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rotated)?)
-        // Without one, queries are not compressed; the class has a default.
+        .set("qk_nope_head_dim", number("attention.key_length_mla")?.checked_sub(rope_dims)?)
+        // Null means a query projection of full rank; without the field the class has a default.
         .set("q_lora_rank", number("attention.q_lora_rank"))
         .set("topk_method", method)
         .set("norm_topk_prob", metadata.bool(&key("expert_weights_norm")) == Some(true));
     if let Some(gating) = gating {
-        let function = if gating == SIGMOID { "sigmoid" } else { "softmax" };
-        exported = exported.set("scoring_func", function);
+        let router = if gating == SIGMOID { "sigmoid" } else { "softmax" };
+        exported = exported.set("scoring_func", router);
     }
     if let Some(gguf::Value::F32(tenth)) = metadata.get(&key("rope.scaling.yarn_log_multiplier")) {
-        // In decimal, where a tenth is exact. Both are the same in all models so far.
+        // Multiplied in decimal, where a tenth is exact. `mscale` equals `mscale_all_dim` in all
+        // models so far.
         let scale = tenth.to_string().parse::<f64>().ok()? * 10.0;
         let scale = (scale * 1e6).round() / 1e6;
         exported = exported.scaling("mscale", scale).scaling("mscale_all_dim", scale);
@@ -343,10 +354,10 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     Some(exported)
 }
 
-/// The matrix that unpacks keys and values, head by head. That of keys is transposed: programs
-/// apply it to queries instead.
-pub(crate) fn keys_and_values(config: &Config, block: u32) -> Result<Mapping, Error> {
-    let Widths { rank, fixed, value, .. } = Widths::of(config)?;
+/// Maps `kv_b_proj`, which expands the latent to keys and values per head. The key part is
+/// transposed: runtimes apply it to the query (weight absorption).
+pub(crate) fn split_kv_b(config: &Config, block: u32) -> Result<Mapping, Error> {
+    let MlaDims { rank, nope, value, .. } = MlaDims::of(config)?;
     let heads = hparams::head_count_kv(config)?;
     let part = |start: u32, len: u32| {
         let shape = |dims: &[u64]| {
@@ -359,14 +370,14 @@ pub(crate) fn keys_and_values(config: &Config, block: u32) -> Result<Mapping, Er
         let pick = Step::Pick { groups: heads.into(), start: start.into(), len: len.into() };
         vec![pick, Step::Reshape { from, to }]
     };
-    let made = |name, steps| MappedTensor {
+    let tensor = |name, steps| MappedTensor {
         name: format!("blk.{block}.{name}.weight"),
         steps,
         slot: None,
     };
-    let mut keys = part(0, fixed);
+    let mut keys = part(0, nope);
     keys.push(Step::Transpose);
-    Ok(Mapping::Made(vec![made("attn_k_b", keys), made("attn_v_b", part(fixed, value))]))
+    Ok(Mapping::Made(vec![tensor("attn_k_b", keys), tensor("attn_v_b", part(nope, value))]))
 }
 
 #[cfg(test)]
@@ -376,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_third_generation_weighs_by_the_sigmoid_where_nothing_is_said() {
+    fn deepseek_v3_defaults_to_the_sigmoid_router() {
         let gate = |class: &str| {
             let mut config =
                 Config::of(json!({"architectures": [class], "num_attention_heads": 4}));

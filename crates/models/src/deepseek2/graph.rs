@@ -1,5 +1,5 @@
-//! DeepSeek 2 and 3, PLM and MiniCPM 3: keys and values are compressed, and experts follow some dense
-//! layers.
+//! DeepSeek 2 and 3, PLM and MiniCPM 3: keys and values are compressed, and experts follow some
+//! dense layers.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -119,8 +119,8 @@ pub(crate) fn attention(
     self::attend(builder, x, compressed, Widths::of(builder)?, &mut attend)
 }
 
-/// What the queries of a layer are made of: something narrower than its input, in models that compress
-/// them too.
+/// What the queries of a layer are made of: something narrower than its input, in models that
+/// compress them too.
 pub(crate) fn compressed_queries(
     builder: &mut Builder<'_>,
     x: ValueId,

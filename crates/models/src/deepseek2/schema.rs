@@ -1,11 +1,11 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `deepseek2`.
 
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-pub(crate) const ATTENTION: &[Item] = &[
+pub(crate) const MLA: &[Item] = &[
     All(ATTN_NORM),
     When(
         "q_rank",
@@ -25,7 +25,7 @@ pub(crate) const ATTENTION: &[Item] = &[
             Required("attn_v_b.weight", "kv_rank, mla_v, n_head"),
         ],
     ),
-    // Files from before 2025 have both in one matrix.
+    // Files from before 2025 have `kv_b_proj` in one tensor.
     Unless(
         "mla",
         &[Required("attn_kv_b.weight", "kv_rank, n_head*mla_k + n_head*mla_v - n_head*n_rot")],
@@ -34,7 +34,7 @@ pub(crate) const ATTENTION: &[Item] = &[
     All(FFN_NORM),
 ];
 
-pub(crate) const EXPERT_FFN: &[Item] = &[
+pub(crate) const MOE_FFN: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     OneOf(&[
         &[
@@ -52,7 +52,7 @@ pub(crate) const EXPERT_FFN: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "deepseek2",
-    note: "Also DeepSeek 3, Kimi K2 and GLM 4.7 Flash.",
+    note: "DeepSeek V2 and V3, Kimi K2, GLM 4.7 Flash.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -81,23 +81,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
-        Block {
-            prefix: "blk.",
-            from: "0",
-            to: "n_dense",
-            items: &[All(ATTENTION), All(GATED_FFN)],
-        },
-        Block {
-            prefix: "blk.",
-            from: "n_dense",
-            to: "n_trunk",
-            items: &[All(ATTENTION), All(EXPERT_FFN)],
-        },
+        Block { prefix: "blk.", from: "0", to: "n_dense", items: &[All(MLA), All(GATED_FFN)] },
+        Block { prefix: "blk.", from: "n_dense", to: "n_trunk", items: &[All(MLA), All(MOE_FFN)] },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(ATTENTION), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(MLA), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

@@ -1,4 +1,5 @@
-//! DeepSeek OCR and Unlimited OCR: experts of DeepSeek 2, attention as in llama.
+//! Conversion of the language models of DeepSeek OCR and Unlimited OCR. A chat template that
+//! inserts nothing is written before all other keys.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -36,7 +37,7 @@ impl Converter for Deepseek2Ocr {
     }
 
     fn leading_keys(&self, _: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.before_vocabulary("tokenizer.chat_template", TEMPLATE);
+        keys.before_vocabulary("tokenizer.chat_template", CHAT_TEMPLATE);
         Ok(())
     }
 
@@ -59,8 +60,8 @@ impl Converter for Deepseek2Ocr {
             keys.set(key::EXPERT_WEIGHTS_NORM, true);
         }
         keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&["qk_rope_head_dim"])?);
-        let windows = config.u32(&WINDOW[..1])?.or(config.u32(&WINDOW[1..])?);
-        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, windows.filter(|&window| window > 0));
+        let window = config.u32(&WINDOW[..1])?.or(config.u32(&WINDOW[1..])?);
+        keys.set_u32(key::ATTENTION_SLIDING_WINDOW, window.filter(|&len| len > 0));
         Ok(())
     }
 
@@ -73,7 +74,7 @@ impl Converter for Deepseek2Ocr {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let function = match export::count(model, key::EXPERT_GATING_FUNC) {
+        let router = match export::count(model, key::EXPERT_GATING_FUNC) {
             Some(1) => Some("softmax"),
             Some(2) => Some("sigmoid"),
             _ => None,
@@ -86,11 +87,11 @@ impl Converter for Deepseek2Ocr {
                     ("rope.dimension_count", "qk_rope_head_dim"),
                     ("expert_weights_norm", "norm_topk_prob"),
                 ])
-                .set_some("scoring_func", function)
+                .set_some("scoring_func", router)
                 .set("use_mla", false),
         )
     }
 }
 
-/// The models are asked with nothing around the text.
-const TEMPLATE: &str = "{% for m in messages %}{{m['content']}}{% endfor %}";
+/// Chat template that concatenates the contents of messages.
+const CHAT_TEMPLATE: &str = "{% for m in messages %}{{m['content']}}{% endfor %}";

@@ -1,5 +1,5 @@
-//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with other keys and tensors,
-//! the first DeepSeek with experts weighed otherwise.
+//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with
+//! other keys and tensors, the first DeepSeek with experts weighed otherwise.
 
 use gguf::Finding;
 use gguf_graph::{FreqFactors, Mask, RopeLayout, RopeParameters, RopeScaling};
@@ -8,8 +8,8 @@ use crate::blocks::{Decoder, Heads, attention, decoder};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// DeepSeek's OCR: heads rotate whole, whatever the key says. The window of those that have one spares
-/// what is read first, which no mask here tells: all is looked at.
+/// DeepSeek's OCR: heads rotate whole, whatever the key says. The window of those that have one
+/// spares what is read first, which no mask here tells: all is looked at.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let rotation = RopeParameters {
         layout: RopeLayout::Neox,

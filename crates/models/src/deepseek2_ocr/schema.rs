@@ -1,15 +1,15 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `deepseek2-ocr`.
 
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-const OCR_ATTENTION: &[Item] = &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM)];
+const ATTENTION: &[Item] = &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "deepseek2-ocr",
-    note: "As deepseek2, with attention as in llama.",
+    note: "As `deepseek2`, with the attention of `llama`.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
     optional: &[HEADS, ROPE, ROUTED_KEYS, &[key::VOCAB_SIZE, key::ATTENTION_SLIDING_WINDOW]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
@@ -18,13 +18,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_dense",
-            items: &[All(OCR_ATTENTION), All(GATED_FFN)],
+            items: &[All(ATTENTION), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_layer",
-            items: &[All(OCR_ATTENTION), All(ROUTED_EXPERTS)],
+            items: &[All(ATTENTION), All(ROUTED_EXPERTS)],
         },
     ],
     ..Architecture::DEFAULT

@@ -1,4 +1,5 @@
-//! DeepSeek: experts after some dense layers; compressed attention since the second generation.
+//! Conversion of `DeepseekV32ForCausalLM`: `deepseek2` with an indexer, and with multi-token
+//! prediction layers counted in `block_count`.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -9,12 +10,11 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, moe, mtp};
 use crate::deepseek2;
 use crate::deepseek2::convert::{
-    ATTENTION, DEEPSEEK2, Deepseek2, complete_with_gate, export_with_further, further_keys,
-    special_with_further,
+    DEEPSEEK2, Deepseek2, MLA_NAMES, complete_sigmoid_router, export_mla_with_mtp,
+    map_mla_tensor_with_mtp, mtp_keys,
 };
 use crate::schema::key;
 
-/// DeepSeek 3.2: an indexer chooses the tokens that are attended to.
 pub(crate) struct Deepseek32;
 
 /// Description of [`Deepseek32`].
@@ -22,7 +22,7 @@ pub(crate) static DEEPSEEK32: Description = Description {
     classes: &["DeepseekV32ForCausalLM"],
     architecture: "deepseek32",
     model_type: "deepseek_v32",
-    tensor_names: &[ATTENTION, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    tensor_names: &[MLA_NAMES, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
     ..DEEPSEEK2
 };
 
@@ -36,21 +36,21 @@ impl Converter for Deepseek32 {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        complete_with_gate(config)
+        complete_sigmoid_router(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        deepseek2::convert::keys(config, keys)?;
-        further_keys(config, keys, false)?;
+        deepseek2::convert::mla_keys(config, keys)?;
+        mtp_keys(config, keys, false)?;
         indexer_keys(config, keys)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special_with_further(config, name)
+        map_mla_tensor_with_mtp(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        export_with_further(model, exported)
+        export_mla_with_mtp(model, exported)
     }
 }
 
@@ -62,9 +62,9 @@ pub(crate) const INDEXER: Table = &[
 ];
 
 pub(crate) fn indexer_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    let number = |field| config.require_u32(&[field], "the indexer's size");
-    keys.set(key::ATTENTION_INDEXER_HEAD_COUNT, number("index_n_heads")?);
-    keys.set(key::ATTENTION_INDEXER_KEY_LENGTH, number("index_head_dim")?);
-    keys.set(key::ATTENTION_INDEXER_TOP_K, number("index_topk")?);
+    let size = |field| config.require_u32(&[field], "a size of the indexer");
+    keys.set(key::ATTENTION_INDEXER_HEAD_COUNT, size("index_n_heads")?);
+    keys.set(key::ATTENTION_INDEXER_KEY_LENGTH, size("index_head_dim")?);
+    keys.set(key::ATTENTION_INDEXER_TOP_K, size("index_topk")?);
     Ok(())
 }

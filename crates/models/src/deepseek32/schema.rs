@@ -1,7 +1,7 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `deepseek32`.
 
 use crate::deepseek2;
-use crate::deepseek2::schema::{ATTENTION, EXPERT_FFN};
+use crate::deepseek2::schema::{MLA, MOE_FFN};
 use crate::schema::architecture::Item::{All, Maybe, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
@@ -24,7 +24,7 @@ pub(crate) const INDEXER_KEYS: &[&str] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "deepseek32",
-    note: "DeepSeek 3.2: as deepseek2, with an indexer that chooses the tokens to attend to.",
+    note: "DeepSeek V3.2: as `deepseek2`, with an indexer that selects the keys to attend to.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -40,19 +40,19 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_dense",
-            items: &[All(ATTENTION), All(INDEXER), All(GATED_FFN)],
+            items: &[All(MLA), All(INDEXER), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(ATTENTION), All(INDEXER), All(EXPERT_FFN)],
+            items: &[All(MLA), All(INDEXER), All(MOE_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(ATTENTION), Maybe(INDEXER), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(MLA), Maybe(INDEXER), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

@@ -1,5 +1,6 @@
-//! DeepSeek 4: attention to tokens that were compressed several into one, several streams of the residual, and first
-//! layers that choose experts by the token. DSpark is its draft, of the same layers.
+//! Conversion of `DeepseekV4ForCausalLM`. Checkpoints have the names of DeepSeek's own
+//! implementation; configurations of `transformers` are brought to the original fields. Tensors
+//! keep the types of the checkpoint and are sorted as llama.cpp's converter writes them.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -41,7 +42,7 @@ pub(crate) const NAMES: Table = &[
     ("model.layers.{}.ffn.shared_experts.w3", "blk.{}.ffn_up_shexp"),
 ];
 
-/// Names without an end, and ours.
+/// Checkpoint names without a suffix, and GGUF names.
 pub(crate) const PARAMETERS: [(&str, &str); 6] = [
     ("hc_head_fn", "output_hc_fn.weight"),
     ("hc_head_base", "output_hc_base.weight"),
@@ -51,8 +52,8 @@ pub(crate) const PARAMETERS: [(&str, &str); 6] = [
     ("model.layers.{}.attn.indexer.compressor.ape", "blk.{}.indexer_compressor_ape.weight"),
 ];
 
-/// The same of what mixes streams in each layer.
-pub(crate) const MIXES: [(&str, &str); 6] = [
+/// Names of the hyper-connections of each layer.
+pub(crate) const HYPER_CONNECTIONS: [(&str, &str); 6] = [
     ("model.layers.{}.hc_attn_fn", "blk.{}.hc_attn_fn.weight"),
     ("model.layers.{}.hc_attn_base", "blk.{}.hc_attn_base.weight"),
     ("model.layers.{}.hc_attn_scale", "blk.{}.hc_attn_scale.weight"),
@@ -61,47 +62,50 @@ pub(crate) const MIXES: [(&str, &str); 6] = [
     ("model.layers.{}.hc_ffn_scale", "blk.{}.hc_ffn_scale.weight"),
 ];
 
-/// Of each expert; and of all, in the order in which llama.cpp's converter writes them.
+/// Names of one expert and of the stacked tensor, in the order of llama.cpp's converter.
 const EXPERTS: [(&str, &str); 3] = [
     ("model.layers.{}.ffn.experts.{}.w1.weight", "ffn_gate_exps"),
     ("model.layers.{}.ffn.experts.{}.w2.weight", "ffn_down_exps"),
     ("model.layers.{}.ffn.experts.{}.w3.weight", "ffn_up_exps"),
 ];
 
-/// Which experts a token chooses, of the first layers.
-const BY_TOKEN: &str = "model.layers.{}.ffn.gate.tid2eid";
+/// Table from token ids to experts, of the hash layers.
+const TID2EID: &str = "model.layers.{}.ffn.gate.tid2eid";
 
-/// What is added to scores only to choose experts; and the same for parts of images.
-const BIAS: &str = "model.layers.{}.ffn.gate.bias";
+/// Selection bias of the router.
+const ROUTER_BIAS: &str = "model.layers.{}.ffn.gate.bias";
 
-const BIAS_OF_IMAGES: &str = "model.layers.{}.ffn.gate.bias_vl";
+/// Selection bias of the router for image positions.
+const VISION_ROUTER_BIAS: &str = "model.layers.{}.ffn.gate.bias_vl";
 
-const RATIOS: &str = "compress_ratios";
+const COMPRESS_RATIOS: &str = "compress_ratios";
 
-pub(crate) const HASHED: &str = "num_hash_layers";
+pub(crate) const HASH_LAYERS: &str = "num_hash_layers";
 
-const ROTATED: &str = "qk_rope_head_dim";
+const QK_ROPE_HEAD_DIM: &str = "qk_rope_head_dim";
 
-const LIMIT: &str = "swiglu_limit";
+const SWIGLU_LIMIT: &str = "swiglu_limit";
 
-const NORMALIZED: &str = "norm_topk_prob";
+const NORM_TOPK_PROB: &str = "norm_topk_prob";
 
-const COMPRESSED_BASE: &str = "compress_rope_theta";
+const COMPRESS_ROPE_THETA: &str = "compress_rope_theta";
 
-/// Keys that hold a number of the configuration as it is, in the order of llama.cpp's converter: all that stand
-/// before those of the activation, then those behind the indexer's.
-const FIRST: [(&str, &str); 5] = [
-    ("rope.dimension_count", ROTATED),
+/// Keys and fields with the same value, in the order of llama.cpp's converter: before the
+/// activation clamps.
+const SIZE_FIELDS: [(&str, &str); 5] = [
+    ("rope.dimension_count", QK_ROPE_HEAD_DIM),
     ("attention.q_lora_rank", "q_lora_rank"),
     ("attention.sliding_window", "sliding_window"),
     ("expert_feed_forward_length", "moe_intermediate_size"),
     ("expert_shared_count", "n_shared_experts"),
 ];
 
-const OUTPUT: [(&str, &str); 2] =
+/// Keys and fields of the output projection, after the keys of the indexer.
+const OUTPUT_FIELDS: [(&str, &str); 2] =
     [("attention.output_group_count", "o_groups"), ("attention.output_lora_rank", "o_lora_rank")];
 
-const STREAMS: [(&str, &str); 2] = [
+/// Keys and fields of the hyper-connections.
+const HYPER_CONNECTION_FIELDS: [(&str, &str); 2] = [
     ("hyper_connection.count", "hc_mult"),
     ("hyper_connection.sinkhorn_iterations", "hc_sinkhorn_iters"),
 ];
@@ -116,22 +120,22 @@ pub(crate) static DEEPSEEK4: Description = Description {
     pre_tokenizers: &["deepseek-v3"],
     tensor_names: &[NAMES],
     config_fields: &[
-        FIRST[0],
-        FIRST[1],
-        FIRST[4],
-        OUTPUT[0],
-        OUTPUT[1],
-        STREAMS[0],
-        STREAMS[1],
+        SIZE_FIELDS[0],
+        SIZE_FIELDS[1],
+        SIZE_FIELDS[4],
+        OUTPUT_FIELDS[0],
+        OUTPUT_FIELDS[1],
+        HYPER_CONNECTION_FIELDS[0],
+        HYPER_CONNECTION_FIELDS[1],
         (key::EXPERT_COUNT, "n_routed_experts"),
         (key::EXPERT_WEIGHTS_SCALE, "routed_scaling_factor"),
-        (key::EXPERT_WEIGHTS_NORM, NORMALIZED),
+        (key::EXPERT_WEIGHTS_NORM, NORM_TOPK_PROB),
         (key::ATTENTION_INDEXER_HEAD_COUNT, "index_n_heads"),
         (key::ATTENTION_INDEXER_KEY_LENGTH, "index_head_dim"),
         (key::ATTENTION_INDEXER_TOP_K, "index_topk"),
-        (key::ATTENTION_COMPRESS_ROPE_FREQ_BASE, COMPRESSED_BASE),
+        (key::ATTENTION_COMPRESS_ROPE_FREQ_BASE, COMPRESS_ROPE_THETA),
         (key::HYPER_CONNECTION_EPSILON, "hc_eps"),
-        (key::HASH_LAYER_COUNT, HASHED),
+        (key::HASH_LAYER_COUNT, HASH_LAYERS),
     ],
     ..Description::DECODER
 };
@@ -143,28 +147,31 @@ impl Converter for Deepseek4 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         complete(config)?;
-        ratios(config)?;
-        hashed(config).map(drop)
+        compress_ratios(config)?;
+        hash_layers(config).map(drop)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_with(config, keys, &ratios(config)?, hashed(config)?)?;
-        let streams = config.require_u32(&[STREAMS[0].1], "streams of the residual")?;
+        keys_with_ratios(config, keys, &compress_ratios(config)?, hash_layers(config)?)?;
+        let streams = config.require_u32(
+            &[HYPER_CONNECTION_FIELDS[0].1],
+            "the number of hyper-connection streams",
+        )?;
         keys.set(key::EMBEDDING_LENGTH_OUT, hparams::width(config)?.saturating_mul(streams));
         Ok(())
     }
 
-    // What guesses further tokens, and what sees.
+    // Multi-token prediction layers and the vision encoder.
     fn skip_tensor(&self, _: &Config, name: &str) -> bool {
         ["mtp.", "aligner.", "image_"].iter().any(|of| name.starts_with(of))
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+        map_layer_tensor(config, name)
     }
 
     fn order_tensors(&self, tensors: &mut [Tensor]) {
-        tensors.sort_by_key(place)
+        tensors.sort_by_key(converter_position)
     }
 
     fn keeps_types(&self) -> bool {
@@ -177,13 +184,13 @@ impl Converter for Deepseek4 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = export(model, exported)?;
-        let ratios = draft::numbers(model, key::ATTENTION_COMPRESS_RATIOS)?;
-        Some(exported.set(RATIOS, ratios))
+        let compress_ratios = draft::numbers(model, key::ATTENTION_COMPRESS_RATIOS)?;
+        Some(exported.set(COMPRESS_RATIOS, compress_ratios))
     }
 }
 
 pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
-    for (field, usual) in [
+    for (field, value) in [
         ("num_key_value_heads", 1),
         ("head_dim", 512),
         ("q_lora_rank", 1024),
@@ -200,27 +207,28 @@ pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
         ("hc_mult", 4),
         ("hc_sinkhorn_iters", 20),
     ] {
-        config.default(field, usual);
+        config.default(field, value);
     }
     config.default("rms_norm_eps", 1e-6);
     config.default("scoring_func", "sqrtsoftplus");
     config.default("routed_scaling_factor", 1.5);
-    config.default(NORMALIZED, true);
+    config.default(NORM_TOPK_PROB, true);
     config.default("hc_eps", 1e-6);
-    config.default(LIMIT, 10.0);
-    complete_rotation(config)?;
-    complete_layers(config)
+    config.default(SWIGLU_LIMIT, 10.0);
+    complete_rope(config)?;
+    complete_layer_types(config)
 }
 
-/// How positions turn stands in two parts where `transformers` wrote the configuration.
-fn complete_rotation(config: &mut Config) -> Result<(), Error> {
+/// Sets the RoPE fields from `rope_parameters` of `transformers`, which has one entry for layers
+/// without compression and one for layers with it.
+fn complete_rope(config: &mut Config) -> Result<(), Error> {
     const PARTS: &str = "rope_parameters";
     let parts = config.part(PARTS);
     let [main, mut compress] = ["main", "compress"].map(|part| parts.part(part));
     if main.find(&["rope_theta"]).is_some() {
         let base = |of: &Config| of.find(&["rope_theta"]).map(|(_, base)| base.clone());
         config.set("rope_theta", base(&main));
-        config.set(COMPRESSED_BASE, base(&compress));
+        config.set(COMPRESS_ROPE_THETA, base(&compress));
         config.set(PARTS, Value::Null);
         if compress.json()["rope_type"] == "yarn" {
             for field in ["rope_theta", "partial_rotary_factor", "attention_factor"] {
@@ -229,72 +237,74 @@ fn complete_rotation(config: &mut Config) -> Result<(), Error> {
             config.default("rope_scaling", compress.json().clone());
         }
     }
-    config.default(COMPRESSED_BASE, 160_000.0);
+    config.default(COMPRESS_ROPE_THETA, 160_000.0);
     config.default("rope_theta", 10_000.0);
-    if config.find(&[ROTATED]).is_none() {
+    if config.find(&[QK_ROPE_HEAD_DIM]).is_none() {
         let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 64.0 / 512.0)?;
-        config.set(ROTATED, rotated);
+        config.set(QK_ROPE_HEAD_DIM, rotated);
     }
     Ok(())
 }
 
-/// What each layer is, in the words of newer configurations.
-fn complete_layers(config: &mut Config) -> Result<(), Error> {
-    const KINDS: &str = "layer_types";
-    const NETWORKS: &str = "mlp_layer_types";
+/// Sets the compression ratios and the hash layers from the layer types of `transformers`.
+fn complete_layer_types(config: &mut Config) -> Result<(), Error> {
+    const LAYER_TYPES: &str = "layer_types";
+    const MLP_LAYER_TYPES: &str = "mlp_layer_types";
     let list = |config: &Config, field: &str| {
         let (_, list) = config.find(&[field])?;
         list.as_array().cloned()
     };
-    if let (None, Some(kinds)) = (config.find(&[RATIOS]), list(config, KINDS)) {
+    if let (None, Some(types)) = (config.find(&[COMPRESS_RATIOS]), list(config, LAYER_TYPES)) {
         let rates = config.part("compress_rates");
-        let ratio = |kind: &Value| match kind.as_str() {
+        let ratio = |name: &Value| match name.as_str() {
             Some("sliding_attention") => Ok(0),
-            Some(kind @ "compressed_sparse_attention") => Ok(rates.u32(&[kind])?.unwrap_or(4)),
-            Some(kind @ "heavily_compressed_attention") => Ok(rates.u32(&[kind])?.unwrap_or(128)),
-            _ => Err(hparams::not_computed(config, KINDS, kind)),
+            Some(name @ "compressed_sparse_attention") => Ok(rates.u32(&[name])?.unwrap_or(4)),
+            Some(name @ "heavily_compressed_attention") => Ok(rates.u32(&[name])?.unwrap_or(128)),
+            _ => Err(hparams::not_computed(config, LAYER_TYPES, name)),
         };
-        let ratios = kinds.iter().map(ratio).collect::<Result<Vec<u32>, Error>>()?;
-        config.set(RATIOS, ratios);
+        let compress_ratios = types.iter().map(ratio).collect::<Result<Vec<u32>, Error>>()?;
+        config.set(COMPRESS_RATIOS, compress_ratios);
     }
-    if let (None, Some(kinds)) = (config.find(&[HASHED]), list(config, NETWORKS)) {
-        let hashed = kinds.iter().take_while(|kind| *kind == "hash_moe").count();
-        if kinds[hashed..].iter().any(|kind| kind != "moe") {
-            return Err(hparams::not_computed(config, NETWORKS, Value::from(kinds)));
+    if let (None, Some(types)) = (config.find(&[HASH_LAYERS]), list(config, MLP_LAYER_TYPES)) {
+        let hash_layers = types.iter().take_while(|name| *name == "hash_moe").count();
+        if types[hash_layers..].iter().any(|name| name != "moe") {
+            return Err(hparams::not_computed(config, MLP_LAYER_TYPES, Value::from(types)));
         }
-        config.set(HASHED, hashed);
+        config.set(HASH_LAYERS, hash_layers);
     }
     Ok(())
 }
 
-/// How many tokens each layer makes one of.
-pub(crate) fn ratios(config: &Config) -> Result<Vec<i32>, Error> {
-    let missing = || config.missing(RATIOS, "how many tokens each layer makes one of");
-    let ratios = config.u32s(RATIOS)?.ok_or_else(missing)?;
-    if let Some(other) = ratios.iter().find(|ratio| ![0, 4, 128].contains(*ratio)) {
-        return Err(hparams::not_computed(config, RATIOS, format!("{other} in a layer")));
+/// Returns the compression ratio of each layer: tokens per block, 0 without compression.
+pub(crate) fn compress_ratios(config: &Config) -> Result<Vec<i32>, Error> {
+    let missing = || config.missing(COMPRESS_RATIOS, "the compression ratio of each layer");
+    let compress_ratios = config.u32s(COMPRESS_RATIOS)?.ok_or_else(missing)?;
+    if let Some(other) = compress_ratios.iter().find(|ratio| ![0, 4, 128].contains(*ratio)) {
+        return Err(hparams::not_computed(config, COMPRESS_RATIOS, format!("{other} in a layer")));
     }
     let blocks = hparams::block_count(config)?;
-    match ratios.len() < blocks as usize {
-        false => Ok(ratios.into_iter().map(signed).collect()),
+    match compress_ratios.len() < blocks as usize {
+        false => Ok(compress_ratios.into_iter().map(signed).collect()),
         true => Err(config.wrong(
-            RATIOS,
-            &ratios.into(),
+            COMPRESS_RATIOS,
+            &compress_ratios.into(),
             &format!("a number for each of {blocks} layers"),
         )),
     }
 }
 
-/// How many of the first layers choose experts by the token.
-fn hashed(config: &Config) -> Result<u32, Error> {
-    config.u32(&[HASHED])?.ok_or_else(|| config.missing(HASHED, "layers that hash tokens"))
+/// Returns the number of leading layers that select experts by token id.
+fn hash_layers(config: &Config) -> Result<u32, Error> {
+    config
+        .u32(&[HASH_LAYERS])?
+        .ok_or_else(|| config.missing(HASH_LAYERS, "the number of hash layers"))
 }
 
-pub(crate) fn keys_with(
+pub(crate) fn keys_with_ratios(
     config: &Config,
     keys: &mut Keys,
-    ratios: &[i32],
-    hashed: u32,
+    compress_ratios: &[i32],
+    hash_layers: u32,
 ) -> Result<(), Error> {
     keys.stated(config)?;
     if config.json()["scoring_func"] != "sqrtsoftplus" {
@@ -306,68 +316,75 @@ pub(crate) fn keys_with(
             Ok::<_, Error>(())
         })
     };
-    set(keys, &FIRST)?;
-    let scale = config.require_f32(&["routed_scaling_factor"], "the factor of experts")?;
+    set(keys, &SIZE_FIELDS)?;
+    let scale =
+        config.require_f32(&["routed_scaling_factor"], "the scale of the expert weights")?;
     keys.set(key::EXPERT_WEIGHTS_SCALE, scale);
-    keys.set(key::EXPERT_WEIGHTS_NORM, config.bool(NORMALIZED)?.unwrap_or(true));
-    let limit = config.require_f32(&[LIMIT], "the bound of experts' activation")?;
+    keys.set(key::EXPERT_WEIGHTS_NORM, config.bool(NORM_TOPK_PROB)?.unwrap_or(true));
+    let limit = config.require_f32(&[SWIGLU_LIMIT], "the clamp of the gated activation")?;
     let limits = vec![limit; hparams::block_count(config)? as usize];
     keys.set(key::SWIGLU_CLAMP_EXP, Array::from(&limits[..]));
     keys.set(key::SWIGLU_CLAMP_SHEXP, Array::from(&limits[..]));
     deepseek32::convert::indexer_keys(config, keys)?;
-    set(keys, &OUTPUT)?;
-    keys.set(key::ATTENTION_COMPRESS_RATIOS, Array::from(ratios));
-    let base = config.require_f32(&[COMPRESSED_BASE], "the base frequency of compressed tokens")?;
+    set(keys, &OUTPUT_FIELDS)?;
+    keys.set(key::ATTENTION_COMPRESS_RATIOS, Array::from(compress_ratios));
+    let base = config.require_f32(
+        &[COMPRESS_ROPE_THETA],
+        "the RoPE base frequency of layers with compression",
+    )?;
     keys.set(key::ATTENTION_COMPRESS_ROPE_FREQ_BASE, base);
-    set(keys, &STREAMS)?;
-    let epsilon = config.require_f32(&["hc_eps"], "what mixing streams adds")?;
+    set(keys, &HYPER_CONNECTION_FIELDS)?;
+    let epsilon = config.require_f32(&["hc_eps"], "the epsilon of the hyper-connections")?;
     keys.set(key::HYPER_CONNECTION_EPSILON, epsilon);
-    keys.set(key::HASH_LAYER_COUNT, hashed);
+    keys.set(key::HASH_LAYER_COUNT, hash_layers);
     Ok(())
 }
 
-pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+pub(crate) fn map_layer_tensor(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     let parameter = |names: &[_]| hy_v4::convert::map_parameter(names, name);
-    if let Some(mapping) = parameter(&PARAMETERS).or_else(|| parameter(&MIXES)) {
+    if let Some(mapping) = parameter(&PARAMETERS).or_else(|| parameter(&HYPER_CONNECTIONS)) {
         return Ok(Some(mapping));
     }
-    let of_block = |pattern| match captures(pattern, name).as_deref() {
+    let block_of_pattern = |pattern| match captures(pattern, name).as_deref() {
         Some(&[block]) => Some(block),
         _ => None,
     };
-    let is_hashed = |block| Ok::<_, Error>(config.u32(&[HASHED])?.is_some_and(|end| block < end));
-    if let Some(block) = of_block(BY_TOKEN) {
-        return Ok(Some(match is_hashed(block)? {
+    let is_hash_layer =
+        |block| Ok::<_, Error>(config.u32(&[HASH_LAYERS])?.is_some_and(|end| block < end));
+    if let Some(block) = block_of_pattern(TID2EID) {
+        return Ok(Some(match is_hash_layer(block)? {
             true => Mapping::one(format!("blk.{block}.ffn_gate_tid2eid.weight"), [Step::Whole]),
             false => Mapping::Unknown,
         }));
     }
-    if let Some(block) = of_block(BIAS) {
-        // Scores choose nothing where the token does.
-        return Ok(Some(match is_hashed(block)? {
+    if let Some(block) = block_of_pattern(ROUTER_BIAS) {
+        // Hash layers select experts by token id, so that the selection bias has no effect.
+        return Ok(Some(match is_hash_layer(block)? {
             true => Mapping::Dropped,
             false => Mapping::one(format!("blk.{block}.exp_probs_b.bias"), []),
         }));
     }
-    if let Some(block) = of_block(BIAS_OF_IMAGES) {
+    if let Some(block) = block_of_pattern(VISION_ROUTER_BIAS) {
         return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b_vl.bias"), [])));
     }
     moe::one_of(&EXPERTS, name, || hparams::expert_count(config))
 }
 
-/// Where llama.cpp's converter writes a tensor: tables of tokens, experts layer by layer, then all others as they
-/// come.
-fn place(tensor: &Tensor) -> (usize, u32, usize) {
-    let of_block = |part: &str| match captures(&format!("blk.{{}}.{part}.weight"), &tensor.name) {
-        Some(numbers) => numbers.first().copied(),
-        None => None,
-    };
-    if let Some(block) = of_block("ffn_gate_tid2eid") {
+/// Returns the position of a tensor in the output of llama.cpp's converter: hash tables, experts by
+/// layer, then all others in the order of the checkpoint.
+fn converter_position(tensor: &Tensor) -> (usize, u32, usize) {
+    let block_of_pattern =
+        |part: &str| match captures(&format!("blk.{{}}.{part}.weight"), &tensor.name) {
+            Some(numbers) => numbers.first().copied(),
+            None => None,
+        };
+    if let Some(block) = block_of_pattern("ffn_gate_tid2eid") {
         return (0, block, 0);
     }
     let mut parts = EXPERTS.iter().enumerate();
-    let of_experts = parts.find_map(|(part, (_, ours))| Some((1, of_block(ours)?, part)));
-    of_experts.unwrap_or((2, 0, 0))
+    let expert_position =
+        parts.find_map(|(part, (_, ours))| Some((1, block_of_pattern(ours)?, part)));
+    expert_position.unwrap_or((2, 0, 0))
 }
 
 pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
@@ -376,11 +393,11 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let experts = EXPERTS.map(|(name, _)| name);
     let mut exported = exported
         .patterns(PARAMETERS.map(|(name, _)| name))
-        .patterns(MIXES.map(|(name, _)| name))
+        .patterns(HYPER_CONNECTIONS.map(|(name, _)| name))
         .patterns(experts)
-        .patterns([BY_TOKEN, BIAS, BIAS_OF_IMAGES])
+        .patterns([TID2EID, ROUTER_BIAS, VISION_ROUTER_BIAS])
         .set("scoring_func", "sqrtsoftplus")
-        .set_some(LIMIT, limits.and_then(|limits| limits.iter().next()?.to_f64()));
+        .set_some(SWIGLU_LIMIT, limits.and_then(|limits| limits.iter().next()?.to_f64()));
     for pattern in &mut exported.patterns {
         if let Some(bare) = pattern.strip_prefix("model.") {
             *pattern = bare.to_owned();

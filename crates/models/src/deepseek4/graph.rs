@@ -1,5 +1,6 @@
-//! DeepSeek 4: several streams of the residual; attention to a window and to blocks of tokens that are
-//! compressed, among which an indexer chooses where blocks are short; experts that tokens choose.
+//! DeepSeek 4: several streams of the residual; attention to a window and to blocks of tokens that
+//! are compressed, among which an indexer chooses where blocks are short; experts that tokens
+//! choose.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -101,8 +102,8 @@ fn blocks(
     Ok(CompressedKv { key, value: key, state, indices: chosen })
 }
 
-/// A key for each block, which rotates by the position of its first token. Where the tensors are twice as
-/// wide, blocks overlap.
+/// A key for each block, which rotates by the position of its first token. Where the tensors are
+/// twice as wide, blocks overlap.
 fn compress(
     builder: &mut Builder<'_>,
     x: ValueId,

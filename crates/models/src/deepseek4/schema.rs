@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `deepseek4`.
 
 use crate::deepseek32::schema::INDEXER_KEYS;
 use crate::hy_v4::schema::OUTPUT_HYPER_CONNECTION;
@@ -7,8 +7,8 @@ use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-/// Attention to tokens of which some layers compress several into one; `compress_ratio` says how many.
-pub(crate) const COMPRESSED_TOKENS: &[Item] = &[
+/// Attention with one KV head, sinks and a grouped low-rank output projection; hyper-connections.
+pub(crate) const ATTENTION: &[Item] = &[
     All(ATTN_NORM),
     Required("attn_sinks.weight", "n_head"),
     Required("attn_q_a.weight", "n_embd, q_rank"),
@@ -21,7 +21,7 @@ pub(crate) const COMPRESSED_TOKENS: &[Item] = &[
     All(SINKHORN_HYPER_CONNECTIONS),
 ];
 
-/// Of tokens that are compressed, and of the indexer that chooses among them where they are many.
+/// Compressor of blocks of `compress_ratio` tokens, and the indexer that selects blocks.
 const COMPRESSOR: &[Item] = &[
     Required("attn_compressor_kv.weight", "n_embd, untold"),
     Required("attn_compressor_gate.weight", "n_embd, untold"),
@@ -37,10 +37,10 @@ const COMPRESSOR: &[Item] = &[
     ]),
 ];
 
-pub(crate) const BIASED_EXPERTS: &[Item] =
-    &[Required("exp_probs_b.bias", "n_expert"), All(EXPERTS_BESIDE_SHARED)];
+pub(crate) const BIASED_MOE_FFN: &[Item] =
+    &[Required("exp_probs_b.bias", "n_expert"), All(MOE_FFN)];
 
-const EXPERTS_BESIDE_SHARED: &[Item] = &[
+const MOE_FFN: &[Item] = &[
     All(FFN_NORM),
     All(EXPERTS),
     Required("ffn_gate_shexp.weight", "n_embd, n_ff_exp*n_expert_shared"),
@@ -48,15 +48,16 @@ const EXPERTS_BESIDE_SHARED: &[Item] = &[
     Required("ffn_down_shexp.weight", "n_ff_exp*n_expert_shared, n_embd"),
 ];
 
-const DEEPSEEK4_LAYER: &[Item] = &[
-    All(COMPRESSED_TOKENS),
+const MIXER: &[Item] = &[
+    All(ATTENTION),
     When("compress_ratio", COMPRESSOR),
     Optional("exp_probs_b_vl.bias", "n_expert"),
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "deepseek4",
-    note: "Several tokens compressed into one, and several streams of the residual. The first layers choose experts by the token.",
+    note: "Attention to compressed blocks of tokens beside a sliding window, and \
+           hyper-connections. The first layers select experts by token id.",
     required: &[
         SIZES,
         RMS,
@@ -101,25 +102,25 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             from: "0",
             to: "n_hash",
             items: &[
-                All(DEEPSEEK4_LAYER),
+                All(MIXER),
                 Required("ffn_gate_tid2eid.weight", "n_expert_used, n_vocab"),
-                All(EXPERTS_BESIDE_SHARED),
+                All(MOE_FFN),
             ],
         },
         Block {
             prefix: "blk.",
             from: "n_hash",
             to: "n_trunk",
-            items: &[All(DEEPSEEK4_LAYER), All(BIASED_EXPERTS)],
+            items: &[All(MIXER), All(BIASED_MOE_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
             items: &[
-                Maybe(COMPRESSED_TOKENS),
+                Maybe(ATTENTION),
                 Maybe(COMPRESSOR),
-                Maybe(BIASED_EXPERTS),
+                Maybe(BIASED_MOE_FFN),
                 Maybe(NEXT_TOKENS),
             ],
         },

@@ -1,5 +1,6 @@
-//! DFlash and DSpark: drafts that guess a block of tokens at once, from what some layers of another model
-//! compute. DSpark guesses each token of a block from the one before, too.
+//! Conversion of DFlash and DSpark drafts with the layers of Qwen 3. Fields of the draft stand in
+//! `dflash_config` or at the top of config.json; the vocabulary and missing embeddings are those of
+//! the target. Target layer numbers are written 1 higher: the hidden state after the layer.
 
 use std::borrow::Cow;
 
@@ -18,7 +19,7 @@ use crate::convert::{
 };
 use crate::schema::key;
 
-/// Names without `model.`, which these checkpoints lack or have.
+/// Names without the prefix `model.`, which some checkpoints lack.
 pub(crate) const NAMES: Table = &[
     ("fc", "fc"),
     ("hidden_norm", "enc.output_norm"),
@@ -31,7 +32,7 @@ pub(crate) const NAMES: Table = &[
     ("layers.{}.mlp_conv.kernel_projection", "blk.{}.ffn_conv_proj"),
 ];
 
-/// The same of what has no end in checkpoints.
+/// Checkpoint names without a suffix, and GGUF names.
 const PARAMETERS: [(&str, &str); 6] = [
     ("candidate_selector.predecessor_codebook", "selector_predecessor.weight"),
     ("candidate_selector.successor_codebook", "selector_successor.weight"),
@@ -41,30 +42,30 @@ const PARAMETERS: [(&str, &str); 6] = [
     ("layers.{}.mlp_conv.base_kernel", "blk.{}.ffn_conv_base"),
 ];
 
-/// Where fields of the draft stand, unless they stand at the top.
-pub(crate) const OWN: &str = "dflash_config";
+/// Object in config.json with the fields of the draft; some checkpoints have them at the top.
+pub(crate) const DFLASH_CONFIG: &str = "dflash_config";
 
-const READ: &str = "target_layer_ids";
+const TARGET_LAYER_IDS: &str = "target_layer_ids";
 
-const BLOCK: &str = "block_size";
+const BLOCK_SIZE: &str = "block_size";
 
-const MASK: &str = "mask_token_id";
+const MASK_TOKEN_ID: &str = "mask_token_id";
 
-const ANCHOR: &str = "sample_from_anchor";
+const SAMPLE_FROM_ANCHOR: &str = "sample_from_anchor";
 
-const TOKENS: &str = "draft_vocab_size";
+const DRAFT_VOCAB_SIZE: &str = "draft_vocab_size";
 
-const EMBEDDING: &str = "has_embed_tokens";
+const HAS_EMBED_TOKENS: &str = "has_embed_tokens";
 
-const BY_HALVES: &str = "rope_is_neox_style";
+const ROPE_IS_NEOX_STYLE: &str = "rope_is_neox_style";
 
-const KINDS: &str = "layer_types";
+const LAYER_TYPES: &str = "layer_types";
 
-/// Set by the names of tensors.
-pub(crate) const CONFIDENCE: &str = "has_confidence_head";
+/// Field set from the tensor names.
+pub(crate) const HAS_CONFIDENCE_HEAD: &str = "has_confidence_head";
 
-/// Keys and fields of the second version.
-const SECOND: [(&str, &str); 4] = [
+/// Keys and fields of DFlash 2.
+const DFLASH2_FIELDS: [(&str, &str); 4] = [
     ("conv_kernel_size", "conv_kernel_size"),
     ("conv_group_size", "conv_group_size"),
     ("selector_rank", "selector_rank"),
@@ -101,21 +102,22 @@ impl Converter for Dflash {
     }
 
     fn trailing_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        if let Some(token) = own(config).u32(&[MASK])? {
+        if let Some(token) = dflash_config(config).u32(&[MASK_TOKEN_ID])? {
             keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         }
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+        map_draft_tensor(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        // Nor of drafts that have layers of another kind.
-        const OTHERS: [&str; 2] = ["dflash.sample_from_anchor", "dflash.hyper_connection.count"];
-        let is_first = OTHERS.iter().all(|key| model.metadata().get(key).is_none());
-        is_first.then(|| export(model, exported))?
+        // Other converters export DSpark and drafts of DeepSeek V4.
+        const OTHER_DRAFTS: [&str; 2] =
+            ["dflash.sample_from_anchor", "dflash.hyper_connection.count"];
+        let is_dflash = OTHER_DRAFTS.iter().all(|key| model.metadata().get(key).is_none());
+        is_dflash.then(|| export(model, exported))?
     }
 }
 
@@ -143,43 +145,51 @@ impl Converter for Dspark {
         &Dflash
     }
 
-    // Fields of both ways to write a configuration stand where those of DFlash do.
+    // Both forms of the configuration are brought to the fields of DFlash.
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        const BEHIND: &str = "aux_hidden_state_layer_ids";
-        const HEAD: &str = "markov_head_type";
-        let (nested, behind) = (draft::is_nested(config), config.u32s(BEHIND)?);
-        config.default(ANCHOR, !nested && behind.is_none());
+        const AUX_LAYER_IDS: &str = "aux_hidden_state_layer_ids";
+        const MARKOV_HEAD_TYPE: &str = "markov_head_type";
+        let (nested, aux_layers) = (draft::is_nested(config), config.u32s(AUX_LAYER_IDS)?);
+        config.default(SAMPLE_FROM_ANCHOR, !nested && aux_layers.is_none());
         draft::flatten(config);
-        if let Some((_, kind)) = config.find(&[HEAD]).filter(|(_, kind)| *kind != "vanilla") {
-            return Err(hparams::not_computed(config, HEAD, kind));
+        if let Some((_, layer_type)) =
+            config.find(&[MARKOV_HEAD_TYPE]).filter(|(_, layer_type)| *layer_type != "vanilla")
+        {
+            return Err(hparams::not_computed(config, MARKOV_HEAD_TYPE, layer_type));
         }
-        let mask = config.u32(&[MASK])?;
-        let read = match behind {
+        let mask = config.u32(&[MASK_TOKEN_ID])?;
+        let target_layers = match aux_layers {
             Some(layers) => Some(layers.iter().map(|layer| layer.saturating_sub(1)).collect()),
-            None => config.u32s(READ)?,
+            None => config.u32s(TARGET_LAYER_IDS)?,
         };
-        config.default(OWN, json!({MASK: mask, READ: read}));
+        config
+            .default(DFLASH_CONFIG, json!({MASK_TOKEN_ID: mask, TARGET_LAYER_IDS: target_layers}));
         complete(config)
     }
 
     fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {
-        survey_confidence(config, names)
+        infer_confidence_head(config, names)
     }
 
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
-        let tokens = config.require_u32(&["vocab_size"], "the target's tokens")?;
-        let guessed = guessed(config)?;
-        if guessed > tokens {
-            let what = format!("{guessed}, of {tokens} tokens in all");
-            return Err(hparams::not_computed(config, TOKENS, what));
+        let tokens = config.require_u32(&["vocab_size"], "the vocabulary size of the target")?;
+        let draft_vocab_size = draft_vocab_size(config)?;
+        if draft_vocab_size > tokens {
+            let what = format!("{draft_vocab_size}, but the target has {tokens} tokens");
+            return Err(hparams::not_computed(config, DRAFT_VOCAB_SIZE, what));
         }
-        draft::read_list(config, values, tokens, Some(guessed).filter(|&few| few < tokens))
+        draft::read_list(
+            config,
+            values,
+            tokens,
+            Some(draft_vocab_size).filter(|&size| size < tokens),
+        )
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         self::keys(config, keys)?;
-        keys.set(ANCHOR, config.bool(ANCHOR)?.unwrap_or(true));
-        keys.set(CONFIDENCE, config.bool(CONFIDENCE)?.unwrap_or(false));
+        keys.set(SAMPLE_FROM_ANCHOR, config.bool(SAMPLE_FROM_ANCHOR)?.unwrap_or(true));
+        keys.set(HAS_CONFIDENCE_HEAD, config.bool(HAS_CONFIDENCE_HEAD)?.unwrap_or(false));
         Ok(())
     }
 
@@ -187,12 +197,12 @@ impl Converter for Dspark {
         if draft::is_no_weight(name) {
             return Ok(Some(Mapping::Dropped));
         }
-        // That of the target is read.
+        // Runtimes use the output projection of the target.
         let tokens = config.u32(&["vocab_size"])?;
-        if name.ends_with("lm_head.weight") && tokens == Some(guessed(config)?) {
+        if name.ends_with("lm_head.weight") && tokens == Some(draft_vocab_size(config)?) {
             return Ok(Some(Mapping::Dropped));
         }
-        special(config, name)
+        map_draft_tensor(config, name)
     }
 
     fn list_tensor(&self) -> Option<&'static str> {
@@ -201,53 +211,54 @@ impl Converter for Dspark {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let anchor = model.metadata().bool("dflash.sample_from_anchor")?;
-        let exported = export(model, exported)?.set(ANCHOR, anchor);
-        let exported = exported.unwritten(CONFIDENCE, has(model, "conf_proj.weight").into());
-        let exported = exported.set_some(TOKENS, draft::list_shape(model));
+        let exported = export(model, exported)?.set(SAMPLE_FROM_ANCHOR, anchor);
+        let exported =
+            exported.unwritten(HAS_CONFIDENCE_HEAD, has(model, "conf_proj.weight").into());
+        let exported = exported.set_some(DRAFT_VOCAB_SIZE, draft::list_shape(model));
         draft::export_list(model, exported)
     }
 }
 
-/// Whether a draft tells how sure it is.
-pub(crate) fn survey_confidence(
+/// Sets whether a draft has a confidence head.
+pub(crate) fn infer_confidence_head(
     config: &mut Config,
     names: &mut dyn Iterator<Item = Cow<'_, str>>,
 ) {
     let is_of_it =
         |name: Cow<str>| name.contains("confidence_head.proj") || name.contains("confidence_proj.");
     let found = names.map(is_of_it).max().unwrap_or(false);
-    config.set(CONFIDENCE, found);
+    config.set(HAS_CONFIDENCE_HEAD, found);
 }
 
-/// How many tokens a draft guesses among.
-fn guessed(config: &Config) -> Result<u32, Error> {
-    match config.u32(&[TOKENS])?.filter(|&tokens| tokens > 0) {
+/// Returns the vocabulary size of the draft.
+fn draft_vocab_size(config: &Config) -> Result<u32, Error> {
+    match config.u32(&[DRAFT_VOCAB_SIZE])?.filter(|&tokens| tokens > 0) {
         Some(tokens) => Ok(tokens),
-        None => config.require_u32(&["vocab_size"], "the number of tokens"),
+        None => config.require_u32(&["vocab_size"], "the vocabulary size"),
     }
 }
 
-/// The fields of the draft.
-fn own(config: &Config) -> Config {
-    config.part(OWN)
+/// Returns the fields of the draft.
+fn dflash_config(config: &Config) -> Config {
+    config.part(DFLASH_CONFIG)
 }
 
 fn complete(config: &mut Config) -> Result<(), Error> {
-    // `transformers` completes those of its own class.
+    // Defaults of the class in `transformers`.
     if config.json()["model_type"] == "qwen3" {
         config.default("head_dim", 128);
         config.default("num_key_value_heads", 32);
         config.default("rms_norm_eps", 1e-6);
         hparams::default_attention(config)?;
-        if config.find(&[KINDS]).is_none() {
+        if config.find(&[LAYER_TYPES]).is_none() {
             let first = config.u32(&["max_window_layers"])?.unwrap_or(28);
             let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)?;
             let windowed = config.bool("use_sliding_window")? == Some(true);
-            let kind = |layer| match windowed && layer >= first {
+            let layer_type = |layer| match windowed && layer >= first {
                 true => "sliding_attention",
                 false => "full_attention",
             };
-            config.set(KINDS, (0..blocks).map(kind).collect::<Vec<_>>());
+            config.set(LAYER_TYPES, (0..blocks).map(layer_type).collect::<Vec<_>>());
         }
     }
     Ok(())
@@ -255,82 +266,92 @@ fn complete(config: &mut Config) -> Result<(), Error> {
 
 pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
-    let own = own(config);
+    let dflash_config = dflash_config(config);
     if let Some(rotated) = hparams::stated_rotated_dims(config)? {
         keys.set(key::ROPE_DIMENSION_COUNT, rotated);
     }
-    keys.set_f32(key::ATTENTION_VALUE_SCALE, own.f32(&["attention_value_scale"])?);
-    let block = own.u32(&[BLOCK])?.or(config.u32(&[BLOCK])?).unwrap_or(16);
-    keys.set(BLOCK, block);
-    if own.find(&[SECOND[0].1]).is_some() {
-        for (key, field) in SECOND {
-            keys.set(key, own.require_u32(&[field], "a size of the draft")?);
+    keys.set_f32(key::ATTENTION_VALUE_SCALE, dflash_config.f32(&["attention_value_scale"])?);
+    let block = dflash_config.u32(&[BLOCK_SIZE])?.or(config.u32(&[BLOCK_SIZE])?).unwrap_or(16);
+    keys.set(BLOCK_SIZE, block);
+    if dflash_config.find(&[DFLASH2_FIELDS[0].1]).is_some() {
+        for (key, field) in DFLASH2_FIELDS {
+            keys.set(key, dflash_config.require_u32(&[field], "a size of the draft")?);
         }
     }
-    let either = |field: &str| Ok::<_, Error>(own.f32(&[field])?.or(config.f32(&[field])?));
+    let either =
+        |field: &str| Ok::<_, Error>(dflash_config.f32(&[field])?.or(config.f32(&[field])?));
     keys.set_f32(key::LOGIT_SCALE, either("output_multiplier")?);
     let cap = either("final_logit_softcapping")?.filter(|&cap| cap > 0.0);
     keys.set_f32(key::FINAL_LOGIT_SOFTCAPPING, cap);
     keys.set_f32(key::EMBEDDING_SCALE, either("input_embedding_scale")?);
-    let read = match own.u32s(READ)? {
-        Some(read) => Some(read),
-        None => config.u32s(READ)?,
+    let target_layers = match dflash_config.u32s(TARGET_LAYER_IDS)? {
+        Some(target_layers) => Some(target_layers),
+        None => config.u32s(TARGET_LAYER_IDS)?,
     };
-    if let Some(read) = read.filter(|read| !read.is_empty()) {
-        let behind: Vec<i32> =
-            read.into_iter().map(|layer| draft::signed(layer.saturating_add(1))).collect();
-        keys.set(key::TARGET_LAYERS, Array::from(&behind[..]));
+    if let Some(target_layers) = target_layers.filter(|target_layers| !target_layers.is_empty()) {
+        let aux_layers: Vec<i32> =
+            target_layers.into_iter().map(|layer| draft::signed(layer.saturating_add(1))).collect();
+        keys.set(key::TARGET_LAYERS, Array::from(&aux_layers[..]));
     }
-    window(config, &own, keys)?;
+    sliding_window_keys(config, &dflash_config, keys)?;
     let is_causal = match config.bool("is_causal")? {
         Some(is_causal) => Some(is_causal),
-        None => own.bool("causal")?,
+        None => dflash_config.bool("causal")?,
     };
     if let Some(is_causal) = is_causal {
         keys.set(key::ATTENTION_CAUSAL, is_causal);
     }
-    if turns_by_sections(&config.part(target::FIELD)) {
-        // A draft counts tokens only.
+    if has_mrope(&config.part(target::FIELD)) {
+        // A draft has text positions only.
         let half = draft::signed(hparams::head_dim(config)? / 2);
         keys.set(key::ROPE_DIMENSION_SECTIONS, Array::from(&[half, 0, 0, 0][..]));
     }
     Ok(())
 }
 
-fn window(config: &Config, own: &Config, keys: &mut Keys) -> Result<(), Error> {
-    let all = own.bool("use_swa")? == Some(true);
-    if !all && config.bool("use_sliding_window")? != Some(true) {
+fn sliding_window_keys(
+    config: &Config,
+    dflash_config: &Config,
+    keys: &mut Keys,
+) -> Result<(), Error> {
+    let use_swa = dflash_config.bool("use_swa")? == Some(true);
+    if !use_swa && config.bool("use_sliding_window")? != Some(true) {
         return Ok(());
     }
-    let own_length = own.u32(&["swa_window_size"])?.filter(|&length| length > 0);
+    let own_length = dflash_config.u32(&["swa_window_size"])?.filter(|&length| length > 0);
     let Some(length) = own_length.or(config.u32(&["sliding_window"])?) else { return Ok(()) };
-    let flags: Vec<bool> = match all {
+    let flags: Vec<bool> = match use_swa {
         true => {
             let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)?;
             vec![true; blocks as usize]
         }
-        false => kinds(config),
+        false => sliding_layers(config),
     };
     keys.set(key::ATTENTION_SLIDING_WINDOW, length);
     keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(&flags[..]));
     Ok(())
 }
 
-/// Which layers have a window.
-fn kinds(config: &Config) -> Vec<bool> {
-    let kinds = config.find(&[KINDS]).and_then(|(_, kinds)| kinds.as_array());
-    kinds.into_iter().flatten().map(|kind| kind == "sliding_attention").collect()
+/// Returns which layers have a sliding window.
+fn sliding_layers(config: &Config) -> Vec<bool> {
+    let sliding_layers =
+        config.find(&[LAYER_TYPES]).and_then(|(_, sliding_layers)| sliding_layers.as_array());
+    sliding_layers
+        .into_iter()
+        .flatten()
+        .map(|layer_type| layer_type == "sliding_attention")
+        .collect()
 }
 
-/// Whether the target rotates by time, height and width.
-fn turns_by_sections(target: &Config) -> bool {
+/// Returns whether the target has M-RoPE.
+fn has_mrope(target: &Config) -> bool {
     let rope = target.find(&["rope_parameters", "rope_scaling"]);
     rope.is_some_and(|(_, rope)| rope.get("mrope_section").is_some())
 }
 
-pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+pub(crate) fn map_draft_tensor(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     let bare = name.strip_prefix("model.").unwrap_or(name);
-    if bare == "embed_tokens.weight" && config.bool(EMBEDDING)? == Some(false) {
+    if bare == "embed_tokens.weight" && config.bool(HAS_EMBED_TOKENS)? == Some(false) {
         return Ok(Some(Mapping::Dropped));
     }
     let stem = bare.strip_suffix(".weight").unwrap_or(bare);
@@ -338,14 +359,14 @@ pub(crate) fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Er
         .iter()
         .find_map(|(foreign, ours)| Some(tensor_names::filled(ours, &captures(foreign, stem)?)));
     let Some(ours) = parameter.or_else(|| renamed(bare, &[NAMES])) else {
-        return turned(config, name);
+        return map_permuted_qk(config, name);
     };
     Ok(Some(Mapping::one(ours, [])))
 }
 
-/// Queries, keys and their norms, where neighbours rotate against each other.
-fn turned(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if config.bool(BY_HALVES)? != Some(false) {
+/// Maps query, key and their norms with rows permuted from the interleaved to the NeoX layout.
+fn map_permuted_qk(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    if config.bool(ROPE_IS_NEOX_STYLE)? != Some(false) {
         return Ok(None);
     }
     let Some(ours) = renamed(name, &[LLAMA_LIKE]) else { return Ok(None) };
@@ -360,7 +381,7 @@ fn turned(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
 
 fn export(model: &Model, mut exported: Exported) -> Option<Exported> {
     let metadata = model.metadata();
-    // Of Gemma's drafts there is no way back.
+    // Drafts of Gemma 4 cannot be exported.
     if metadata.get("dflash.hidden_activation").is_some() {
         return None;
     }
@@ -369,13 +390,13 @@ fn export(model: &Model, mut exported: Exported) -> Option<Exported> {
             *pattern = bare.to_owned();
         }
     }
-    let mut own = json!({BLOCK: count(model, BLOCK)});
-    if let Some(read) = draft::numbers(model, key::TARGET_LAYERS) {
-        own[READ] = read.iter().map(|layer| layer - 1).collect();
+    let mut dflash_config = json!({BLOCK_SIZE: count(model, BLOCK_SIZE)});
+    if let Some(target_layers) = draft::numbers(model, key::TARGET_LAYERS) {
+        dflash_config[TARGET_LAYER_IDS] = target_layers.iter().map(|layer| layer - 1).collect();
     }
-    for (key, field) in SECOND {
+    for (key, field) in DFLASH2_FIELDS {
         if let Some(number) = count(model, key) {
-            own[field] = number.into();
+            dflash_config[field] = number.into();
         }
     }
     for (key, field) in [
@@ -385,11 +406,11 @@ fn export(model: &Model, mut exported: Exported) -> Option<Exported> {
         ("embedding_scale", "input_embedding_scale"),
     ] {
         if let Some(number) = number(model, key) {
-            own[field] = number.into();
+            dflash_config[field] = number.into();
         }
     }
     if let Some(token) = metadata.u64("tokenizer.ggml.mask_token_id") {
-        own[MASK] = token.into();
+        dflash_config[MASK_TOKEN_ID] = token.into();
     }
     let mut exported = exported
         .patterns(PARAMETERS.map(|(name, _)| name))
@@ -404,5 +425,5 @@ fn export(model: &Model, mut exported: Exported) -> Option<Exported> {
         let target = json!({"rope_parameters": {"mrope_section": []}});
         exported = exported.unwritten(target::FIELD, target);
     }
-    Some(exported.set(OWN, own))
+    Some(exported.set(DFLASH_CONFIG, dflash_config))
 }

@@ -1,5 +1,5 @@
-//! DeepSeek 4: attention to tokens that were compressed several into one, several streams of the residual, and first
-//! layers that choose experts by the token. DSpark is its draft, of the same layers.
+//! Conversion of the DSpark draft of DeepSeek V4, which stands under `mtp.` in the checkpoint of
+//! the model. Its layers are those of `deepseek4` without compression and without hash routing.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,14 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, renamed};
 use crate::convert::{Converter, Description, Draft, Exported, Mapping, draft, hparams};
 use crate::deepseek4::convert::{
-    DEEPSEEK4, Deepseek4, HASHED, NAMES, PARAMETERS, export, keys_with, special,
+    DEEPSEEK4, Deepseek4, HASH_LAYERS, NAMES, PARAMETERS, export, keys_with_ratios,
+    map_layer_tensor,
 };
 use crate::schema::key;
 use crate::{deepseek4, hy_v4};
 
-/// What a draft has beside layers, behind the number of the layer that it stands in.
-const BESIDE: Table = &[
+/// Names of tensors outside of layers, without `mtp.` and the number of the layer that holds them.
+const DRAFT_NAMES: Table = &[
     ("main_proj", "fc"),
     ("main_norm", "enc.output_norm"),
     ("markov_head.markov_w1", "markov_w1"),
@@ -28,13 +29,13 @@ const BESIDE: Table = &[
     ("norm", "output_norm"),
 ];
 
-const FURTHER: &str = "mtp.";
+const MTP_PREFIX: &str = "mtp.";
 
-const READ: &str = "dspark_target_layer_ids";
+const TARGET_LAYER_IDS: &str = "dspark_target_layer_ids";
 
-const MASK: &str = "dspark_noise_token_id";
+const NOISE_TOKEN_ID: &str = "dspark_noise_token_id";
 
-/// The draft, which a checkpoint may hold beside the model.
+/// DSpark draft of DeepSeek V4.
 pub(crate) struct Dspark;
 
 /// Description of [`Dspark`].
@@ -58,55 +59,60 @@ impl Converter for Dspark {
         Some(Draft::Own)
     }
 
-    // As many layers as the names of tensors tell, none of which hashes tokens.
+    // The tensor names give the number of layers; none is a hash layer.
     fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {
-        let number =
-            |name: Cow<'_, str>| name.strip_prefix(FURTHER)?.split_once('.')?.0.parse::<u32>().ok();
+        let number = |name: Cow<'_, str>| {
+            name.strip_prefix(MTP_PREFIX)?.split_once('.')?.0.parse::<u32>().ok()
+        };
         if let Some(last) = names.filter_map(number).max() {
             config.set("num_hidden_layers", last.saturating_add(1));
         }
-        config.set(HASHED, 0);
+        config.set(HASH_LAYERS, 0);
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let ratios = vec![0; hparams::block_count(config)? as usize];
-        keys_with(config, keys, &ratios, 0)?;
-        keys.set(key::BLOCK_SIZE, config.require_u32(&["dspark_block_size"], "tokens of a guess")?);
-        let read =
-            config.u32s(READ)?.ok_or_else(|| config.missing(READ, "layers that are read"))?;
-        let behind: Vec<i32> =
-            read.into_iter().map(|layer| signed(layer.saturating_add(1))).collect();
-        keys.set(key::TARGET_LAYERS, Array::from(&behind[..]));
+        keys_with_ratios(config, keys, &ratios, 0)?;
+        keys.set(
+            key::BLOCK_SIZE,
+            config.require_u32(&["dspark_block_size"], "the number of tokens of a block")?,
+        );
+        let target_layers = config.u32s(TARGET_LAYER_IDS)?.ok_or_else(|| {
+            config.missing(TARGET_LAYER_IDS, "the target layers whose hidden states are read")
+        })?;
+        let after_layers: Vec<i32> =
+            target_layers.into_iter().map(|layer| signed(layer.saturating_add(1))).collect();
+        keys.set(key::TARGET_LAYERS, Array::from(&after_layers[..]));
         Ok(())
     }
 
     fn trailing_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let token = config.u32(&[MASK])?;
+        let token = config.u32(&[NOISE_TOKEN_ID])?;
         let token =
-            token.ok_or_else(|| config.missing(MASK, "the token that stands for a guess"))?;
+            token.ok_or_else(|| config.missing(NOISE_TOKEN_ID, "the id of the mask token"))?;
         keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         Ok(())
     }
 
     fn skip_tensor(&self, _: &Config, name: &str) -> bool {
-        !name.starts_with(FURTHER)
+        !name.starts_with(MTP_PREFIX)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let numbered = name.strip_prefix(FURTHER).and_then(|rest| rest.split_once('.'));
+        let numbered = name.strip_prefix(MTP_PREFIX).and_then(|rest| rest.split_once('.'));
         let Some((layer, rest)) = numbered else { return Ok(Some(Mapping::Unknown)) };
         if let Some(mapping) = hy_v4::convert::map_parameter(&PARAMETERS, rest) {
             return Ok(Some(mapping));
         }
-        if let Some(ours) = renamed(rest, &[BESIDE]) {
+        if let Some(ours) = renamed(rest, &[DRAFT_NAMES]) {
             return Ok(Some(Mapping::one(ours, [])));
         }
-        // Of the layers that guess further tokens for the model itself.
+        // Tensors of the multi-token prediction layers of the model.
         if matches!(rest, "ffn.gate.bias_vl" | "ffn.gate.tid2eid") {
             return Ok(Some(Mapping::Dropped));
         }
         let name = format!("model.layers.{layer}.{rest}");
-        if let Some(mapping) = special(config, &name)? {
+        if let Some(mapping) = map_layer_tensor(config, &name)? {
             return Ok(Some(mapping));
         }
         Ok(Some(renamed(&name, &[NAMES]).map_or(Mapping::Unknown, |ours| Mapping::one(ours, []))))
@@ -117,20 +123,21 @@ impl Converter for Dspark {
         let mut exported = export(model, exported)?;
         exported.patterns.retain(|pattern| pattern.starts_with("layers."));
         for pattern in &mut exported.patterns {
-            *pattern = pattern.replacen("layers.", FURTHER, 1);
+            *pattern = pattern.replacen("layers.", MTP_PREFIX, 1);
         }
-        let beside = BESIDE.iter().map(|(name, _)| format!("{FURTHER}0.{name}.weight"));
+        let draft_names =
+            DRAFT_NAMES.iter().map(|(name, _)| format!("{MTP_PREFIX}0.{name}.weight"));
         let heads = PARAMETERS.iter().filter(|(name, _)| !name.contains("{}"));
-        let heads = heads.map(|(name, _)| format!("{FURTHER}0.{name}"));
-        let names: Vec<String> = beside.chain(heads).collect();
-        let read = draft::numbers(model, key::TARGET_LAYERS)?;
-        let read: Vec<i64> = read.into_iter().map(|layer| layer - 1).collect();
+        let heads = heads.map(|(name, _)| format!("{MTP_PREFIX}0.{name}"));
+        let names: Vec<String> = draft_names.chain(heads).collect();
+        let target_layers = draft::numbers(model, key::TARGET_LAYERS)?;
+        let target_layers: Vec<i64> = target_layers.into_iter().map(|layer| layer - 1).collect();
         Some(
             exported
                 .patterns(names.iter().map(String::as_str))
-                .set(READ, read)
+                .set(TARGET_LAYER_IDS, target_layers)
                 .set_some("dspark_block_size", count(model, key::BLOCK_SIZE))
-                .set_some(MASK, model.metadata().u64("tokenizer.ggml.mask_token_id")),
+                .set_some(NOISE_TOKEN_ID, model.metadata().u64("tokenizer.ggml.mask_token_id")),
         )
     }
 }

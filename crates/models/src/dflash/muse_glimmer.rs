@@ -1,4 +1,5 @@
-//! Muse Glimmer: heads of queries and keys are normalized without weights, queries by a factor; and its draft.
+//! Conversion of the draft of Muse Glimmer, a DFlash draft whose fields stand at the top of
+//! config.json. Exports have the class of DFlash.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -11,7 +12,7 @@ use crate::dflash;
 use crate::muse_glimmer::convert::{LAYER_TYPES, sliding_window_layers};
 use crate::schema::key;
 
-/// Its draft, which reads as DFlash does.
+/// Draft of Muse Glimmer.
 pub(crate) struct Assistant;
 
 /// Description of [`Assistant`].
@@ -36,15 +37,16 @@ impl Converter for Assistant {
         keys.stated(config)?;
         keys.set(
             key::BLOCK_SIZE,
-            config.require_u32(&["block_size"], "tokens that are guessed at once")?,
+            config.require_u32(&["block_size"], "the number of tokens of a block")?,
         );
-        const READ: &str = "target_layer_ids";
-        let read = config.u32s(READ)?;
-        let read =
-            read.ok_or_else(|| config.missing(READ, "layers of the target that are read"))?;
-        let behind: Vec<i32> =
-            read.into_iter().map(|layer| draft::signed(layer.saturating_add(1))).collect();
-        keys.set(key::TARGET_LAYERS, Array::from(&behind[..]));
+        const TARGET_LAYER_IDS: &str = "target_layer_ids";
+        let target_layers = config.u32s(TARGET_LAYER_IDS)?;
+        let target_layers = target_layers.ok_or_else(|| {
+            config.missing(TARGET_LAYER_IDS, "the target layers whose hidden states are read")
+        })?;
+        let after_layers: Vec<i32> =
+            target_layers.into_iter().map(|layer| draft::signed(layer.saturating_add(1))).collect();
+        keys.set(key::TARGET_LAYERS, Array::from(&after_layers[..]));
         let window = config.u32(&["sliding_window"])?.filter(|&window| window > 0);
         if let Some(window) = window.filter(|_| config.find(&[LAYER_TYPES]).is_some()) {
             keys.set(key::ATTENTION_SLIDING_WINDOW, window);
@@ -68,7 +70,7 @@ impl Converter for Assistant {
         Ok(renamed(bare, &[dflash::convert::NAMES]).map(|ours| Mapping::one(ours, [])))
     }
 
-    // It comes back as the draft that it is like.
+    // Exports have the class of `Dflash`.
     fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
         None
     }

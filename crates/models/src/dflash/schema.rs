@@ -1,7 +1,7 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `dflash`.
 
-use crate::deepseek4::schema::{BIASED_EXPERTS, COMPRESSED_TOKENS};
-use crate::eagle3::schema::ENDS;
+use crate::deepseek4::schema::{ATTENTION, BIASED_MOE_FFN};
+use crate::eagle3::schema::DRAFT_TENSORS;
 use crate::hy_v4::schema::OUTPUT_HYPER_CONNECTION;
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
@@ -9,11 +9,11 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// A layer of the draft of DeepSeek 4.
-const DEEPSEEK4_DRAFT: &[Item] = &[All(COMPRESSED_TOKENS), All(BIASED_EXPERTS)];
+/// Layer of drafts of DeepSeek V4.
+const DEEPSEEK4_LAYER: &[Item] = &[All(ATTENTION), All(BIASED_MOE_FFN)];
 
-/// Keys of drafts whose layers are those of DeepSeek 4.
-const OF_DEEPSEEK4: &[&str] = &[
+/// Keys of drafts with the layers of DeepSeek V4.
+const DEEPSEEK4_KEYS: &[&str] = &[
     key::ATTENTION_Q_LORA_RANK,
     key::ATTENTION_OUTPUT_GROUP_COUNT,
     key::ATTENTION_OUTPUT_LORA_RANK,
@@ -50,7 +50,7 @@ const DFLASH_LAYER: &[Item] = &[
     Optional("attn_q_norm.weight", "head_k"),
     Optional("attn_k_norm.weight", "head_k"),
     Optional("attn_sinks.weight", "n_head"),
-    // As most call the norm behind attention, or the one in front of what follows.
+    // The FFN norm has the name `post_attention_norm` in drafts without a norm after attention.
     OneOf(&[FFN_NORM, &[Required("post_attention_norm.weight", "n_embd")]]),
     Optional("post_attention_norm.weight", "n_embd"),
     Optional("post_ffw_norm.weight", "n_embd"),
@@ -66,7 +66,9 @@ const DFLASH_LAYER: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "dflash",
-    note: "A draft that guesses a block of tokens at once; with `markov_w1` each from the one before, too. With streams its layers are those of deepseek4.",
+    note: "A draft model that predicts a block of tokens at once; with `markov_w1` each token is \
+           conditioned on the one before. With hyper-connections its layers are those of \
+           `deepseek4`.",
     required: &[SIZES, RMS, &[key::ATTENTION_HEAD_COUNT, key::TARGET_LAYERS, key::BLOCK_SIZE]],
     optional: &[
         HEADS,
@@ -91,10 +93,10 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             key::FEED_FORWARD_LENGTH,
         ],
         EXPERT_KEYS,
-        OF_DEEPSEEK4,
+        DEEPSEEK4_KEYS,
     ],
     tensors: &[
-        All(ENDS),
+        All(DRAFT_TENSORS),
         Required("enc.output_norm.weight", "n_embd"),
         When("n_hyper", OUTPUT_HYPER_CONNECTION),
         Maybe(&[
@@ -109,6 +111,6 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             Required("selector_hidden.weight", "n_embd, selector_rank"),
         ]),
     ],
-    blocks: &[layers(&[When("n_hyper", DEEPSEEK4_DRAFT), Unless("n_hyper", DFLASH_LAYER)])],
+    blocks: &[layers(&[When("n_hyper", DEEPSEEK4_LAYER), Unless("n_hyper", DFLASH_LAYER)])],
     ..Architecture::DEFAULT
 };

@@ -1,4 +1,5 @@
-//! dots.llm1: experts after some dense layers, beside one that is always asked.
+//! Conversion of `Dots1ForCausalLM`. The router function `noaux_tc` of early configurations means
+//! sigmoid.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -30,7 +31,7 @@ impl Converter for Dots1 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
-        // The authors call the sigmoid by the method that it belongs to.
+        // Some configurations name the selection method instead of the function.
         if config.find(&["scoring_func"]).is_some_and(|(_, name)| name == "noaux_tc") {
             config.set("scoring_func", "sigmoid");
         }
@@ -52,12 +53,12 @@ impl Converter for Dots1 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Some(export_of_routed(model, exported))
+        Some(export_moe(model, exported))
     }
 }
 
-/// What leads back where experts stand beside one that is always asked.
-pub(crate) fn export_of_routed(model: &Model, exported: Exported) -> Exported {
+/// Adds names and fields of routed experts, their router and the selection bias to an export.
+pub(crate) fn export_moe(model: &Model, exported: Exported) -> Exported {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
     let norm = metadata.bool(&format!("{architecture}.expert_weights_norm"));

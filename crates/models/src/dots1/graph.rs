@@ -1,5 +1,5 @@
-//! Qwen2 and Qwen3, dense and with experts, and many that are the same with other keys and tensors. Those that know
-//! images too count positions in several dimensions, which are the same for text.
+//! Qwen2 and Qwen3, dense and with experts, and many that are the same with other keys and tensors.
+//! Those that know images too count positions in several dimensions, which are the same for text.
 
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout};

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `dots1`.
 
 use crate::schema::architecture::Item::All;
 use crate::schema::architecture::{Architecture, Block, Item};

@@ -1,4 +1,6 @@
-//! dots 3: compressed attention of two kinds, with a window or with an indexer that chooses tokens.
+//! Conversion of `Dots3NoteForCausalLM`. Layers with a sliding window take their MLA dimensions
+//! from the fields `swa_*`; head counts become an array. The rescaling of the latents is multiplied
+//! into the norms of the LoRA projections.
 
 use std::borrow::Cow;
 
@@ -15,7 +17,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe, mtp,
 };
-use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
+use crate::deepseek2::convert::{KV_B_PROJ, MLA_NAMES, split_kv_b};
 use crate::deepseek32::convert::INDEXER;
 use crate::schema::key;
 use crate::{deepseek2, deepseek32};
@@ -25,19 +27,20 @@ const NAMES: Table = &[
     ("model.layers.{}.self_attn.k_rope_only_layernorm", "blk.{}.attn_k_norm"),
 ];
 
-/// The embedding of the layer that guesses further tokens, which only the checkpoint tells of.
-const FURTHER_EMBEDDING: &str = "model.mtp.embed_tokens.weight";
+/// Embedding of the multi-token prediction layer; its presence tells that the checkpoint has the
+/// layer.
+const MTP_EMBEDDING: &str = "model.mtp.embed_tokens.weight";
 
-const KINDS: &str = "layer_types";
+const LAYER_TYPES: &str = "layer_types";
 
-const WINDOWED: &str = "sliding_attention";
+const SLIDING_ATTENTION: &str = "sliding_attention";
 
-const HEADS: &str = "swa_num_attention_heads";
+const SWA_HEADS: &str = "swa_num_attention_heads";
 
-const RESCALED: &str = "apply_mla_qkv_lora_rescale";
+const RESCALE_LATENTS: &str = "apply_mla_qkv_lora_rescale";
 
-/// Fields whose other values no program computes.
-const USUAL: [(&str, &str); 5] = [
+/// Fields, and the only value that runtimes support.
+const REQUIRED_VALUES: [(&str, &str); 5] = [
     ("normalization", "RMSNorm"),
     ("final_norm", "RMSNorm"),
     ("topk_method", "noaux_tc"),
@@ -45,8 +48,8 @@ const USUAL: [(&str, &str); 5] = [
     ("swa_attention_gate_type", "headwise"),
 ];
 
-/// Widths of layers with a window: those that stand for the fields without `swa_`.
-const WIDTHS: [&str; 3] = ["kv_lora_rank", "qk_nope_head_dim", "v_head_dim"];
+/// Fields that have a variant `swa_*` for layers with a sliding window.
+const SWA_FIELDS: [&str; 3] = ["kv_lora_rank", "qk_nope_head_dim", "v_head_dim"];
 
 pub(crate) struct Dots3Note;
 
@@ -61,7 +64,7 @@ pub(crate) static DOTS3_NOTE: Description = Description {
     model_type: "dots3_note_text",
     vocabulary: VocabularyKind::Dots3,
     pre_tokenizers: &["qwen2"],
-    tensor_names: &[NAMES, ATTENTION, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
+    tensor_names: &[NAMES, MLA_NAMES, INDEXER, mtp::NAMES, moe::BESIDE_SHARED, LLAMA_LIKE],
     config_fields: &[
         (key::EXPERT_COUNT, "n_routed_experts"),
         (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
@@ -95,9 +98,9 @@ impl Converter for Dots3Note {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
-        for (field, usual) in USUAL {
+        for (field, required) in REQUIRED_VALUES {
             let other = config.find(&[field]).map(|(_, stated)| stated.clone());
-            if let Some(other) = other.filter(|stated| stated != usual) {
+            if let Some(other) = other.filter(|stated| stated != required) {
                 return Err(hparams::not_computed(config, field, other));
             }
         }
@@ -105,45 +108,45 @@ impl Converter for Dots3Note {
     }
 
     fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {
-        let is_there = names.map(|name| name == FURTHER_EMBEDDING).max().unwrap_or(false);
+        let is_there = names.map(|name| name == MTP_EMBEDDING).max().unwrap_or(false);
         config.set(mtp::COUNT, u32::from(is_there));
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let number = |field: &str| config.require_u32(&[field], "a width of attention");
+        let size = |field: &str| config.require_u32(&[field], "a size of attention");
         for field in ["n_group", "topk_group"] {
             if let Some(groups) = config.u32(&[field])?.filter(|&groups| groups != 1) {
                 return Err(hparams::not_computed(config, field, groups));
             }
         }
-        deepseek2::convert::keys_of_width(config, keys, None)?;
+        deepseek2::convert::mla_keys_with_head_dim(config, keys, None)?;
         let blocks = blocks(config)?;
         keys.set(key::BLOCK_COUNT, blocks);
-        let windowed = (0..blocks).map(|layer| is_windowed(config, layer));
-        let windowed = windowed.collect::<Result<Vec<bool>, _>>()?;
-        let (usual, of_window) = (hparams::head_count(config)?, number(HEADS)?);
+        let sliding = (0..blocks).map(|layer| is_sliding(config, layer));
+        let sliding = sliding.collect::<Result<Vec<bool>, _>>()?;
+        let (full_heads, swa_heads) = (hparams::head_count(config)?, size(SWA_HEADS)?);
         let signed = |heads: u32| i32::try_from(heads).unwrap_or(i32::MAX);
-        let heads = windowed.iter().map(|is| signed(if *is { of_window } else { usual }));
+        let heads = sliding.iter().map(|is| signed(if *is { swa_heads } else { full_heads }));
         keys.set(key::ATTENTION_HEAD_COUNT, Array::from(&heads.collect::<Vec<i32>>()[..]));
-        let trunk = &windowed[..hparams::block_count(config)? as usize];
-        keys.set(key::ATTENTION_SLIDING_WINDOW, number("sliding_window_size")?);
+        let trunk = &sliding[..hparams::block_count(config)? as usize];
+        keys.set(key::ATTENTION_SLIDING_WINDOW, size("sliding_window_size")?);
         keys.set(key::ATTENTION_SLIDING_WINDOW_PATTERN, Array::from(trunk));
-        let (rank, rotated) = (number("swa_kv_lora_rank")?, number("swa_qk_rope_head_dim")?);
-        if rotated != number("qk_rope_head_dim")? {
-            return Err(hparams::not_computed(config, "swa_qk_rope_head_dim", rotated));
+        let (rank, rope_dims) = (size("swa_kv_lora_rank")?, size("swa_qk_rope_head_dim")?);
+        if rope_dims != size("qk_rope_head_dim")? {
+            return Err(hparams::not_computed(config, "swa_qk_rope_head_dim", rope_dims));
         }
-        let queries = number("swa_q_lora_rank")?;
-        if queries != number("q_lora_rank")? {
+        let queries = size("swa_q_lora_rank")?;
+        if queries != size("q_lora_rank")? {
             return Err(hparams::not_computed(config, "swa_q_lora_rank", queries));
         }
         keys.set(key::ATTENTION_KV_LORA_RANK_SWA, rank);
-        keys.set(key::ATTENTION_KEY_LENGTH_SWA, rank.saturating_add(rotated));
+        keys.set(key::ATTENTION_KEY_LENGTH_SWA, rank.saturating_add(rope_dims));
         keys.set(key::ATTENTION_VALUE_LENGTH_SWA, rank);
-        let width = number("swa_qk_nope_head_dim")?.saturating_add(rotated);
+        let width = size("swa_qk_nope_head_dim")?.saturating_add(rope_dims);
         keys.set(key::ATTENTION_KEY_LENGTH_MLA_SWA, width);
-        keys.set(key::ATTENTION_VALUE_LENGTH_MLA_SWA, number("swa_v_head_dim")?);
-        let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
-        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
+        keys.set(key::ATTENTION_VALUE_LENGTH_MLA_SWA, size("swa_v_head_dim")?);
+        let mtp_layers = config.u32(&[mtp::COUNT])?.filter(|&count| count > 0);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, mtp_layers);
         deepseek32::convert::indexer_keys(config, keys)?;
         let indexed: Vec<bool> = trunk.iter().map(|is| !is).collect();
         keys.set(key::ATTENTION_INDEXER_TYPES, Array::from(&indexed[..]));
@@ -155,7 +158,7 @@ impl Converter for Dots3Note {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        if name == FURTHER_EMBEDDING {
+        if name == MTP_EMBEDDING {
             let block = hparams::block_count(config)?;
             return Ok(Some(Mapping::one(format!("blk.{block}.nextn.embed_tokens.weight"), [])));
         }
@@ -165,26 +168,26 @@ impl Converter for Dots3Note {
         if name == "lm_head.weight" && config.bool("tie_word_embeddings")? == Some(true) {
             return Ok(Some(Mapping::Dropped));
         }
-        if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
-            return keys_and_values(&of_layer(config, block)?, block).map(Some);
+        if let Some(&[block]) = captures(KV_B_PROJ, name).as_deref() {
+            return split_kv_b(&of_layer(config, block)?, block).map(Some);
         }
         moe::routed(config, name)
     }
 
-    // What is compressed may be made larger, which becomes part of the norm in front.
+    // Folds the factor sqrt(hidden size / rank) of the latents into their norms.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        if config.bool(RESCALED)? != Some(true) {
+        if config.bool(RESCALE_LATENTS)? != Some(true) {
             return Ok(Vec::new());
         }
         let rank = match () {
             () if name.ends_with(".attn_q_a_norm.weight") => {
-                config.require_u32(&["q_lora_rank"], "what queries are compressed to")?
+                config.require_u32(&["q_lora_rank"], "the query LoRA rank")?
             }
             () if name.ends_with(".attn_kv_a_norm.weight") => {
                 let layer =
                     name.split('.').nth(1).and_then(|layer| layer.parse().ok()).unwrap_or(0);
                 let own = of_layer(config, layer)?;
-                own.require_u32(&["kv_lora_rank"], "what keys and values are compressed to")?
+                own.require_u32(&["kv_lora_rank"], "the KV LoRA rank")?
             }
             () => return Ok(Vec::new()),
         };
@@ -194,25 +197,25 @@ impl Converter for Dots3Note {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = Hyper::of(model.metadata()).ok()?;
-        let further = count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
+        let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
         let all = count(model, key::BLOCK_COUNT)?.min(1 << 16);
-        let blocks = all.checked_sub(further)?;
-        let windowed = model.metadata().array("dots3note.attention.sliding_window_pattern")?;
-        let windowed: Vec<bool> = windowed.iter().map(|is| is.to_bool() == Some(true)).collect();
+        let blocks = all.checked_sub(mtp_layers)?;
+        let sliding = model.metadata().array("dots3note.attention.sliding_window_pattern")?;
+        let sliding: Vec<bool> = sliding.iter().map(|is| is.to_bool() == Some(true)).collect();
         let heads = |of_window: bool| {
-            let mut layers = (0..).zip(&windowed).filter(|(_, is)| **is == of_window);
+            let mut layers = (0..).zip(&sliding).filter(|(_, is)| **is == of_window);
             let (layer, _) = layers.next()?;
             hyper.u64_in(key::ATTENTION_HEAD_COUNT, layer).ok()
         };
-        let (usual, of_window) = (heads(false).or(heads(true)), heads(true).or(heads(false)));
-        let rotated = count(model, key::ROPE_DIMENSION_COUNT)?;
-        let fixed = |key: &str| count(model, key)?.checked_sub(rotated);
+        let (full_heads, of_window) = (heads(false).or(heads(true)), heads(true).or(heads(false)));
+        let rope_dims = count(model, key::ROPE_DIMENSION_COUNT)?;
+        let nope_dims = |key: &str| count(model, key)?.checked_sub(rope_dims);
         let queries = count(model, key::ATTENTION_Q_LORA_RANK)?;
-        let kind = |is: &bool| if *is { WINDOWED } else { "full_attention" };
+        let layer_type = |is: &bool| if *is { SLIDING_ATTENTION } else { "full_attention" };
         let norm = model.metadata().bool("dots3note.expert_weights_norm") == Some(true);
-        let function = (count(model, key::EXPERT_GATING_FUNC) == Some(2)).then_some("sigmoid");
+        let router = (count(model, key::EXPERT_GATING_FUNC) == Some(2)).then_some("sigmoid");
         let mut exported = exported
-            .patterns([moe::ROUTER_BIAS, KEYS_AND_VALUES])
+            .patterns([moe::ROUTER_BIAS, KV_B_PROJ])
             .patterns(moe::one_by_one())
             .without(&[
                 key::BLOCK_COUNT,
@@ -221,49 +224,56 @@ impl Converter for Dots3Note {
                 key::ATTENTION_KEY_LENGTH,
             ])
             .set("num_hidden_layers", blocks)
-            .set("num_attention_heads", usual)
-            .set("num_key_value_heads", usual)
-            .set(HEADS, of_window)
+            .set("num_attention_heads", full_heads)
+            .set("num_key_value_heads", full_heads)
+            .set(SWA_HEADS, of_window)
             .set("q_lora_rank", queries)
             .set("swa_q_lora_rank", queries)
-            .set("swa_qk_rope_head_dim", rotated)
-            .set("qk_nope_head_dim", fixed("attention.key_length_mla"))
-            .set("swa_qk_nope_head_dim", fixed("attention.key_length_mla_swa"))
+            .set("swa_qk_rope_head_dim", rope_dims)
+            .set("qk_nope_head_dim", nope_dims("attention.key_length_mla"))
+            .set("swa_qk_nope_head_dim", nope_dims("attention.key_length_mla_swa"))
             .set("norm_topk_prob", norm)
-            .set_some("scoring_func", function)
-            .set(KINDS, windowed.iter().map(kind).collect::<Vec<_>>())
-            .unwritten(mtp::COUNT, Value::from(further));
+            .set_some("scoring_func", router)
+            .set(LAYER_TYPES, sliding.iter().map(layer_type).collect::<Vec<_>>())
+            .unwritten(mtp::COUNT, Value::from(mtp_layers));
         let embedding = format!("blk.{blocks}.nextn.embed_tokens.weight");
         if has(model, &embedding) {
-            exported = exported.first([FURTHER_EMBEDDING]);
+            exported = exported.first([MTP_EMBEDDING]);
         }
         Some(exported)
     }
 }
 
 fn blocks(config: &Config) -> Result<u32, Error> {
-    let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
-    hparams::possible(config, "layers", hparams::block_count(config)?.saturating_add(further))
+    let mtp_layers = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+    hparams::possible(config, "layers", hparams::block_count(config)?.saturating_add(mtp_layers))
 }
 
-/// Whether a layer has a window, as one that guesses further tokens has.
-fn is_windowed(config: &Config, layer: u32) -> Result<bool, Error> {
+/// Returns whether a layer has a sliding window; multi-token prediction layers have one.
+fn is_sliding(config: &Config, layer: u32) -> Result<bool, Error> {
     if layer >= hparams::block_count(config)? {
         return Ok(true);
     }
-    let kinds = config.find(&[KINDS]).and_then(|(_, kinds)| kinds.as_array());
-    let kind = kinds.and_then(|kinds| kinds.get(layer as usize));
-    kind.map(|kind| kind == WINDOWED).ok_or_else(|| config.missing(KINDS, "what each layer is"))
+    let layer_types =
+        config.find(&[LAYER_TYPES]).and_then(|(_, layer_types)| layer_types.as_array());
+    let layer_type = layer_types.and_then(|layer_types| layer_types.get(layer as usize));
+    layer_type
+        .map(|layer_type| layer_type == SLIDING_ATTENTION)
+        .ok_or_else(|| config.missing(LAYER_TYPES, "the type of each layer"))
 }
 
-/// The configuration of a layer: with the widths of its kind in the usual fields.
+/// Returns the configuration of a layer, with the dimensions of its type in the fields without
+/// `swa_`.
 fn of_layer(config: &Config, layer: u32) -> Result<Config, Error> {
     let mut own = config.clone();
     let mut heads = "num_attention_heads".to_owned();
-    if is_windowed(config, layer)? {
-        heads = HEADS.to_owned();
-        for field in WIDTHS {
-            let width = config.require_u32(&[&format!("swa_{field}")], "a width with a window")?;
+    if is_sliding(config, layer)? {
+        heads = SWA_HEADS.to_owned();
+        for field in SWA_FIELDS {
+            let width = config.require_u32(
+                &[&format!("swa_{field}")],
+                "a size of attention with a sliding window",
+            )?;
             own.set(field, width);
         }
     }

@@ -1,13 +1,13 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `dots3note`.
 
-use crate::deepseek2::schema::EXPERT_FFN;
+use crate::deepseek2::schema::MOE_FFN;
 use crate::deepseek32::schema::{INDEXER, INDEXER_KEYS};
 use crate::schema::architecture::Item::{All, Maybe, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-const DOTS3_WINDOWED: &[Item] = &[
+const SLIDING_MLA: &[Item] = &[
     Required("attn_q_b.weight", "q_rank, n_head*mla_k_swa"),
     Required("attn_kv_a_mqa.weight", "n_embd, kv_rank_swa + n_rot"),
     Required("attn_kv_a_norm.weight", "kv_rank_swa"),
@@ -16,7 +16,7 @@ const DOTS3_WINDOWED: &[Item] = &[
     Required("attn_output.weight", "n_head*mla_v_swa, n_embd"),
 ];
 
-const DOTS3_INDEXED: &[Item] = &[
+const INDEXED_MLA: &[Item] = &[
     Required("attn_q_b.weight", "q_rank, n_head*mla_k"),
     Required("attn_kv_a_mqa.weight", "n_embd, kv_rank + n_rot"),
     Required("attn_kv_a_norm.weight", "kv_rank"),
@@ -26,7 +26,7 @@ const DOTS3_INDEXED: &[Item] = &[
     All(INDEXER),
 ];
 
-const DOTS3_EVERY: &[Item] = &[
+const COMMON_ATTENTION: &[Item] = &[
     All(ATTN_NORM),
     Required("attn_q_a.weight", "n_embd, q_rank"),
     Required("attn_q_a_norm.weight", "q_rank"),
@@ -35,12 +35,13 @@ const DOTS3_EVERY: &[Item] = &[
     All(FFN_NORM),
 ];
 
-const DOTS3_ATTENTION: &[Item] =
-    &[All(DOTS3_EVERY), When("windowed", DOTS3_WINDOWED), Unless("windowed", DOTS3_INDEXED)];
+const ATTENTION: &[Item] =
+    &[All(COMMON_ATTENTION), When("windowed", SLIDING_MLA), Unless("windowed", INDEXED_MLA)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "dots3note",
-    note: "dots 3. Layers have a window or an indexer, and compressed attention of other widths.",
+    note: "dots 3. Layers have a sliding window or an indexer, and MLA of other dimensions for \
+           each.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -77,21 +78,21 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_dense",
-            items: &[All(DOTS3_ATTENTION), All(GATED_FFN)],
+            items: &[All(ATTENTION), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(DOTS3_ATTENTION), All(EXPERT_FFN)],
+            items: &[All(ATTENTION), All(MOE_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
             items: &[
-                Maybe(DOTS3_EVERY),
-                Maybe(DOTS3_WINDOWED),
+                Maybe(COMMON_ATTENTION),
+                Maybe(SLIDING_MLA),
                 Maybe(GATED_FFN),
                 Maybe(NEXT_TOKENS),
             ],

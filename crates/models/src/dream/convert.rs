@@ -1,4 +1,5 @@
-//! Models that unmask tokens in any order: attention without a mask, Dream, RND1, LLaDA with experts.
+//! Conversion of `DreamModel`: as Qwen 2, with bidirectional attention and the id of the mask
+//! token.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -30,24 +31,26 @@ impl Converter for Dream {
         keys.stated(config)?;
         pooling_key(keys, config)?;
         keys.set(key::ATTENTION_CAUSAL, false);
-        mask(config, keys)
+        mask_token_key(config, keys)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Some(masked(model, exported))
+        Some(export_mask_token(model, exported))
     }
 }
 
-pub(crate) const MASK: &str = "tokenizer.ggml.mask_token_id";
+/// Metadata key of the mask token.
+pub(crate) const MASK_TOKEN_ID: &str = "tokenizer.ggml.mask_token_id";
 
-/// The token that stands for one which is not known yet.
-pub(crate) fn mask(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+/// Writes the id of the mask token, which stands for unknown tokens.
+pub(crate) fn mask_token_key(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if let Some(id) = config.u32(&["mask_token_id"])? {
-        keys.before_vocabulary(MASK, id);
+        keys.before_vocabulary(MASK_TOKEN_ID, id);
     }
     Ok(())
 }
 
-pub(crate) fn masked(model: &Model, exported: Exported) -> Exported {
-    exported.set_some("mask_token_id", model.metadata().u64(MASK))
+/// Sets the field of the mask token.
+pub(crate) fn export_mask_token(model: &Model, exported: Exported) -> Exported {
+    exported.set_some("mask_token_id", model.metadata().u64(MASK_TOKEN_ID))
 }

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `dream`.
 
 use crate::qwen2;
 use crate::schema::architecture::Architecture;
@@ -7,7 +7,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "dream",
-    note: "Unmasks tokens in any order.",
+    note: "A masked diffusion language model: unmasks tokens in any order.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::POOLING_TYPE, key::ATTENTION_CAUSAL]],
     defaults: qwen2::schema::SCHEMA.defaults,

@@ -1,4 +1,5 @@
-//! EAGLE 3: drafts of one layer, which read what three layers of another model compute.
+//! Conversion of EAGLE 3 drafts. `midlayer` becomes `blk.0`, and the differences of `d2t` become
+//! target ids. Keys of the target are written first, as llama.cpp's converter does.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -14,7 +15,8 @@ use crate::convert::{
 };
 use crate::schema::key;
 
-/// What the only layer is called, and what stands around it. `fc` takes what is read of the other model.
+/// Names of the only layer and of the tensors outside it. `fc` projects the hidden states of the
+/// target.
 const NAMES: Table = &[
     ("embed_tokens", "token_embd"),
     ("norm", "output_norm"),
@@ -33,13 +35,13 @@ const NAMES: Table = &[
     ("model.layers.{}.hidden_norm", "blk.{}.attn_norm_2"),
 ];
 
-pub(crate) const TOKENS: &str = "draft_vocab_size";
+pub(crate) const DRAFT_VOCAB_SIZE: &str = "draft_vocab_size";
 
-const READ: &str = "eagle_aux_hidden_state_layer_ids";
+const AUX_LAYER_IDS: &str = "eagle_aux_hidden_state_layer_ids";
 
-const WIDTH_READ: &str = "target_hidden_size";
+const TARGET_HIDDEN_SIZE: &str = "target_hidden_size";
 
-const NORMS: [&str; 2] = ["norm_before_residual", "norm_before_fc"];
+const NORM_FLAGS: [&str; 2] = ["norm_before_residual", "norm_before_fc"];
 
 pub(crate) struct Eagle3;
 
@@ -56,7 +58,10 @@ pub(crate) static EAGLE3: Description = Description {
     vocabulary: VocabularyKind::Llama,
     pre_tokenizers: &["llama-bpe"],
     tensor_names: &[NAMES, LLAMA_LIKE],
-    config_fields: &[(key::NORM_BEFORE_RESIDUAL, NORMS[0]), (key::NORM_BEFORE_FC, NORMS[1])],
+    config_fields: &[
+        (key::NORM_BEFORE_RESIDUAL, NORM_FLAGS[0]),
+        (key::NORM_BEFORE_FC, NORM_FLAGS[1]),
+    ],
     ..Description::DECODER
 };
 
@@ -67,7 +72,7 @@ impl Converter for Eagle3 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         draft::flatten(config);
-        config.require_u32(&[TOKENS], "the number of tokens that the draft guesses among")?;
+        config.require_u32(&[DRAFT_VOCAB_SIZE], "the vocabulary size of the draft")?;
         let blocks = hparams::block_count(config)?;
         if blocks != 1 {
             return Err(hparams::not_computed(config, "num_hidden_layers", blocks));
@@ -82,16 +87,16 @@ impl Converter for Eagle3 {
         Some(Draft::Own)
     }
 
-    // Which tokens of the other model those of the draft are.
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
-        let tokens =
-            config.part(target::FIELD).require_u32(&["vocab_size"], "the target's tokens")?;
+        let tokens = config
+            .part(target::FIELD)
+            .require_u32(&["vocab_size"], "the vocabulary size of the target")?;
         draft::read_list(config, values, tokens, None)
     }
 
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let target = config.part(target::FIELD);
-        let read = match config.u32s(READ)?.filter(|layers| !layers.is_empty()) {
+        let target_layers = match config.u32s(AUX_LAYER_IDS)?.filter(|layers| !layers.is_empty()) {
             Some(layers) => layers.into_iter().map(draft::signed).collect::<Vec<_>>(),
             None => {
                 let blocks = hparams::block_count(&target)?;
@@ -99,13 +104,13 @@ impl Converter for Eagle3 {
                 vec![2, draft::signed(blocks / 2), last]
             }
         };
-        keys.set(key::TARGET_LAYERS, Array::from(&read[..]));
-        let width = match config.u32(&[WIDTH_READ])? {
+        keys.set(key::TARGET_LAYERS, Array::from(&target_layers[..]));
+        let width = match config.u32(&[TARGET_HIDDEN_SIZE])? {
             Some(width) => width,
-            None => target.require_u32(&["hidden_size"], "the width of the target")?,
+            None => target.require_u32(&["hidden_size"], "the hidden size of the target")?,
         };
         keys.set(key::TARGET_HIDDEN_SIZE, width);
-        for name in NORMS {
+        for name in NORM_FLAGS {
             keys.set(name, config.bool(name)?.unwrap_or(false));
         }
         Ok(())
@@ -132,12 +137,15 @@ impl Converter for Eagle3 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let read = draft::numbers(model, key::TARGET_LAYERS)?;
+        let target_layers = draft::numbers(model, key::TARGET_LAYERS)?;
         let width = export::count(model, key::TARGET_HIDDEN_SIZE)?;
         let tokens = export::count(model, key::VOCAB_SIZE)?;
-        let exported = exported.set(READ, read).set(WIDTH_READ, width).set("num_hidden_layers", 1);
+        let exported = exported
+            .set(AUX_LAYER_IDS, target_layers)
+            .set(TARGET_HIDDEN_SIZE, width)
+            .set("num_hidden_layers", 1);
         let exported = exported.unwritten(target::FIELD, serde_json::json!({"vocab_size": tokens}));
-        let guessed = draft::list_shape(model).unwrap_or(tokens);
-        draft::export_list(model, exported.set(TOKENS, Value::from(guessed)))
+        let draft_vocab_size = draft::list_shape(model).unwrap_or(tokens);
+        draft::export_list(model, exported.set(DRAFT_VOCAB_SIZE, Value::from(draft_vocab_size)))
     }
 }

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `eagle3`.
 
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
@@ -6,9 +6,9 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// Embedding and output, which may be those of the target; some drafts guess among fewer tokens, which a
-/// list names.
-pub(crate) const ENDS: &[Item] = &[
+/// Tensors outside of layers of draft models. Embedding and output projection may be those of the
+/// target; `d2t` lists the target ids of a reduced vocabulary.
+pub(crate) const DRAFT_TENSORS: &[Item] = &[
     Optional("token_embd.weight", "n_embd, n_vocab"),
     Optional("output.weight", "n_embd, untold"),
     Optional("d2t", "untold"),
@@ -19,10 +19,10 @@ pub(crate) const ENDS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "eagle3",
-    note: "A draft of one layer, which reads what three layers of its target compute.",
+    note: "A draft model of one layer that reads the hidden states of three target layers.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::TARGET_LAYERS, key::TARGET_HIDDEN_SIZE]],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::NORM_BEFORE_RESIDUAL, key::NORM_BEFORE_FC]],
-    tensors: &[All(ENDS), Optional("enc.output_norm.weight", "target_embd*n_target")],
+    tensors: &[All(DRAFT_TENSORS), Optional("enc.output_norm.weight", "target_embd*n_target")],
     blocks: &[layers(&[
         All(ATTN_NORM),
         Required("attn_norm_2.weight", "n_embd"),

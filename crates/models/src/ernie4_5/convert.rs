@@ -1,4 +1,5 @@
-//! Ernie 4.5, dense and with experts, and what reads with it.
+//! Conversion of `Ernie4_5ForCausalLM`. Rows are not permuted: the checkpoint has the interleaved
+//! RoPE layout.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

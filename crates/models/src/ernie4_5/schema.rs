@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `ernie4_5`.
 
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::architecture::{Architecture, Item};
@@ -8,14 +8,15 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "ernie4_5",
+    note: "ERNIE 4.5, dense models.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::ROPE_DIMENSION_SECTIONS]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(ERNIE_LAYER)],
+    blocks: &[layers(LAYER)],
     ..Architecture::DEFAULT
 };
 
-pub(crate) const ERNIE_ATTENTION: &[Item] = &[
+pub(crate) const ATTENTION: &[Item] = &[
     All(ATTN_NORM),
     All(QKV),
     All(ATTN_OUTPUT),
@@ -23,4 +24,4 @@ pub(crate) const ERNIE_ATTENTION: &[Item] = &[
     All(FFN_NORM),
 ];
 
-pub(crate) const ERNIE_LAYER: &[Item] = &[All(ERNIE_ATTENTION), All(GATED_FFN)];
+pub(crate) const LAYER: &[Item] = &[All(ATTENTION), All(GATED_FFN)];

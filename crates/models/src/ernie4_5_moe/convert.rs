@@ -1,4 +1,5 @@
-//! Ernie 4.5, dense and with experts, and what reads with it.
+//! Conversion of `Ernie4_5_MoeForCausalLM`: as `ernie4_5`, with routed and shared experts.
+//! Multi-token prediction layers are dropped.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -56,7 +57,7 @@ impl Converter for Ernie45Moe {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        // Layers that predict further tokens, which programs do not use yet.
+        // Multi-token prediction layers; runtimes do not use them.
         if name.starts_with("model.mtp_") {
             return Ok(Some(Mapping::Dropped));
         }
@@ -67,7 +68,7 @@ impl Converter for Ernie45Moe {
         if let Some(count) = config.u32(&["moe_num_experts"])? {
             counted.set("num_experts", count);
         }
-        let width = || config.require_u32(moe::WIDTH, "the width of an expert");
+        let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
         moe::mapping(&counted, name, width)
     }
 
@@ -80,5 +81,5 @@ impl Converter for Ernie45Moe {
     }
 }
 
-/// What is added to scores only to choose experts, in one row.
+/// Selection bias of the router, a matrix of one row.
 const ROUTER_BIAS: &str = "model.layers.{}.mlp.moe_statics.e_score_correction_bias";

@@ -1,4 +1,5 @@
-//! EuroBERT: as llama, every token sees all others.
+//! Conversion of `EuroBertModel` and `JinaEmbeddingsV5Model`: as Llama in NeoX layout, with
+//! bidirectional attention and the pooling type.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

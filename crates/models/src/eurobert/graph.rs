@@ -1,5 +1,5 @@
-//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest, ModernBERT,
-//! NeoBERT and EuroBERT, are decoders that see both sides.
+//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest,
+//! ModernBERT, NeoBERT and EuroBERT, are decoders that see both sides.
 
 use gguf::Finding;
 use gguf_graph::{Mask, RopeLayout};
@@ -13,7 +13,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder(builder, &family)
 }
 
-/// Tokens see those behind them too, unless the model says that they do not, and nothing is guessed.
+/// Tokens see those behind them too, unless the model says that they do not, and nothing is
+/// guessed.
 pub(crate) fn on_both_sides(family: Decoder) -> Decoder {
     Decoder {
         attention: |builder, x, _, mut attend| {

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `eurobert`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "eurobert",
-    note: "As llama, every token sees all others.",
+    note: "As `llama`, with bidirectional attention.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[
         HEADS,

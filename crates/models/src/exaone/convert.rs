@@ -1,4 +1,5 @@
-//! Exaone: the third generation, the fourth, whose norms follow what they normalize, and that with experts.
+//! Conversion of `ExaoneForCausalLM`, which has the tensor names of GPT-2 and calls the RMS epsilon
+//! `layer_norm_epsilon`.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,7 +9,7 @@ use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, ExtraTensors, hparams};
 use crate::schema::key;
 
-const FIRST_NAMES: Table = &[
+const NAMES: Table = &[
     ("transformer.wte", "token_embd"),
     ("transformer.ln_f", "output_norm"),
     ("lm_head", "output"),
@@ -25,9 +26,8 @@ const FIRST_NAMES: Table = &[
 
 const EPSILON: &str = "layer_norm_epsilon";
 
-const RMS: &str = "attention.layer_norm_rms_epsilon";
+const RMS_EPSILON: &str = "attention.layer_norm_rms_epsilon";
 
-/// Exaone 3 and 3.5.
 pub(crate) struct Exaone;
 
 /// Description of [`Exaone`].
@@ -36,8 +36,8 @@ pub(crate) static EXAONE: Description = Description {
     architecture: "exaone",
     model_type: "exaone",
     pre_tokenizers: &["exaone"],
-    tensor_names: &[FIRST_NAMES],
-    config_fields: &[(RMS, EPSILON)],
+    tensor_names: &[NAMES],
+    config_fields: &[(RMS_EPSILON, EPSILON)],
     ..Description::DECODER
 };
 
@@ -55,8 +55,8 @@ impl Converter for Exaone {
         keys.stated(config)?;
         let head_dim = hparams::width(config)? / hparams::head_count(config)?.max(1);
         keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, 1.0)?);
-        // Programs want the epsilon under this name.
-        keys.set(RMS, hparams::layer_norm_epsilon(config)?);
+        // The norms are RMS norms.
+        keys.set(RMS_EPSILON, hparams::layer_norm_epsilon(config)?);
         Ok(())
     }
 

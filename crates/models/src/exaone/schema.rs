@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `exaone`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
@@ -7,6 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "exaone",
+    note: "EXAONE 3 and 3.5.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, NORM],
     tensors: &[

@@ -1,4 +1,5 @@
-//! Exaone: the third generation, the fourth, whose norms follow what they normalize, and that with experts.
+//! Conversion of `Exaone4ForCausalLM` and EXAONE 4.5. A window pattern of letters (L: sliding
+//! window) becomes `layer_types`; tensors `mtp.*` become layers behind the last.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -17,7 +18,7 @@ pub(crate) struct Exaone4;
 
 /// Description of [`Exaone4`].
 pub(crate) static EXAONE4: Description = Description {
-    classes: &["Exaone4ForCausalLM", SEEING],
+    classes: &["Exaone4ForCausalLM", VISION_CLASS],
     architecture: "exaone4",
     model_type: "exaone4",
     pre_tokenizers: &["exaone4", "exaone"],
@@ -36,12 +37,12 @@ impl Converter for Exaone4 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         self::keys(config, keys)?;
-        let further = config.u32(&[mtp::COUNT])?.filter(|&further| further > 0);
-        further_keys(config, keys, further)
+        let mtp_layers = config.u32(&[mtp::COUNT])?.filter(|&count| count > 0);
+        mtp_keys(config, keys, mtp_layers)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        further_special(config, name, &[POST_NORMS, mtp::NAMES, LLAMA_LIKE])
+        map_mtp_tensor(config, name, &[POST_NORMS, mtp::NAMES, LLAMA_LIKE])
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
@@ -49,26 +50,36 @@ impl Converter for Exaone4 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        export(model, exported)
+        let exported = sliding_window::export_of_pattern(model, exported);
+        if count(model, key::NEXTN_PREDICT_LAYERS).is_none() {
+            return Some(exported);
+        }
+        mtp::export(
+            model,
+            exported.class(VISION_CLASS, "exaone4_5"),
+            EXAONE4.tensor_names,
+            &[],
+            mtp::COUNT,
+        )
     }
 }
 
-const SEEING: &str = "Exaone4_5_ForConditionalGeneration";
+const VISION_CLASS: &str = "Exaone4_5_ForConditionalGeneration";
 
-/// Layers behind the last, which guess further tokens.
-pub(crate) fn further_keys(
+/// Writes the block count with the multi-token prediction layers, and their number.
+pub(crate) fn mtp_keys(
     config: &Config,
     keys: &mut Keys,
-    further: Option<u32>,
+    mtp_layers: Option<u32>,
 ) -> Result<(), Error> {
     let blocks = hparams::block_count(config)?;
-    keys.set(key::BLOCK_COUNT, blocks.saturating_add(further.unwrap_or(0)));
-    keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
+    keys.set(key::BLOCK_COUNT, blocks.saturating_add(mtp_layers.unwrap_or(0)));
+    keys.set_u32(key::NEXTN_PREDICT_LAYERS, mtp_layers);
     Ok(())
 }
 
-/// What such layers have under names of their own.
-pub(crate) fn further_special(
+/// Maps a tensor of multi-token prediction layers, whose checkpoint names begin with `mtp`.
+pub(crate) fn map_mtp_tensor(
     config: &Config,
     name: &str,
     tables: &[Table],
@@ -78,7 +89,7 @@ pub(crate) fn further_special(
         let is_beyond = block_of(name).is_some_and(|block| block >= blocks);
         return Ok(is_beyond.then_some(Mapping::Unknown));
     };
-    if let Some(mapping) = routed(config, &name)? {
+    if let Some(mapping) = map_moe_tensor(config, &name)? {
         return Ok(Some(mapping));
     }
     Ok(renamed(&name, tables).map(|ours| Mapping::one(ours, [])))
@@ -88,13 +99,14 @@ const PATTERN: &str = "sliding_window_pattern";
 
 pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
     config.default("rms_norm_eps", 1e-5);
-    // A letter for each layer of a period: L for a window.
+    // A letter for each layer of the period: L has a sliding window.
     let letters = config.find(&[PATTERN]).and_then(|(_, value)| value.as_str().map(str::to_owned));
     if let Some(letters) = letters {
-        let kind = |letter| if letter == 'L' { "sliding_attention" } else { "full_attention" };
+        let layer_type =
+            |letter| if letter == 'L' { "sliding_attention" } else { "full_attention" };
         let count = hparams::block_count(config)? as usize;
-        let kinds: Vec<_> = letters.chars().cycle().take(count).map(kind).collect();
-        config.default("layer_types", kinds);
+        let types: Vec<_> = letters.chars().cycle().take(count).map(layer_type).collect();
+        config.default("layer_types", types);
         config.set(PATTERN, 0);
     }
     hparams::default_attention(config)
@@ -113,19 +125,10 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
-    let exported = sliding_window::export_of_pattern(model, exported);
-    if count(model, key::NEXTN_PREDICT_LAYERS).is_none() {
-        return Some(exported);
-    }
-    mtp::export(model, exported.class(SEEING, "exaone4_5"), EXAONE4.tensor_names, &[], mtp::COUNT)
-}
-
 pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.mlp.e_score_correction_bias";
 
-/// What becomes of experts and of what helps to choose them, which newer checkpoints have under a name of
-/// its own.
-pub(crate) fn routed(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+/// Maps experts and the selection bias, which has a name of its own in new checkpoints.
+pub(crate) fn map_moe_tensor(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
         return Ok(Some(bias));
     }

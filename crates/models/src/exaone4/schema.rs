@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `exaone4`.
 
 use crate::schema::architecture::Item::{All, Maybe, Optional};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -7,7 +7,8 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "exaone4",
-    note: "Norms follow attention and feed-forward. Where there are windows, only their layers rotate.",
+    note: "Norms follow attention and FFN (post-norm). In models with a sliding window only its \
+           layers have RoPE.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE, key::NEXTN_PREDICT_LAYERS]],
     tensors: &[

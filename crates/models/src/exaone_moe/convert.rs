@@ -1,4 +1,5 @@
-//! Exaone: the third generation, the fourth, whose norms follow what they normalize, and that with experts.
+//! Conversion of `ExaoneMoEForCausalLM` (K-EXAONE): as `exaone4` with experts; tensors `mtp.*`
+//! become layers behind the last.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -9,16 +10,15 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
 };
-use crate::dots1::convert::export_of_routed;
+use crate::dots1::convert::export_moe;
 use crate::exaone4;
-use crate::exaone4::convert::{ROUTER_BIAS, further_keys, further_special, routed};
+use crate::exaone4::convert::{ROUTER_BIAS, map_moe_tensor, map_mtp_tensor, mtp_keys};
 use crate::schema::key;
 
-const EXPERT_TABLES: &[Table] = &[moe::BESIDE_SHARED, mtp::NAMES, LLAMA_LIKE];
+const TENSOR_NAMES: &[Table] = &[moe::BESIDE_SHARED, mtp::NAMES, LLAMA_LIKE];
 
-const DENSE: &[&str] = &["first_k_dense_replace", "first_last_k_dense_replace"];
+const LEADING_DENSE: &[&str] = &["first_k_dense_replace", "first_last_k_dense_replace"];
 
-/// K-Exaone.
 pub(crate) struct ExaoneMoe;
 
 /// Description of [`ExaoneMoe`].
@@ -27,7 +27,7 @@ pub(crate) static EXAONE_MOE: Description = Description {
     architecture: "exaone-moe",
     model_type: "exaone_moe",
     pre_tokenizers: &["exaone-moe"],
-    tensor_names: EXPERT_TABLES,
+    tensor_names: TENSOR_NAMES,
     config_fields: &[
         (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
         (key::EXPERT_GROUP_COUNT, "n_group"),
@@ -49,9 +49,9 @@ impl Converter for ExaoneMoe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         exaone4::convert::keys(config, keys)?;
-        let further = config.u32(&[mtp::COUNT])?.unwrap_or(0);
-        let number = |field: &str| config.require_u32(&[field], "the size of the experts");
-        let (width, shared) = (number(moe::WIDTH[0])?, number("num_shared_experts")?);
+        let mtp_layers = config.u32(&[mtp::COUNT])?.unwrap_or(0);
+        let size = |field: &str| config.require_u32(&[field], "a size of the experts");
+        let (width, shared) = (size(moe::WIDTH[0])?, size("num_shared_experts")?);
         keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
         keys.set(key::EXPERT_SHARED_COUNT, shared);
         keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, width.saturating_mul(shared));
@@ -59,15 +59,15 @@ impl Converter for ExaoneMoe {
         if let Some(norm) = config.bool("norm_topk_prob")? {
             keys.set(key::EXPERT_WEIGHTS_NORM, norm);
         }
-        keys.set(key::LEADING_DENSE_BLOCK_COUNT, config.u32(DENSE)?.unwrap_or(0));
-        further_keys(config, keys, Some(further))?;
+        keys.set(key::LEADING_DENSE_BLOCK_COUNT, config.u32(LEADING_DENSE)?.unwrap_or(0));
+        mtp_keys(config, keys, Some(mtp_layers))?;
         keys.else_not_stretched();
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        match further_special(config, name, EXPERT_TABLES)? {
-            None => routed(config, name),
+        match map_mtp_tensor(config, name, TENSOR_NAMES)? {
+            None => map_moe_tensor(config, name),
             found => Ok(found),
         }
     }
@@ -77,9 +77,9 @@ impl Converter for ExaoneMoe {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let exported = export_of_routed(model, exported.patterns([ROUTER_BIAS]));
+        let exported = export_moe(model, exported.patterns([ROUTER_BIAS]));
         let exported = sliding_window::export_of_pattern(model, exported);
         let patterns = [&moe::one_by_one()[..], &[ROUTER_BIAS]].concat();
-        mtp::export(model, exported, EXPERT_TABLES, &patterns, mtp::COUNT)
+        mtp::export(model, exported, TENSOR_NAMES, &patterns, mtp::COUNT)
     }
 }

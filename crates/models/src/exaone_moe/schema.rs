@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `exaone-moe`.
 
 use crate::schema::architecture::Item::{All, Maybe, Optional, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -8,7 +8,7 @@ use crate::schema::key;
 pub(crate) const ATTENTION: &[Item] =
     &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
 
-const EXPERTS_BESIDE_SHARED: &[Item] = &[
+const MOE_FFN: &[Item] = &[
     All(EXPERTS),
     Optional("exp_probs_b.bias", "n_expert"),
     Required("ffn_gate_shexp.weight", "n_embd, n_ff_shared"),
@@ -18,7 +18,7 @@ const EXPERTS_BESIDE_SHARED: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "exaone-moe",
-    note: "K-Exaone. Layers without a window do not rotate.",
+    note: "K-EXAONE. Layers without a sliding window have no RoPE.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_FEED_FORWARD_LENGTH]],
     optional: &[
         HEADS,
@@ -44,18 +44,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(ATTENTION), All(EXPERTS_BESIDE_SHARED)],
+            items: &[All(ATTENTION), All(MOE_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[
-                Maybe(ATTENTION),
-                Maybe(GATED_FFN),
-                Maybe(EXPERTS_BESIDE_SHARED),
-                Maybe(NEXT_TOKENS),
-            ],
+            items: &[Maybe(ATTENTION), Maybe(GATED_FFN), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

@@ -1,4 +1,5 @@
-//! Falcon, both generations: one head of keys and values, or several with two norms.
+//! Conversion of both generations of Falcon. QKV rows are regrouped from groups of query heads with
+//! their KV head to all queries, all keys, all values.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -22,13 +23,13 @@ const NAMES: Table = &[
 
 const ONE_NORM: Table = &[("transformer.h.{}.input_layernorm", "blk.{}.attn_norm")];
 
-/// Of two norms, programs take the first one for the feed-forward layer.
+/// With two norms, runtimes apply `attn_norm` before the FFN and `attn_norm_2` before attention.
 const TWO_NORMS: Table = &[
     ("transformer.h.{}.ln_mlp", "blk.{}.attn_norm"),
     ("transformer.h.{}.ln_attn", "blk.{}.attn_norm_2"),
 ];
 
-/// The context of the models whose configuration does not tell.
+/// Context length of models whose configuration does not state it.
 const CONTEXT: u32 = 2048;
 
 pub(crate) struct Falcon;
@@ -58,7 +59,7 @@ impl Converter for Falcon {
         let width = hparams::width(config)?;
         let feed_forward = config.u32(&["ffn_hidden_size"])?;
         keys.set(key::CONTEXT_LENGTH, config.u32(&["max_position_embeddings"])?.unwrap_or(CONTEXT));
-        keys.set(key::TENSOR_DATA_LAYOUT, "jploski"); // see `tensor`
+        keys.set(key::TENSOR_DATA_LAYOUT, "jploski"); // see `modify_tensor`
         keys.set(key::EMBEDDING_LENGTH, width);
         keys.set(key::FEED_FORWARD_LENGTH, feed_forward.unwrap_or(width.saturating_mul(4)));
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
@@ -74,7 +75,7 @@ impl Converter for Falcon {
         if !name.contains(".attn_qkv.") {
             return Ok(Vec::new());
         }
-        // Stored are groups of some heads of queries with their head of keys and of values.
+        // The checkpoint stores groups of query heads, each followed by its KV head.
         let groups = head_count_kv(config)?;
         let head_dim = u64::from(hparams::head_dim(config)?);
         let queries = u64::from(hparams::head_count(config)? / groups) * head_dim;
@@ -87,32 +88,36 @@ impl Converter for Falcon {
         let heads = export::count(model, key::ATTENTION_HEAD_COUNT);
         let head_count_kv = export::head_count_kv(model);
         let is_multi_query = head_count_kv == Some(1);
-        let is_second = has_two_norms || (!is_multi_query && head_count_kv != heads);
-        let other = if has_two_norms { ONE_NORM } else { TWO_NORMS };
+        let is_second_generation = has_two_norms || (!is_multi_query && head_count_kv != heads);
+        let unused_names = if has_two_norms { ONE_NORM } else { TWO_NORMS };
         let exported = exported
-            .without_names(other)
+            .without_names(unused_names)
             .fields(&[
                 ("feed_forward_length", "ffn_hidden_size"),
                 ("attention.head_count_kv", "num_kv_heads"),
                 ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
             ])
-            .set("new_decoder_architecture", is_second)
-            .set("multi_query", is_second || is_multi_query)
-            .set_some("num_ln_in_parallel_attn", is_second.then(|| 1 + u8::from(has_two_norms)));
+            .set("new_decoder_architecture", is_second_generation)
+            .set("multi_query", is_second_generation || is_multi_query)
+            .set_some(
+                "num_ln_in_parallel_attn",
+                is_second_generation.then(|| 1 + u8::from(has_two_norms)),
+            );
         Some(exported)
     }
 }
 
-/// Heads of keys and values.
+/// Returns the number of KV heads.
 ///
-/// In the first generation the number in the configuration means nothing: there is one such head,
-/// or one for each head of queries. Its configurations under their first name state the number
-/// only where it counts.
+/// The class of the first generation ignores `num_kv_heads`: it has one KV head (`multi_query`) or
+/// as many as query heads. Configurations with the original field `n_head_kv` state it only for the
+/// second generation.
 fn head_count_kv(config: &Config) -> Result<u32, Error> {
-    let first_name = config.u32(&["n_head_kv"])?;
-    let is_second = config.bool("new_decoder_architecture")?.unwrap_or(first_name.is_some());
-    if is_second {
-        let stated = config.u32(&["num_kv_heads"])?.or(first_name).filter(|&heads| heads > 0);
+    let original_field = config.u32(&["n_head_kv"])?;
+    let is_second_generation =
+        config.bool("new_decoder_architecture")?.unwrap_or(original_field.is_some());
+    if is_second_generation {
+        let stated = config.u32(&["num_kv_heads"])?.or(original_field).filter(|&heads| heads > 0);
         stated.map_or_else(|| hparams::head_count(config), Ok)
     } else if config.bool("multi_query")?.unwrap_or(true) {
         Ok(1)
@@ -129,7 +134,7 @@ mod tests {
     use crate::convert::Mapping;
 
     #[test]
-    fn every_generation_has_its_heads_of_keys() {
+    fn kv_head_count_by_generation() {
         for (config, heads) in [
             // falcon-7b, as first uploaded and as it is now.
             (json!({"n_head": 71, "multi_query": true}), 1),
@@ -156,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_queries_keep_their_keys_and_values() {
+    fn qkv_rows_are_regrouped() {
         let config = Config::of(json!({"hidden_size": 64, "num_attention_heads": 8,
             "num_kv_heads": 2, "new_decoder_architecture": true}));
         let name = "transformer.h.3.self_attention.query_key_value.weight";

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `falcon`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
@@ -8,8 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "falcon",
-    note: "The 40B models have a second norm. `tensor_data_layout` is `jploski`: all queries, \
-           then all keys, then all values.",
+    note: "The 40B models have a second norm. `tensor_data_layout` is `jploski`: all query rows, \
+           then all key rows, then all value rows.",
     required: &[SIZES, TRANSFORMER, NORM, &[key::ATTENTION_HEAD_COUNT_KV]],
     optional: &[HEADS, ROPE, &[key::TENSOR_DATA_LAYOUT, key::ATTENTION_USE_NORM]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],

@@ -1,4 +1,5 @@
-//! Falcon H1: a state space beside attention in every layer.
+//! Conversion of `FalconH1ForCausalLM`. The muP multipliers of config.json are multiplied into the
+//! weights, per section for the Mamba input projection; exports keep them there.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -20,12 +21,12 @@ const NAMES: Table = &[
     ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
 ];
 
-/// Whether there is a norm behind the state space, and whether it comes before the gate.
+/// Whether the mixer has a norm of its output, and whether it precedes the gate.
 const NORM: &str = "mamba_rms_norm";
 
 const NORM_FIRST: &str = "mamba_norm_before_gate";
 
-/// The norm before the feed-forward layer, whose name has no end in a GGUF.
+/// FFN norm, whose GGUF name has no suffix.
 const FFN_NORM: &str = "model.layers.{}.pre_ff_layernorm.weight";
 
 pub(crate) struct FalconH1;
@@ -59,13 +60,13 @@ impl Converter for FalconH1 {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        for (field, usual) in [
+        for (field, value) in [
             ("mamba_d_conv", 4),
             ("mamba_d_state", 256),
             ("mamba_n_groups", 1),
             ("mamba_d_ssm", 1024),
         ] {
-            config.default(field, usual);
+            config.default(field, value);
         }
         config.default("rms_norm_eps", 1e-5);
         let head_dim = hparams::head_dim(config)?;
@@ -74,7 +75,7 @@ impl Converter for FalconH1 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        // Programs norm what is gated already.
+        // Runtimes apply the norm after the gate.
         let is = |field: &str| Ok::<_, Error>(config.bool(field)?.unwrap_or(false));
         if is(NORM)? && is(NORM_FIRST)? {
             return Err(hparams::not_computed(config, NORM_FIRST, true));
@@ -108,18 +109,20 @@ impl Converter for FalconH1 {
         if let Some(&[block]) = captures(FFN_NORM, name).as_deref() {
             return Ok(Some(Mapping::one(format!("blk.{block}.ffn_norm"), [])));
         }
-        let Some(Mapping::Made(mut made)) = sizes(config)?.mapping(name) else { return Ok(None) };
-        for made in &mut made {
-            made.steps.extend(multipliers(config, &made.name)?);
+        let Some(Mapping::Made(mut tensors)) = sizes(config)?.mapping(name) else {
+            return Ok(None);
+        };
+        for tensor in &mut tensors {
+            tensor.steps.extend(multipliers(config, &tensor.name)?);
         }
-        Ok(Some(Mapping::Made(made)))
+        Ok(Some(Mapping::Made(tensors)))
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         multipliers(config, name)
     }
 
-    // The factors stay in the weights.
+    // The multipliers stay in the weights.
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let width = export::ratio(model, key::SSM_INNER_SIZE, "ssm.time_step_rank");
         Some(
@@ -135,7 +138,7 @@ impl Converter for FalconH1 {
 }
 
 fn sizes(config: &Config) -> Result<Sizes, Error> {
-    let number = |field: &str| config.require_u32(&[field], "a size of the state space");
+    let number = |field: &str| config.require_u32(&[field], "a size of the SSM");
     let inner = number("mamba_d_ssm")?;
     let is_stated = config.find(&["mamba_d_head"]).is_some_and(|(_, width)| width.is_u64());
     let heads = match is_stated {
@@ -150,7 +153,7 @@ fn sizes(config: &Config) -> Result<Sizes, Error> {
     })
 }
 
-/// The factors of the configuration become part of the weights.
+/// Returns the steps that multiply a tensor by its multipliers.
 fn multipliers(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
     let number = |field: &str| config.f32(&[field]).map(|factor| factor.unwrap_or(1.0));
     let listed = |field: &str, at: usize| {
@@ -173,7 +176,7 @@ fn multipliers(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
     let mut steps: Vec<Step> =
         factors.into_iter().filter(|&c| c != 1.0).map(|c| Step::Map(Function::Times(c))).collect();
     if part == "ssm_in" {
-        // Gates, inputs, what goes into the state, what comes out of it, time steps.
+        // Sections: gate z, input x, B, C, time steps dt.
         let sizes = sizes(config)?;
         let (heads, groups) = sizes.heads.unwrap_or_default();
         let states = u64::from(groups) * u64::from(sizes.state);

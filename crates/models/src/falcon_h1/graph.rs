@@ -1,4 +1,5 @@
-//! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1, Nemotron-H.
+//! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1,
+//! Nemotron-H.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `falcon-h1`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
@@ -8,7 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "falcon-h1",
-    note: "Every layer has a state space and attention. The factors of the configuration are in the weights.",
+    note: "Every layer has a Mamba 2 mixer and attention. The multipliers of config.json are in \
+           the weights.",
     required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
@@ -17,7 +18,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         All(HYBRID_ATTENTION),
         All(MAMBA2_WITHOUT_NORM),
         Optional("ssm_norm.weight", "d_inner/n_group, n_group"),
-        // Without an end, which programs do not expect of it.
+        // The name has no suffix `.weight`.
         Required("ffn_norm", "n_embd"),
         All(GATED_FFN),
     ])],

@@ -1,4 +1,5 @@
-//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
+//! Conversion of `GemmaForCausalLM`, and what the three generations share. Norm weights are stored
+//! with 1 added; the tied output projection is dropped.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -30,18 +31,19 @@ impl Converter for Gemma {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_of(config, keys, 1)
+        generation_keys(config, keys, 1)
     }
 
-    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        drop_output(name)
     }
 
-    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        steps(config, name)
+    fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        norm_steps(name)
     }
 }
 
+/// Sets the defaults of the class of a generation.
 pub(crate) fn complete(config: &mut Config, generation: u32) -> Result<(), Error> {
     config.default("head_dim", 256);
     config.default("rms_norm_eps", 1e-6);
@@ -54,7 +56,7 @@ pub(crate) fn complete(config: &mut Config, generation: u32) -> Result<(), Error
             config.default("sliding_window", 4096);
         }
         _ => {
-            // The multimodal models state little of their text model.
+            // Multimodal checkpoints state few fields of their text model.
             config.default("max_position_embeddings", 131_072);
             config.default("num_attention_heads", 8);
             config.default("num_key_value_heads", 4);
@@ -66,8 +68,13 @@ pub(crate) fn complete(config: &mut Config, generation: u32) -> Result<(), Error
     Ok(())
 }
 
-pub(crate) fn keys_of(config: &Config, keys: &mut Keys, generation: u32) -> Result<(), Error> {
-    let head_dim = config.require_u32(&["head_dim"], "the width of a head")?;
+/// Writes the hyper-parameters of a generation.
+pub(crate) fn generation_keys(
+    config: &Config,
+    keys: &mut Keys,
+    generation: u32,
+) -> Result<(), Error> {
+    let head_dim = config.require_u32(&["head_dim"], "the head dimension")?;
     if generation == 3 {
         keys.stated(config)?;
         if let Some(cap) = config.f32(&["final_logit_softcapping"])?.filter(|&cap| cap != 0.0) {
@@ -99,12 +106,14 @@ pub(crate) fn keys_of(config: &Config, keys: &mut Keys, generation: u32) -> Resu
     keys.unusual_rope(config)
 }
 
-pub(crate) fn special(_config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    // The embedding is the output matrix too; some checkpoints hold it twice.
+/// Drops the output projection, which is tied to the embedding.
+pub(crate) fn drop_output(name: &str) -> Result<Option<Mapping>, Error> {
+    // The output projection is tied to the embedding; some checkpoints hold it twice.
     let is_output = matches!(name, "lm_head.weight" | "model.lm_head.weight");
     Ok(is_output.then_some(Mapping::Dropped))
 }
 
-pub(crate) fn steps(_config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+/// Returns the step that adds 1 to norm weights.
+pub(crate) fn norm_steps(name: &str) -> Result<Vec<Step>, Error> {
     Ok(Vec::from_iter(name.ends_with("norm.weight").then_some(Step::Map(Function::PlusOne))))
 }

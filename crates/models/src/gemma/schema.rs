@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gemma`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -7,6 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma",
+    note: "First generation of Gemma.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],

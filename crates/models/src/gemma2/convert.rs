@@ -1,4 +1,5 @@
-//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
+//! Conversion of `Gemma2ForCausalLM`: as Gemma with sandwich norms, soft-capping and a sliding
+//! window in every other layer.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -13,10 +14,10 @@ use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, export, sliding_window,
 };
 use crate::gemma;
-use crate::gemma::convert::{complete, keys_of};
+use crate::gemma::convert::{complete, generation_keys};
 use crate::schema::key;
 
-/// Since the second generation, norms stand before and after attention and feed-forward.
+/// Sandwich norms: before and after attention and FFN.
 pub(crate) const NORMS: Table = &[
     ("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"),
     ("model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"),
@@ -46,26 +47,31 @@ impl Converter for Gemma2 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_of(config, keys, 2)
+        generation_keys(config, keys, 2)
     }
 
-    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        gemma::convert::special(config, name)
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        gemma::convert::drop_output(name)
     }
 
-    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        gemma::convert::steps(config, name)
+    fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        gemma::convert::norm_steps(name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        export_of(model, exported, 2)
+        export_generation(model, exported, 2)
     }
 }
 
-pub(crate) fn export_of(model: &Model, exported: Exported, generation: u32) -> Option<Exported> {
+/// Completes the export of a generation.
+pub(crate) fn export_generation(
+    model: &Model,
+    exported: Exported,
+    generation: u32,
+) -> Option<Exported> {
     let number = |key| count(model, key);
-    // What attention is scaled by has no key: programs tell the models of 27B, where it is not
-    // the width of a head, by their number of layers.
+    // `query_pre_attn_scalar` has no key. It is the head dimension except in the 27B models, which
+    // runtimes recognize by their number of layers.
     let scalar = match (generation, number("block_count")) {
         (2, Some(46)) | (3, Some(62)) => {
             ratio(model, key::EMBEDDING_LENGTH, "attention.head_count")
@@ -81,7 +87,7 @@ pub(crate) fn export_of(model: &Model, exported: Exported, generation: u32) -> O
     if generation == 2 {
         return Some(exported);
     }
-    // Of so many layers one has no window.
+    // One of this number of layers has full attention.
     let pattern = match number("attention.sliding_window") {
         Some(_) => number("attention.sliding_window_pattern").unwrap_or(6),
         None => 1,

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gemma2`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
@@ -11,6 +11,7 @@ pub(crate) const SOFT_CAPS: &[&str] = &[key::ATTN_LOGIT_SOFTCAPPING, key::FINAL_
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma2",
+    note: "Sandwich norms; every other layer has a sliding window, beginning with the first.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
     defaults: &[

@@ -1,4 +1,4 @@
-//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
+//! Conversion of `Gemma3ForCausalLM` and of the text model of `Gemma3ForConditionalGeneration`.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -9,8 +9,8 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
 use crate::gemma;
-use crate::gemma::convert::{complete, keys_of};
-use crate::gemma2::convert::{NORMS, export_of};
+use crate::gemma::convert::{complete, generation_keys};
+use crate::gemma2::convert::{NORMS, export_generation};
 
 pub(crate) struct Gemma3;
 
@@ -35,18 +35,18 @@ impl Converter for Gemma3 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_of(config, keys, 3)
+        generation_keys(config, keys, 3)
     }
 
-    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        gemma::convert::special(config, name)
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        gemma::convert::drop_output(name)
     }
 
-    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        gemma::convert::steps(config, name)
+    fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        gemma::convert::norm_steps(name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        export_of(model, exported, 3)
+        export_generation(model, exported, 3)
     }
 }

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gemma3`.
 
 use crate::gemma2::schema::SOFT_CAPS;
 use crate::schema::architecture::Item::{All, Optional};
@@ -20,6 +20,7 @@ pub(crate) const GEMMA3_LAYER: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma3",
+    note: "Five of six layers have a sliding window; RoPE scaling applies to the others only.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
     defaults: &[(key::ROPE_FREQ_BASE_SWA, Absent::Number(10000.0))],

@@ -1,6 +1,6 @@
 //! Gemma 3n: several streams of the residual, of which a layer computes one and guesses the others
-//! (AltUp, arXiv 2301.13310); the last layers share keys and values, and layers are told more of each
-//! token than its embedding.
+//! (AltUp, arXiv 2301.13310); the last layers share keys and values, and layers are told more of
+//! each token than its embedding.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -84,7 +84,8 @@ fn as_large(builder: &mut Builder<'_>, x: ValueId, like: ValueId) -> Result<Valu
     Ok(builder.op(Mul { a: x, b: size }))
 }
 
-/// What a norm divides rows of so many numbers by: the mean product of what goes in and what comes out.
+/// What a norm divides rows of so many numbers by: the mean product of what goes in and what comes
+/// out.
 fn divisor(builder: &mut Builder<'_>, x: ValueId, norm: Norm, width: u32) -> ValueId {
     let unit = builder.weightless_norm(x, norm, 1);
     let product = builder.op(Mul { a: x, b: unit });

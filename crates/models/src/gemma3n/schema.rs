@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gemma3n`.
 
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
@@ -8,7 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma3n",
-    note: "Several streams of the residual, of which one is computed. The last layers use keys and values of earlier ones.",
+    note: "The residual consists of several AltUp streams, of which each layer computes one. The \
+           last layers share the KV cache of earlier ones.",
     required: &[
         SIZES,
         TRANSFORMER,

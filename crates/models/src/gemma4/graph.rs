@@ -1,5 +1,6 @@
-//! Gemma 4: layers without a window have wider heads, the last layers share keys and values, layers are
-//! told more of each token than its embedding, and some models have experts beside a dense network.
+//! Gemma 4: layers without a window have wider heads, the last layers share keys and values, layers
+//! are told more of each token than its embedding, and some models have experts beside a dense
+//! network.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GluFunction, MulWeight, RopeLayout, RopeParameters, ValueId};

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gemma4`.
 
 use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
@@ -6,8 +6,8 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// Heads of layers with a window, and of those without.
-const WINDOWED_HEADS: &[Item] = &[
+/// Attention of layers with a sliding window.
+const SLIDING_ATTENTION: &[Item] = &[
     Required("attn_q.weight", "n_embd, n_head*head_k_swa"),
     Optional("attn_k.weight", "n_embd, n_head_kv*head_k_swa"),
     Optional("attn_v.weight", "n_embd, n_head_kv*head_k_swa"),
@@ -16,7 +16,8 @@ const WINDOWED_HEADS: &[Item] = &[
     Optional("attn_k_norm.weight", "head_k_swa"),
 ];
 
-const WIDE_HEADS: &[Item] = &[
+/// Attention of layers with full attention.
+const GLOBAL_ATTENTION: &[Item] = &[
     Required("attn_q.weight", "n_embd, n_q"),
     Optional("attn_k.weight", "n_embd, n_k"),
     Optional("attn_v.weight", "n_embd, n_k"),
@@ -27,7 +28,8 @@ const WIDE_HEADS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma4",
-    note: "Layers without a window have heads of another width. The last layers use keys and values of earlier ones.",
+    note: "Layers with full attention have another head dimension than layers with a sliding \
+           window. The last layers share the KV cache of earlier ones.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -63,8 +65,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ],
     blocks: &[layers(&[
         All(ATTN_NORM),
-        When("windowed", WINDOWED_HEADS),
-        Unless("windowed", WIDE_HEADS),
+        When("windowed", SLIDING_ATTENTION),
+        Unless("windowed", GLOBAL_ATTENTION),
         All(FFN_NORM),
         All(GATED_FFN),
         All(POST_NORMS),

@@ -1,4 +1,5 @@
-//! Drafts of Gemma 4: DSpark's kind, and assistants, which read keys and values of their target.
+//! Conversion of the Gemma 4 assistant: `gemma4` without key and value projections, and with the
+//! hidden size of the target.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -13,7 +14,6 @@ use crate::{gemma2, gemma4};
 const ASSISTANT_NAMES: Table =
     &[("pre_projection", "nextn.pre_projection"), ("post_projection", "nextn.post_projection")];
 
-/// Assistants, which have no keys and values of their own.
 pub(crate) struct Assistant;
 
 /// Description of [`Assistant`].
@@ -36,7 +36,8 @@ impl Converter for Assistant {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         gemma4::convert::keys(config, keys)?;
-        let width = config.require_u32(&["backbone_hidden_size"], "the width of the target")?;
+        let width =
+            config.require_u32(&["backbone_hidden_size"], "the hidden size of the target")?;
         keys.set(key::EMBEDDING_LENGTH_OUT, width);
         keys.set(key::NEXTN_PREDICT_LAYERS, hparams::block_count(config)?);
         Ok(())

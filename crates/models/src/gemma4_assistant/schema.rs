@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gemma4-assistant`.
 
 use crate::gemma4;
 use crate::schema::architecture::Architecture;
@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma4-assistant",
-    note: "A draft of Gemma 4, which reads keys and values of its target.",
+    note: "A draft model of Gemma 4 that attends to the KV cache of its target.",
     required: &[
         SIZES,
         TRANSFORMER,

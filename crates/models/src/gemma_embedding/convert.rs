@@ -1,4 +1,5 @@
-//! Gemma 1, 2 and 3, as text models, and the encoder made of the third.
+//! Conversion of `Gemma3TextModel` (EmbeddingGemma): Gemma 3 with pooling and the two dense layers
+//! of sentence-transformers.
 
 use crate::schema::Hyper;
 use gguf::Error;
@@ -13,11 +14,10 @@ use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, sentence_transformers,
 };
 use crate::gemma;
-use crate::gemma::convert::{complete, keys_of, special};
-use crate::gemma2::convert::{NORMS, export_of};
+use crate::gemma::convert::{complete, drop_output, generation_keys};
+use crate::gemma2::convert::{NORMS, export_generation};
 use crate::schema::key;
 
-/// The third generation as an encoder, with the matrices that `sentence-transformers` has behind it.
 pub(crate) struct GemmaEmbedding;
 
 /// Description of [`GemmaEmbedding`].
@@ -41,7 +41,7 @@ impl Converter for GemmaEmbedding {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys_of(config, keys, 3)?;
+        generation_keys(config, keys, 3)?;
         dense_keys(keys, config)?;
         pooling_key(keys, config)?;
         if config.bool("use_bidirectional_attention")? != Some(true) {
@@ -50,12 +50,12 @@ impl Converter for GemmaEmbedding {
         Ok(())
     }
 
-    fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        Ok(sentence_transformers::dense(name).or(special(config, name)?))
+    fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+        Ok(sentence_transformers::dense(name).or(drop_output(name)?))
     }
 
-    fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        gemma::convert::steps(config, name)
+    fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
+        gemma::convert::norm_steps(name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -65,6 +65,6 @@ impl Converter for GemmaEmbedding {
             .patterns(dense.iter().map(String::as_str))
             .files(sentence_transformers::module_files(model))
             .set("use_bidirectional_attention", is_encoder);
-        export_of(model, exported, 3)
+        export_generation(model, exported, 3)
     }
 }

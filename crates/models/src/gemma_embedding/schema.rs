@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `gemma-embedding`.
 
 use crate::gemma2::schema::SOFT_CAPS;
 use crate::gemma3::schema::GEMMA3_LAYER;
@@ -9,13 +9,14 @@ use crate::schema::key;
 use crate::schema::key_schema::Absent;
 use crate::schema::layers;
 
-/// The layers after pooling, by the folders of their modules.
+/// Sizes of the dense layers after pooling, named by their module folders in sentence-transformers.
 const DENSE_KEYS: &[&str] =
     &[key::DENSE_2_FEAT_IN, key::DENSE_2_FEAT_OUT, key::DENSE_3_FEAT_IN, key::DENSE_3_FEAT_OUT];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma-embedding",
-    note: "Gemma 3 as an encoder: tokens see those on both sides, half a window away at most.",
+    note: "Gemma 3 as an embedding model: attention is bidirectional, with a symmetric sliding \
+           window of half its length on each side.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::ATTENTION_SLIDING_WINDOW]],
     optional: &[
         HEADS,

@@ -1,4 +1,5 @@
-//! GLM 4.
+//! Conversion of GLM 4, GLM 4.1V and GLM OCR. With M-RoPE sections, query and key rows are permuted
+//! from the interleaved to the NeoX layout.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -12,7 +13,7 @@ use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, 
 use crate::qwen2vl::convert::export_mrope_sections;
 use crate::schema::key;
 
-/// Norms stand before and after attention and feed-forward; gate and what it gates are one matrix.
+/// Sandwich norms; gate and up projection are one matrix.
 const NAMES: Table = &[
     ("model.layers.{}.post_self_attn_layernorm", "blk.{}.post_attention_norm"),
     ("model.layers.{}.post_mlp_layernorm", "blk.{}.post_ffw_norm"),
@@ -23,7 +24,7 @@ pub(crate) struct Glm4;
 
 /// Description of [`Glm4`].
 pub(crate) static GLM4: Description = Description {
-    classes: &[TEXT, SEEING, READING],
+    classes: &[TEXT_CLASS, VISION_CLASS, OCR_CLASS],
     architecture: "glm4",
     model_type: "glm4",
     vocabulary: VocabularyKind::Glm4,
@@ -38,7 +39,7 @@ impl Converter for Glm4 {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        if config.class()? == TEXT {
+        if config.class()? == TEXT_CLASS {
             config.default("head_dim", 128);
             config.default("rms_norm_eps", 1.5625e-7);
         }
@@ -48,17 +49,18 @@ impl Converter for Glm4 {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
-        if let Some(further) = config.u32(&[mtp::COUNT])?.filter(|_| is_reading(config)) {
-            keys.set(key::BLOCK_COUNT, hparams::block_count(config)?.saturating_add(further));
-            keys.set(FURTHER_KEY, further);
+        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
+        let is_ocr = config.class().is_ok_and(|class| class == OCR_CLASS);
+        if let Some(mtp_layers) = config.u32(&[mtp::COUNT])?.filter(|_| is_ocr) {
+            keys.set(key::BLOCK_COUNT, hparams::block_count(config)?.saturating_add(mtp_layers));
+            keys.set(key::NEXTN_PREDICT_LAYERS, mtp_layers);
         }
         Ok(())
     }
 
-    // Where positions have three dimensions, programs turn the first half of what rotates against the
-    // second, while checkpoints are arranged for pairs of neighbours.
+    // With M-RoPE, runtimes apply RoPE in NeoX layout, while checkpoints have the interleaved
+    // layout.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         let heads = match name.split('.').nth(2) {
             Some("attn_q") => hparams::head_count(config)?,
@@ -74,14 +76,14 @@ impl Converter for Glm4 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, FURTHER_KEY);
-        let exported = match (further, model.metadata().get("glm4.rope.dimension_sections")) {
-            (Some(further), _) => {
-                let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further)?;
-                let exported = exported.class(READING, "glm_ocr").without(&[key::BLOCK_COUNT]);
-                exported.set("num_hidden_layers", blocks).set(mtp::COUNT, further)
+        let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS);
+        let exported = match (mtp_layers, model.metadata().get("glm4.rope.dimension_sections")) {
+            (Some(mtp_layers), _) => {
+                let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(mtp_layers)?;
+                let exported = exported.class(OCR_CLASS, "glm_ocr").without(&[key::BLOCK_COUNT]);
+                exported.set("num_hidden_layers", blocks).set(mtp::COUNT, mtp_layers)
             }
-            (None, Some(_)) => exported.class(SEEING, "glm4v"),
+            (None, Some(_)) => exported.class(VISION_CLASS, "glm4v"),
             (None, None) => exported,
         };
         let exported = export_mrope_sections(model, exported)
@@ -91,15 +93,9 @@ impl Converter for Glm4 {
     }
 }
 
-const TEXT: &str = "Glm4ForCausalLM";
+const TEXT_CLASS: &str = "Glm4ForCausalLM";
 
-const SEEING: &str = "Glm4vForConditionalGeneration";
+const VISION_CLASS: &str = "Glm4vForConditionalGeneration";
 
-/// Has layers that guess further tokens besides.
-const READING: &str = "GlmOcrForConditionalGeneration";
-
-const FURTHER_KEY: &str = "nextn_predict_layers";
-
-fn is_reading(config: &Config) -> bool {
-    config.class().is_ok_and(|class| class == READING)
-}
+/// Class with multi-token prediction layers.
+const OCR_CLASS: &str = "GlmOcrForConditionalGeneration";

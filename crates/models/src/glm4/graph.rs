@@ -8,7 +8,8 @@ use crate::graph::Builder;
 use crate::schema::key;
 
 /// A part of each head rotates, neighbours together. Models that know images too count positions in
-/// several dimensions, which are the same for text, and their queries and keys are laid out for halves.
+/// several dimensions, which are the same for text, and their queries and keys are laid out for
+/// halves.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let sections =
         builder.hyper.stated(key::ROPE_DIMENSION_SECTIONS).and_then(|all| all.as_array());

@@ -1,4 +1,4 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `glm4`.
 
 use crate::schema::architecture::Item::{All, Maybe};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -16,6 +16,7 @@ const LAYER: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "glm4",
+    note: "GLM 4 (0414), GLM 4.1V and GLM OCR.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[
         HEADS,

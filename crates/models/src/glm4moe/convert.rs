@@ -1,4 +1,5 @@
-//! GLM 4.5 and 4.6: experts, and layers behind the last that guess further tokens.
+//! Conversion of GLM 4.5, GLM 4.6 and Solar Open. `block_count` includes the multi-token prediction
+//! layers; the router is always sigmoid.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -10,12 +11,12 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe, mtp,
 };
-use crate::dots1::convert::export_of_routed;
+use crate::dots1::convert::export_moe;
 use crate::schema::key;
 
 const NAMES: Table = &[("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm")];
 
-/// The number of the function by which routers weigh.
+/// `expert_gating_func` of the sigmoid router.
 const SIGMOID: u32 = 2;
 
 pub(crate) struct Glm4Moe;
@@ -44,14 +45,14 @@ impl Converter for Glm4Moe {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let further = config.u32(&[mtp::COUNT])?;
+        let mtp_layers = config.u32(&[mtp::COUNT])?;
         keys.stated(config)?;
         keys.set(
             key::BLOCK_COUNT,
-            hparams::block_count(config)?.saturating_add(further.unwrap_or(0)),
+            hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0)),
         );
-        let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
         keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?);
         keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
@@ -60,7 +61,7 @@ impl Converter for Glm4Moe {
         if let Some(norm) = config.bool("norm_topk_prob")? {
             keys.set(key::EXPERT_WEIGHTS_NORM, norm);
         }
-        keys.set_u32(key::NEXTN_PREDICT_LAYERS, further);
+        keys.set_u32(key::NEXTN_PREDICT_LAYERS, mtp_layers);
         Ok(())
     }
 
@@ -69,12 +70,12 @@ impl Converter for Glm4Moe {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let further = count(model, key::NEXTN_PREDICT_LAYERS);
-        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(further.unwrap_or(0))?;
-        let exported = export_of_routed(model, exported)
+        let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS);
+        let blocks = count(model, key::BLOCK_COUNT)?.checked_sub(mtp_layers.unwrap_or(0))?;
+        let exported = export_moe(model, exported)
             .without(&[key::BLOCK_COUNT])
             .set("num_hidden_layers", blocks)
-            .set_some(mtp::COUNT, further)
+            .set_some(mtp::COUNT, mtp_layers)
             .set("use_qk_norm", has(model, "blk.0.attn_q_norm.weight"))
             .set("attention_bias", has(model, "blk.0.attn_q.bias"))
             .set_some("partial_rotary_factor", rotated_share(model));
@@ -82,7 +83,7 @@ impl Converter for Glm4Moe {
     }
 }
 
-/// Solar Open, whose vocabulary is another.
+/// Solar Open, with a vocabulary of its own.
 pub(crate) struct SolarOpen;
 
 /// Description of [`SolarOpen`].
@@ -108,7 +109,7 @@ impl Converter for SolarOpen {
         hparams::default_attention(config)
     }
 
-    // It comes back as its sibling.
+    // Exports have the class of `Glm4Moe`.
     fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
         None
     }

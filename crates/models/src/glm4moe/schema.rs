@@ -1,11 +1,11 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `glm4moe`.
 
 use crate::schema::architecture::Item::{All, Maybe, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
-const MOE_ATTENTION: &[Item] = &[
+const ATTENTION: &[Item] = &[
     All(ATTN_NORM),
     All(QKV),
     All(ATTN_OUTPUT),
@@ -15,7 +15,7 @@ const MOE_ATTENTION: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "glm4moe",
-    note: "GLM 4.5 and 4.6. The norm before feed-forward is `post_attention_norm`.",
+    note: "GLM 4.5 and 4.6. The norm before the FFN is `post_attention_norm`.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[
         HEADS,
@@ -29,19 +29,19 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_dense",
-            items: &[All(MOE_ATTENTION), All(GATED_FFN)],
+            items: &[All(ATTENTION), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(MOE_ATTENTION), All(ROUTED_EXPERTS)],
+            items: &[All(ATTENTION), All(ROUTED_EXPERTS)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(MOE_ATTENTION), Maybe(ROUTED_EXPERTS), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(ATTENTION), Maybe(ROUTED_EXPERTS), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

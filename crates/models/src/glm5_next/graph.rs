@@ -1,5 +1,5 @@
-//! GLM 5.3: delta attention in most layers, in the others compressed attention to blocks of tokens that an
-//! indexer chooses, and several streams of the residual.
+//! GLM 5.3: delta attention in most layers, in the others compressed attention to blocks of tokens
+//! that an indexer chooses, and several streams of the residual.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -113,7 +113,8 @@ fn choose(
     Ok(BlockSelection { indices: chosen, groups: 1, block, include_tail: tail })
 }
 
-/// Gates are bounded, those of experts and those of other networks; by the same where a model states one bound.
+/// Gates are bounded, those of experts and those of other networks; by the same where a model
+/// states one bound.
 fn network(
     builder: &mut Builder<'_>,
     x: ValueId,

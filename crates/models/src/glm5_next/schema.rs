@@ -1,6 +1,6 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `glm5-next`.
 
-use crate::deepseek2::schema::{ATTENTION, EXPERT_FFN};
+use crate::deepseek2::schema::{MLA, MOE_FFN};
 use crate::deepseek32::schema::{INDEXER, INDEXER_KEYS};
 use crate::schema::architecture::Item::{All, Maybe, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -13,8 +13,8 @@ const KPOOL_INDEXER: &[Item] = &[
     Required("indexer_compressor_ape.weight", "index_dim, n_kpool"),
 ];
 
-/// Delta attention as in Kimi Linear, where decays are no matrix.
-const FLAT_DELTA: &[Item] = &[
+/// Kimi Delta Attention, whose decay parameter `ssm_a` is a vector.
+const KIMI_DELTA_ATTENTION: &[Item] = &[
     All(ATTN_NORM),
     Required("attn_q.weight", "n_embd, n_head*kda_head"),
     Required("attn_k.weight", "n_embd, n_head*kda_head"),
@@ -34,15 +34,15 @@ const FLAT_DELTA: &[Item] = &[
     All(FFN_NORM),
 ];
 
-const GLM5_ATTENTION: &[Item] = &[
-    When("n_head_kv", &[All(ATTENTION), Maybe(KPOOL_INDEXER)]),
-    Unless("n_head_kv", FLAT_DELTA),
+const MIXER: &[Item] = &[
+    When("n_head_kv", &[All(MLA), Maybe(KPOOL_INDEXER)]),
+    Unless("n_head_kv", KIMI_DELTA_ATTENTION),
     All(SINKHORN_HYPER_CONNECTIONS),
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "glm5-next",
-    note: "GLM 5.3. Layers without heads of keys and values have delta attention.",
+    note: "GLM 5.3. Layers without KV heads have Kimi Delta Attention.",
     required: &[
         SIZES,
         TRANSFORMER,
@@ -78,23 +78,18 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
-        Block {
-            prefix: "blk.",
-            from: "0",
-            to: "n_dense",
-            items: &[All(GLM5_ATTENTION), All(GATED_FFN)],
-        },
+        Block { prefix: "blk.", from: "0", to: "n_dense", items: &[All(MIXER), All(GATED_FFN)] },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(GLM5_ATTENTION), All(EXPERT_FFN)],
+            items: &[All(MIXER), All(MOE_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(ATTENTION), Maybe(KPOOL_INDEXER), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(MLA), Maybe(KPOOL_INDEXER), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

@@ -1,4 +1,5 @@
-//! DeepSeek: experts after some dense layers; compressed attention since the second generation.
+//! Conversion of `GlmMoeDsaForCausalLM`: as `deepseek32`, with the types of the indexer per layer
+//! (`full` or `shared`).
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -7,11 +8,10 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
 use crate::deepseek2;
-use crate::deepseek2::convert::{ROTATED, complete_third, export_with_further, further_keys};
+use crate::deepseek2::convert::{QK_ROPE_HEAD_DIM, complete_v3, export_mla_with_mtp, mtp_keys};
 use crate::deepseek32::convert::{DEEPSEEK32, Deepseek32, indexer_keys};
 use crate::schema::key;
 
-/// GLM 5, with the same indexer in some layers or all.
 pub(crate) struct GlmDsa;
 
 /// Description of [`GlmDsa`].
@@ -34,32 +34,34 @@ impl Converter for GlmDsa {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        complete_third(config)
+        complete_v3(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        deepseek2::convert::keys(config, keys)?;
-        let rotated = config.require_u32(&[ROTATED], "dimensions that rotate")?;
-        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, rotated, 1.0)?);
-        further_keys(config, keys, false)?;
+        deepseek2::convert::mla_keys(config, keys)?;
+        let rope_dims =
+            config.require_u32(&[QK_ROPE_HEAD_DIM], "the dimensions of a key with RoPE")?;
+        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, rope_dims, 1.0)?);
+        mtp_keys(config, keys, false)?;
         indexer_keys(config, keys)?;
-        if let Some((_, kinds)) = config.find(&[INDEXER_KINDS]) {
-            let kinds = kinds.as_array().into_iter().flatten();
-            let is_full: Vec<bool> = kinds.map(|kind| kind == "full").collect();
+        if let Some((_, types)) = config.find(&[INDEXER_TYPES]) {
+            let types = types.as_array().into_iter().flatten();
+            let is_full: Vec<bool> = types.map(|type_name| type_name == "full").collect();
             keys.set(key::ATTENTION_INDEXER_TYPES, Array::from(&is_full[..]));
         }
         Ok(())
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let kinds = model.metadata().array("glm-dsa.attention.indexer.types");
-        let kind = |is_full: gguf::Value| match is_full.to_bool() {
+        let types = model.metadata().array("glm-dsa.attention.indexer.types");
+        let type_name = |is_full: gguf::Value| match is_full.to_bool() {
             Some(true) => "full",
             _ => "shared",
         };
-        let kinds = kinds.map(|kinds| kinds.iter().map(kind).collect::<Vec<_>>());
-        Some(export_with_further(model, exported)?.set_some(INDEXER_KINDS, kinds))
+        let types = types.map(|types| types.iter().map(type_name).collect::<Vec<_>>());
+        Some(export_mla_with_mtp(model, exported)?.set_some(INDEXER_TYPES, types))
     }
 }
 
-pub(crate) const INDEXER_KINDS: &str = "indexer_types";
+/// Field with the type of the indexer of each layer.
+pub(crate) const INDEXER_TYPES: &str = "indexer_types";

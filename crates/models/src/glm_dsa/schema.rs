@@ -1,7 +1,7 @@
-//! Metadata keys and tensors.
+//! Metadata keys and tensors of `glm-dsa`.
 
 use crate::deepseek2;
-use crate::deepseek2::schema::{ATTENTION, EXPERT_FFN};
+use crate::deepseek2::schema::{MLA, MOE_FFN};
 use crate::deepseek32;
 use crate::deepseek32::schema::INDEXER;
 use crate::schema::architecture::Item::{All, Maybe};
@@ -11,7 +11,8 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "glm-dsa",
-    note: "GLM 5: as deepseek32, where some layers may share the tokens that one before them has chosen.",
+    note: "GLM 5: as `deepseek32`; layers without an indexer reuse the keys selected by an \
+           earlier layer.",
     required: deepseek32::schema::SCHEMA.required,
     optional: &[
         HEADS,
@@ -31,19 +32,19 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_dense",
-            items: &[All(ATTENTION), Maybe(INDEXER), All(GATED_FFN)],
+            items: &[All(MLA), Maybe(INDEXER), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_trunk",
-            items: &[All(ATTENTION), Maybe(INDEXER), All(EXPERT_FFN)],
+            items: &[All(MLA), Maybe(INDEXER), All(MOE_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(ATTENTION), Maybe(INDEXER), Maybe(EXPERT_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(MLA), Maybe(INDEXER), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
         },
     ],
     ..Architecture::DEFAULT

@@ -10,9 +10,9 @@ use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
-use crate::deepseek2::convert::ATTENTION;
+use crate::deepseek2::convert::MLA_NAMES;
 use crate::deepseek32::convert::INDEXER;
-use crate::glm_dsa::convert::INDEXER_KINDS;
+use crate::glm_dsa::convert::INDEXER_TYPES;
 use crate::schema::key;
 use crate::{deepseek2, deepseek32};
 
@@ -56,7 +56,7 @@ pub(crate) static HY_V4: Description = Description {
     architecture: "hy_v4",
     model_type: "hy_v4",
     pre_tokenizers: &["hy_v4", "hunyuan"],
-    tensor_names: &[NAMES, ATTENTION, INDEXER, moe::BESIDE_SHARED, LLAMA_LIKE],
+    tensor_names: &[NAMES, MLA_NAMES, INDEXER, moe::BESIDE_SHARED, LLAMA_LIKE],
     ..deepseek2::convert::DEEPSEEK2
 };
 
@@ -70,7 +70,7 @@ impl Converter for HyV4 {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        deepseek2::convert::complete_third(config)?;
+        deepseek2::convert::complete_v3(config)?;
         config.set("num_key_value_heads", hparams::head_count(config)?);
         for field in ["n_group", "topk_group"] {
             if config.u32(&[field])? == Some(1) {
@@ -81,7 +81,7 @@ impl Converter for HyV4 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        deepseek2::convert::keys(config, keys)?;
+        deepseek2::convert::mla_keys(config, keys)?;
         keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
         let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)? as usize;
         if let Some(limit) = config.f32(&[LIMIT])?.filter(|&limit| limit > 0.0) {
@@ -107,7 +107,7 @@ impl Converter for HyV4 {
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         match map_parameter(&PARAMETERS, name) {
             Some(mapping) => Ok(Some(mapping)),
-            None => deepseek2::convert::special(config, name),
+            None => deepseek2::convert::map_mla_tensor(config, name),
         }
     }
 
@@ -117,7 +117,7 @@ impl Converter for HyV4 {
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let (class, model_type) = (exported.class, exported.model_type);
-        let mut exported = deepseek2::convert::export(model, exported)?
+        let mut exported = deepseek2::convert::export_mla(model, exported)?
             .class(class, model_type)
             .patterns(PARAMETERS.map(|(name, _)| name))
             .set(STREAM_COUNT, count(model, key::HYPER_CONNECTION_COUNT)?);
@@ -131,7 +131,7 @@ impl Converter for HyV4 {
         if let Some(flags) = metadata.array("hy_v4.attention.indexer.types") {
             let kind =
                 |full: gguf::Value| if full.to_bool() == Some(true) { "full" } else { "shared" };
-            exported = exported.set(INDEXER_KINDS, flags.iter().map(kind).collect::<Vec<_>>());
+            exported = exported.set(INDEXER_TYPES, flags.iter().map(kind).collect::<Vec<_>>());
         }
         Some(exported)
     }
@@ -140,7 +140,7 @@ impl Converter for HyV4 {
 /// Returns for each layer whether it has an indexer; `None` if no layer has one.
 fn layers_with_indexer(config: &Config) -> Option<Vec<bool>> {
     let list = |field| config.find(&[field]).and_then(|(_, kinds)| kinds.as_array());
-    if let Some(kinds) = list(INDEXER_KINDS) {
+    if let Some(kinds) = list(INDEXER_TYPES) {
         return Some(kinds.iter().map(|kind| kind == "full").collect());
     }
     let is_sparse =

@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `hy_v4`.
 
-use crate::deepseek2::schema::{ATTENTION, EXPERT_FFN};
+use crate::deepseek2::schema::{MLA, MOE_FFN};
 use crate::deepseek32::schema::{INDEXER, INDEXER_KEYS};
 use crate::schema::architecture::Item::{All, Maybe, Required};
 use crate::schema::architecture::{Architecture, Block, Item};
@@ -19,7 +19,7 @@ const HYPER_CONNECTIONS: &[Item] = &[
 
 /// MLA with gate, sinks, optional indexer and hyper-connections.
 const HY_V4_ATTENTION: &[Item] = &[
-    All(ATTENTION),
+    All(MLA),
     Required("attn_sinks.weight", "n_head"),
     Required("attn_gate.weight", "n_embd, n_head*mla_v"),
     Maybe(INDEXER),
@@ -68,7 +68,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_dense",
             to: "n_layer",
-            items: &[All(HY_V4_ATTENTION), All(EXPERT_FFN)],
+            items: &[All(HY_V4_ATTENTION), All(MOE_FFN)],
         },
     ],
     ..Architecture::DEFAULT

@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::bert;
-use crate::bert::convert::{export_of_labels, token_types};
+use crate::bert::convert::{export_labels, token_types};
 use crate::convert::hparams::Keys;
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::{Table, renamed};
@@ -53,12 +53,12 @@ impl Converter for JinaBert {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        bert::convert::keys_of(config, keys, 0)
+        bert::convert::encoder_keys(config, keys, 0)
     }
 
     fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let name = name.strip_prefix("bert.").unwrap_or(name);
-        if bert::convert::is_of_training(name) || name.starts_with("pooler.dense.") {
+        if bert::convert::is_training_only(name) || name.starts_with("pooler.dense.") {
             return Ok(Some(Mapping::Dropped));
         }
         Ok(renamed(name, &[NAMES]).map(|gguf_name| Mapping::one(gguf_name, [])))
@@ -70,6 +70,6 @@ impl Converter for JinaBert {
             .set("position_embedding_type", "alibi")
             .set("feed_forward_type", "geglu")
             .files(module_files(model));
-        Some(export_of_labels(model, exported))
+        Some(export_labels(model, exported))
     }
 }

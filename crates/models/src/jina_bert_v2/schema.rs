@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `jina-bert-v2`.
 
-use crate::bert::schema::{ATTENTION, BIASES_AND_NORM, OPTIONAL, TYPES};
+use crate::bert::schema::{ATTENTION, FFN_BIASES_AND_NORM, OPTIONAL_KEYS, TOKEN_TYPES};
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::groups::*;
@@ -10,10 +10,10 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jina-bert-v2",
     note: "Symmetric ALiBi with a maximum bias of 8, without a key; GELU-gated FFN.",
     required: &[SIZES, TRANSFORMER, NORM],
-    optional: OPTIONAL,
+    optional: OPTIONAL_KEYS,
     tensors: &[
         All(EMBEDDING),
-        All(TYPES),
+        All(TOKEN_TYPES),
         All(EMBEDDING_NORM),
         Optional("cls.weight", "n_embd, 1"),
         Optional("cls.bias", "1"),
@@ -30,7 +30,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         Optional("ffn_gate.weight", "n_embd, n_ff"),
         Required("ffn_up.weight", "n_embd, untold"),
         Required("ffn_down.weight", "n_ff, n_embd"),
-        All(BIASES_AND_NORM),
+        All(FFN_BIASES_AND_NORM),
     ])],
     ..Architecture::DEFAULT
 };

@@ -11,7 +11,7 @@ use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{Converter, Description, Exported, Mapping, Values, VocabularyKind, hparams};
-use crate::deepseek2::convert::ATTENTION;
+use crate::deepseek2::convert::MLA_NAMES;
 use crate::kimi_linear;
 use crate::kimi_linear::convert::A_LOG;
 use crate::schema::key;
@@ -53,7 +53,7 @@ pub(crate) static KIMI_K3: Description = Description {
     architecture: "kimi-k3",
     model_type: "kimi_k3",
     vocabulary: VocabularyKind::BpeWithEnd,
-    tensor_names: &[NAMES, kimi_linear::convert::NAMES, ATTENTION, LLAMA_LIKE],
+    tensor_names: &[NAMES, kimi_linear::convert::NAMES, MLA_NAMES, LLAMA_LIKE],
     required_flags: &[("mla_use_nope", true)],
     ..kimi_linear::convert::KIMI_LINEAR
 };

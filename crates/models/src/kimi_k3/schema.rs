@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `kimi-k3`.
 
-use crate::deepseek2::schema::ATTENTION;
+use crate::deepseek2::schema::MLA;
 use crate::schema::architecture::Item::{All, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
@@ -28,7 +28,7 @@ const K3_KDA: &[Item] = &[
 
 /// MLA or KDA, and the scores of residual streams.
 const K3_ATTENTION: &[Item] = &[
-    When("n_head_kv", &[All(ATTENTION), Optional("attn_gate.weight", "n_embd, n_head*mla_v")]),
+    When("n_head_kv", &[All(MLA), Optional("attn_gate.weight", "n_embd, n_head*mla_v")]),
     Unless("n_head_kv", K3_KDA),
     Required("attn_res_score.weight", "n_embd"),
     Required("ffn_res_score.weight", "n_embd"),

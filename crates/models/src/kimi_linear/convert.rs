@@ -13,7 +13,7 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
-use crate::deepseek2::convert::{ATTENTION, KEYS_AND_VALUES, keys_and_values};
+use crate::deepseek2::convert::{KV_B_PROJ, MLA_NAMES, split_kv_b};
 use crate::schema::key;
 
 /// Tensor names of KDA and MoE layers.
@@ -66,7 +66,7 @@ pub(crate) static KIMI_LINEAR: Description = Description {
     architecture: "kimi-linear",
     model_type: "kimi_linear",
     pre_tokenizers: &["kimi-k2"],
-    tensor_names: &[NAMES, ATTENTION, LLAMA_LIKE],
+    tensor_names: &[NAMES, MLA_NAMES, LLAMA_LIKE],
     config_fields: &[
         (key::EXPERT_USED_COUNT, "num_experts_per_token"),
         (key::EXPERT_SHARED_COUNT, "num_shared_experts"),
@@ -167,8 +167,8 @@ pub(crate) fn map_special(config: &Config, name: &str) -> Result<Option<Mapping>
         Some(&[block]) => Some(block),
         _ => None,
     };
-    if let Some(block) = block_of(KEYS_AND_VALUES) {
-        return keys_and_values(config, block).map(Some);
+    if let Some(block) = block_of(KV_B_PROJ) {
+        return split_kv_b(config, block).map(Some);
     }
     let mapping = block_of(A_LOG)
         .map(|block| Mapping::one(format!("blk.{block}.ssm_a"), [Step::Map(Function::MinusExp)]))
@@ -213,7 +213,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
         _ => None,
     };
     let exported = exported
-        .patterns([A_LOG, DT_BIAS, ROUTER_BIAS, KEYS_AND_VALUES])
+        .patterns([A_LOG, DT_BIAS, ROUTER_BIAS, KV_B_PROJ])
         .patterns(EXPERTS.map(|(name, _)| name))
         .without(&[key::ATTENTION_HEAD_COUNT_KV, key::ATTENTION_KEY_LENGTH])
         .set("num_key_value_heads", heads)

@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `kimi-linear`.
 
-use crate::deepseek2::schema::ATTENTION;
+use crate::deepseek2::schema::MLA;
 use crate::schema::architecture::Item::{All, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
@@ -54,13 +54,13 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "0",
             to: "n_dense",
-            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", KDA), All(GATED_FFN)],
+            items: &[When("n_head_kv", MLA), Unless("n_head_kv", KDA), All(GATED_FFN)],
         },
         Block {
             prefix: "blk.",
             from: "n_dense",
             to: "n_layer",
-            items: &[When("n_head_kv", ATTENTION), Unless("n_head_kv", KDA), All(ROUTED_EXPERTS)],
+            items: &[When("n_head_kv", MLA), Unless("n_head_kv", KDA), All(ROUTED_EXPERTS)],
         },
     ],
     ..Architecture::DEFAULT

@@ -7,7 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, moe};
-use crate::dream::convert::{MASK, masked};
+use crate::dream::convert::{MASK_TOKEN_ID, export_mask_token};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
@@ -33,7 +33,7 @@ impl Converter for LladaMoe {
         keys.stated(config)?;
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(&[LLADA_WIDTH])?);
         let id = config.u32(&["mask_token_id"])?.unwrap_or(LLADA_MASK);
-        keys.before_vocabulary(MASK, id);
+        keys.before_vocabulary(MASK_TOKEN_ID, id);
         keys.set(key::ATTENTION_CAUSAL, false);
         keys.before_vocabulary("diffusion.shift_logits", false);
         Ok(())
@@ -45,7 +45,7 @@ impl Converter for LladaMoe {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Some(masked(model, exported.patterns(moe::one_by_one())))
+        Some(export_mask_token(model, exported.patterns(moe::one_by_one())))
     }
 }
 

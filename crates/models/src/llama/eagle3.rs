@@ -3,9 +3,9 @@
 use gguf_checkpoint::config::Config;
 
 use crate::convert::hparams;
-use crate::eagle3::convert::TOKENS;
+use crate::eagle3::convert::DRAFT_VOCAB_SIZE;
 
 /// Whether a model of another class is one of these by its fields.
 pub(crate) fn is_meant(config: &Config) -> bool {
-    config.find(&[TOKENS]).is_some() && matches!(hparams::block_count(config), Ok(1))
+    config.find(&[DRAFT_VOCAB_SIZE]).is_some() && matches!(hparams::block_count(config), Ok(1))
 }

@@ -122,7 +122,7 @@ impl Converter for ExpertsOfDeepseek {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        deepseek2::convert::keys(config, keys)?;
+        deepseek2::convert::mla_keys(config, keys)?;
         stretched(config, keys)?;
         if config.find(&[YARN]).is_some() {
             let original = config.part(YARN).require_u32(&[ORIGINAL], "in `yarn`")?;
@@ -134,14 +134,14 @@ impl Converter for ExpertsOfDeepseek {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        if let Some(&[block]) = captures(KEYS_AND_VALUES, name).as_deref() {
-            return deepseek2::convert::keys_and_values(config, block).map(Some);
+        if let Some(&[block]) = captures(KV_B_PROJ, name).as_deref() {
+            return deepseek2::convert::split_kv_b(config, block).map(Some);
         }
         moe::one_of(&ONE_BY_ONE, name, || hparams::expert_count(config))
     }
 }
 
-const KEYS_AND_VALUES: &str = "model.layers.{}.attention.wkv_b.weight";
+const KV_B_PROJ: &str = "model.layers.{}.attention.wkv_b.weight";
 
 const ONE_BY_ONE: [(&str, &str); 3] = [
     ("model.layers.{}.experts.{}.w1.weight", "ffn_gate_exps"),

@@ -78,7 +78,7 @@ impl Converter for Mistral4 {
                 return Ok(Some(Mapping::one(filled(gguf_name, &numbers), [])));
             }
         }
-        deepseek2::convert::special(config, name)
+        deepseek2::convert::map_mla_tensor(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -87,7 +87,7 @@ impl Converter for Mistral4 {
 }
 
 fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    deepseek2::convert::keys(config, keys)?;
+    deepseek2::convert::mla_keys(config, keys)?;
     let rope = Rope::of(config)?;
     if let Some(beta) = rope.f64(BETA)?.filter(|&beta| beta != 0.0) {
         keys.set(key::ATTENTION_TEMPERATURE_SCALE, beta as f32);
@@ -97,7 +97,7 @@ fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn export(model: &Model, exported: Exported) -> Option<Exported> {
-    let exported = deepseek2::convert::export(model, exported)?
+    let exported = deepseek2::convert::export_mla(model, exported)?
         .class(VISION_CLASS, MISTRAL4_TYPE)
         .first(EXPERTS.map(|(name, _)| name));
     Some(match number(model, key::ATTENTION_TEMPERATURE_SCALE) {

@@ -132,7 +132,7 @@ impl Converter for ModernBert {
             .set_some("classifier_pooling", classifier_pooling(model))
             .set("layer_types", (0..blocks).map(kind).collect::<Vec<_>>())
             .files(module_files(model));
-        Some(bert::convert::export_of_labels(model, exported))
+        Some(bert::convert::export_labels(model, exported))
     }
 }
 

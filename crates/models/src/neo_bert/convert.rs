@@ -102,6 +102,6 @@ impl Converter for NeoBert {
             .without(&[key::FEED_FORWARD_LENGTH, key::ROPE_FREQ_BASE])
             .set("intermediate_size", ffn_width)
             .set("type_vocab_size", bert::convert::token_types(model));
-        Some(bert::convert::export_of_labels(model, exported))
+        Some(bert::convert::export_labels(model, exported))
     }
 }

@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `nomic-bert-moe`.
 
-use crate::bert::schema::{ATTENTION, BIASES_AND_NORM, TYPES};
+use crate::bert::schema::{ATTENTION, FFN_BIASES_AND_NORM, TOKEN_TYPES};
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
@@ -17,7 +17,7 @@ const DENSE_OR_MOE_FFN: &[Item] = &[
             Required("ffn_down_exps.weight", "n_ff, n_embd, n_expert"),
         ],
     ]),
-    All(BIASES_AND_NORM),
+    All(FFN_BIASES_AND_NORM),
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -30,7 +30,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         EXPERT_KEYS,
         &[key::ATTENTION_CAUSAL, key::POOLING_TYPE, key::VOCAB_SIZE, key::MOE_EVERY_N_LAYERS],
     ],
-    tensors: &[All(EMBEDDING), All(TYPES), All(EMBEDDING_NORM)],
+    tensors: &[All(EMBEDDING), All(TOKEN_TYPES), All(EMBEDDING_NORM)],
     blocks: &[layers(&[All(ATTENTION), All(DENSE_OR_MOE_FFN)])],
     ..Architecture::DEFAULT
 };

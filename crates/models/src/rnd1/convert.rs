@@ -7,7 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, moe};
-use crate::dream::convert::{mask, masked};
+use crate::dream::convert::{export_mask_token, mask_token_key};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
@@ -32,7 +32,7 @@ impl Converter for Rnd1 {
         keys.stated(config)?;
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
         keys.set(key::ATTENTION_CAUSAL, false);
-        mask(config, keys)
+        mask_token_key(config, keys)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
@@ -41,6 +41,6 @@ impl Converter for Rnd1 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Some(masked(model, exported.patterns(moe::one_by_one())))
+        Some(export_mask_token(model, exported.patterns(moe::one_by_one())))
     }
 }

@@ -1,4 +1,5 @@
-//! Drafts of Gemma 4: DSpark's kind, and assistants, which read keys and values of their target.
+//! Conversion of the DSpark draft of Gemma 4, whose layers all have full attention with the head
+//! dimension and KV heads of Gemma 4's full-attention layers. There is no export.
 
 use std::borrow::Cow;
 
@@ -10,20 +11,18 @@ use serde_json::Value;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, captures};
 use crate::convert::{Converter, Description, Exported, ExtraTensors, Mapping, hparams};
-use crate::gemma4::convert::PARAMETERS_OF_ROPE;
+use crate::gemma4::convert::ROPE_PARAMETERS;
 use crate::schema::key;
 use crate::{dflash, gemma2, gemma4};
 
-const LAYER_SCALE: &str = "layers.{}.layer_scalar";
+const LAYER_SCALAR: &str = "layers.{}.layer_scalar";
 
-const WIDE: &str = "global_head_dim";
+const GLOBAL_HEAD_DIM: &str = "global_head_dim";
 
-const MASK: &str = "mask_token_id";
+const MASK_TOKEN_ID: &str = "mask_token_id";
 
-const ROPE: &str = PARAMETERS_OF_ROPE;
-
-/// The share of a head that rotates, unless it is stated.
-const SHARE: f64 = 0.25;
+/// Default of `partial_rotary_factor`.
+const PARTIAL_ROTARY_FACTOR: f64 = 0.25;
 
 pub(crate) struct Dspark;
 
@@ -60,55 +59,79 @@ impl Converter for Dspark {
         if let Some(cap) = config.f32(&["final_logit_softcapping"])?.filter(|&cap| cap != 0.0) {
             return Err(hparams::not_computed(config, "final_logit_softcapping", cap));
         }
-        let all = config.part(ROPE);
+        let all = config.part(ROPE_PARAMETERS);
         let stated =
             |of: &Config| of.json().as_object().filter(|fields| !fields.is_empty()).cloned();
         let rope = stated(&all.part("full_attention")).or(stated(&all)).unwrap_or_else(|| {
-            let usual = [
+            let default = [
                 ("rope_type", Value::from("proportional")),
-                ("partial_rotary_factor", SHARE.into()),
+                ("partial_rotary_factor", PARTIAL_ROTARY_FACTOR.into()),
                 ("rope_theta", 1e6.into()),
             ];
-            usual.map(|(field, value)| (field.to_owned(), value)).into_iter().collect()
+            default.map(|(field, value)| (field.to_owned(), value)).into_iter().collect()
         });
         let kind = rope.get("rope_type").cloned().unwrap_or_default();
         if kind != "proportional" && kind != "default" {
             return Err(hparams::not_computed(config, "rope_type", kind));
         }
-        config.set(ROPE, rope);
+        config.set(ROPE_PARAMETERS, rope);
         Ok(())
     }
 
     fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {
-        dflash::convert::survey_confidence(config, names)
+        dflash::convert::infer_confidence_head(config, names)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        self::keys(config, keys)
+        dflash::convert::keys(config, keys)?;
+        let width = global_head_dim(config)?;
+        let heads =
+            config.require_u32(&["num_global_key_value_heads"], "the number of KV heads")?;
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, heads);
+        keys.set(key::ATTENTION_KEY_LENGTH, width);
+        keys.set(key::ATTENTION_VALUE_LENGTH, width);
+        keys.set(key::ROPE_DIMENSION_COUNT, width);
+        keys.set(key::EMBEDDING_SCALE, f64::from(hparams::width(config)?).sqrt() as f32);
+        keys.set(key::ATTENTION_SCALE, 1.0f32);
+        keys.set(key::HIDDEN_ACTIVATION, "gelu_pytorch_tanh");
+        keys.set(key::SAMPLE_FROM_ANCHOR, config.bool("sample_from_anchor")?.unwrap_or(true));
+        keys.set(
+            dflash::convert::HAS_CONFIDENCE_HEAD,
+            config.bool(dflash::convert::HAS_CONFIDENCE_HEAD)?.unwrap_or(false),
+        );
+        Ok(())
     }
 
     fn trailing_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let own = config.part(dflash::convert::OWN).u32(&[MASK])?;
-        let token = match own.or(config.u32(&[MASK])?) {
+        let own = config.part(dflash::convert::DFLASH_CONFIG).u32(&[MASK_TOKEN_ID])?;
+        let token = match own.or(config.u32(&[MASK_TOKEN_ID])?) {
             Some(token) => token,
-            None => return Err(config.missing(MASK, "the token that stands for a guess")),
+            None => return Err(config.missing(MASK_TOKEN_ID, "the id of the mask token")),
         };
         keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        special(config, name)
+        let bare = name.strip_prefix("model.").unwrap_or(name);
+        let stem = bare.strip_suffix(".weight").unwrap_or(bare);
+        if let Some(&[block]) = captures(LAYER_SCALAR, stem).as_deref() {
+            return Ok(Some(Mapping::one(format!("blk.{block}.layer_output_scale.weight"), [])));
+        }
+        match bare.strip_prefix("confidence_proj.") {
+            Some(end) => Ok(Some(Mapping::one(format!("conf_proj.{end}"), []))),
+            None => dflash::convert::map_draft_tensor(config, name),
+        }
     }
 
-    // The last dimensions of a head do not rotate.
+    // Proportional RoPE: the last dimensions of a head have no RoPE.
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        let rope = config.part(ROPE);
+        let rope = config.part(ROPE_PARAMETERS);
         if rope.json()["rope_type"] != "proportional" {
             return Ok(Vec::new());
         }
-        let share = rope.f64(&["partial_rotary_factor"])?.unwrap_or(SHARE);
-        Ok(vec![gemma4::convert::factors(wide_head(config)?, share)])
+        let share = rope.f64(&["partial_rotary_factor"])?.unwrap_or(PARTIAL_ROTARY_FACTOR);
+        Ok(vec![gemma4::convert::partial_rope_freqs(global_head_dim(config)?, share)])
     }
 
     fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
@@ -116,38 +139,7 @@ impl Converter for Dspark {
     }
 }
 
-fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    dflash::convert::keys(config, keys)?;
-    let width = wide_head(config)?;
-    let heads = config.require_u32(&["num_global_key_value_heads"], "heads of keys")?;
-    keys.set(key::ATTENTION_HEAD_COUNT_KV, heads);
-    keys.set(key::ATTENTION_KEY_LENGTH, width);
-    keys.set(key::ATTENTION_VALUE_LENGTH, width);
-    keys.set(key::ROPE_DIMENSION_COUNT, width);
-    keys.set(key::EMBEDDING_SCALE, f64::from(hparams::width(config)?).sqrt() as f32);
-    keys.set(key::ATTENTION_SCALE, 1.0f32);
-    keys.set(key::HIDDEN_ACTIVATION, "gelu_pytorch_tanh");
-    keys.set(key::SAMPLE_FROM_ANCHOR, config.bool("sample_from_anchor")?.unwrap_or(true));
-    keys.set(
-        dflash::convert::CONFIDENCE,
-        config.bool(dflash::convert::CONFIDENCE)?.unwrap_or(false),
-    );
-    Ok(())
-}
-
-fn wide_head(config: &Config) -> Result<u32, Error> {
-    let width = config.require_u32(&[WIDE], "the width of a head")?;
+fn global_head_dim(config: &Config) -> Result<u32, Error> {
+    let width = config.require_u32(&[GLOBAL_HEAD_DIM], "the head dimension")?;
     hparams::possible(config, "dimensions of a head", width)
-}
-
-fn special(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    let bare = name.strip_prefix("model.").unwrap_or(name);
-    let stem = bare.strip_suffix(".weight").unwrap_or(bare);
-    if let Some(&[block]) = captures(LAYER_SCALE, stem).as_deref() {
-        return Ok(Some(Mapping::one(format!("blk.{block}.layer_output_scale.weight"), [])));
-    }
-    match bare.strip_prefix("confidence_proj.") {
-        Some(end) => Ok(Some(Mapping::one(format!("conf_proj.{end}"), []))),
-        None => dflash::convert::special(config, name),
-    }
 }
