@@ -8,7 +8,9 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "modern-bert",
-    note: "Bidirectional encoder with RoPE. Symmetric sliding window in all layers but the first of each three, unless the pattern key says otherwise. The first layer has no norm before attention.",
+    note: "Bidirectional encoder with RoPE. Symmetric sliding window in all layers but the first of \
+           each three, unless the pattern key says otherwise. The first layer has no norm before \
+           attention.",
     required: &[SIZES, TRANSFORMER],
     optional: &[
         NORM,

@@ -8,7 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mpt",
-    note: "The specification lists `attention.alibi_bias_max` and `attention.clip_kqv`; llama.cpp writes and reads `attention.max_alibi_bias` and `attention.clamp_kqv`.",
+    note: "The specification lists `attention.alibi_bias_max` and `attention.clip_kqv`; llama.cpp \
+           writes and reads `attention.max_alibi_bias` and `attention.clamp_kqv`.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, &[key::ATTENTION_MAX_ALIBI_BIAS, key::ATTENTION_CLAMP_KQV]],
     tensors: &[

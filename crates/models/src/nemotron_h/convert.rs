@@ -146,7 +146,7 @@ impl Converter for NemotronH {
 
 /// Kind of a layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+enum Kind {
     Mamba,
     Attention,
     Ffn,

@@ -7,7 +7,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "pockettts",
-    note: "Text-to-speech model on continuous audio latents: the embedding ends in vectors that are not tokens, and there is no output matrix.",
+    note: "Text-to-speech model on continuous audio latents: the embedding ends in vectors that are \
+           not tokens, and there is no output matrix.",
     required: &[SIZES, TRANSFORMER, NORM],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS)],

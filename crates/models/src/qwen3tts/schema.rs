@@ -8,7 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3tts",
-    note: "As qwen3vl. The vocabulary has the text tokens, then the audio codes; the output matrix covers audio codes only, of which runtimes expect 3072.",
+    note: "As qwen3vl. The vocabulary has the text tokens, then the audio codes; the output matrix \
+           covers audio codes only, of which runtimes expect 3072.",
     required: &[SIZES, TRANSFORMER, RMS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), Required("output.weight", "n_embd, 3072")],

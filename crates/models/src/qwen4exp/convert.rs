@@ -148,9 +148,8 @@ impl Converter for Qwen4Exp {
         }
     }
 
-    fn infer_from_names(&self, _: &mut Config, _: &mut dyn Iterator<Item = Cow<'_, str>>) {
-        ()
-    }
+    // MTP layers are left out, so that they are not counted.
+    fn infer_from_names(&self, _: &mut Config, _: &mut dyn Iterator<Item = Cow<'_, str>>) {}
 
     // Reads the parameters of the n-gram hash.
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {

@@ -54,8 +54,8 @@ fn attention(
     full_attention(builder, x, &attend)
 }
 
-/// Returns the blocks of tokens that the indexer of the layer selects; `None` without indexer. The key of a block is the
-/// mean of the keys of its tokens, normalized, with the RoPE position of its first token.
+/// Returns the blocks of tokens that the indexer of the layer selects; `None` without indexer. The key of a
+/// block is the mean of the keys of its tokens, normalized, with the RoPE position of its first token.
 fn selected_blocks(
     builder: &mut Builder<'_>,
     x: ValueId,

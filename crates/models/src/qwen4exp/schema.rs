@@ -41,7 +41,8 @@ const NGRAM_EMBEDDINGS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen4exp",
-    note: "Qwen 3.8 Flash: as qwen35moe, with hyper-connections instead of pre-norms, an indexer in layers with `attn_q`, and n-gram embeddings in one layer.",
+    note: "Qwen 3.8 Flash: as qwen35moe, with hyper-connections instead of pre-norms, an indexer in \
+           layers with `attn_q`, and n-gram embeddings in one layer.",
     required: &[
         SIZES,
         &[key::ATTENTION_HEAD_COUNT],

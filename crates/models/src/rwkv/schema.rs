@@ -47,7 +47,9 @@ pub(crate) const CHANNEL_GATE: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "rwkv",
-    note: "RWKV 4, which llama.cpp does not support: keys follow the specification, tensors are named as in rwkv6; time_mix_decay is the logarithm of the decay rate, time_mix_first the bonus of the current token.",
+    note: "RWKV 4, which llama.cpp does not support: keys follow the specification, tensors are named \
+           as in rwkv6; time_mix_decay is the logarithm of the decay rate, time_mix_first the bonus \
+           of the current token.",
     required: &[SIZES, &[key::ARCHITECTURE_VERSION, key::FEED_FORWARD_LENGTH]],
     optional: &[EPSILON_KEYS, &[key::RESCALE_EVERY_N_LAYERS, key::VOCAB_SIZE]],
     defaults: DEFAULT_EPSILON,

@@ -29,7 +29,8 @@ const RWKV7_LAYER: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "rwkv7",
-    note: "The first layer has no value residual; its unused value tensors have the rank of the in-context learning rate.",
+    note: "The first layer has no value residual; its unused value tensors have the rank of the \
+           in-context learning rate.",
     required: &[
         SIZES,
         &[

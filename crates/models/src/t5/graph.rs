@@ -55,8 +55,8 @@ pub(crate) fn encoder_layers(builder: &mut Builder<'_>, norm: Norm) -> Result<Va
     Ok(x)
 }
 
-/// Builds a layer of the decoder if `cross_state` holds keys and values of the encoder, else of the encoder. Layers without
-/// a relative position bias have that of the first layer.
+/// Builds a layer of the decoder if `cross_state` holds keys and values of the encoder, else of the encoder.
+/// Layers without a relative position bias have that of the first layer.
 fn layer(
     builder: &mut Builder<'_>,
     x: ValueId,

@@ -49,7 +49,8 @@ const CONVNEXT_BLOCK: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "wavtokenizer-dec",
-    note: "Vocoder: audio codes to magnitude and phase for an inverse Fourier transform. The position net always has these six layers.",
+    note: "Vocoder: audio codes to magnitude and phase for an inverse Fourier transform. The position \
+           net always has these six layers.",
     required: &[
         SIZES,
         TRANSFORMER,

@@ -125,8 +125,8 @@ impl Converter for Whisper {
     }
 }
 
-/// Returns `preprocessor_config.json`: parameters of the log-mel spectrogram, of which only the number of mel bins differs
-/// between models.
+/// Returns `preprocessor_config.json`: parameters of the log-mel spectrogram, of which only the number of mel
+/// bins differs between models.
 fn preprocessor_config(bins: u64, positions: u64) -> Value {
     // The second convolution has stride 2.
     let frames = positions.saturating_mul(2);

@@ -51,7 +51,8 @@ const DECODER_LAYER: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "whisper",
-    note: "llama.cpp does not support it as GGUF: keys follow the specification, tensors are named as in t5. Key projections have no bias; the output matrix is the token embedding.",
+    note: "llama.cpp does not support it as GGUF: keys follow the specification, tensors are named as \
+           in t5. Key projections have no bias; the output matrix is the token embedding.",
     required: &[&[
         key::ENCODER_CONTEXT_LENGTH,
         key::ENCODER_EMBEDDING_LENGTH,
