@@ -314,7 +314,7 @@ impl BlockSelection {
         let indices = scope.input(self.indices)?;
         query.rows_equal(indices)?;
         indices.group_len(self.groups)?;
-        require(heads_kv % self.groups == 0, || {
+        require(heads_kv.is_multiple_of(self.groups), || {
             format!("`groups` is {}; expected a divisor of `heads_kv`, which is {heads_kv}", self.groups)
         })?;
         nonzero("block", self.block)

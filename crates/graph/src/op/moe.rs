@@ -178,7 +178,7 @@ impl Moe {
             equal("width of `expert_ids`", ids.width.into(), selected)?;
         }
         let (groups, candidates) = (self.groups, self.groups_per_token);
-        require(groups > 0 && experts % u64::from(groups) == 0, || {
+        require(groups > 0 && experts.is_multiple_of(u64::from(groups)), || {
             format!("`groups` is {groups}; expected a divisor of the {experts} experts")
         })?;
         require((1..=groups).contains(&candidates), || {
