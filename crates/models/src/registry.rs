@@ -135,7 +135,7 @@ rows! {
     "lfm2moe": lfm2moe::schema::SCHEMA, [lfm2moe::convert::Lfm2Moe], lfm2::graph::build;
     "llada": llada::schema::SCHEMA, [llada::convert::Llada], llama_embed::graph::build;
     "llada-moe": llada_moe::schema::SCHEMA, [llada_moe::convert::LladaMoe], qwen2moe::graph::build;
-    "llama": llama::schema::SCHEMA, [llama::convert::Llama, llama::internlm2::Internlm3], llama::graph::build;
+    "llama": llama::schema::SCHEMA, [llama::convert::Llama, llama::internlm3::Internlm3], llama::graph::build;
     "llama-embed": llama_embed::schema::SCHEMA, [llama_embed::convert::LlamaEmbed], llama_embed::graph::build;
     "llama4": llama4::schema::SCHEMA, [llama4::convert::Llama4], llama4::graph::build;
     "maincoder": maincoder::schema::SCHEMA, [maincoder::convert::Maincoder], maincoder::graph::build;

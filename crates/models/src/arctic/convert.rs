@@ -50,7 +50,7 @@ impl Converter for Arctic {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        llama::convert::experts_of_mixtral(config, name)
+        llama::convert::map_mixtral_expert(config, name)
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
@@ -58,6 +58,6 @@ impl Converter for Arctic {
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {
-        Some(exported.patterns(llama::convert::patterns_of_mixtral()))
+        Some(exported.patterns(llama::convert::mixtral_expert_patterns()))
     }
 }

@@ -11,7 +11,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
     Converter, Description, ExpertSlot, Exported, Mapping, VocabularyKind, hparams,
 };
-use crate::llama::convert::{experts_of_mixtral, patterns_of_mixtral};
+use crate::llama::convert::{map_mixtral_expert, mixtral_expert_patterns};
 use crate::schema::key;
 
 /// Tensor names of Grok 1.
@@ -129,7 +129,7 @@ impl Converter for Grok {
             let slot = ExpertSlot { index, count: hparams::expert_count(config)? };
             return Ok(Some(Mapping::slot(format!("blk.{block}.{gguf_name}.weight"), slot)));
         }
-        experts_of_mixtral(config, name)
+        map_mixtral_expert(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -138,7 +138,7 @@ impl Converter for Grok {
             false => exported
                 .without_names(GROK1_NAMES)
                 .class("GrokForCausalLM", "grok-2")
-                .patterns(patterns_of_mixtral()),
+                .patterns(mixtral_expert_patterns()),
         };
         if number(model, key::ROPE_SCALING_FACTOR).is_none() {
             return Some(exported);

@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `hunyuan-dense`.
 
-use crate::maincoder::schema::NORMED_HEADS;
+use crate::maincoder::schema::QK_NORM_LAYER;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
@@ -11,6 +11,6 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(NORMED_HEADS)],
+    blocks: &[layers(QK_NORM_LAYER)],
     ..Architecture::DEFAULT
 };

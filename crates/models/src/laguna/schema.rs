@@ -9,7 +9,7 @@ use crate::step35::schema::MOE_WITH_SHARED_EXPERT;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "laguna",
-    note: "What attention gives is gated, by head or by element.",
+    note: "The attention output has a gate, per head or per element.",
     required: &[
         SIZES,
         TRANSFORMER,

@@ -1,4 +1,5 @@
-//! LFM2: short convolutions in most layers, attention in some; dense, and with experts.
+//! Conversion of LFM2: the number of KV heads of a layer is 0 where it is a short convolution. The FFN size of
+//! config.json is adjusted as the class does it. The audio tokenizer of LFM2.5 is another class.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};
@@ -15,9 +16,10 @@ use crate::convert::{
 };
 use crate::schema::key;
 
+/// Tensor names of LFM2, dense and MoE.
 pub(crate) const NAMES: Table = &[
     ("model.embed_tokens", "token_embd"),
-    // As llama.cpp calls it in this architecture.
+    // The final norm, as llama.cpp names it in this architecture.
     ("model.embedding_norm", "token_embd_norm"),
     ("lm_head", "output"),
     ("model.layers.{}.operator_norm", "blk.{}.attn_norm"),
@@ -37,8 +39,10 @@ pub(crate) const NAMES: Table = &[
     ("model.layers.{}.feed_forward.gate", "blk.{}.ffn_gate_inp"),
 ];
 
+/// Field with the kernel size of the convolutions.
 pub(crate) const KERNEL: &str = "conv_L_cache";
 
+/// Keys, and their config.json fields in exports.
 const FIELDS: &[(&str, &str)] =
     &[("attention.layer_norm_rms_epsilon", "norm_eps"), ("shortconv.l_cache", KERNEL)];
 
@@ -46,7 +50,7 @@ pub(crate) struct Lfm2;
 
 /// Description of [`Lfm2`].
 pub(crate) static LFM2: Description = Description {
-    classes: &["Lfm2ForCausalLM", "LFM2ForCausalLM", "Lfm2Model", BIDIRECTIONAL],
+    classes: &["Lfm2ForCausalLM", "LFM2ForCausalLM", "Lfm2Model", BIDIRECTIONAL_CLASS],
     architecture: "lfm2",
     model_type: "lfm2",
     pre_tokenizers: &["lfm2", "llama-bpe"],
@@ -62,7 +66,7 @@ impl Converter for Lfm2 {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        complete(config)
+        complete_config(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -71,17 +75,17 @@ impl Converter for Lfm2 {
             return Err(hparams::not_computed(
                 config,
                 "modules.json",
-                "a matrix behind the pooling",
+                "a dense module after the pooling",
             ));
         }
-        if config.class()? == BIDIRECTIONAL {
+        if config.class()? == BIDIRECTIONAL_CLASS {
             keys.set(key::ATTENTION_CAUSAL, false);
         }
         sentence_transformers::pooling_key(keys, config)
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        steps(config, name)
+        conv1d_steps(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -92,15 +96,15 @@ impl Converter for Lfm2 {
         let is_encoder = model.metadata().bool("lfm2.attention.causal") == Some(false);
         let exported = match is_encoder {
             true => exported
-                .class(BIDIRECTIONAL, "lfm2")
+                .class(BIDIRECTIONAL_CLASS, "lfm2")
                 .files(sentence_transformers::module_files(model)),
             false => exported,
         };
-        Some(layers_of(model, exported))
+        Some(with_layer_types(model, exported))
     }
 }
 
-/// LFM 2.5's decoder of sound: codes become frames of a spectrum.
+/// Audio tokenizer of LFM2.5: decodes codes to frames of a spectrum.
 pub(crate) struct Lfm25Tokenizer;
 
 /// Description of [`Lfm25Tokenizer`].
@@ -123,14 +127,16 @@ impl Converter for Lfm25Tokenizer {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         dense_keys(config, keys)?;
-        let window = config.require_u32(&["sliding_window"], "the tokens that attention sees")?;
+        let window = config
+            .require_u32(&["sliding_window"], "the sliding window of attention, in tokens")?;
         keys.set(key::ATTENTION_SLIDING_WINDOW, window);
-        let width = config.require_u32(&["output_size"], "the width of a frame of the spectrum")?;
-        keys.set(key::EMBEDDING_LENGTH_OUT, width);
+        let frame_size =
+            config.require_u32(&["output_size"], "the size of a frame of the spectrum")?;
+        keys.set(key::EMBEDDING_LENGTH_OUT, frame_size);
         Ok(())
     }
 
-    // What codes of single frames are looked up in, which no program needs; and a window.
+    // Code embeddings that the runtime does not need, and the window of the inverse STFT.
     fn skip_tensor(&self, _: &Config, name: &str) -> bool {
         name == "istft.window" || name.starts_with("emb.emb")
     }
@@ -142,7 +148,7 @@ impl Converter for Lfm25Tokenizer {
         };
         Ok(match gguf_name {
             Some(gguf_name) => {
-                let steps = steps(config, &gguf_name)?;
+                let steps = conv1d_steps(config, &gguf_name)?;
                 Some(Mapping::one(gguf_name, steps))
             }
             None => None,
@@ -151,23 +157,25 @@ impl Converter for Lfm25Tokenizer {
 
     fn export(&self, model: &Model, mut exported: Exported) -> Option<Exported> {
         export::has(model, "dense_2.weight").then_some(())?;
-        let stems = NAMES.iter().map(|(name, _)| name.replacen("model.", "lfm.", 1));
-        let stems = stems.chain(["lin".to_owned()]);
-        let names = stems.flat_map(|stem| [format!("{stem}.weight"), format!("{stem}.bias")]);
+        let modules = NAMES.iter().map(|(name, _)| name.replacen("model.", "lfm.", 1));
+        let modules = modules.chain(["lin".to_owned()]);
+        let names =
+            modules.flat_map(|module| [format!("{module}.weight"), format!("{module}.bias")]);
         exported.patterns = names.collect();
         let exported = exported.fields(&[("embedding_length_out", "output_size")]);
         let exported = exported.set("block_auto_adjust_ff_dim", false);
-        Some(layers_of(model, exported))
+        Some(with_layer_types(model, exported))
     }
 }
 
-/// An encoder, in which every token sees all others.
-const BIDIRECTIONAL: &str = "Lfm2BidirectionalModel";
+/// Class of the encoder with bidirectional attention.
+const BIDIRECTIONAL_CLASS: &str = "Lfm2BidirectionalModel";
 
-pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
+/// Sets the defaults of `transformers`, and `layer_types` from the older list of attention layers.
+pub(crate) fn complete_config(config: &mut Config) -> Result<(), Error> {
     config.default("norm_eps", 1e-5);
     config.default(KERNEL, 3);
-    // Older configurations list the layers with attention.
+    // Older configurations list the attention layers.
     if let Some((_, full)) = config.find(&["full_attn_idxs"]) {
         let full: Vec<u64> =
             full.as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
@@ -178,57 +186,58 @@ pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
     hparams::default_attention(config)
 }
 
+/// Writes the keys of dense models.
 fn dense_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     let mut config = config.clone();
-    config.set("intermediate_size", feed_forward(&config)?);
+    config.set("intermediate_size", feed_forward_length(&config)?);
     keys.stated(&config)?;
-    keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads(&config)?[..]));
+    keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&head_counts_kv(&config)?[..]));
     keys.vocab_size(&config)?;
     keys.set_u32(key::SHORTCONV_L_CACHE, config.u32(&[KERNEL])?);
     Ok(())
 }
 
-/// Heads of keys and values of each layer: none where there is a convolution.
-pub(crate) fn heads(config: &Config) -> Result<Vec<i32>, Error> {
+/// Returns the number of KV heads of each layer, 0 for a convolution.
+pub(crate) fn head_counts_kv(config: &Config) -> Result<Vec<i32>, Error> {
     let heads = hparams::head_count_kv(config)?.try_into().unwrap_or(i32::MAX);
     let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
     let Some(kinds) = kinds else {
-        let what = "has no field `layer_types` (which layers have attention)";
+        let what = "has no field `layer_types` (the kind of each layer)";
         let help = "add the field or take the file from the model's repository";
         return Err(Error::input("config-field-missing", config.path(), what, help));
     };
     Ok(kinds.iter().map(|kind| if kind == "conv" { 0 } else { heads }).collect())
 }
 
-/// The width of feed-forward layers: two thirds of what is stated, made larger and round, unless the
-/// configuration says that it is the width.
-fn feed_forward(config: &Config) -> Result<u32, Error> {
+/// Returns the FFN size: two thirds of the stated size, times a multiplier and rounded up to a multiple, unless
+/// `block_auto_adjust_ff_dim` is false.
+fn feed_forward_length(config: &Config) -> Result<u32, Error> {
     let fields = &["block_ff_dim", "intermediate_size"];
-    let stated = config.require_u32(fields, "the feed-forward width")?;
+    let stated = config.require_u32(fields, "the FFN size")?;
     if config.bool("block_auto_adjust_ff_dim")? == Some(false) {
         return Ok(stated);
     }
     let factor = config.f64(&["block_ffn_dim_multiplier"])?.unwrap_or(1.0);
     let multiple = config.u32(&["block_multiple_of"])?.unwrap_or(256).max(1);
-    let width = (f64::from((u64::from(stated) * 2 / 3) as u32) * factor) as u32;
-    Ok(width.div_ceil(multiple).saturating_mul(multiple))
+    let length = (f64::from((u64::from(stated) * 2 / 3) as u32) * factor) as u32;
+    Ok(length.div_ceil(multiple).saturating_mul(multiple))
 }
 
-/// Every channel is a convolution of its own, over one input.
-pub(crate) fn steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
+/// Returns the steps for the depthwise convolutions, which lose the dimension of size 1.
+pub(crate) fn conv1d_steps(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
     if !name.ends_with(".shortconv.conv.weight") {
         return Ok(Vec::new());
     }
-    let kernel = config.require_u32(&[KERNEL], "the width of convolutions")?;
+    let kernel = config.require_u32(&[KERNEL], "the kernel size of the convolutions")?;
     Ok(vec![hparams::channels(kernel, hparams::width(config)?.into())])
 }
 
-/// The kind of each layer, and the heads of those with attention.
-pub(crate) fn layers_of(model: &Model, exported: Exported) -> Exported {
+/// Sets the kind of each layer and the number of KV heads of an export.
+pub(crate) fn with_layer_types(model: &Model, exported: Exported) -> Exported {
     let Ok(hyper) = Hyper::of(model.metadata()) else { return exported };
     let blocks = export::count(model, key::BLOCK_COUNT).unwrap_or(0).min(1 << 16);
-    let of_layer = |layer| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, layer).unwrap_or(0);
-    let heads: Vec<u64> = (0..blocks).map(of_layer).collect();
+    let heads_kv = |layer| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, layer).unwrap_or(0);
+    let heads: Vec<u64> = (0..blocks).map(heads_kv).collect();
     let kind = |heads: &u64| if *heads > 0 { "full_attention" } else { "conv" };
     exported
         .without(&[key::ATTENTION_HEAD_COUNT_KV])
@@ -243,22 +252,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stated_width_is_adjusted_unless_it_is_the_width() {
-        let width = |fields| feed_forward(&Config::of(fields)).unwrap();
+    fn adjusts_the_ffn_size_unless_disabled() {
+        let length = |fields| feed_forward_length(&Config::of(fields)).unwrap();
         let stated = json!({"intermediate_size": 12288, "block_multiple_of": 256});
-        assert_eq!(width(stated), 8192);
-        let wider = json!({"block_ff_dim": 6656, "intermediate_size": 1, "block_multiple_of": 256,
+        assert_eq!(length(stated), 8192);
+        let multiplied = json!({"block_ff_dim": 6656, "intermediate_size": 1, "block_multiple_of": 256,
             "block_ffn_dim_multiplier": 1.3});
-        assert_eq!(width(wider), 5888);
-        let kept = json!({"intermediate_size": 7168, "block_auto_adjust_ff_dim": false});
-        assert_eq!(width(kept), 7168);
+        assert_eq!(length(multiplied), 5888);
+        let unadjusted = json!({"intermediate_size": 7168, "block_auto_adjust_ff_dim": false});
+        assert_eq!(length(unadjusted), 7168);
     }
 
     #[test]
-    fn older_configurations_list_the_layers_with_attention() {
+    fn older_configurations_list_attention_layers() {
         let mut config = Config::of(json!({"num_hidden_layers": 3, "num_attention_heads": 4,
             "num_key_value_heads": 2, "full_attn_idxs": [1]}));
-        complete(&mut config).unwrap();
-        assert_eq!(heads(&config).unwrap(), [0, 2, 0]);
+        complete_config(&mut config).unwrap();
+        assert_eq!(head_counts_kv(&config).unwrap(), [0, 2, 0]);
     }
 }

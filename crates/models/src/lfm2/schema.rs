@@ -6,7 +6,7 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// Layers with heads of keys and values have attention, the others a convolution.
+/// Attention in layers with KV heads, a short convolution in the others.
 pub(crate) const MIXER: &[Item] = &[
     All(ATTN_NORM),
     When("n_head_kv", &[All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS)]),
@@ -21,16 +21,18 @@ pub(crate) const MIXER: &[Item] = &[
     All(FFN_NORM),
 ];
 
+/// Tensors outside of layers.
 pub(crate) const TENSORS: &[Item] =
     &[All(EMBEDDING), Required("token_embd_norm.weight", "n_embd"), All(TIED_OUTPUT)];
 
-pub(crate) const OWN: &[&str] = &[key::SHORTCONV_L_CACHE];
+/// Key of the short convolutions.
+pub(crate) const SHORTCONV: &[&str] = &[key::SHORTCONV_L_CACHE];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "lfm2",
-    note: "`token_embd_norm` is the final norm. Layers without heads of keys and values have a convolution. \
-           Decoders of sound end in a matrix.",
-    required: &[SIZES, TRANSFORMER, RMS, OWN],
+    note: "`token_embd_norm` is the final norm. Layers with 0 KV heads are short convolutions. \
+           Audio tokenizers end in `dense_2`.",
+    required: &[SIZES, TRANSFORMER, RMS, SHORTCONV],
     optional: &[
         HEADS,
         ROPE,

@@ -1,4 +1,4 @@
-//! LFM2: short convolutions in most layers, attention in some; dense, and with experts.
+//! Conversion of LFM2 MoE: as LFM2, with experts stacked and a selection bias of the router.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -8,19 +8,20 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::lfm2;
-use crate::lfm2::convert::{KERNEL, NAMES, heads, layers_of};
+use crate::lfm2::convert::{KERNEL, NAMES, head_counts_kv, with_layer_types};
 use crate::schema::key;
 
-/// Each expert's matrices: foreign name of one, our name of all.
+/// Matrices of an expert, and their stacked GGUF tensors.
 const EXPERTS: [(&str, &str); 3] = [
     ("model.layers.{}.feed_forward.experts.{}.w1.weight", "ffn_gate_exps"),
     ("model.layers.{}.feed_forward.experts.{}.w2.weight", "ffn_down_exps"),
     ("model.layers.{}.feed_forward.experts.{}.w3.weight", "ffn_up_exps"),
 ];
 
+/// Selection bias of the router.
 const ROUTER_BIAS: &str = "model.layers.{}.feed_forward.expert_bias";
 
-/// The number of the function by which routers weigh.
+/// Value of `expert_gating_func` for a sigmoid router.
 const SIGMOID: u32 = 2;
 
 pub(crate) struct Lfm2Moe;
@@ -47,12 +48,12 @@ impl Converter for Lfm2Moe {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        lfm2::convert::complete(config)
+        lfm2::convert::complete_config(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads(config)?[..]));
+        keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&head_counts_kv(config)?[..]));
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(&["moe_intermediate_size"])?);
         keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["num_dense_layers"])?);
         keys.set(key::EXPERT_GATING_FUNC, SIGMOID);
@@ -72,12 +73,16 @@ impl Converter for Lfm2Moe {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        lfm2::convert::steps(config, name)
+        lfm2::convert::conv1d_steps(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let patterns = EXPERTS.map(|(name, _)| name);
         let exported = exported.patterns(patterns).patterns([ROUTER_BIAS]);
-        Some(layers_of(model, exported).set("use_expert_bias", true).set("norm_topk_prob", true))
+        Some(
+            with_layer_types(model, exported)
+                .set("use_expert_bias", true)
+                .set("norm_topk_prob", true),
+        )
     }
 }

@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `lfm2moe`.
 
-use crate::lfm2::schema::{MIXER, OWN, TENSORS};
+use crate::lfm2::schema::{MIXER, SHORTCONV, TENSORS};
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
@@ -8,8 +8,8 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "lfm2moe",
-    note: "As lfm2, with experts.",
-    required: &[SIZES, TRANSFORMER, RMS, OWN, EXPERT_KEYS, &[key::EXPERT_GATING_FUNC]],
+    note: "As lfm2, with MoE after the leading dense layers.",
+    required: &[SIZES, TRANSFORMER, RMS, SHORTCONV, EXPERT_KEYS, &[key::EXPERT_GATING_FUNC]],
     optional: &[
         HEADS,
         ROPE,

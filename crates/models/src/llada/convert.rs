@@ -1,4 +1,4 @@
-//! LLaDA: as llama, tokens are unmasked in any order.
+//! Conversion of LLaDA: a Llama with its own tensor names, bidirectional attention and diffusion keys.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -26,7 +26,8 @@ const NAMES: Table = &[
     ("model.transformer.blocks.{}.ff_out", "blk.{}.ffn_down"),
 ];
 
-const WIDTH: &[&str] = &["hidden_size", "d_model"];
+/// Fields with the embedding size.
+const EMBEDDING_LENGTH: &[&str] = &["hidden_size", "d_model"];
 
 pub(crate) struct Llada;
 
@@ -55,9 +56,10 @@ impl Converter for Llada {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let context = config.require_u32(&["max_sequence_length"], "the longest context")?;
+        let context =
+            config.require_u32(&["max_sequence_length"], "the context length in tokens")?;
         let heads = hparams::head_count(config)?;
-        let width = config.require_u32(WIDTH, "the width of the model")?;
+        let embedding_length = config.require_u32(EMBEDDING_LENGTH, "the embedding size")?;
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::CONTEXT_LENGTH, context);
         keys.set(key::ATTENTION_HEAD_COUNT, heads);
@@ -71,11 +73,11 @@ impl Converter for Llada {
         keys.file_type();
         pooling_key(keys, config)?;
         keys.vocab_size(config)?;
-        let head_dim = hparams::stated_head_dim(config)?.unwrap_or(width / heads.max(1));
+        let head_dim = hparams::stated_head_dim(config)?.unwrap_or(embedding_length / heads.max(1));
         keys.set(key::ROPE_DIMENSION_COUNT, head_dim);
-        keys.set(key::EMBEDDING_LENGTH, width);
-        let inner = config.require_u32(&["mlp_hidden_size"], "the feed-forward width")?;
-        keys.set(key::FEED_FORWARD_LENGTH, inner);
+        keys.set(key::EMBEDDING_LENGTH, embedding_length);
+        let feed_forward_length = config.require_u32(&["mlp_hidden_size"], "the FFN size")?;
+        keys.set(key::FEED_FORWARD_LENGTH, feed_forward_length);
         keys.set(key::ATTENTION_CAUSAL, false);
         keys.before_vocabulary("diffusion.shift_logits", false);
         Ok(())

@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "llada",
-    note: "As llama, tokens are unmasked in any order.",
+    note: "Masked diffusion model: as llama, with bidirectional attention.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::ATTENTION_CAUSAL, key::POOLING_TYPE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],

@@ -1,4 +1,5 @@
-//! Models that unmask tokens in any order: attention without a mask, Dream, RND1, LLaDA with experts.
+//! Conversion of LLaDA-MoE: bidirectional attention, diffusion keys, and a mask token that config.json may leave
+//! out.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -20,7 +21,7 @@ pub(crate) static LLADA_MOE: Description = Description {
     model_type: "llada",
     pre_tokenizers: &["llada-moe"],
     tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
-    config_fields: &[(key::EXPERT_FEED_FORWARD_LENGTH, LLADA_WIDTH)],
+    config_fields: &[(key::EXPERT_FEED_FORWARD_LENGTH, EXPERT_LENGTH)],
     ..Description::DECODER
 };
 
@@ -31,8 +32,8 @@ impl Converter for LladaMoe {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(&[LLADA_WIDTH])?);
-        let id = config.u32(&["mask_token_id"])?.unwrap_or(LLADA_MASK);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(&[EXPERT_LENGTH])?);
+        let id = config.u32(&["mask_token_id"])?.unwrap_or(DEFAULT_MASK_TOKEN);
         keys.before_vocabulary(MASK_TOKEN_ID, id);
         keys.set(key::ATTENTION_CAUSAL, false);
         keys.before_vocabulary("diffusion.shift_logits", false);
@@ -40,8 +41,8 @@ impl Converter for LladaMoe {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let width = || config.require_u32(&[LLADA_WIDTH], "the width of an expert");
-        moe::mapping(config, name, width)
+        let length = || config.require_u32(&[EXPERT_LENGTH], "the FFN size of an expert");
+        moe::mapping(config, name, length)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -49,7 +50,8 @@ impl Converter for LladaMoe {
     }
 }
 
-const LLADA_WIDTH: &str = "expert_intermediate_size";
+/// Field with the FFN size of an expert.
+const EXPERT_LENGTH: &str = "expert_intermediate_size";
 
-/// `<|mask|>` in all models of the class, whose configurations do not tell.
-const LLADA_MASK: u32 = 156895;
+/// ID of `<|mask|>` in all models of the class, if config.json does not state it.
+const DEFAULT_MASK_TOKEN: u32 = 156895;

@@ -1,4 +1,5 @@
-//! Llama, Mistral and Mixtral: one architecture, `llama`.
+//! Conversion of Llama, Mistral, Mixtral and classes of the same form. The rows of Q and K are permuted for
+//! interleaved RoPE. A Llama checkpoint with one layer and a draft vocabulary is an EAGLE-3 draft model.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -11,25 +12,28 @@ use crate::convert::{
     Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, moe,
     sliding_window,
 };
+use crate::eagle3;
 use crate::schema::key;
-use crate::{eagle3, llama};
 
+/// Class of Mixtral.
 const MIXTRAL: &str = "MixtralForCausalLM";
 
+/// Class of a vision-language model whose config.json lacks the number of heads.
 const SMOL_VLM: &str = "VLlama3ForCausalLM";
 
+/// Class of a vision-language model with a vision norm without a prefix.
 const SARASHINA: &str = "Sarashina2VisionForCausalLM";
 
+/// Class of an audio-language model whose config.json lacks the head size.
 const VOXTRAL: &str = "VoxtralForConditionalGeneration";
 
-/// What Mixtral has in place of a single feed-forward network; the second name is that of newer
-/// versions of `transformers`.
-pub(crate) const EXPERT_NAMES: Table = &[
+/// Router of Mixtral, as older and newer versions of `transformers` name it.
+pub(crate) const ROUTER_NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.gate", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
 ];
 
-/// Each expert's matrices: foreign name of one, our name of all.
+/// Matrices of an expert of Mixtral, and their stacked GGUF tensors.
 const EXPERTS: [(&str, &str); 3] = [
     ("model.layers.{}.block_sparse_moe.experts.{}.w1.weight", "ffn_gate_exps"),
     ("model.layers.{}.block_sparse_moe.experts.{}.w2.weight", "ffn_down_exps"),
@@ -59,7 +63,7 @@ pub(crate) static LLAMA: Description = Description {
     model_type: "llama",
     vocabulary: VocabularyKind::Llama,
     pre_tokenizers: &["llama-bpe", "smaug-bpe", "smollm"],
-    tensor_names: &[LLAMA_LIKE, EXPERT_NAMES],
+    tensor_names: &[LLAMA_LIKE, ROUTER_NAMES],
     config_fields: &[(key::EXPERT_COUNT, "num_local_experts")],
     ..Description::DECODER
 };
@@ -70,7 +74,7 @@ impl Converter for Llama {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        // Configurations of these leave it out.
+        // Classes whose config.json leaves a field to the defaults of the class.
         match config.class()? {
             SMOL_VLM => config.default("num_attention_heads", 32),
             VOXTRAL => config.default("head_dim", 128),
@@ -80,12 +84,14 @@ impl Converter for Llama {
     }
 
     fn variant(&self, config: &Config) -> Option<&'static dyn Converter> {
-        llama::eagle3::is_meant(config).then_some(&eagle3::convert::Eagle3)
+        let is_draft = config.find(&[eagle3::convert::DRAFT_VOCAB_SIZE]).is_some()
+            && matches!(hparams::block_count(config), Ok(1));
+        is_draft.then_some(&eagle3::convert::Eagle3)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        // `transformers` completes the configuration of Llama and Mistral with the width of a
-        // head, so llama.cpp's converter writes it; for Mixtral it only writes what is stated.
+        // `transformers` sets `head_dim` in the configurations of Llama and Mistral, so llama.cpp's
+        // converter writes it; for these classes it writes only a stated value.
         let head_dim = match config.class()? {
             MIXTRAL | "MixtralModel" | "IQuestCoderForCausalLM" | SARASHINA | SMOL_VLM => {
                 hparams::stated_head_dim(config)?
@@ -96,13 +102,13 @@ impl Converter for Llama {
         sliding_window::unexpected(keys, config, window(config)?)
     }
 
-    // A norm of the encoder of images, without a prefix.
+    // A norm of the vision encoder, without a prefix.
     fn skip_tensor(&self, config: &Config, name: &str) -> bool {
         name.starts_with("norm.") && config.class().is_ok_and(|class| class == SARASHINA)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        match experts_of_mixtral(config, name)? {
+        match map_mixtral_expert(config, name)? {
             Some(mapping) => Ok(Some(mapping)),
             None => moe::mapping(config, name, || hparams::feed_forward(config)),
         }
@@ -117,11 +123,11 @@ impl Converter for Llama {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let states = |key| model.metadata().get(key).is_some();
-        let exported = exported.patterns(patterns_of_mixtral());
-        Some(if states("llama.expert_count") {
+        let has_key = |key| model.metadata().get(key).is_some();
+        let exported = exported.patterns(mixtral_expert_patterns());
+        Some(if has_key("llama.expert_count") {
             exported.class(MIXTRAL, "mixtral")
-        } else if states("llama.attention.sliding_window") {
+        } else if has_key("llama.attention.sliding_window") {
             exported.class("MistralForCausalLM", "mistral")
         } else {
             exported
@@ -129,7 +135,7 @@ impl Converter for Llama {
     }
 }
 
-/// The window of a class that has one: all layers of the first Mistral do.
+/// Returns the sliding window of Mistral classes. Mistral 7B has one in all layers.
 fn window(config: &Config) -> Result<Option<u32>, Error> {
     let class = config.class()?;
     match config.json().get("sliding_window") {
@@ -139,15 +145,15 @@ fn window(config: &Config) -> Result<Option<u32>, Error> {
     }
 }
 
-/// What becomes of an expert's matrix as Mixtral names it.
-pub(crate) fn experts_of_mixtral(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+/// Maps a matrix of an expert with Mixtral's names.
+pub(crate) fn map_mixtral_expert(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     moe::one_of(&EXPERTS, name, || {
         config.require_u32(&["num_local_experts"], "the number of experts")
     })
 }
 
-/// How Mixtral names the matrices of experts.
-pub(crate) fn patterns_of_mixtral() -> [&'static str; 3] {
+/// Returns Mixtral's name patterns of expert matrices.
+pub(crate) fn mixtral_expert_patterns() -> [&'static str; 3] {
     EXPERTS.map(|(name, _)| name)
 }
 
@@ -159,7 +165,7 @@ mod tests {
     use crate::convert::ExpertSlot;
 
     #[test]
-    fn experts_are_parts_of_one_tensor() {
+    fn experts_are_stacked_in_one_tensor() {
         let config = Config::of(json!({"num_local_experts": 8}));
         let mapping = (&Llama as &dyn Converter)
             .mapping(&config, "model.layers.3.block_sparse_moe.experts.5.w2.weight")
@@ -169,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn long_wavelengths_are_divided() {
+    fn llama3_scaling_divides_low_frequencies() {
         let config = Config::of(json!({
             "head_dim": 128, "rope_theta": 500000.0,
             "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,

@@ -4,6 +4,7 @@ use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
 use crate::schema::layers;
 
+/// Optional keys.
 const OPTIONAL: &[&[&str]] = &[
     HEADS,
     ROPE,
@@ -15,7 +16,7 @@ const OPTIONAL: &[&[&str]] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "llama",
     note: "Also Mistral, Mixtral and others. `tensor_data_layout` is `Meta AI original pth` \
-           where queries and keys are laid out for rotation of neighbours.",
+           where Q and K are in the interleaved RoPE layout.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: OPTIONAL,
     tensors: LLAMA_TENSORS,

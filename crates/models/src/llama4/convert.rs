@@ -1,4 +1,5 @@
-//! Llama 4, as a text model: experts in every layer or every other.
+//! Conversion of the text model of Llama 4: expert matrices are stacked and transposed. `intermediate_size` is
+//! the FFN size of an expert, not of a dense layer.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -10,7 +11,8 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, ExtraTensors, Mapping, export, hparams};
 use crate::schema::key;
 
-const FEED_FORWARD: Table = &[
+/// Tensor names of FFN and MoE.
+const FFN_NAMES: Table = &[
     ("model.layers.{}.feed_forward.router", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.feed_forward.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"),
     ("model.layers.{}.feed_forward.shared_expert.up_proj", "blk.{}.ffn_up_shexp"),
@@ -20,13 +22,14 @@ const FEED_FORWARD: Table = &[
     ("model.layers.{}.feed_forward.down_proj", "blk.{}.ffn_down"),
 ];
 
-/// All experts of a layer in one.
+/// Down projections of all experts of a layer.
 const DOWN: &str = "model.layers.{}.feed_forward.experts.down_proj";
 
+/// Gate and up projections of all experts of a layer.
 const GATE_AND_UP: &str = "model.layers.{}.feed_forward.experts.gate_up_proj";
 
-/// Where the width of an expert stands after [`complete`].
-const EXPERT_WIDTH: &[&str] = &["intermediate_size_moe"];
+/// Field with the FFN size of an expert, set by [`Llama4::complete_config`].
+const EXPERT_LENGTH: &[&str] = &["intermediate_size_moe"];
 
 pub(crate) struct Llama4;
 
@@ -36,7 +39,7 @@ pub(crate) static LLAMA4: Description = Description {
     architecture: "llama4",
     model_type: "llama4_text",
     pre_tokenizers: &["llama4", "gpt-4o"],
-    tensor_names: &[FEED_FORWARD, LLAMA_LIKE],
+    tensor_names: &[FFN_NAMES, LLAMA_LIKE],
     config_fields: &[
         (key::EXPERT_COUNT, "num_local_experts"),
         (key::EXPERT_FEED_FORWARD_LENGTH, "intermediate_size"),
@@ -58,21 +61,21 @@ impl Converter for Llama4 {
         config.default("num_local_experts", 16);
         config.default("num_experts_per_tok", 1);
         config.default("interleave_moe_layer_step", 1);
-        // What other families call the feed-forward width is here that of an expert.
-        let expert = config.require_u32(&["intermediate_size"], "the width of an expert")?;
+        // In this class `intermediate_size` is the FFN size of an expert.
+        let expert = config.require_u32(&["intermediate_size"], "the FFN size of an expert")?;
         let dense = config.u32(&["intermediate_size_mlp"])?.unwrap_or(16384);
-        config.set(EXPERT_WIDTH[0], expert);
+        config.set(EXPERT_LENGTH[0], expert);
         config.set("intermediate_size", dense);
         Ok(())
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.decoder(config, hparams::stated_head_dim(config)?)?;
-        keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the number of tokens")?);
+        keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the vocabulary size")?);
         keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
         let step = config.u32(&["interleave_moe_layer_step"])?;
         keys.set_u32(key::INTERLEAVE_MOE_LAYER_STEP, step);
-        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
+        keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_LENGTH)?);
         let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
         if kinds.is_some_and(|kinds| kinds.iter().all(|kind| kind == "full_attention")) {
             keys.set(key::ATTENTION_SLIDING_WINDOW, 0u32);
@@ -80,9 +83,9 @@ impl Converter for Llama4 {
         Ok(())
     }
 
-    // The matrices of experts are stored with rows and columns exchanged.
+    // Expert matrices are stored transposed.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        turned(config, name, [DOWN, GATE_AND_UP], EXPERT_WIDTH)
+        turned(config, name, [DOWN, GATE_AND_UP], EXPERT_LENGTH)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
@@ -94,7 +97,7 @@ impl Converter for Llama4 {
         let exported = exported
             .patterns([DOWN, GATE_AND_UP])
             .without(&[key::ATTENTION_SLIDING_WINDOW])
-            // Programs tell so which of the two sizes normalizes queries and keys.
+            // Runtimes tell from the number of experts whether queries and keys are normalized.
             .set("use_qk_norm", count("expert_count") != Some(128));
         if count("attention.sliding_window") == Some(0) {
             let blocks = usize::try_from(count("block_count")?.min(1 << 16)).ok()?;

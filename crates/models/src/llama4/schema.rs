@@ -8,8 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "llama4",
-    note: "Every `interleave_moe_layer_step` layers there are experts. Of four layers the last has \
-           no window and does not rotate; with a window of 0 all rotate and none has one.",
+    note: "MoE every `interleave_moe_layer_step` layers. Every fourth layer has full attention and no RoPE, \
+           the others chunked attention; with a window of 0 all layers have RoPE and full attention.",
     required: &[
         SIZES,
         TRANSFORMER,

@@ -1,4 +1,4 @@
-//! Llama, Mistral and Mixtral: one architecture, `llama`.
+//! Conversion of Llama embedding models with bidirectional attention.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,7 +8,6 @@ use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
 use crate::schema::key;
 
-/// Llama without a mask, as an encoder.
 pub(crate) struct LlamaEmbed;
 
 /// Description of [`LlamaEmbed`].

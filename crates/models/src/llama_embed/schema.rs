@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "llama-embed",
-    note: "Llama without a mask, as an encoder.",
+    note: "Embedding models: as llama, with bidirectional attention.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, EXPERT_KEYS, &[key::VOCAB_SIZE, key::POOLING_TYPE]],
     tensors: LLAMA_TENSORS,

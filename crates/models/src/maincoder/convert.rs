@@ -1,4 +1,4 @@
-//! Maincoder: as llama without its order of rows, with norms of queries and keys.
+//! Conversion of Maincoder: Llama's tensor names and QK-norm; the rows of Q and K are not permuted.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -10,10 +10,10 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(NORMED_HEADS)],
+    blocks: &[layers(QK_NORM_LAYER)],
     ..Architecture::DEFAULT
 };
 
-/// A layer with norms of each head's queries and keys.
-pub(crate) const NORMED_HEADS: &[Item] =
+/// Layer of a Llama decoder with QK-norm per head.
+pub(crate) const QK_NORM_LAYER: &[Item] =
     &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM), All(GATED_FFN)];

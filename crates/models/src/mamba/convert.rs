@@ -1,4 +1,5 @@
-//! Mamba and Mamba 2.
+//! Conversion of Mamba and Mamba 2: `A_log` becomes `-exp(A_log)`, convolutions lose a dimension, and per-head
+//! values of Mamba 2 become matrices of one column.
 
 use gguf::{Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -10,15 +11,16 @@ use crate::convert::tensor_names::{Name, Table, captures};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, export, hparams};
 use crate::schema::key;
 
-/// A generation of Mamba.
-pub(crate) enum Generation {
-    First,
-    Second,
+/// Version of Mamba.
+pub(crate) enum Version {
+    Mamba1,
+    Mamba2,
 }
 
+/// Tensor names of both versions.
 pub(crate) const NAMES: Table = &[
     ("backbone.embeddings", "token_embd"),
-    // As the authors' own program calls it.
+    // Name in the original code.
     ("backbone.embedding", "token_embd"),
     ("backbone.norm_f", "output_norm"),
     ("lm_head", "output"),
@@ -31,15 +33,15 @@ pub(crate) const NAMES: Table = &[
     ("backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out"),
 ];
 
-/// What is no matrix and no bias.
+/// Parameters without a `.weight` suffix, and their GGUF names.
 const PARAMETERS: [(&str, &str); 3] = [
     ("backbone.layers.{}.mixer.A_log", "ssm_a"),
     ("backbone.layers.{}.mixer.D", "ssm_d"),
     ("backbone.layers.{}.mixer.dt_bias", "ssm_dt.bias"),
 ];
 
-/// A state space has no longest context; programs want a number.
-const CONTEXT: u32 = 1 << 20;
+/// Context length, which an SSM does not limit.
+const CONTEXT_LENGTH: u32 = 1 << 20;
 
 pub(crate) struct Mamba;
 
@@ -61,47 +63,49 @@ impl Converter for Mamba {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        Generation::First.keys(config, keys)
+        Version::Mamba1.keys(config, keys)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        Generation::First.special(config, name)
+        Version::Mamba1.map_tensor(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Generation::First.export(model, exported)
+        Version::Mamba1.export(model, exported)
     }
 }
 
-/// The extents of a layer.
+/// Sizes of a layer.
 struct Sizes {
-    width: u32,
+    embedding: u32,
     inner: u32,
     kernel: u32,
     state: u32,
-    /// Rank of the time steps; in Mamba 2 the number of heads.
+    /// Rank of the time steps; number of heads in Mamba 2.
     rank: u32,
     groups: u32,
 }
 
-impl Generation {
+impl Version {
+    /// Writes the hyper-parameters.
     pub(crate) fn keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let sizes = self.sizes(config)?;
-        keys.set(key::CONTEXT_LENGTH, CONTEXT);
-        keys.set(key::EMBEDDING_LENGTH, sizes.width);
-        keys.set(key::FEED_FORWARD_LENGTH, 0u32); // programs want it, and the next
+        keys.set(key::CONTEXT_LENGTH, CONTEXT_LENGTH);
+        keys.set(key::EMBEDDING_LENGTH, sizes.embedding);
+        // llama.cpp needs both keys.
+        keys.set(key::FEED_FORWARD_LENGTH, 0u32);
         keys.set(key::ATTENTION_HEAD_COUNT, 0u32);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::SSM_CONV_KERNEL, sizes.kernel);
         keys.set(key::SSM_INNER_SIZE, sizes.inner);
         keys.set(key::SSM_STATE_SIZE, sizes.state);
         keys.set(key::SSM_TIME_STEP_RANK, sizes.rank);
-        if let Self::Second = self {
+        if let Self::Mamba2 = self {
             keys.set(key::SSM_GROUP_COUNT, sizes.groups);
         }
         let epsilon = config.f32(&["layer_norm_epsilon", "rms_norm_eps"])?.unwrap_or(1e-5);
         keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
-        if let Self::First = self {
+        if let Self::Mamba1 = self {
             let is_falcon = config.find(&["model_type"]).is_some_and(|(_, t)| t == "falcon_mamba");
             keys.set(key::SSM_DT_B_C_RMS, is_falcon);
         }
@@ -109,12 +113,13 @@ impl Generation {
         Ok(())
     }
 
-    pub(crate) fn special(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
+    /// Maps a checkpoint tensor.
+    pub(crate) fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let name = match name.strip_prefix("model.") {
             Some(rest) if rest.starts_with("backbone.") || rest.starts_with("lm_head.") => rest,
             _ => name,
         };
-        if matches!(self, Self::First) && name == "lm_head.weight" && is_tied(config)? {
+        if matches!(self, Self::Mamba1) && name == "lm_head.weight" && is_tied(config)? {
             return Ok(Some(Mapping::Dropped));
         }
         for (hf_name, gguf_name) in PARAMETERS {
@@ -126,7 +131,7 @@ impl Generation {
         let mapped = Name::parse(name).and_then(|name| name.mapped(NAMES));
         let Some(mapped) = mapped else { return Ok(Some(Mapping::Unknown)) };
         let step = if mapped.ends_with(".ssm_conv1d.weight") {
-            // Every channel is a convolution of its own, over one input.
+            // Depthwise convolution: the dimension of size 1 is dropped.
             let sizes = self.sizes(config)?;
             let channels = self.channels(&sizes);
             Some(reshape(&[sizes.kernel, 1, channels], &[sizes.kernel, channels]))
@@ -139,10 +144,11 @@ impl Generation {
         Ok(Some(Mapping::one(mapped, Vec::from_iter(step))))
     }
 
+    /// Completes an export.
     pub(crate) fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let parameters = PARAMETERS.map(|(name, _)| name);
         let exported = match self {
-            Self::First => {
+            Self::Mamba1 => {
                 let is_falcon = model.metadata().bool("mamba.ssm.dt_b_c_rms").unwrap_or(false);
                 let (class, model_type) = if is_falcon {
                     ("FalconMambaForCausalLM", "falcon_mamba")
@@ -154,7 +160,7 @@ impl Generation {
                     .patterns(parameters)
                     .fields(&[("ssm.time_step_rank", "time_step_rank")])
             }
-            Self::Second => {
+            Self::Mamba2 => {
                 let head_dim = export::ratio(model, key::SSM_INNER_SIZE, "ssm.time_step_rank");
                 exported
                     .first(parameters)
@@ -176,26 +182,27 @@ impl Generation {
         Some(exported)
     }
 
+    /// Reads the sizes of a layer.
     fn sizes(&self, config: &Config) -> Result<Sizes, Error> {
         let or = |names: &[&str], default: u32| {
             Ok::<u32, Error>(config.u32(names)?.filter(|&value| value > 0).unwrap_or(default))
         };
-        let width = config.require_u32(&["hidden_size", "d_model", "dim"], "the width")?;
+        let width = config.require_u32(&["hidden_size", "d_model", "dim"], "the embedding size")?;
         let expand = or(&["expand"], 2)?;
         let inner = or(&["intermediate_size", "d_inner"], width.saturating_mul(expand))?;
         let (state, rank) = match self {
-            Self::First => (16, or(&["time_step_rank", "dt_rank"], width.div_ceil(16))?),
-            Self::Second => (128, inner / or(&["head_dim"], 64)?),
+            Self::Mamba1 => (16, or(&["time_step_rank", "dt_rank"], width.div_ceil(16))?),
+            Self::Mamba2 => (128, inner / or(&["head_dim"], 64)?),
         };
-        if matches!(self, Self::First) && inner != width.saturating_mul(2) {
-            let what = format!("the inner width {inner} is not twice the width {width}");
-            let help = "no program runs such a Mamba: correct the configuration if it is wrong";
+        if matches!(self, Self::Mamba1) && inner != width.saturating_mul(2) {
+            let what = format!("the inner size {inner} is not twice the embedding size {width}");
+            let help = "runtimes support only this ratio; correct the configuration if it is wrong";
             return Err(Error::input("config-unsupported", config.path(), what, help));
         }
         let groups = or(&["n_groups"], 1)?;
         let kernel = or(&["conv_kernel", "d_conv"], 4)?;
         Ok(Sizes {
-            width,
+            embedding: width,
             inner,
             kernel,
             state: or(&["state_size", "d_state"], state)?,
@@ -204,11 +211,11 @@ impl Generation {
         })
     }
 
-    /// What the convolution passes over: in Mamba 2 the state's inputs and outputs too.
+    /// Returns the number of channels of the convolution, which covers B and C too in Mamba 2.
     fn channels(&self, sizes: &Sizes) -> u32 {
         match self {
-            Self::First => sizes.inner,
-            Self::Second => sizes
+            Self::Mamba1 => sizes.inner,
+            Self::Mamba2 => sizes
                 .groups
                 .saturating_mul(sizes.state)
                 .saturating_mul(2)
@@ -216,10 +223,11 @@ impl Generation {
         }
     }
 
+    /// Returns the steps for a parameter without a `.weight` suffix.
     fn parameter_steps(&self, config: &Config, gguf_name: &str) -> Result<Vec<Step>, Error> {
         let mut steps = Vec::new();
-        // One number for each head, as a matrix so that it spreads over the head.
-        if matches!(self, Self::Second) && gguf_name != "ssm_dt.bias" {
+        // One value per head, as a matrix of one column that is broadcast over the head.
+        if matches!(self, Self::Mamba2) && gguf_name != "ssm_dt.bias" {
             let heads = self.sizes(config)?.rank;
             steps.push(reshape(&[heads], &[1, heads]));
         }
@@ -230,15 +238,16 @@ impl Generation {
     }
 }
 
+/// Returns the step from one shape to another.
 fn reshape(from: &[u32], to: &[u32]) -> Step {
     let shape = |dims: &[u32]| {
         let dims: Vec<u64> = dims.iter().copied().map(u64::from).collect();
-        Shape::new(&dims).unwrap_or_else(|| unreachable!("three are no more than four"))
+        Shape::new(&dims).unwrap_or_else(|| unreachable!("at most four dimensions"))
     };
     Step::Reshape { from: shape(from), to: shape(to) }
 }
 
-/// Whether the output matrix is the embedding, as it is if nothing is said.
+/// Returns whether the LM head is tied to the token embedding, which is the default.
 fn is_tied(config: &Config) -> Result<bool, Error> {
     let stated = config.bool("tie_word_embeddings")?.or(config.bool("tie_embeddings")?);
     Ok(stated.unwrap_or(true))
@@ -252,7 +261,7 @@ mod tests {
     use crate::mamba2::convert::Mamba2;
 
     #[test]
-    fn the_second_generation_spreads_numbers_over_heads() {
+    fn mamba2_values_per_head_become_matrices() {
         let config = Config::of(json!({"hidden_size": 64, "expand": 2, "head_dim": 16,
             "n_groups": 2, "state_size": 8, "conv_kernel": 4}));
         let steps = |name: &str| match (&Mamba2 as &dyn Converter).mapping(&config, name).unwrap() {

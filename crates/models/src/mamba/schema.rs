@@ -6,14 +6,14 @@ use crate::schema::groups::*;
 use crate::schema::key;
 use crate::schema::layers;
 
-/// The converter writes both, as 0.
-pub(crate) const ZEROS: &[&str] =
+/// Optional keys; llama.cpp's converter writes the first two as 0.
+pub(crate) const OPTIONAL: &[&str] =
     &[key::FEED_FORWARD_LENGTH, key::ATTENTION_HEAD_COUNT, key::VOCAB_SIZE];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mamba",
     required: &[SIZES, RMS, STATE_SPACE],
-    optional: &[ZEROS, &[key::SSM_DT_B_C_RMS]],
+    optional: &[OPTIONAL, &[key::SSM_DT_B_C_RMS]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -1,4 +1,4 @@
-//! Mamba and Mamba 2.
+//! Conversion of Mamba 2, shared with Mamba.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::convert::hparams::Keys;
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
-use crate::mamba::convert::{Generation, NAMES};
+use crate::mamba::convert::{NAMES, Version};
 
 pub(crate) struct Mamba2;
 
@@ -28,14 +28,14 @@ impl Converter for Mamba2 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        Generation::Second.keys(config, keys)
+        Version::Mamba2.keys(config, keys)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        Generation::Second.special(config, name)
+        Version::Mamba2.map_tensor(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        Generation::Second.export(model, exported)
+        Version::Mamba2.export(model, exported)
     }
 }

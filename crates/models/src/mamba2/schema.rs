@@ -1,6 +1,6 @@
 //! Metadata keys and tensors of `mamba2`.
 
-use crate::mamba::schema::ZEROS;
+use crate::mamba::schema::OPTIONAL;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
@@ -10,7 +10,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mamba2",
     required: &[SIZES, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
-    optional: &[ZEROS],
+    optional: &[OPTIONAL],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

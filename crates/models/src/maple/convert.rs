@@ -1,4 +1,4 @@
-//! Mellum 2 and Maple: experts, and windows in some layers.
+//! Conversion of Maple: as Mellum 2, with a clamp of the SwiGLU experts.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -7,12 +7,12 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe};
-use crate::mellum::convert::{Mellum, export, window_keys};
+use crate::mellum::convert::{Mellum, export, sliding_window_keys};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
-/// The reference bounds gates and what they gate by this.
-const BOUND: f32 = 7.0;
+/// Clamp of gate and up projections, a constant of the class.
+const SWIGLU_CLAMP: f32 = 7.0;
 
 pub(crate) struct Maple;
 
@@ -39,12 +39,12 @@ impl Converter for Maple {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
-        let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
-        window_keys(config, keys)?;
+        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
+        sliding_window_keys(config, keys)?;
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
-        let bounds = vec![BOUND; hparams::block_count(config)? as usize];
-        keys.set(key::SWIGLU_CLAMP_EXP, Array::from(&bounds[..]));
+        let clamps = vec![SWIGLU_CLAMP; hparams::block_count(config)? as usize];
+        keys.set(key::SWIGLU_CLAMP_EXP, Array::from(&clamps[..]));
         Ok(())
     }
 

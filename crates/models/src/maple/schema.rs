@@ -7,7 +7,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "maple",
-    note: "Layers without a window do not rotate.",
+    note: "As mellum; full-attention layers have no RoPE, and SwiGLU experts are clamped.",
     required: mellum::schema::SCHEMA.required,
     optional: &[
         HEADS,

@@ -1,4 +1,4 @@
-//! Mellum 2 and Maple: experts, and windows in some layers.
+//! Conversion of Mellum 2: MoE, and a flag per layer for sliding-window attention.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -38,7 +38,7 @@ impl Converter for Mellum {
         keys.stated(config)?;
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
         if config.bool("use_sliding_window")? != Some(false) {
-            window_keys(config, keys)?;
+            sliding_window_keys(config, keys)?;
         }
         Ok(())
     }
@@ -52,7 +52,8 @@ impl Converter for Mellum {
     }
 }
 
-pub(crate) fn window_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+/// Writes the sliding window and the layers that use it.
+pub(crate) fn sliding_window_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if let Some(window) = config.u32(&["sliding_window"])? {
         keys.set(key::ATTENTION_SLIDING_WINDOW, window);
         let layers = sliding_window::layers(config, 0)?;
@@ -61,6 +62,7 @@ pub(crate) fn window_keys(config: &Config, keys: &mut Keys) -> Result<(), Error>
     Ok(())
 }
 
+/// Completes an export: names of experts, and the layers with sliding-window attention.
 pub(crate) fn export(model: &Model, exported: Exported) -> Exported {
     sliding_window::export_of_pattern(model, exported.patterns(moe::one_by_one()))
 }

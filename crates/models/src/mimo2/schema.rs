@@ -5,6 +5,7 @@ use crate::schema::architecture::{Architecture, Block, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
 
+/// GQA with optional attention sinks.
 const MIMO_ATTENTION: &[Item] = &[
     All(ATTN_NORM),
     All(QKV),
@@ -13,11 +14,12 @@ const MIMO_ATTENTION: &[Item] = &[
     All(FFN_NORM),
 ];
 
+/// MoE with an optional selection bias.
 const MIMO_EXPERTS: &[Item] = &[All(EXPERTS), Optional("exp_probs_b.bias", "n_expert")];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mimo2",
-    note: "Values are narrower than keys.",
+    note: "The head size of values is smaller than that of keys; KV heads differ by kind of layer.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::ATTENTION_SLIDING_WINDOW]],
     optional: &[
         HEADS,

@@ -1,4 +1,4 @@
-//! MiniCPM: as llama, with scales.
+//! Conversion of MiniCPM: a Llama whose muP fields become the multipliers of Granite.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -29,9 +29,11 @@ impl Converter for Minicpm {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        let embedding = config.require_f64(&["scale_emb"], "the scale of embeddings")?;
-        let depth = config.require_f64(&["scale_depth"], "the scale of residuals")?;
-        let base = config.require_f64(&["dim_model_base"], "the width that scales go by")?;
+        let embedding = config.require_f64(&["scale_emb"], "the multiplier of the embedding")?;
+        let depth =
+            config.require_f64(&["scale_depth"], "the multiplier of the residual branches")?;
+        let base =
+            config.require_f64(&["dim_model_base"], "the embedding size of the base model")?;
         keys.set(key::EMBEDDING_SCALE, embedding as f32);
         let blocks = f64::from(hparams::block_count(config)?);
         keys.set(key::RESIDUAL_SCALE, (depth / blocks.sqrt()) as f32);
@@ -57,14 +59,14 @@ impl Converter for Minicpm {
         let base = number("logit_scale").map(|scale| {
             export::shortest(width / scale, |base| f64::from((width / base) as f32) == scale)
         });
-        // Files of before these keys are run with the numbers of the first models.
+        // Runtimes use the multipliers of the first models for files without the keys.
         let mut exported = exported
             .set("scale_emb", export::whole(number("embedding_scale").unwrap_or(12.0)))
             .set("scale_depth", depth.unwrap_or(1.4))
             .set("dim_model_base", export::whole(base.unwrap_or(256.0)));
         let context = export::count(model, key::CONTEXT_LENGTH);
         if let (Some(context), true) = (context, export::has(model, "rope_factors_long.weight")) {
-            // No key has it, so programs take the longest context for the original one.
+            // The original context length has no key, so runtimes take the context length for it.
             exported = exported.scaling("original_max_position_embeddings", context);
         }
         Some(exported)

@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minicpm",
-    note: "Without the scales, programs take those of the first models.",
+    note: "Files without the multipliers use those of the first models.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[HEADS, ROPE, EXPERT_KEYS, MULTIPLIERS, &[key::VOCAB_SIZE, key::LOGIT_SCALE]],
     defaults: &[(key::EMBEDDING_SCALE, Absent::Number(12.0))],

@@ -1,4 +1,4 @@
-//! MiniCPM 3 and PLM: keys and values are compressed, and unpacked by one matrix.
+//! Conversion of MiniCPM3: MLA whose KV projection stays one matrix, and LongRoPE factors.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -11,6 +11,7 @@ use crate::convert::{
 };
 use crate::schema::key;
 
+/// Tensor names of MLA.
 pub(crate) const NAMES: Table = &[
     ("model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"),
     ("model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"),
@@ -20,17 +21,21 @@ pub(crate) const NAMES: Table = &[
     ("model.layers.{}.self_attn.kv_b_proj", "blk.{}.attn_kv_b"),
 ];
 
+/// Keys, and their config.json fields in exports.
 pub(crate) const FIELDS: &[(&str, &str)] = &[
     (key::ATTENTION_Q_LORA_RANK, "q_lora_rank"),
     (key::ATTENTION_KV_LORA_RANK, "kv_lora_rank"),
     (key::ROPE_DIMENSION_COUNT, "qk_rope_head_dim"),
 ];
 
-const FIXED: &str = "qk_nope_head_dim";
+/// Field with the size of the part of a key that has no RoPE.
+const NOPE_DIM: &str = "qk_nope_head_dim";
 
-pub(crate) const ROTATED: &str = "qk_rope_head_dim";
+/// Field with the size of the part of a key that has RoPE.
+pub(crate) const ROPE_DIM: &str = "qk_rope_head_dim";
 
-pub(crate) const VALUE: &str = "v_head_dim";
+/// Field with the head size of values.
+pub(crate) const VALUE_DIM: &str = "v_head_dim";
 
 pub(crate) struct Minicpm3;
 
@@ -52,7 +57,7 @@ impl Converter for Minicpm3 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
-        config.default(VALUE, hparams::width(config)? / hparams::head_count(config)?.max(1));
+        config.default(VALUE_DIM, hparams::width(config)? / hparams::head_count(config)?.max(1));
         hparams::default_attention(config)
     }
 
@@ -67,41 +72,42 @@ impl Converter for Minicpm3 {
         keys.set_f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON, config.f32(&["rms_norm_eps"])?);
         keys.vocab_size(config)?;
         keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
-        widths(config, keys)?;
-        keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&[ROTATED])?);
-        // Where there is no key, programs take the width of the model divided among the heads.
-        let usual = hparams::width(config)? / hparams::head_count(config)?.max(1);
-        let value = config.u32(&[VALUE])?.filter(|&value| value != usual);
+        mla_keys(config, keys)?;
+        keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&[ROPE_DIM])?);
+        // The default of the key is the embedding size divided by the number of heads.
+        let default = hparams::width(config)? / hparams::head_count(config)?.max(1);
+        let value = config.u32(&[VALUE_DIM])?.filter(|&value| value != default);
         keys.set_u32(key::ATTENTION_VALUE_LENGTH, value);
         Ok(())
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        let rotated = config.require_u32(&[ROTATED], "dimensions of a key that rotate")?;
-        hparams::longrope_factors(config, rotated)
+        let rotary_dims = config.require_u32(&[ROPE_DIM], "the rotary dimensions of a key")?;
+        hparams::longrope_factors(config, rotary_dims)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        // Programs know these of the architecture.
+        // These multipliers have no keys; they are constants of the architecture.
         let (embedding, depth) = (12, 1.4);
-        Some(export(model, exported)?.set("scale_emb", embedding).set("scale_depth", depth))
+        Some(export_mla(model, exported)?.set("scale_emb", embedding).set("scale_depth", depth))
     }
 }
 
-/// What keys and values are compressed to, and the width of a key.
-pub(crate) fn widths(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    let width = |field: &str| config.require_u32(&[field], "a width of compressed attention");
-    keys.set(key::ATTENTION_KV_LORA_RANK, width("kv_lora_rank")?);
-    keys.set(key::ATTENTION_KEY_LENGTH, width(FIXED)?.saturating_add(width(ROTATED)?));
+/// Writes the KV LoRA rank and the head size of keys.
+pub(crate) fn mla_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+    let size = |field: &str| config.require_u32(&[field], "a size of multi-head latent attention");
+    keys.set(key::ATTENTION_KV_LORA_RANK, size("kv_lora_rank")?);
+    keys.set(key::ATTENTION_KEY_LENGTH, size(NOPE_DIM)?.saturating_add(size(ROPE_DIM)?));
     Ok(())
 }
 
-pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
+/// Completes an export with the head sizes of MLA.
+pub(crate) fn export_mla(model: &Model, exported: Exported) -> Option<Exported> {
     let count = |key| export::count(model, key);
-    let fixed = count("attention.key_length")?.checked_sub(count("rope.dimension_count")?)?;
+    let nope_dim = count("attention.key_length")?.checked_sub(count("rope.dimension_count")?)?;
     let exported = exported
         .without(&[key::ATTENTION_KEY_LENGTH])
-        .set(FIXED, fixed)
-        .set_some(VALUE, count("attention.value_length"));
+        .set(NOPE_DIM, nope_dim)
+        .set_some(VALUE_DIM, count("attention.value_length"));
     Some(exported)
 }

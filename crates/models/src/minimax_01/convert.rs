@@ -1,4 +1,5 @@
-//! MiniMax Text 01 and M1: most layers attend linearly, all have experts.
+//! Conversion of MiniMax-Text-01 and MiniMax-M1. Kinds of layers and equal alphas are required, since runtimes
+//! know only these. Tokens with an embedding of zeros are listed as suppressed tokens.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -9,7 +10,7 @@ use crate::convert::export::{count, number};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, Values, VocabularyKind, hparams};
-use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
+use crate::llama::convert::{ROUTER_NAMES, map_mixtral_expert, mixtral_expert_patterns};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -19,23 +20,27 @@ const NAMES: Table = &[
     ("model.layers.{}.self_attn.out_proj", "blk.{}.attn_output"),
 ];
 
-const KINDS: &str = "attn_type_list";
+/// Field with the attention kind of each layer, 1 for full attention.
+const ATTENTION_TYPES: &str = "attn_type_list";
 
-/// Of so many layers the last is not linear: what programs know.
-const PERIOD: u64 = 8;
+/// The last of this many layers has full attention; runtimes know only this pattern.
+const FULL_ATTENTION_INTERVAL: u64 = 8;
 
-/// By how much a layer's input counts beside what the layer adds.
+/// Fields with the multiplier of the residual stream.
 const ALPHAS: [&str; 3] =
     ["layernorm_full_attention_alpha", "layernorm_linear_attention_alpha", "layernorm_mlp_alpha"];
 
+/// Fields with the multiplier of the block output.
 const BETAS: [&str; 3] =
     ["layernorm_full_attention_beta", "layernorm_linear_attention_beta", "layernorm_mlp_beta"];
 
-/// Set by the rows of the embedding.
-const NEVER_DRAWN: &str = "suppress_tokens";
+/// Field for the suppressed tokens, set by [`Minimax01::infer_from_values`].
+const SUPPRESSED_TOKENS: &str = "suppress_tokens";
 
-const NEVER_DRAWN_KEY: &str = "tokenizer.ggml.suppress_tokens";
+/// Key of the suppressed tokens.
+const SUPPRESSED_TOKENS_KEY: &str = "tokenizer.ggml.suppress_tokens";
 
+/// Token embedding.
 const EMBEDDING: &str = "model.embed_tokens.weight";
 
 pub(crate) struct Minimax01;
@@ -47,7 +52,7 @@ pub(crate) static MINIMAX01: Description = Description {
     model_type: "minimax_text_01",
     vocabulary: VocabularyKind::BpeWithTemplateFile,
     pre_tokenizers: &["gpt-4o", "llama-bpe"],
-    tensor_names: &[NAMES, EXPERT_NAMES, LLAMA_LIKE],
+    tensor_names: &[NAMES, ROUTER_NAMES, LLAMA_LIKE],
     config_fields: &[
         (key::EXPERT_COUNT, "num_local_experts"),
         (key::ROPE_DIMENSION_COUNT, "rotary_dim"),
@@ -62,15 +67,15 @@ impl Converter for Minimax01 {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        let kinds = config.u32s(KINDS)?.unwrap_or_default();
-        let usual = |(layer, kind): (u64, &u32)| u32::from(is_full(layer)) == *kind;
-        match (0..).zip(&kinds).all(usual) {
+        let kinds = config.u32s(ATTENTION_TYPES)?.unwrap_or_default();
+        let is_known = |(layer, kind): (u64, &u32)| u32::from(is_full(layer)) == *kind;
+        match (0..).zip(&kinds).all(is_known) {
             true => Ok(()),
-            false => Err(hparams::not_computed(config, KINDS, Value::from(kinds))),
+            false => Err(hparams::not_computed(config, ATTENTION_TYPES, Value::from(kinds))),
         }
     }
 
-    // Tokens that are in the embedding only to fill it have rows of zeros, and must never be drawn.
+    // Rows of zeros pad the embedding; their tokens must not be sampled.
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
         let tokenizer = config.file("tokenizer.json")?.unwrap_or_default();
         let Some(tokens) =
@@ -79,66 +84,69 @@ impl Converter for Minimax01 {
             return Ok(());
         };
         let ids = values.rows_of_zeros(EMBEDDING, tokens, "the embedding")?;
-        config.set(NEVER_DRAWN, ids);
+        config.set(SUPPRESSED_TOKENS, ids);
         Ok(())
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        let ids = config.u32s(NEVER_DRAWN)?.unwrap_or_default();
+        let ids = config.u32s(SUPPRESSED_TOKENS)?.unwrap_or_default();
         if !ids.is_empty() {
             let ids: Vec<i32> =
                 ids.into_iter().map(|id| id.try_into().unwrap_or(i32::MAX)).collect();
-            keys.before_vocabulary(NEVER_DRAWN_KEY, Array::from(&ids[..]));
+            keys.before_vocabulary(SUPPRESSED_TOKENS_KEY, Array::from(&ids[..]));
         }
-        let alpha = config.require_f64(&[ALPHAS[0]], "by how much a layer's input counts")?;
+        let alpha = config.require_f64(&[ALPHAS[0]], "the multiplier of the residual stream")?;
         for (fields, expected) in [(ALPHAS, alpha), (BETAS, 1.0)] {
             for field in fields {
-                let stated =
-                    config.require_f64(&[field], "by how much a part of a layer counts")?;
+                let stated = config.require_f64(
+                    &[field],
+                    "a multiplier of the residual stream or of a block output",
+                )?;
                 if stated != expected {
                     return Err(hparams::not_computed(config, field, stated));
                 }
             }
         }
         keys.set(key::RESIDUAL_SCALE, alpha as f32);
-        let rotated = config.require_u32(&["rotary_dim"], "how much of a head rotates")?;
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+        let rotary_dims = config.require_u32(&["rotary_dim"], "the rotary dimensions of a head")?;
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
         Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        // What the other layers call `o_proj`.
-        let numbered = name.strip_prefix("model.layers.").and_then(|rest| rest.split_once('.'));
-        if let Some((layer, "self_attn.out_proj.weight")) = numbered
+        // `out_proj` exists in linear-attention layers only; the others have `o_proj`.
+        let in_layer = name.strip_prefix("model.layers.").and_then(|rest| rest.split_once('.'));
+        if let Some((layer, "self_attn.out_proj.weight")) = in_layer
             && layer.parse::<u64>().is_ok_and(is_full)
         {
             return Ok(Some(Mapping::Unknown));
         }
-        experts_of_mixtral(config, name)
+        map_mixtral_expert(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let kinds = (0..blocks).map(|layer| u32::from(is_full(layer)));
         let alpha = number(model, key::RESIDUAL_SCALE)?;
-        let mut exported =
-            exported.patterns(patterns_of_mixtral()).set(KINDS, kinds.collect::<Vec<_>>());
+        let mut exported = exported
+            .patterns(mixtral_expert_patterns())
+            .set(ATTENTION_TYPES, kinds.collect::<Vec<_>>());
         for field in ALPHAS {
             exported = exported.set(field, alpha);
         }
         for field in BETAS {
             exported = exported.set(field, 1.0);
         }
-        if let Some(ids) = model.metadata().array(NEVER_DRAWN_KEY) {
+        if let Some(ids) = model.metadata().array(SUPPRESSED_TOKENS_KEY) {
             let ids: Vec<u64> = ids.iter().filter_map(|id| id.to_u64()).collect();
-            exported = exported.unwritten(NEVER_DRAWN, ids.into());
+            exported = exported.unwritten(SUPPRESSED_TOKENS, ids.into());
         }
         Some(exported)
     }
 }
 
-/// Whether this layer is not linear.
+/// Returns whether a layer has full attention.
 const fn is_full(layer: u64) -> bool {
-    layer % PERIOD == PERIOD - 1
+    layer % FULL_ATTENTION_INTERVAL == FULL_ATTENTION_INTERVAL - 1
 }

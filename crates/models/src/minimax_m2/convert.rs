@@ -1,4 +1,4 @@
-//! MiniMax M2 and M3: experts, norms of heads together or of each.
+//! Conversion of MiniMax-M2, and the keys that M3 shares.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,9 +8,10 @@ use crate::convert::export::count;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
-use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
+use crate::llama::convert::{ROUTER_NAMES, map_mixtral_expert, mixtral_expert_patterns};
 use crate::schema::key;
 
+/// Selection bias of the router.
 pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.block_sparse_moe.e_score_correction_bias";
 
 pub(crate) struct MinimaxM2;
@@ -21,7 +22,7 @@ pub(crate) static MINIMAX_M2: Description = Description {
     architecture: "minimax-m2",
     model_type: "minimax_m2",
     pre_tokenizers: &["minimax-m2"],
-    tensor_names: &[EXPERT_NAMES, LLAMA_LIKE],
+    tensor_names: &[ROUTER_NAMES, LLAMA_LIKE],
     config_fields: &[
         (key::EXPERT_COUNT, "num_local_experts"),
         (key::ROPE_DIMENSION_COUNT, "rotary_dim"),
@@ -47,12 +48,12 @@ impl Converter for MinimaxM2 {
         if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
             return Ok(Some(bias));
         }
-        experts_of_mixtral(config, name)
+        map_mixtral_expert(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = exported
-            .patterns(patterns_of_mixtral())
+            .patterns(mixtral_expert_patterns())
             .patterns([ROUTER_BIAS])
             .without(&[key::EXPERT_FEED_FORWARD_LENGTH]);
         Some(match count(model, key::EXPERT_GATING_FUNC) {
@@ -62,13 +63,14 @@ impl Converter for MinimaxM2 {
     }
 }
 
+/// Writes the keys of MiniMax-M2 and M3.
 pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
     keys.set(key::EXPERT_FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
-    let rotated = match config.u32(&["rotary_dim"])? {
-        Some(rotated) => rotated,
+    let rotary_dims = match config.u32(&["rotary_dim"])? {
+        Some(dims) => dims,
         None => hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?,
     };
-    keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+    keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minimax-m2",
-    note: "Queries and keys are normalized over all heads together.",
+    note: "QK-norm over all heads together.",
     required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
     optional: &[HEADS, ROPE, ROUTED_KEYS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],

@@ -8,7 +8,7 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minimax-m3",
-    note: "In layers with experts an indexer chooses blocks of tokens that are attended to.",
+    note: "MoE layers have block-sparse attention with an indexer.",
     required: &[
         SIZES,
         TRANSFORMER,

@@ -1,5 +1,5 @@
-//! Mistral's and Meta's own form: `params.json` and `consolidated.*`, with rows of queries and keys in
-//! the order of GGUF.
+//! Conversion of checkpoints in Mistral's and Meta's own layout: `params.json` and `consolidated.*`. The rows of Q
+//! and K are in the interleaved RoPE layout already.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -11,6 +11,7 @@ use crate::deepseek2;
 use crate::deepseek2::convert::DEEPSEEK2;
 use crate::schema::key;
 
+/// Tensor names of dense models.
 const NAMES: Table = &[
     ("tok_embeddings", "token_embd"),
     ("model.norm", "output_norm"),
@@ -26,11 +27,11 @@ const NAMES: Table = &[
     ("model.layers.{}.feed_forward.w3", "blk.{}.ffn_up"),
 ];
 
-/// The parts of a model that sees.
-const OTHER_PARTS: [&str; 4] =
+/// Prefixes of the vision encoder and projector.
+const VISION_PREFIXES: [&str; 4] =
     ["vision_encoder.", "vision_language_adapter.", "patch_merger.", "pre_mm_projector_norm."];
 
-/// What both have in common.
+/// Base of all converters of this layout.
 pub struct Native;
 
 /// Description of [`Native`].
@@ -47,15 +48,18 @@ impl Converter for Native {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        self::keys(config, keys)
+        let head_dim = hparams::head_dim(config)?;
+        keys.decoder(config, Some(head_dim))?;
+        keys.set(key::ROPE_DIMENSION_COUNT, head_dim);
+        yarn_and_temperature_keys(config, keys)
     }
 
     fn skip_tensor(&self, _: &Config, name: &str) -> bool {
-        name == "rope.freqs" || OTHER_PARTS.iter().any(|part| name.starts_with(part))
+        name == "rope.freqs" || VISION_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
     }
 }
 
-/// All but the last generation.
+/// Dense models without an attention temperature.
 pub struct Llama;
 
 /// Description of [`Llama`].
@@ -71,7 +75,7 @@ impl Converter for Llama {
     }
 }
 
-/// Whose attention sharpens on long texts.
+/// Dense models with an attention temperature.
 pub struct Mistral3;
 
 /// Description of [`Mistral3`].
@@ -87,20 +91,20 @@ impl Converter for Mistral3 {
     }
 }
 
-/// With experts and compressed attention, as DeepSeek has them.
-pub struct ExpertsOfDeepseek;
+/// Models with DeepSeek's MoE and MLA.
+pub struct DeepseekMoe;
 
-/// Description of [`ExpertsOfDeepseek`].
-pub(crate) static EXPERTS_OF_DEEPSEEK: Description = Description {
+/// Description of [`DeepseekMoe`].
+pub(crate) static DEEPSEEK_MOE: Description = Description {
     architecture: "deepseek2",
-    tensor_names: &[NAMES, OF_DEEPSEEK],
+    tensor_names: &[NAMES, DEEPSEEK_NAMES],
     config_fields: DEEPSEEK2.config_fields,
     ..NATIVE
 };
 
-impl Converter for ExpertsOfDeepseek {
+impl Converter for DeepseekMoe {
     fn description(&self) -> &'static Description {
-        &EXPERTS_OF_DEEPSEEK
+        &DEEPSEEK_MOE
     }
 
     fn base(&self) -> &'static dyn Converter {
@@ -108,12 +112,10 @@ impl Converter for ExpertsOfDeepseek {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        let experts = config.part(EXPERTS);
-        let fields: Vec<_> = FIELDS_OF_EXPERTS
+        let moe = config.part(MOE);
+        let fields: Vec<_> = MOE_FIELDS
             .iter()
-            .filter_map(|(theirs, gguf_name)| {
-                Some((*gguf_name, experts.find(&[theirs])?.1.clone()))
-            })
+            .filter_map(|(field, hf_field)| Some((*hf_field, moe.find(&[field])?.1.clone())))
             .collect();
         fields.into_iter().for_each(|(field, value)| config.set(field, value));
         config.set("norm_topk_prob", true);
@@ -123,11 +125,13 @@ impl Converter for ExpertsOfDeepseek {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         deepseek2::convert::mla_keys(config, keys)?;
-        stretched(config, keys)?;
+        yarn_and_temperature_keys(config, keys)?;
         if config.find(&[YARN]).is_some() {
-            let original = config.part(YARN).require_u32(&[ORIGINAL], "in `yarn`")?;
+            let original = config
+                .part(YARN)
+                .require_u32(&[ORIGINAL], "the original context length, in `yarn`")?;
             keys.set(key::ATTENTION_TEMPERATURE_LENGTH, original);
-            // A tenth of what the key says elsewhere: programs know this of the architecture.
+            // Runtimes multiply the key by 10 in this architecture.
             keys.set(key::ROPE_SCALING_YARN_LOG_MULTIPLIER, 0.1f32);
         }
         Ok(())
@@ -137,19 +141,22 @@ impl Converter for ExpertsOfDeepseek {
         if let Some(&[block]) = captures(KV_B_PROJ, name).as_deref() {
             return deepseek2::convert::split_kv_b(config, block).map(Some);
         }
-        moe::one_of(&ONE_BY_ONE, name, || hparams::expert_count(config))
+        moe::one_of(&EXPERTS, name, || hparams::expert_count(config))
     }
 }
 
+/// Projection that expands keys and values.
 const KV_B_PROJ: &str = "model.layers.{}.attention.wkv_b.weight";
 
-const ONE_BY_ONE: [(&str, &str); 3] = [
+/// Matrices of an expert, and their stacked GGUF tensors.
+const EXPERTS: [(&str, &str); 3] = [
     ("model.layers.{}.experts.{}.w1.weight", "ffn_gate_exps"),
     ("model.layers.{}.experts.{}.w2.weight", "ffn_down_exps"),
     ("model.layers.{}.experts.{}.w3.weight", "ffn_up_exps"),
 ];
 
-const OF_DEEPSEEK: Table = &[
+/// Tensor names of MLA and MoE.
+const DEEPSEEK_NAMES: Table = &[
     ("model.layers.{}.attention.wq_a", "blk.{}.attn_q_a"),
     ("model.layers.{}.attention.q_a_norm", "blk.{}.attn_q_a_norm"),
     ("model.layers.{}.attention.wq_b", "blk.{}.attn_q_b"),
@@ -161,8 +168,8 @@ const OF_DEEPSEEK: Table = &[
     ("model.layers.{}.shared_experts.w3", "blk.{}.ffn_up_shexp"),
 ];
 
-/// What is said of experts, and the fields of DeepSeek that say it.
-const FIELDS_OF_EXPERTS: [(&str, &str); 8] = [
+/// Fields of the MoE configuration, and DeepSeek's fields in config.json.
+const MOE_FIELDS: [(&str, &str); 8] = [
     ("first_k_dense_replace", "first_k_dense_replace"),
     ("num_experts_per_tok", "num_experts_per_tok"),
     ("num_experts", "n_routed_experts"),
@@ -173,45 +180,42 @@ const FIELDS_OF_EXPERTS: [(&str, &str); 8] = [
     ("num_expert_groups_per_tok", "topk_group"),
 ];
 
-const EXPERTS: &str = "moe";
+/// Field with the MoE configuration.
+const MOE: &str = "moe";
 
-/// The family of a model in this form; none if its configuration is another.
+/// Returns the converter of a checkpoint in this layout; `None` if the configuration is not `params.json`.
 pub fn find(config: &Config) -> Result<Option<&'static dyn Converter>, Error> {
     if !config.is_params_json() {
         return Ok(None);
     }
     if config.bool("use_scaled_rope")? == Some(true) {
-        let what = "has `use_scaled_rope`, and does not say by how much positions are stretched";
-        let help = "convert the model's form of Hugging Face, which says it";
+        let what = "has `use_scaled_rope`, but not the factors of the RoPE scaling";
+        let help = "convert the model in the Hugging Face layout, which states them";
         return Err(Error::input("config-unsupported", config.path(), what, help));
     }
     let has = |field: &str| config.find(&[field]).is_some();
-    Ok(Some(match (has(EXPERTS), has(SHARPENING)) {
-        (true, _) => &ExpertsOfDeepseek,
+    Ok(Some(match (has(MOE), has(ATTENTION_TEMPERATURE)) {
+        (true, _) => &DeepseekMoe,
         (false, true) => &Mistral3,
         (false, false) => &Llama,
     }))
 }
 
-const SHARPENING: &str = "llama_4_scaling";
+/// Field with the configuration of the attention temperature.
+const ATTENTION_TEMPERATURE: &str = "llama_4_scaling";
 
-fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    let head_dim = hparams::head_dim(config)?;
-    keys.decoder(config, Some(head_dim))?;
-    keys.set(key::ROPE_DIMENSION_COUNT, head_dim);
-    stretched(config, keys)
-}
-
+/// Field with the configuration of YaRN.
 const YARN: &str = "yarn";
 
+/// Field of YaRN with the original context length.
 const ORIGINAL: &str = "original_max_position_embeddings";
 
-/// How positions are stretched, and attention sharpened.
-fn stretched(config: &Config, keys: &mut Keys) -> Result<(), Error> {
+/// Writes the keys of YaRN and of the attention temperature.
+fn yarn_and_temperature_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if config.find(&[YARN]).is_some() {
         let yarn = config.part(YARN);
-        let number = |field| yarn.require_f32(&[field], "how positions are stretched (`yarn`)");
-        let original = yarn.require_u32(&[ORIGINAL], "in `yarn`")?;
+        let number = |field| yarn.require_f32(&[field], "a parameter of YaRN, in `yarn`");
+        let original = yarn.require_u32(&[ORIGINAL], "the original context length, in `yarn`")?;
         let applies = yarn.bool("apply_scale")?.unwrap_or(true);
         keys.set(key::ROPE_SCALING_TYPE, "yarn");
         keys.set(key::ROPE_SCALING_FACTOR, number("factor")?);
@@ -220,8 +224,11 @@ fn stretched(config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.set(key::ROPE_SCALING_YARN_LOG_MULTIPLIER, if applies { 0.0f32 } else { 1.0 });
         keys.set(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH, original);
     }
-    if config.find(&[SHARPENING]).is_some() {
-        let beta = config.part(SHARPENING).require_f32(&["beta"], "in `llama_4_scaling`")?;
+    if config.find(&[ATTENTION_TEMPERATURE]).is_some() {
+        let beta = config.part(ATTENTION_TEMPERATURE).require_f32(
+            &["beta"],
+            "the scale of the attention temperature, in `llama_4_scaling`",
+        )?;
         keys.set(key::ATTENTION_TEMPERATURE_SCALE, beta);
     }
     Ok(())

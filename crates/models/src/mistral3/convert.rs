@@ -1,4 +1,5 @@
-//! Ministral 3, and Mistral Small since 3.1: as llama, with attention that sharpens on long texts.
+//! Conversion of Ministral 3 and Mistral Small: a Llama, in Ministral 3 with YaRN and an attention temperature.
+//! `Mistral3ForConditionalGeneration` may have a text model of either, or of Mistral 4.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -13,7 +14,8 @@ use crate::convert::{
 use crate::mistral4::convert::{MISTRAL4_TYPE, Mistral4, VISION_CLASS};
 use crate::schema::key;
 
-const MINISTRAL: &str = "ministral3";
+/// `model_type` of Ministral 3.
+const MINISTRAL3_TYPE: &str = "ministral3";
 
 pub(crate) struct Mistral3;
 
@@ -21,7 +23,7 @@ pub(crate) struct Mistral3;
 pub(crate) static MISTRAL3: Description = Description {
     classes: &["Ministral3ForCausalLM", VISION_CLASS],
     architecture: "mistral3",
-    model_type: MINISTRAL,
+    model_type: MINISTRAL3_TYPE,
     vocabulary: VocabularyKind::Llama,
     pre_tokenizers: &["tekken"],
     ..Description::DECODER
@@ -33,32 +35,32 @@ impl Converter for Mistral3 {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        if is_of(config, MISTRAL4_TYPE) {
+        if has_type(config, MISTRAL4_TYPE) {
             return Mistral4.complete_config(config);
         }
         config.default("rms_norm_eps", 1e-5);
-        if is_of(config, MINISTRAL) {
+        if has_type(config, MINISTRAL3_TYPE) {
             config.default("head_dim", 128);
         }
         hparams::default_attention(config)
     }
 
     fn variant(&self, config: &Config) -> Option<&'static dyn Converter> {
-        is_of(config, MISTRAL4_TYPE).then_some(&Mistral4)
+        has_type(config, MISTRAL4_TYPE).then_some(&Mistral4)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let head_dim = hparams::head_dim(config)?;
         keys.llama_like(config, Some(head_dim))?;
-        if is_of(config, MINISTRAL) {
+        if has_type(config, MINISTRAL3_TYPE) {
             let rope = Rope::of(config)?;
             keys.set(
                 key::ROPE_SCALING_YARN_LOG_MULTIPLIER,
-                required(config, &rope, "mscale_all_dim")?,
+                require_parameter(config, &rope, "mscale_all_dim")?,
             );
             keys.set(
                 key::ATTENTION_TEMPERATURE_SCALE,
-                required(config, &rope, "llama_4_scaling_beta")?,
+                require_parameter(config, &rope, "llama_4_scaling_beta")?,
             );
         }
         sliding_window::unexpected(keys, config, config.u32(&["sliding_window"])?)
@@ -81,16 +83,15 @@ impl Converter for Mistral3 {
     }
 }
 
-/// Its text model may be of the first kind, or Mistral 4.
-/// Whether the text model is of this `model_type`.
-fn is_of(config: &Config, kind: &str) -> bool {
+/// Returns whether the text model has this `model_type`.
+fn has_type(config: &Config, kind: &str) -> bool {
     config.find(&["model_type"]).is_some_and(|(_, stated)| stated == kind)
 }
 
-/// A field of the rotary embedding without which nobody knows what to compute.
-fn required(config: &Config, rope: &Rope, field: &str) -> Result<f32, Error> {
+/// Returns a required RoPE parameter.
+fn require_parameter(config: &Config, rope: &Rope, field: &str) -> Result<f32, Error> {
     rope.f64(field)?.map(|value| value as f32).ok_or_else(|| {
-        let what = format!("the rotary embedding has no field `{field}`");
+        let what = format!("has no field `{field}` in its RoPE parameters (a number)");
         let help = "take the file from the model's repository";
         Error::input("config-field-missing", config.path(), what, help)
     })
@@ -104,16 +105,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_that_is_missing_is_named() {
+    fn errors_name_the_missing_field() {
         let mut config = Config::of(json!({
-            "model_type": MINISTRAL, "num_hidden_layers": 2, "hidden_size": 64, "head_dim": 16,
+            "model_type": MINISTRAL3_TYPE, "num_hidden_layers": 2, "hidden_size": 64, "head_dim": 16,
             "intermediate_size": 96, "num_attention_heads": 4, "vocab_size": 8,
             "max_position_embeddings": 64, "rope_parameters": {"rope_type": "yarn", "factor": 2.0,
                 "mscale_all_dim": 1.0},
         }));
         Mistral3.complete_config(&mut config).unwrap();
-        let fault =
+        let error =
             (&Mistral3 as &dyn Converter).metadata(&config, 0, &mut Metadata::new()).unwrap_err();
-        assert!(fault.to_string().contains("llama_4_scaling_beta"), "{fault}");
+        assert!(error.to_string().contains("llama_4_scaling_beta"), "{error}");
     }
 }

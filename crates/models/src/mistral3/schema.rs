@@ -7,7 +7,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mistral3",
-    note: "Attention sharpens beyond the original context where `attention.temperature_scale` is there.",
+    note: "With `attention.temperature_scale`, queries have an attention temperature beyond the original context.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[
         HEADS,

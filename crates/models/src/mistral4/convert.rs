@@ -1,4 +1,5 @@
-//! Mistral 4: DeepSeek's compressed attention, and experts that stay gates above what they gate.
+//! Conversion of the text model of Mistral 4: DeepSeek's MLA and MoE; gate and up projections of all experts stay
+//! fused.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -12,13 +13,13 @@ use crate::deepseek2;
 use crate::deepseek2::convert::{DEEPSEEK2, Deepseek2};
 use crate::schema::key;
 
-/// All experts of a layer in one tensor, whose names have no end; and ours.
+/// Matrices of all experts of a layer, without a `.weight` suffix, and their GGUF names.
 const EXPERTS: [(&str, &str); 2] = [
     ("model.layers.{}.mlp.experts.gate_up_proj", "blk.{}.ffn_gate_up_exps.weight"),
     ("model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps.weight"),
 ];
 
-/// By how much attention is sharpened on long texts.
+/// Field with the scale of the attention temperature.
 const BETA: &str = "llama_4_scaling_beta";
 
 /// Class of the model with its vision encoder.
@@ -68,7 +69,13 @@ impl Converter for Mistral4 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        self::keys(config, keys)
+        deepseek2::convert::mla_keys(config, keys)?;
+        let rope = Rope::of(config)?;
+        if let Some(beta) = rope.f64(BETA)?.filter(|&beta| beta != 0.0) {
+            keys.set(key::ATTENTION_TEMPERATURE_SCALE, beta as f32);
+            keys.set(key::ATTENTION_TEMPERATURE_LENGTH, rope.original_context()? as u32);
+        }
+        Ok(())
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
@@ -82,26 +89,12 @@ impl Converter for Mistral4 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        export(model, exported)
+        let exported = deepseek2::convert::export_mla(model, exported)?
+            .class(VISION_CLASS, MISTRAL4_TYPE)
+            .first(EXPERTS.map(|(name, _)| name));
+        Some(match number(model, key::ATTENTION_TEMPERATURE_SCALE) {
+            Some(beta) => exported.scaling(BETA, shortest(beta, |x| x as f32 == beta as f32)),
+            None => exported,
+        })
     }
-}
-
-fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
-    deepseek2::convert::mla_keys(config, keys)?;
-    let rope = Rope::of(config)?;
-    if let Some(beta) = rope.f64(BETA)?.filter(|&beta| beta != 0.0) {
-        keys.set(key::ATTENTION_TEMPERATURE_SCALE, beta as f32);
-        keys.set(key::ATTENTION_TEMPERATURE_LENGTH, rope.original_context()? as u32);
-    }
-    Ok(())
-}
-
-fn export(model: &Model, exported: Exported) -> Option<Exported> {
-    let exported = deepseek2::convert::export_mla(model, exported)?
-        .class(VISION_CLASS, MISTRAL4_TYPE)
-        .first(EXPERTS.map(|(name, _)| name));
-    Some(match number(model, key::ATTENTION_TEMPERATURE_SCALE) {
-        Some(beta) => exported.scaling(BETA, shortest(beta, |x| x as f32 == beta as f32)),
-        None => exported,
-    })
 }

@@ -7,7 +7,7 @@ use gguf_store::Model;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, hparams};
-use crate::llama::convert::{EXPERT_NAMES, experts_of_mixtral, patterns_of_mixtral};
+use crate::llama::convert::{ROUTER_NAMES, map_mixtral_expert, mixtral_expert_patterns};
 use crate::phi3::convert::{PHI3, Phi3};
 use crate::schema::key;
 
@@ -18,7 +18,7 @@ pub(crate) static PHIMOE: Description = Description {
     classes: &["PhiMoEForCausalLM"],
     architecture: "phimoe",
     model_type: "phimoe",
-    tensor_names: &[LLAMA_LIKE, EXPERT_NAMES],
+    tensor_names: &[LLAMA_LIKE, ROUTER_NAMES],
     required_flags: &[("attention_bias", true), ("lm_head_bias", true)],
     ..PHI3
 };
@@ -40,13 +40,13 @@ impl Converter for Phimoe {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        experts_of_mixtral(config, name)
+        map_mixtral_expert(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let exported = Phi3
             .export(model, exported)?
-            .patterns(patterns_of_mixtral())
+            .patterns(mixtral_expert_patterns())
             .fields(&[("expert_count", "num_local_experts")])
             .set("attention_bias", true)
             .set("lm_head_bias", true);

@@ -8,7 +8,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, hparams};
 use crate::minicpm3;
-use crate::minicpm3::convert::{FIELDS, NAMES, ROTATED, VALUE, widths};
+use crate::minicpm3::convert::{FIELDS, NAMES, ROPE_DIM, VALUE_DIM, mla_keys};
 use crate::schema::key;
 
 pub(crate) struct Plm;
@@ -37,13 +37,13 @@ impl Converter for Plm {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
-        widths(config, keys)?;
-        keys.set_u32(key::ATTENTION_VALUE_LENGTH, config.u32(&[VALUE])?);
-        keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&[ROTATED])?);
+        mla_keys(config, keys)?;
+        keys.set_u32(key::ATTENTION_VALUE_LENGTH, config.u32(&[VALUE_DIM])?);
+        keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&[ROPE_DIM])?);
         Ok(())
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        minicpm3::convert::export(model, exported)
+        minicpm3::convert::export_mla(model, exported)
     }
 }

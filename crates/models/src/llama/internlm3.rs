@@ -1,4 +1,4 @@
-//! InternLM2, and InternLM3, which is as llama.
+//! Conversion of InternLM3, whose checkpoints have the form of Llama and a SentencePiece vocabulary.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -37,7 +37,7 @@ impl Converter for Internlm3 {
         hparams::llama_order(config, name)
     }
 
-    // It comes back as llama.
+    // Exports of `llama` models are of the class `LlamaForCausalLM`.
     fn export(&self, _: &Model, _: Exported) -> Option<Exported> {
         None
     }
