@@ -169,7 +169,7 @@ pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
         Command::Help(args) => commands::help::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
-        Command::Links(args) => commands::links::run(&args),
+        Command::Links(args) => commands::links::run(&args, &compat::names(), compat::page),
     };
     exit_code(result)
 }

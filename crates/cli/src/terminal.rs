@@ -176,6 +176,16 @@ pub fn note(message: impl Display) {
     print(Severity::Info, message);
 }
 
+/// Prints notes, and warnings among them.
+pub fn notes(notes: &[String]) {
+    for text in notes {
+        match text.strip_prefix("warning: ") {
+            Some(text) => warning(text),
+            None => note(text),
+        }
+    }
+}
+
 fn print(severity: Severity, message: impl Display) {
     let word = of_severity(severity).for_stderr().apply_to(word(severity));
     match severity {

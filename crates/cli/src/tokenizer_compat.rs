@@ -2,8 +2,8 @@
 
 use gguf_tokenizer::{Tokenizer, TokenizerOptions};
 
-use crate::commands::print_notes;
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Tokenizer behavior where llama.cpp differs from the model's original tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -24,7 +24,7 @@ impl TokenizerCompat {
         };
         let options = TokenizerOptions { compat, normalize: None };
         let (tokenizer, notes) = gguf_kit::tokens::open(source, options)?;
-        print_notes(&notes);
+        terminal::notes(&notes);
         Ok(tokenizer)
     }
 }

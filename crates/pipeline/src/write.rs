@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use gguf::{Error, Header, write_header};
 use gguf_store::{
-    AtomicFile, ClosedOutput, Output, OutputLayout, Overwrite, Progress, ResumeOptions,
-    require_space,
+    AtomicFile, ClosedOutput, Model, Output, OutputLayout, Overwrite, Progress, ResumeOptions,
+    require_space, scratch,
 };
+use tempfile::TempDir;
 
 use crate::chunk::{Buffers, Chunk};
 use crate::job::Job;
@@ -51,6 +52,19 @@ impl Job {
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         write_all(&[(self, path)], Interruption::Restart, overwrite, progress)
+    }
+
+    /// Writes the model to a new temporary directory and opens it. Dropping the directory removes
+    /// the file; the model stays readable while it is open.
+    ///
+    /// # Errors
+    /// See [`write_all`]; or if there is no temporary directory.
+    pub fn write_temporary(&self, progress: &dyn Progress) -> Result<(Model, TempDir), Error> {
+        let directory = scratch::directory()?;
+        let path = directory.path().join("model.gguf");
+        let written = self.write(&path, &Overwrite::default(), progress);
+        let model = written.and_then(|()| Model::open(&path));
+        Ok((model.map_err(|error| scratch::outside(error, directory.path()))?, directory))
     }
 }
 

@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
 use crate::shard_args::ShardArgs;
-use crate::{commands, document, listing, outtype};
+use crate::{commands, document, listing, outtype, terminal};
 
 const EXAMPLES: &str = "Examples:\n  \
      gguf convert Llama-3.2-1B -o llama.gguf --outtype q4_k_m\n  \
@@ -138,7 +138,7 @@ fn convert(
     let progress = Progress::new();
     let mut plan = Plan::new(source, kind, &args.options(outputs)?, &progress)?;
     progress.finish();
-    commands::print_notes(&plan.notes);
+    terminal::notes(&plan.notes);
     let printed = plan.notes.len();
     if args.dry_run {
         return show(args, kind, &plan);
@@ -152,7 +152,7 @@ fn convert(
     }
     progress.finish();
     let time = started.elapsed();
-    commands::print_notes(&plan.notes[printed..]);
+    terminal::notes(&plan.notes[printed..]);
     let files = plan.files()?;
     let before: Vec<_> = files.iter().map(|(job, _)| commands::stored_bytes(job)).collect();
     let files = files.iter().map(|(job, path)| (job, path.as_path()));

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::outtype::Outtype;
 use crate::progress::Progress;
-use crate::{commands, listing};
+use crate::{commands, listing, terminal};
 
 /// Export a GGUF to a Hugging Face checkpoint or safetensors.
 #[derive(clap::Args)]
@@ -84,7 +84,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return write(args, &opened, &export::plain(model, options));
     }
     let plan = export::plan(model, options)?;
-    commands::print_notes(&plan.notes);
+    terminal::notes(&plan.notes);
     if args.to == Format::Safetensors {
         return write(args, &opened, &plan.tensors);
     }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::compat::{PROGRAMS, page};
 use crate::document;
 use crate::failure::Failure;
 use crate::launch;
@@ -33,7 +32,8 @@ pub struct Args {
     page: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+/// Creates links under the names of `programs`, or prints `page`, their flags as Markdown.
+pub fn run(args: &Args, programs: &[&str], page: impl FnOnce() -> String) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let Some(directory) = args.directory.as_deref().filter(|_| !args.page) else {
         return Ok(out.write_all(page().as_bytes())?);
@@ -44,9 +44,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let failed = |source| gguf::Error::environment("create", directory, source);
     std::fs::create_dir_all(directory).map_err(failed)?;
-    let links: Vec<_> = PROGRAMS
+    let links: Vec<_> = programs
         .iter()
-        .map(|tool| directory.join(format!("{}{}", tool.name, std::env::consts::EXE_SUFFIX)))
+        .map(|name| directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
         .collect();
     let found =
         links.iter().map(|link| LinkState::of(link, &program).map_err(|f| cannot(link, &f)));

@@ -8,7 +8,7 @@ use gguf_kit::open;
 use gguf_quantize::recipe::Target;
 use serde_json::json;
 
-use crate::commands;
+use crate::{commands, terminal};
 use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
@@ -166,7 +166,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         ..Default::default()
     };
     let planned = merge.plan(args.outtype, &options)?;
-    commands::print_notes(&planned.notes);
+    terminal::notes(&planned.notes);
     let adapters = opened.iter().flat_map(|(adapter, _)| adapter.files());
     let overwrite = args.force.protecting(opened_base.files().chain(adapters));
     commands::write_and_report("lora-merge/1", &planned.job, &args.output, &overwrite, args.json)
@@ -193,7 +193,7 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
     for item in &mut extraction.job.items {
         item.target = matrices;
     }
-    commands::print_notes(&extraction.notes);
+    terminal::notes(&extraction.notes);
     commands::write(&extraction.job, &args.output, &overwrite)?;
     let mut out = std::io::stdout().lock();
     if args.json {

@@ -192,13 +192,3 @@ fn each(
     }
     failed.map_or(Ok(()), |code| Err(Failure::Reported(code)))
 }
-
-/// Prints notes and warnings to standard error.
-pub fn print_notes(notes: &[String]) {
-    for note in notes {
-        match note.strip_prefix("warning: ") {
-            Some(warning) => terminal::warning(warning),
-            None => terminal::note(note),
-        }
-    }
-}

@@ -10,7 +10,7 @@ use gguf_quantize::verify::{ConversionPath, Outcome, VerifiedTensor};
 use regex::Regex;
 use serde_json::json;
 
-use crate::commands;
+use crate::terminal;
 use crate::commands::quantize::imatrix;
 use crate::document;
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (model, source) = (opened.model(), &args.source);
     let report = against(model, source, importance, calibration, &is_chosen, &progress)?;
     progress.finish();
-    commands::print_notes(&report.notes);
+    terminal::notes(&report.notes);
     let (verified, missing) = (report.tensors, report.missing);
     if verified.is_empty() {
         return Err(Failure::Usage("--tensor matches no tensor".into()));

@@ -1,7 +1,7 @@
 //! Environment variables that llama.cpp's programs accept instead of flags.
 
 use super::flag::{Flag, Handling};
-use super::{Program, common};
+use super::{Program, shared_flags};
 use crate::failure::Failure;
 
 /// Flags and their variables. Ignored flags have none.
@@ -38,9 +38,9 @@ pub fn flags(
     command_line: &[(&'static Flag, Vec<String>)],
 ) -> Result<Vec<(&'static Flag, Vec<String>)>, Failure> {
     // Only programs with llama.cpp's common argument parser read variables.
-    let reads = program.rows().any(|row| row.names().any(|name| name == common::SHARED));
+    let reads = program.rows().any(|row| row.names().any(|name| name == shared_flags::SHARED));
     let is_location =
-        |flag: &Flag| common::MODEL.iter().any(|location| location.names == flag.names);
+        |flag: &Flag| shared_flags::MODEL.iter().any(|location| location.names == flag.names);
     let has_location = command_line.iter().any(|(flag, _)| is_location(flag));
     let mut found = Vec::new();
     for (name, variable) in VARIABLES.iter().filter(|_| reads) {

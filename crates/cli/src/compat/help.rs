@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::common::GROUPS;
+use super::shared_flags::GROUPS;
 use super::flag::{Flag, Handling};
 use super::{PROGRAMS, Program, environment};
 

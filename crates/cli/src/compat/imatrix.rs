@@ -1,7 +1,8 @@
 //! `llama-imatrix`.
 
 use super::arguments::{Arguments, parse_args};
-use super::common::{self, LOG, MACHINE, MODEL, RUN, SAMPLING};
+use super::shared_arguments;
+use super::shared_flags::{self, LOG, MACHINE, MODEL, RUN, SAMPLING};
 use super::flag::{Flag, ignored, renamed, translated};
 use super::{ArgumentStyle, Program};
 use crate::commands::imatrix;
@@ -13,7 +14,7 @@ pub const PROGRAM: Program = Program {
     positionals: "",
     style: ArgumentStyle::LlamaCpp,
     example: "-m model-f16.gguf -f calibration.txt -o imatrix.gguf",
-    flags: &[common::PROGRAM, FLAGS, MODEL, RUN, MACHINE, SAMPLING, LOG],
+    flags: &[shared_flags::PROGRAM, FLAGS, MODEL, RUN, MACHINE, SAMPLING, LOG],
     run,
 };
 
@@ -28,7 +29,7 @@ const FLAGS: &[Flag] = &[
     renamed("--process-output", 0, "--process-output"),
     ignored("--no-ppl", 0, "no perplexity is computed during collection"),
     translated("--ppl", 0, "prints a note: use `gguf perplexity`"),
-    ignored("--context-shift --no-context-shift", 0, common::NO_SAMPLING),
+    ignored("--context-shift --no-context-shift", 0, shared_flags::NO_SAMPLING),
     translated("--show-statistics", 0, "`--show-statistics`, for one file of `--in-file`"),
     renamed("--parse-special", 0, "--parse-special"),
 ];
@@ -49,7 +50,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         imatrix::run(&parse_args(arguments.translate(flags, none))?)?;
         return Ok(0);
     }
-    if flags.is_empty() && common::text(arguments).is_none() {
+    if flags.is_empty() && shared_arguments::text(arguments).is_none() {
         let what = "the text is missing: use -f, or --in-file for importance matrices to merge";
         return Err(Failure::Usage(what.to_owned()));
     }
@@ -59,7 +60,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
     // Overrides the chunk size of the files, as the original does.
     flags.push(format!("--ctx-size={}", arguments.number::<u32>("--ctx-size")?.unwrap_or(512)));
     let model =
-        common::text(arguments).map(|text| Ok::<_, Failure>((common::model(arguments)?, text)));
+        shared_arguments::text(arguments).map(|text| Ok::<_, Failure>((shared_arguments::model(arguments)?, text)));
     let model = model.transpose()?;
     if let Some((_, text)) = &model {
         if !arguments.has("--no-ppl") {
@@ -67,7 +68,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
             eprintln!("note: {what}: use `gguf perplexity`");
         }
         flags.push(format!("--file={text}"));
-        flags.extend(common::run_flags(arguments)?);
+        flags.extend(shared_arguments::run_flags(arguments)?);
         for (name, flag) in NUMBERS {
             let number = arguments.number::<i64>(name)?.filter(|number| *number > 0);
             flags.extend(number.map(|number| format!("{flag}={number}")));

@@ -10,10 +10,11 @@ use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Overwrite};
 
 use super::arguments::Arguments;
-use super::common::{self, LOG, MACHINE, MODEL, NO_RUN, SAMPLING};
+use super::shared_arguments;
+use super::shared_flags::{self, LOG, MACHINE, MODEL, NO_RUN, SAMPLING};
 use super::flag::{Flag, ignored, translated};
 use super::{ArgumentStyle, Program};
-use crate::commands;
+use crate::terminal;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -23,7 +24,7 @@ pub const PROGRAM: Program = Program {
     positionals: "",
     style: ArgumentStyle::LlamaCpp,
     example: "-m base-f16.gguf --lora adapter.gguf -o merged-f16.gguf",
-    flags: &[common::PROGRAM, FLAGS, MODEL, NO_RUN, MACHINE, SAMPLING, LOG],
+    flags: &[shared_flags::PROGRAM, FLAGS, MODEL, NO_RUN, MACHINE, SAMPLING, LOG],
     run,
 };
 
@@ -63,7 +64,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
     if adapters.is_empty() {
         return Err(Failure::Usage("the adapter is missing: use --lora".to_owned()));
     }
-    let base = common::model(arguments)?;
+    let base = shared_arguments::model(arguments)?;
     let output = arguments.value("--output").unwrap_or("ggml-lora-merged-f16.gguf");
     let threads = arguments.number::<i64>("--threads")?;
     let threads = threads.and_then(|n| usize::try_from(n).ok()).and_then(NonZeroUsize::new);
@@ -91,7 +92,7 @@ fn export(base: &str, adapters: &[(String, f32)], output: &Path) -> Result<(), F
         }
     }
     planned.job.metadata.set("general.file_type", MOSTLY_F16);
-    commands::print_notes(&planned.notes);
+    terminal::notes(&planned.notes);
     let files = opened.iter().flat_map(|(opened, _)| opened.files());
     let overwrite = Overwrite::new(Existing::Replace).protecting(base.files().chain(files));
     let progress = Progress::new();

@@ -6,7 +6,6 @@
 
 mod arguments;
 mod bench;
-mod common;
 mod convert;
 mod dump;
 mod endian;
@@ -21,6 +20,8 @@ mod perplexity;
 mod prompt;
 mod quantize;
 mod set_metadata;
+mod shared_arguments;
+mod shared_flags;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -38,9 +39,9 @@ use crate::commands::render_template;
 use crate::failure::Failure;
 
 /// Compatible program.
-pub struct Program {
+struct Program {
     /// Name.
-    pub name: &'static str,
+    name: &'static str,
     /// Equivalent `gguf` command.
     command: &'static str,
     /// Positional arguments, for the usage line.
@@ -67,7 +68,7 @@ enum ArgumentStyle {
 }
 
 /// All compatible programs.
-pub const PROGRAMS: &[&Program] = &[
+const PROGRAMS: &[&Program] = &[
     &quantize::PROGRAM,
     &split::PROGRAM,
     &imatrix::PROGRAM,
@@ -84,6 +85,11 @@ pub const PROGRAMS: &[&Program] = &[
     &convert::CHECKPOINTS,
     &convert::ADAPTERS,
 ];
+
+/// Returns the names of all compatible programs.
+pub fn names() -> Vec<&'static str> {
+    PROGRAMS.iter().map(|program| program.name).collect()
+}
 
 /// Alternative names of commands, and the command or program of [`PROGRAMS`] that they stand for.
 const ALIASES: &[(&str, &str)] = &[

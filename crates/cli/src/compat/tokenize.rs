@@ -5,7 +5,8 @@ use std::io::Read;
 use gguf_tokenizer::{Compat, TokenizerOptions};
 
 use super::arguments::{Arguments, parse_args};
-use super::common::{self, LOG, MACHINE, MODEL, NO_RUN, SAMPLING};
+use super::shared_arguments;
+use super::shared_flags::{self, LOG, MACHINE, MODEL, NO_RUN, SAMPLING};
 use super::flag::{Flag, ignored, renamed, translated};
 use super::{ArgumentStyle, Program};
 use crate::commands::tokenize;
@@ -17,7 +18,7 @@ pub const PROGRAM: Program = Program {
     positionals: "",
     style: ArgumentStyle::LlamaCpp,
     example: "-m model.gguf -p \"Hello world\" --ids",
-    flags: &[common::PROGRAM, FLAGS, MODEL, NO_RUN, MACHINE, SAMPLING, LOG],
+    flags: &[shared_flags::PROGRAM, FLAGS, MODEL, NO_RUN, MACHINE, SAMPLING, LOG],
     run,
 };
 
@@ -47,7 +48,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
             "unexpected argument `{word}`: use -p or -f for the text"
         )));
     }
-    let model = common::model(arguments)?;
+    let model = shared_arguments::model(arguments)?;
     let escapes = arguments.last(&["--escape", "--no-escape"]) != Some("--no-escape");
     let text = text(arguments)?;
     let text = if escapes && !arguments.has("--binary-file") { unescape(&text) } else { text };
@@ -72,7 +73,7 @@ fn text(arguments: &Arguments) -> Result<String, Failure> {
     if arguments.has("--stdin") {
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
         read.map_err(|fault| cannot("standard input", fault))?;
-    } else if let Some(file) = common::text(arguments) {
+    } else if let Some(file) = shared_arguments::text(arguments) {
         bytes = std::fs::read(file).map_err(|fault| cannot(file, fault))?;
     } else if let Some(prompt) = arguments.value("--prompt") {
         return Ok(prompt.to_owned());

@@ -17,7 +17,6 @@ use gguf_store::edit::reserve;
 use gguf_store::{LocalFile, Overwrite, Progress, Source, SplitOptions};
 pub use options::{ConvertOptions, OutputOptions, RenderSettings, Setting};
 
-use crate::eval::write_temporary;
 use crate::quantize::{Part, one_part, resume_unsure, within};
 use crate::{Error, checkpoint};
 
@@ -252,7 +251,7 @@ fn open_calibrator(
     };
     let plan = Plan::new(source, kind, &original, progress)?;
     // The file stays mapped after its directory is removed.
-    let (model, _scratch) = write_temporary(&plan.outputs[0].job, progress)?;
+    let (model, _scratch) = plan.outputs[0].job.write_temporary(progress)?;
     Calibrator::open(&model, source, calibration)
 }
 

@@ -6,7 +6,7 @@ use gguf_eval::{Chunks, Subject};
 use gguf_pipeline::Job;
 use gguf_remote::{Location, RepositoryFiles};
 use gguf_runtime::Executor;
-use gguf_store::{Model, Overwrite, Progress, ShardSet};
+use gguf_store::{Model, Progress, ShardSet};
 use gguf_tokenizer::{EncodeOptions, Tokenizer};
 use tempfile::TempDir;
 
@@ -14,7 +14,6 @@ use super::Task;
 use crate::convert::{self, Kind, Plan};
 use crate::run::{ExecutorOptions, LoadedModel, load_model};
 use crate::{Error, open};
-use gguf_store::scratch::{self, outside};
 
 /// A model that is loaded for evaluation.
 pub(crate) struct EvaluatedModel {
@@ -48,7 +47,8 @@ impl EvaluatedModel {
             }
             let model = opened.into_model();
             progress.begin("fetching", model.byte_len());
-            write_temporary(&Job::copy(&model), progress)
+            let (model, scratch) = Job::copy(&model).write_temporary(progress)?;
+            Ok((model, Some(scratch)))
         })
     }
 
@@ -60,7 +60,10 @@ impl EvaluatedModel {
     ) -> Result<Self, Error> {
         let (model, scratch) = match open(source) {
             Ok(opened) => local(opened)?,
-            Err(_) if is_checkpoint(source) => convert(source, progress)?,
+            Err(_) if is_checkpoint(source) => {
+                let (model, scratch) = convert(source, progress)?;
+                (model, Some(scratch))
+            }
             Err(error) => return Err(error),
         };
         let loaded = load_model(&model, Vec::new(), source, options)?;
@@ -125,9 +128,6 @@ impl EvaluatedModel {
     }
 }
 
-/// File name of a converted checkpoint.
-const FILE_NAME: &str = "model.gguf";
-
 /// A file that every checkpoint has.
 const CONFIG: &str = "config.json";
 
@@ -146,23 +146,12 @@ fn is_checkpoint(source: &str) -> bool {
     }
 }
 
-fn convert(source: &str, progress: &dyn Progress) -> Result<(Model, Option<TempDir>), Error> {
+fn convert(source: &str, progress: &dyn Progress) -> Result<(Model, TempDir), Error> {
     let kind = convert::kind(source, None)?;
     if kind != Kind::Checkpoint {
         let what = format!("{source} is not a complete model");
         return Err(Error::request("source-unclear", what, "name the directory of a model"));
     }
     let plan = Plan::new(source, kind, &convert::ConvertOptions::default(), progress)?;
-    write_temporary(&plan.outputs[0].job, progress)
-}
-
-/// Writes a model to a temporary directory.
-pub(crate) fn write_temporary(
-    job: &Job,
-    progress: &dyn Progress,
-) -> Result<(Model, Option<TempDir>), Error> {
-    let scratch = scratch::directory()?;
-    let path = scratch.path().join(FILE_NAME);
-    let model = job.write(&path, &Overwrite::default(), progress).and_then(|()| Model::open(&path));
-    Ok((model.map_err(|error| outside(error, scratch.path()))?, Some(scratch)))
+    plan.outputs[0].job.write_temporary(progress)
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 pub use benchmark::{BenchmarkTask, answers};
 pub use compare::{Against, CompareOptions, ComparisonReport, divergence};
-pub(crate) use evaluated_model::{EvaluatedModel, write_temporary};
+pub(crate) use evaluated_model::EvaluatedModel;
 use gguf_eval::LogitsWriter;
 use gguf_eval::part::{Importance, Perplexities, Tally};
 pub use gguf_eval::{

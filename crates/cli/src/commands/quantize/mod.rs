@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
 use crate::shard_args::ShardArgs;
-use crate::{commands, document, listing, outtype};
+use crate::{commands, document, listing, outtype, terminal};
 
 const EXAMPLES: &str = "Examples:\n  \
      gguf quantize model-f16.gguf model-q4.gguf q4_k_m\n  \
@@ -193,7 +193,7 @@ fn quantize(
     let progress = Progress::new();
     let mut plan = Plan::new(&opened, &words.input, &options, &progress)?;
     progress.finish();
-    commands::print_notes(&plan.notes);
+    terminal::notes(&plan.notes);
     let printed = plan.notes.len();
     report.map_or(Ok(()), |report| report(&plan))?;
     if args.dry_run {
@@ -210,7 +210,7 @@ fn quantize(
     }
     progress.finish();
     let time = started.elapsed();
-    commands::print_notes(&plan.notes[printed..]);
+    terminal::notes(&plan.notes[printed..]);
     if report.is_some() {
         return Ok(());
     }

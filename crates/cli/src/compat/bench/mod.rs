@@ -13,7 +13,8 @@ use gguf_runtime::{CacheType, Precision};
 use print::{Format, Printer, Test};
 
 use super::arguments::Arguments;
-use super::common::{self, NO_DEVICES, OWN_THREADS};
+use super::shared_arguments;
+use super::shared_flags::{NO_DEVICES, OWN_THREADS};
 use super::flag::{Flag, help, ignored, refused, translated, version};
 use super::{ArgumentStyle, Program};
 use crate::failure::Failure;
@@ -94,7 +95,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
     let named: Vec<_> = arguments.all("--model").flat_map(|v| v[0].split(',')).collect();
     let models = match named.is_empty() {
-        true => vec![common::model(arguments)?],
+        true => vec![shared_arguments::model(arguments)?],
         false => named.into_iter().map(str::to_owned).collect(),
     };
     let format = |flag: &str, default: Option<Format>| match arguments.value(flag) {
@@ -135,7 +136,7 @@ fn measure(
     model: &str,
     each: &mut dyn FnMut(&Test) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let cache = common::cache_type(arguments)?.unwrap_or("f16");
+    let cache = shared_arguments::cache_type(arguments)?.unwrap_or("f16");
     let cache_type = match cache {
         "f32" => CacheType::F32,
         "q8_0" => CacheType::Q8_0,

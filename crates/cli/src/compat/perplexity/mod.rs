@@ -10,7 +10,8 @@ use gguf_kit::on_threads;
 use gguf_store::{Existing, Overwrite};
 
 use super::arguments::{Arguments, parse_args};
-use super::common::{self, LOG, MACHINE, MODEL, RUN, SAMPLING};
+use super::shared_arguments;
+use super::shared_flags::{self, LOG, MACHINE, MODEL, RUN, SAMPLING};
 use super::flag::{Flag, ignored, renamed, translated};
 use super::{ArgumentStyle, Program};
 use crate::commands::perplexity::Args;
@@ -23,7 +24,7 @@ pub const PROGRAM: Program = Program {
     positionals: "",
     style: ArgumentStyle::LlamaCpp,
     example: "-m model-q4_k_m.gguf -f wiki.test.raw",
-    flags: &[common::PROGRAM, FLAGS, MODEL, RUN, MACHINE, SAMPLING, LOG],
+    flags: &[shared_flags::PROGRAM, FLAGS, MODEL, RUN, MACHINE, SAMPLING, LOG],
     run,
 };
 
@@ -47,7 +48,7 @@ const FLAGS: &[Flag] = &[
     renamed("--winogrande-tasks", 1, "--winogrande-tasks"),
     renamed("--multiple-choice", 0, "--multiple-choice"),
     renamed("--multiple-choice-tasks", 1, "--multiple-choice-tasks"),
-    ignored("--context-shift --no-context-shift", 0, common::NO_SAMPLING),
+    ignored("--context-shift --no-context-shift", 0, shared_flags::NO_SAMPLING),
     ignored("--warmup --no-warmup", 0, "there is no warm-up run"),
     ignored("-kvu --kv-unified -no-kvu --no-kv-unified", 0, "it does not affect results"),
 ];
@@ -56,8 +57,8 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
     if let Some(word) = arguments.positionals.first() {
         return Err(Failure::Usage(format!("unexpected argument `{word}`: use -m for the model")));
     }
-    let model = common::model(arguments)?;
-    let mut flags = common::run_flags(arguments)?;
+    let model = shared_arguments::model(arguments)?;
+    let mut flags = shared_arguments::run_flags(arguments)?;
     let chunks = arguments.number::<i64>("--chunks")?.filter(|number| *number > 0);
     flags.extend(chunks.map(|chunks| format!("--chunks={chunks}")));
     let logits = arguments.value("--kl-divergence-base");
@@ -70,7 +71,7 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
         divergence::run(&parse_args(arguments.translate(flags, [model]))?)?;
         return Ok(0);
     }
-    let Some(text) = common::text(arguments) else {
+    let Some(text) = shared_arguments::text(arguments) else {
         return Err(Failure::Usage("the text is missing: use -f".to_owned()));
     };
     flags.push(format!("--file={text}"));
