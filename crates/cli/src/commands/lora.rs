@@ -8,12 +8,12 @@ use gguf_kit::open;
 use gguf_quantize::recipe::Target;
 use serde_json::json;
 
-use crate::{commands, terminal};
 use crate::document;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::outtype::Outtype;
 use crate::progress::Progress;
+use crate::{commands, terminal};
 
 /// Check, merge or extract LoRA adapters.
 #[derive(clap::Args)]

@@ -10,11 +10,11 @@ use gguf_quantize::verify::{ConversionPath, Outcome, VerifiedTensor};
 use regex::Regex;
 use serde_json::json;
 
-use crate::terminal;
 use crate::commands::quantize::imatrix;
 use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::terminal;
 
 /// Reproduce a model from its source and compare.
 #[derive(clap::Args)]

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::shared_flags::GROUPS;
 use super::flag::{Flag, Handling};
+use super::shared_flags::GROUPS;
 use super::{PROGRAMS, Program, environment};
 
 impl Program {

@@ -1,9 +1,9 @@
 //! `llama-imatrix`.
 
 use super::arguments::{Arguments, parse_args};
+use super::flag::{Flag, ignored, renamed, translated};
 use super::shared_arguments;
 use super::shared_flags::{self, LOG, MACHINE, MODEL, RUN, SAMPLING};
-use super::flag::{Flag, ignored, renamed, translated};
 use super::{ArgumentStyle, Program};
 use crate::commands::imatrix;
 use crate::failure::Failure;
@@ -59,8 +59,8 @@ fn run(arguments: &Arguments) -> Result<u8, Failure> {
     flags.push(format!("--output-format={}", arguments.value("--output-format").unwrap_or("gguf")));
     // Overrides the chunk size of the files, as the original does.
     flags.push(format!("--ctx-size={}", arguments.number::<u32>("--ctx-size")?.unwrap_or(512)));
-    let model =
-        shared_arguments::text(arguments).map(|text| Ok::<_, Failure>((shared_arguments::model(arguments)?, text)));
+    let model = shared_arguments::text(arguments)
+        .map(|text| Ok::<_, Failure>((shared_arguments::model(arguments)?, text)));
     let model = model.transpose()?;
     if let Some((_, text)) = &model {
         if !arguments.has("--no-ppl") {

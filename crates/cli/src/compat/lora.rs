@@ -10,13 +10,13 @@ use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Overwrite};
 
 use super::arguments::Arguments;
+use super::flag::{Flag, ignored, translated};
 use super::shared_arguments;
 use super::shared_flags::{self, LOG, MACHINE, MODEL, NO_RUN, SAMPLING};
-use super::flag::{Flag, ignored, translated};
 use super::{ArgumentStyle, Program};
-use crate::terminal;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::terminal;
 
 pub const PROGRAM: Program = Program {
     name: "llama-export-lora",

@@ -5,9 +5,9 @@ use std::io::Read;
 use gguf_tokenizer::{Compat, TokenizerOptions};
 
 use super::arguments::{Arguments, parse_args};
+use super::flag::{Flag, ignored, renamed, translated};
 use super::shared_arguments;
 use super::shared_flags::{self, LOG, MACHINE, MODEL, NO_RUN, SAMPLING};
-use super::flag::{Flag, ignored, renamed, translated};
 use super::{ArgumentStyle, Program};
 use crate::commands::tokenize;
 use crate::failure::Failure;

@@ -13,9 +13,9 @@ use gguf_runtime::{CacheType, Precision};
 use print::{Format, Printer, Test};
 
 use super::arguments::Arguments;
+use super::flag::{Flag, help, ignored, refused, translated, version};
 use super::shared_arguments;
 use super::shared_flags::{NO_DEVICES, OWN_THREADS};
-use super::flag::{Flag, help, ignored, refused, translated, version};
 use super::{ArgumentStyle, Program};
 use crate::failure::Failure;
 use crate::progress::Progress;

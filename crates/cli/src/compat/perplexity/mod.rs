@@ -10,9 +10,9 @@ use gguf_kit::on_threads;
 use gguf_store::{Existing, Overwrite};
 
 use super::arguments::{Arguments, parse_args};
+use super::flag::{Flag, ignored, renamed, translated};
 use super::shared_arguments;
 use super::shared_flags::{self, LOG, MACHINE, MODEL, RUN, SAMPLING};
-use super::flag::{Flag, ignored, renamed, translated};
 use super::{ArgumentStyle, Program};
 use crate::commands::perplexity::Args;
 use crate::failure::Failure;
