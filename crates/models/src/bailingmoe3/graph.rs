@@ -1,4 +1,4 @@
-//! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed
+//! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is kda_mla_decoder
 //! in the others.
 
 use gguf::Finding;
@@ -6,7 +6,7 @@ use gguf_graph::RopeLayout;
 
 use crate::blocks::{Bound, bounded_network, decoder};
 use crate::graph::Builder;
-use crate::kimi_linear::graph::{compressed, mixer};
+use crate::kimi_linear::graph::{kda_mla_decoder, mixer};
 use crate::schema::key;
 
 /// Decays are bounded, and heads of attention have gates. Models that see rotate other pairs.
@@ -15,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut sections =
         sections.and_then(|all| all.as_array()).into_iter().flat_map(|all| all.iter());
     let sees = sections.any(|section| section.to_i64().is_some_and(|section| section != 0));
-    let mut family = compressed(builder)?;
+    let mut family = kda_mla_decoder(builder)?;
     if let Some(rotation) = family.rotation.as_mut().filter(|_| sees) {
         rotation.layout = RopeLayout::Neox;
     }

@@ -1,14 +1,15 @@
-//! GPT-2 and what is built like it: learned positions or slopes, norms with mean, no gates.
+//! Computation graph of GPT-2, shared with StarCoder and BLOOM.
 
 use gguf::Finding;
 use gguf_graph::ActivationFunction;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::{Builder, Norm};
 
-/// GPT-2 and StarCoder, which learn positions, and Bloom, which has ALiBi and a norm of the embedding.
+/// Builds a decoder with layer norms and a GELU FFN without gate. GPT-2 and StarCoder have learned positions,
+/// BLOOM has ALiBi and a norm of the token embedding.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::layer(builder)?;
-    let family = Decoder { function: ActivationFunction::GeluTanh, ..Decoder::plain(norm) };
-    decoder(builder, &family)
+    let decoder = Decoder { function: ActivationFunction::GeluTanh, ..Decoder::plain(norm) };
+    blocks::decoder(builder, &decoder)
 }

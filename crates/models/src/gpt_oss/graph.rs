@@ -1,23 +1,24 @@
-//! gpt-oss.
+//! Computation graph of gpt-oss.
 
 use gguf::Finding;
 use gguf_graph::{Gating, GluFunction, RopeLayout, RopeParameters};
 
-use crate::blocks::{Decoder, Windows, decoder};
+use crate::blocks::{self, Decoder, Windows};
 use crate::graph::Builder;
 
-/// Every other layer is windowed, beginning with the first. The norm that is called one after
-/// attention is that of the experts. YaRN does not round (llama.cpp does).
+/// Builds a MoE decoder with sliding-window attention in every second layer, beginning with the first.
+/// `post_attention_norm` is the norm before the MoE. The bounds of the YaRN ramp are not rounded (llama.cpp
+/// rounds them).
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         windows: Windows::AllButLast(2),
         network_norm: "post_attention_norm",
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.rotation = family.rotation.map(RopeParameters::without_truncation);
-    family.window_rotation = family.window_rotation.map(RopeParameters::without_truncation);
-    family.routing.gating = Gating::SoftmaxAfterTopk;
-    family.routing.normalize = false;
-    family.routing.function = GluFunction::SwigluOai { alpha: 1.702, limit: 7.0 };
-    decoder(builder, &family)
+    decoder.rotation = decoder.rotation.map(RopeParameters::without_truncation);
+    decoder.window_rotation = decoder.window_rotation.map(RopeParameters::without_truncation);
+    decoder.routing.gating = Gating::SoftmaxAfterTopk;
+    decoder.routing.normalize = false;
+    decoder.routing.function = GluFunction::SwigluOai { alpha: 1.702, limit: 7.0 };
+    blocks::decoder(builder, &decoder)
 }

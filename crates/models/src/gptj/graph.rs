@@ -1,17 +1,17 @@
-//! GPT-2 and what is built like it: learned positions or slopes, norms with mean, no gates.
+//! Computation graph of GPT-J.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
-/// Attention and feed-forward share one norm.
+/// Builds a decoder whose attention and FFN run in parallel on the output of one layer norm.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         function: ActivationFunction::GeluTanh,
         parallel: true,
         ..Decoder::rotated(builder, RopeLayout::Interleaved)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

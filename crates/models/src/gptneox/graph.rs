@@ -1,14 +1,15 @@
-//! GPT-2 and what is built like it: learned positions or slopes, norms with mean, no gates.
+//! Computation graph of GPT-NeoX and Pythia.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// Builds a decoder with layer norms; `use_parallel_residual` tells whether attention and FFN run in parallel.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let parallel = builder.hyper.bool(key::USE_PARALLEL_RESIDUAL)?;
-    let family = Decoder { parallel, ..Decoder::rotated(builder, RopeLayout::Neox)? };
-    decoder(builder, &family)
+    let decoder = Decoder { parallel, ..Decoder::rotated(builder, RopeLayout::Neox)? };
+    blocks::decoder(builder, &decoder)
 }

@@ -1,29 +1,30 @@
-//! Granite, dense and with experts, and MiniCPM: as llama, with scales.
+//! Computation graph of Granite, dense and MoE.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// Builds a Llama decoder with multipliers.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = usual(builder)?;
-    decoder(builder, &family)
+    let decoder = granite_decoder(builder)?;
+    blocks::decoder(builder, &decoder)
 }
 
-/// As llama, with scales.
-pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
-    let mut family = Decoder {
+/// Returns a Llama decoder with the multipliers of embedding, residual branches and logits.
+pub(crate) fn granite_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
+    let mut decoder = Decoder {
         embedding_scale: builder.factor(key::EMBEDDING_SCALE)?,
         residual_scale: builder.factor(key::RESIDUAL_SCALE)?,
         logit_scale: 1.0 / builder.factor(key::LOGIT_SCALE)?,
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
-    // The models that are not to rotate say so by this key.
+    // Models without RoPE (NoPE) set this key to false.
     let finetuned = "rope.scaling.finetuned";
     if builder.hyper.stated(finetuned).is_some() && !builder.hyper.bool(finetuned)? {
-        (family.rotation, family.window_rotation) = (None, None);
+        (decoder.rotation, decoder.window_rotation) = (None, None);
     }
-    Ok(family)
+    Ok(decoder)
 }

@@ -1,14 +1,14 @@
-//! Granite, dense and with experts, and MiniCPM: as llama, with scales.
+//! Computation graph of Granite with sliding-window attention.
 
 use gguf::Finding;
 
-use crate::blocks::{Decoder, attention, decoder};
-use crate::granite::graph::usual;
+use crate::blocks::{self, Decoder, attention};
+use crate::granite::graph::granite_decoder;
 use crate::graph::Builder;
 
-/// With windows. A key says which layers rotate.
+/// Builds a Granite decoder with sliding-window layers; `attention.rope_pattern` tells which layers use RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         attention: |builder, x, layer, mut attend| {
             let key = "attention.rope_pattern";
             if builder.hyper.stated(key).is_some() && !builder.flag_in(key, layer)? {
@@ -16,7 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             }
             attention(builder, x, &attend)
         },
-        ..usual(builder)?
+        ..granite_decoder(builder)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

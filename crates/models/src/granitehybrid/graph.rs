@@ -1,31 +1,31 @@
-//! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1, Nemotron-H.
+//! Computation graph of Granite 4 and Bamba: Mamba 2 in most layers, attention in the others.
 
 use gguf::Finding;
 use gguf_graph::{Concat, RopeLayout, Slice, ValueId};
 
 use crate::blocks::is_state_space;
 use crate::blocks::{
-    Attend, Decoder, Heads, StateSpace, attended, attention_output, decoder, queries_keys_values,
+    self, Attend, Decoder, Heads, StateSpace, attended, attention_output, queries_keys_values,
 };
 use crate::granite;
 use crate::graph::Builder;
 
-/// Granite 4, and Bamba, of whose heads a part rotates.
+/// Builds a Granite decoder with Mamba 2 in place of attention in SSM layers.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         attention: |builder, x, _, attend| match is_state_space(builder) {
             true => StateSpace::of(builder)?.second(builder, x, attend.norm),
-            false => partly_rotated(builder, x, attend),
+            false => partial_rope_attention(builder, x, attend),
         },
-        ..granite::graph::usual(builder)?
+        ..granite::graph::granite_decoder(builder)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }
 
-/// Attention by queries and keys whose heads stand in the order in which neighbours rotate together. Where
-/// only a part of a head rotates, these are no neighbours: heads get the order back that they had before. (There
-/// llama.cpp rotates neighbours all the same.)
-fn partly_rotated(
+/// Adds attention. The converter permutes the rows of Q and K for interleaved RoPE over whole heads. Where only a
+/// part of each head is rotated, the permutation is undone and RoPE uses the NeoX layout. (llama.cpp uses the
+/// interleaved layout there too.)
+fn partial_rope_attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     mut attend: Attend,
@@ -42,6 +42,6 @@ fn partly_rotated(
             builder.op(Concat { a, b, groups: heads, broadcast: false })
         });
     }
-    let made = attended(builder, [query, key, value], &attend);
-    attention_output(builder, x, made, &attend)
+    let attended = attended(builder, [query, key, value], &attend);
+    attention_output(builder, x, attended, &attend)
 }

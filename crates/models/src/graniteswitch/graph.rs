@@ -1,4 +1,4 @@
-//! Granite with adapters built in, of which tokens of the text switch one on.
+//! Computation graph of Granite Switch: built-in LoRA adapters that control tokens activate.
 
 use std::collections::BTreeMap;
 
@@ -10,71 +10,75 @@ use gguf_graph::{
 use crate::blocks::{
     Attend, Heads, attend, attend_to, attended, finish, layers, normed, queries_keys_values,
 };
-use crate::granite::graph::usual;
+use crate::granite::graph::granite_decoder;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
+/// Builds a Granite decoder whose projections add the LoRA adapter of each token.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = usual(builder)?;
+    let decoder = granite_decoder(builder)?;
     let switch = Switch::of(builder)?;
     let embedded = switch.embedding(builder)?;
-    let mut x = builder.scale(embedded, family.embedding_scale);
-    let adapter = switch.adapter(builder, family.norm);
+    let mut x = builder.scale(embedded, decoder.embedding_scale);
+    let adapter = switch.adapter(builder, decoder.norm);
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
-        let input = normed(builder, x, "attn_norm", &family);
-        let attend = attend(builder, layer, &family)?;
-        let made = adapter.attention(builder, input, &attend)?;
-        let made = builder.scale(made, family.residual_scale);
-        x = builder.add(x, made);
-        let input = normed(builder, x, "ffn_norm", &family);
-        let made = adapter.network(builder, input, family.function)?;
-        let made = builder.scale(made, family.residual_scale);
-        x = builder.add(x, made);
+        let input = normed(builder, x, "attn_norm", &decoder);
+        let attend = attend(builder, layer, &decoder)?;
+        let attended = adapter.attention(builder, input, &attend)?;
+        let attended = builder.scale(attended, decoder.residual_scale);
+        x = builder.add(x, attended);
+        let input = normed(builder, x, "ffn_norm", &decoder);
+        let fed = adapter.ffn(builder, input, decoder.function)?;
+        let fed = builder.scale(fed, decoder.residual_scale);
+        x = builder.add(x, fed);
     }
     builder.at("", None);
-    finish(builder, x, &family)
+    finish(builder, x, &decoder)
 }
 
-/// The gain of models that do not state it.
-const GAIN: f32 = 15.0;
+/// Default of `adapters.router_gain`.
+const DEFAULT_GAIN: f32 = 15.0;
 
-/// The tokens that switch adapters on.
+/// Control tokens of the adapters.
 struct Switch {
-    /// The adapter of each, from 1, and the token that stands in for it.
+    /// Adapter number of each control token, from 1, and the token whose embedding replaces its own.
     tokens: BTreeMap<u32, (f32, u32)>,
+    /// Magnitude of the keys of the routing head.
     gain: f32,
 }
 
 impl Switch {
+    /// Reads the lists of tokens.
     fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
-        let switching = tokens(builder, "adapters.token_ids_activate")?;
-        let replacing = tokens(builder, "adapters.token_ids_substitute")?;
+        let control = tokens(builder, "adapters.token_ids_activate")?;
+        let substitutes = tokens(builder, "adapters.token_ids_substitute")?;
         let adapters = builder.hyper.u64(key::ADAPTERS_COUNT)?;
-        if [&switching, &replacing].iter().any(|all| all.len() as u64 != adapters) {
+        if [&control, &substitutes].iter().any(|list| list.len() as u64 != adapters) {
             let message = format!(
-                "{} tokens switch {adapters} adapters on, and {} stand in for them",
-                switching.len(),
-                replacing.len()
+                "{} control tokens and {} substitute tokens for {adapters} adapters",
+                control.len(),
+                substitutes.len()
             );
             return Err(Finding::error("key-value", message)
                 .key("graniteswitch.adapters.count")
-                .help("convert the model anew"));
+                .help("convert the model again"));
         }
-        let gain = builder.stated(key::ADAPTERS_ROUTER_GAIN)?.unwrap_or(GAIN);
-        let adapters = (1u32..).map(|number| number as f32).zip(replacing);
-        Ok(Self { tokens: switching.into_iter().zip(adapters).collect(), gain })
+        let gain = builder.stated(key::ADAPTERS_ROUTER_GAIN)?.unwrap_or(DEFAULT_GAIN);
+        let adapters = (1u32..).map(|number| number as f32).zip(substitutes);
+        Ok(Self { tokens: control.into_iter().zip(adapters).collect(), gain })
     }
 
-    /// The embedding of tokens, or of what stands in for them.
+    /// Adds the token embedding, with substitutes for control tokens.
     fn embedding(&self, builder: &mut Builder<'_>) -> Result<ValueId, Finding> {
         let table = builder.weight("token_embd.weight")?;
-        let others = self.tokens.iter().map(|(token, (_, other))| (*token, *other));
-        Ok(builder.op(Embedding { table, index: Index::MappedToken(others.collect()) }))
+        let substitutes = self.tokens.iter().map(|(token, (_, other))| (*token, *other));
+        Ok(builder.op(Embedding { table, index: Index::MappedToken(substitutes.collect()) }))
     }
 
-    /// The number of each token's adapter, 0 before one is switched on. A head of attention finds it, whose
-    /// keys are so far apart that only tokens that switch count: of several it gives the mean.
+    /// Adds the adapter number of each token, 0 before the first control token: an attention head of one
+    /// dimension whose keys are `gain` for control tokens and `-gain` for others, so that only control tokens count.
+    /// After several control tokens the result is the mean of their numbers.
     fn adapter(&self, builder: &mut Builder<'_>, norm: Norm) -> Adapter {
         let query = builder.op(TokenConstant { values: Vec::new(), default: 1.0 });
         let keys = self.tokens.keys().map(|token| (*token, self.gain)).collect();
@@ -86,75 +90,77 @@ impl Switch {
     }
 }
 
-/// Tokens in a list among the hyper-parameters.
+/// Reads a list of token IDs from the hyper-parameters.
 fn tokens(builder: &Builder<'_>, name: &str) -> Result<Vec<u32>, Finding> {
-    let fault = |code, message| {
+    let error = |code, message| {
         let key = format!("graniteswitch.{name}");
-        Finding::error(code, message).key(key).help("convert the model anew")
+        Finding::error(code, message).key(key).help("convert the model again")
     };
-    let all = builder.hyper.stated(name).and_then(|value| value.as_array());
-    let all = all.ok_or_else(|| fault("key-missing", "the model cannot run without this list"))?;
+    let list = builder.hyper.stated(name).and_then(|value| value.as_array());
+    let list =
+        list.ok_or_else(|| error("key-missing", "the model cannot run without this list"))?;
     let token = |value: Value| value.to_u64().and_then(|token| u32::try_from(token).ok());
-    let all: Option<Vec<u32>> = all.iter().map(token).collect();
-    all.ok_or_else(|| fault("key-value", "has a number that is no token"))
+    let tokens: Option<Vec<u32>> = list.iter().map(token).collect();
+    tokens.ok_or_else(|| error("key-value", "the list has an integer that is not a token ID"))
 }
 
-/// The number of each token's adapter.
+/// Adapter number of each token.
 #[derive(Clone, Copy)]
 struct Adapter(ValueId);
 
 impl Adapter {
-    /// What was made of `x` with a matrix, and what the adapter adds to it.
-    fn added(
+    /// Adds `B (A x)` of the adapter to the output of a projection of `x`.
+    fn add_lora(
         self,
         builder: &mut Builder<'_>,
         x: ValueId,
-        made: ValueId,
+        projected: ValueId,
         name: &str,
     ) -> Result<ValueId, Finding> {
-        let mut low = x;
-        for end in ["lora_a", "lora_b"] {
-            let weight = builder.weight(&format!("{name}.{end}"))?;
-            let product = MatmulId { x: low, ids: self.0, weight };
-            low = builder.op(product);
+        let mut lora = x;
+        for suffix in ["lora_a", "lora_b"] {
+            let weight = builder.weight(&format!("{name}.{suffix}"))?;
+            lora = builder.op(MatmulId { x: lora, ids: self.0, weight });
         }
-        Ok(builder.add(made, low))
+        Ok(builder.add(projected, lora))
     }
 
-    /// `x` times a matrix, with what the adapter adds.
-    fn product(
+    /// Adds a projection with its adapter.
+    fn projection(
         self,
         builder: &mut Builder<'_>,
         x: ValueId,
         name: &str,
     ) -> Result<ValueId, Finding> {
-        let made = builder.product(x, name)?;
-        self.added(builder, x, made, name)
+        let projected = builder.product(x, name)?;
+        self.add_lora(builder, x, projected, name)
     }
 
+    /// Adds attention of a layer.
     fn attention(
         self,
         builder: &mut Builder<'_>,
         x: ValueId,
         attend: &Attend,
     ) -> Result<ValueId, Finding> {
-        let mut given = queries_keys_values(builder, x, attend)?;
-        for (made, name) in given.iter_mut().zip(["attn_q", "attn_k", "attn_v"]) {
-            *made = self.added(builder, x, *made, name)?;
+        let mut qkv = queries_keys_values(builder, x, attend)?;
+        for (projected, name) in qkv.iter_mut().zip(["attn_q", "attn_k", "attn_v"]) {
+            *projected = self.add_lora(builder, x, *projected, name)?;
         }
-        let attended = attended(builder, given, attend);
-        self.product(builder, attended, "attn_output")
+        let attended = attended(builder, qkv, attend);
+        self.projection(builder, attended, "attn_output")
     }
 
-    fn network(
+    /// Adds the FFN of a layer.
+    fn ffn(
         self,
         builder: &mut Builder<'_>,
         x: ValueId,
         function: ActivationFunction,
     ) -> Result<ValueId, Finding> {
-        let gate = self.product(builder, x, "ffn_gate")?;
-        let up = self.product(builder, x, "ffn_up")?;
-        let made = builder.op(GatedActivation { gate, up, function: function.into() });
-        self.product(builder, made, "ffn_down")
+        let gate = self.projection(builder, x, "ffn_gate")?;
+        let up = self.projection(builder, x, "ffn_up")?;
+        let gated = builder.op(GatedActivation { gate, up, function: function.into() });
+        self.projection(builder, gated, "ffn_down")
     }
 }

@@ -1,29 +1,30 @@
-//! Grok 1 and 2.
+//! Computation graph of Grok 1 and 2.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GluFunction, RopeLayout, RopeScaling, ValueId};
 
-use crate::blocks::{Decoder, attention, decoder, experts, feed_forward, sharper};
+use crate::blocks::{self, Decoder, attention, experts, feed_forward, sharper};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Numbers of the first model, whose files have no keys for them.
+/// Multipliers of Grok 1, whose files have no keys for them.
 const EMBEDDING_SCALE: f32 = 78.383_67;
 
 const LOGIT_SCALE: f32 = 0.577_350_26;
 
 const ATTENTION_SCALE: f32 = 0.088_388_35;
 
+/// Default soft cap of attention logits.
 const ATTENTION_CAP: f32 = 30.0;
 
-/// The weights of experts stay what they are among all, as its authors have it (llama.cpp makes them
-/// sum to 1, and does not bound the scores). Contexts of more than 1024 tokens, where the second model
-/// sharpens attention, are attended to as shorter ones are, as llama.cpp does.
+/// Builds a MoE decoder with soft-capped attention. Expert weights are not normalized and router logits are
+/// soft-capped, as in the original code (llama.cpp normalizes the weights and omits the cap). The attention
+/// temperature of Grok 2 beyond 1024 tokens is not applied, as in llama.cpp.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let embedding_scale = builder.stated(key::EMBEDDING_SCALE)?.unwrap_or(EMBEDDING_SCALE);
     let logit_scale = builder.stated(key::LOGIT_SCALE)?.unwrap_or(LOGIT_SCALE);
     let attention_scale = builder.stated(key::ATTENTION_OUTPUT_SCALE)?.unwrap_or(ATTENTION_SCALE);
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         function: ActivationFunction::GeluTanh,
         embedding_scale,
         logit_scale,
@@ -32,25 +33,25 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             attend.soft_cap = attend.soft_cap.or(Some(ATTENTION_CAP));
             attention(builder, x, &attend)
         },
-        network,
+        network: moe_and_dense,
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    // What the model states for YaRN multiplies what is usual there.
+    // The stated attention factor multiplies the default of YaRN.
     let factor = builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.unwrap_or(1.0);
-    for rotation in [&mut family.rotation, &mut family.window_rotation].into_iter().flatten() {
+    for rotation in [&mut decoder.rotation, &mut decoder.window_rotation].into_iter().flatten() {
         if let RopeScaling::Yarn { factor: by, .. } = rotation.scaling {
             rotation.attention_factor = factor * sharper(by, 1.0);
         }
     }
-    family.routing.normalize = false;
-    family.routing.function = GluFunction::Plain(ActivationFunction::GeluTanh);
+    decoder.routing.normalize = false;
+    decoder.routing.function = GluFunction::Plain(ActivationFunction::GeluTanh);
     let cap = builder.stated(key::ROUTER_LOGIT_SOFTCAPPING)?;
-    family.routing.soft_cap = cap.filter(|cap| *cap > 0.0);
-    decoder(builder, &family)
+    decoder.routing.soft_cap = cap.filter(|cap| *cap > 0.0);
+    blocks::decoder(builder, &decoder)
 }
 
-/// Experts, in the second model beside a dense network, of which half the power counts each.
-fn network(
+/// Adds MoE; in Grok 2, `(dense FFN + MoE) / sqrt(2)`.
+fn moe_and_dense(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -61,6 +62,6 @@ fn network(
         return Ok(routed);
     }
     let dense = feed_forward(builder, x, decoder.function, "")?;
-    let both = builder.add(dense, routed);
-    Ok(builder.scale(both, std::f32::consts::FRAC_1_SQRT_2))
+    let sum = builder.add(dense, routed);
+    Ok(builder.scale(sum, std::f32::consts::FRAC_1_SQRT_2))
 }

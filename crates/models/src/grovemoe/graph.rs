@@ -1,19 +1,22 @@
-//! GroveMoE: experts of a group share a smaller one.
+//! Computation graph of GroveMoE.
 
 use gguf::Finding;
 use gguf_graph::{Moe, RopeLayout, ValueId};
 
-use crate::blocks::{Decoder, decoder, experts_by};
+use crate::blocks::{self, Decoder, experts_by};
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// Builds a decoder with MoE and group experts.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { network, ..Decoder::gated(builder, RopeLayout::Neox)? };
-    decoder(builder, &family)
+    let decoder =
+        Decoder { network: moe_with_group_experts, ..Decoder::gated(builder, RopeLayout::Neox)? };
+    blocks::decoder(builder, &decoder)
 }
 
-/// What each chosen expert gives, and what the smaller one of its group makes of the same.
-fn network(
+/// Adds MoE: the selected experts, and for each of them the smaller expert of its group, with the weight of the
+/// selected expert times `expert_group_scale`.
+fn moe_with_group_experts(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -21,10 +24,10 @@ fn network(
 ) -> Result<ValueId, Finding> {
     let scores = builder.product(x, "ffn_gate_inp")?;
     let large = experts_by(builder, x, scores, layer, decoder.routing)?;
-    let count = builder.extent("ffn_gate_chexps.weight", 2).max(1);
-    let share = builder.extent("ffn_gate_exps.weight", 2) / count;
+    let groups = builder.extent("ffn_gate_chexps.weight", 2).max(1);
+    let group_size = builder.extent("ffn_gate_exps.weight", 2) / groups;
     let small = Moe {
-        experts_per_network: u32::try_from(share).unwrap_or(0),
+        experts_per_network: u32::try_from(group_size).unwrap_or(0),
         weights_scale: large.weights_scale * builder.factor(key::EXPERT_GROUP_SCALE)?,
         gate: Some(builder.weight("ffn_gate_chexps.weight")?),
         up: builder.weight("ffn_up_chexps.weight")?,

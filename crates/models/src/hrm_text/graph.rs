@@ -1,4 +1,4 @@
-//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
+//! Computation graph of HRM-Text: two stacks of layers that run in cycles.
 
 use gguf::Finding;
 use gguf_graph::{Bias, RopeLayout, ValueId};
@@ -8,47 +8,50 @@ use crate::graph::Builder;
 use crate::nanbeige::graph::MAX_LOOPS;
 use crate::schema::key;
 
-/// HRM: a fast and a slow stack of layers are run through in turn; the fast one reads what the slow one
-/// said, the slow one what the fast one said at last. Norms have no weights, attention has gates.
+/// Builds the cycles: in each of `h_cycles`, `low = L(high + low)` runs `l_cycles` times, then
+/// `high = H(high + low)`. The first run of stack L adds the initial state `hrm.z_l_init` in place of `low`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let embedding_scale = builder.factor(key::EMBEDDING_SCALE)?;
-    let family = Decoder {
+    let decoder = Decoder {
         weightless_norms: true,
         embedding_scale,
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    let per_stack = builder.hyper.u64(key::HRM_LAYERS_PER_STACK)?;
-    let [slow, fast] = ["hrm.h_cycles", "hrm.l_cycles"].map(|key| builder.hyper.u64(key));
-    let (slow, fast) = (slow?.clamp(1, MAX_LOOPS), fast?.clamp(1, MAX_LOOPS));
-    let mut high = embedding(builder, &family)?;
-    let first = builder.weight("hrm.z_l_init")?;
+    let layers_per_stack = builder.hyper.u64(key::HRM_LAYERS_PER_STACK)?;
+    let [h_cycles, l_cycles] = ["hrm.h_cycles", "hrm.l_cycles"].map(|key| builder.hyper.u64(key));
+    let h_cycles = h_cycles?.clamp(1, MAX_LOOPS);
+    let l_cycles = l_cycles?.clamp(1, MAX_LOOPS);
+    let mut high = embedding(builder, &decoder)?;
+    let initial = builder.weight("hrm.z_l_init")?;
     let mut low = None;
-    for _ in 0..slow {
-        for _ in 0..fast {
+    for _ in 0..h_cycles {
+        for _ in 0..l_cycles {
             let input = match low {
                 Some(low) => builder.add(high, low),
-                None => builder.op(Bias { x: high, weight: first }),
+                None => builder.op(Bias { x: high, weight: initial }),
             };
-            low = Some(stack(builder, input, 0..per_stack, &family)?);
+            low = Some(stack(builder, input, 0..layers_per_stack, &decoder)?);
         }
         let input = low.map_or(high, |low| builder.add(high, low));
-        high = stack(builder, input, per_stack..per_stack.saturating_mul(2), &family)?;
+        high =
+            stack(builder, input, layers_per_stack..layers_per_stack.saturating_mul(2), &decoder)?;
     }
-    // The last norm stands in the stack.
-    let family = Decoder { weightless_norms: false, ..family };
-    finish(builder, high, &family)
+    // The final norm is that of stack H.
+    let decoder = Decoder { weightless_norms: false, ..decoder };
+    finish(builder, high, &decoder)
 }
 
+/// Adds the layers of a stack and its norm.
 fn stack(
     builder: &mut Builder<'_>,
     mut x: ValueId,
-    numbers: std::ops::Range<u64>,
-    family: &Decoder,
+    layers: std::ops::Range<u64>,
+    decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    for number in numbers {
-        builder.at("blk.", Some(number));
-        x = layer(builder, x, number, family)?;
+    for index in layers {
+        builder.at("blk.", Some(index));
+        x = layer(builder, x, index, decoder)?;
     }
     builder.at("", None);
-    Ok(builder.weightless_norm(x, family.norm, 1))
+    Ok(builder.weightless_norm(x, decoder.norm, 1))
 }

@@ -1,11 +1,12 @@
-//! Maincoder and Hunyuan, dense and with experts: queries and keys are normed after they are rotated.
+//! Computation graph of Hunyuan, dense and MoE.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
 use crate::graph::Builder;
-use crate::maincoder::graph::turned_first;
+use crate::maincoder::graph::build_with_layout;
 
+/// Builds a Llama decoder with QK-norm after RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    turned_first(builder, RopeLayout::Neox)
+    build_with_layout(builder, RopeLayout::Neox)
 }

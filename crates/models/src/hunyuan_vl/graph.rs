@@ -1,22 +1,22 @@
-//! Maincoder and Hunyuan, dense and with experts: queries and keys are normed after they are rotated.
+//! Computation graph of the text model of Hunyuan vision-language models.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::decoder;
+use crate::blocks;
 use crate::graph::Builder;
-use crate::maincoder::graph::usual;
+use crate::maincoder::graph::rope_before_norm;
 use crate::schema::key;
 
-/// The models that see images too state how positions are stretched as a factor of the base.
+/// Builds a Llama decoder with QK-norm after RoPE, whose base frequency is scaled: `base * alpha^(d/(d-2))`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = usual(builder, RopeLayout::Neox)?;
+    let mut decoder = rope_before_norm(builder, RopeLayout::Neox)?;
     let alpha = builder.stated(key::ROPE_SCALING_ALPHA)?.filter(|alpha| *alpha > 0.0);
-    let len = builder.size(key::ATTENTION_KEY_LENGTH)? as f32;
-    for rotation in [&mut family.rotation, &mut family.window_rotation].into_iter().flatten() {
+    let dims = builder.size(key::ATTENTION_KEY_LENGTH)? as f32;
+    for rotation in [&mut decoder.rotation, &mut decoder.window_rotation].into_iter().flatten() {
         if let Some(alpha) = alpha {
-            rotation.freq_base *= alpha.powf(len / (len - 2.0));
+            rotation.freq_base *= alpha.powf(dims / (dims - 2.0));
         }
     }
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

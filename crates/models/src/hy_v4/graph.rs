@@ -1,5 +1,5 @@
-//! Hunyuan 4: compressed attention to the tokens that an indexer chooses, with gates and sinks, and
-//! several streams of the residual (hyper-connections, arXiv 2409.19606).
+//! Computation graph of Hunyuan 4: MLA with gate, sinks and a top-k indexer, and hyper-connections
+//! (arXiv 2409.19606).
 
 use gguf::Finding;
 use gguf_graph::{
@@ -16,54 +16,56 @@ use crate::deepseek32::graph::Indexer;
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// Builds the layers over the residual streams.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder::gated(builder, RopeLayout::Interleaved)?;
+    let mut decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
     let widths = Widths::of(builder)?;
-    family.attention_scale = Some(1.0 / (widths.key as f32).sqrt());
-    family.routing.gating = Gating::Sigmoid;
-    family.routing.normalize = false;
-    let streams = Streams::of(builder)?;
-    let embedded = embedding(builder, &family)?;
+    decoder.attention_scale = Some(1.0 / (widths.key as f32).sqrt());
+    decoder.routing.gating = Gating::Sigmoid;
+    decoder.routing.normalize = false;
+    let streams = ResidualStreams::of(builder)?;
+    let embedded = embedding(builder, &decoder)?;
     let mut x = vec![embedded; streams.count as usize];
-    let mut among = None;
+    let mut selection = None;
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
-        let (input, shares) = streams.gather(builder, &x, "hc_attn", &family)?;
-        let input = normed(builder, input, "attn_norm", &family);
-        let attended = attention(builder, input, layer, &family, &mut among)?;
-        streams.spread(builder, &mut x, attended, shares);
-        let (input, shares) = streams.gather(builder, &x, "hc_ffn", &family)?;
-        let input = normed(builder, input, "ffn_norm", &family);
-        let fed = network(builder, input, layer, &family)?;
-        streams.spread(builder, &mut x, fed, shares);
+        let (input, weights) = streams.gather(builder, &x, "hc_attn", &decoder)?;
+        let input = normed(builder, input, "attn_norm", &decoder);
+        let attended = attention(builder, input, layer, &decoder, &mut selection)?;
+        streams.spread(builder, &mut x, attended, weights);
+        let (input, weights) = streams.gather(builder, &x, "hc_ffn", &decoder)?;
+        let input = normed(builder, input, "ffn_norm", &decoder);
+        let fed = ffn(builder, input, layer, &decoder)?;
+        streams.spread(builder, &mut x, fed, weights);
     }
     builder.at("", None);
-    let x = streams.last(builder, &x, &family)?;
-    finish(builder, x, &family)
+    let x = streams.last(builder, &x, &decoder)?;
+    finish(builder, x, &decoder)
 }
 
+/// Adds MLA. A layer without an indexer reuses the selection of the layer before.
 fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
-    among: &mut Option<BlockSelection>,
+    selection: &mut Option<BlockSelection>,
 ) -> Result<ValueId, Finding> {
     let mut attend = attend(builder, layer, decoder)?;
     let compressed = deepseek2::graph::compressed_queries(builder, x, &attend)?;
     if builder.has("indexer.attn_q_b.weight") {
         let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
-        let rotated = builder.size(key::ROPE_DIMENSION_COUNT)?;
-        let (pairs, start) = (RopeLayout::Interleaved, len.saturating_sub(rotated));
+        let rotary_dims = builder.size(key::ROPE_DIMENSION_COUNT)?;
+        let (pairs, start) = (RopeLayout::Interleaved, len.saturating_sub(rotary_dims));
         let indexer = Indexer { pairs, start, epsilon: attend.norm.epsilon };
-        *among = Some(indexer.choose(builder, x, compressed, &attend)?);
+        *selection = Some(indexer.choose(builder, x, compressed, &attend)?);
     }
-    attend.among = *among;
+    attend.among = *selection;
     deepseek2::graph::attend(builder, x, compressed, Widths::of(builder)?, &mut attend)
 }
 
-/// Gates of experts are bounded in some layers.
-fn network(
+/// Adds the FFN or MoE; gates of experts are clamped in layers with a limit.
+fn ffn(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -76,14 +78,15 @@ fn network(
     network_by(builder, x, layer, routing, decoder.function)
 }
 
-/// The streams of the residual.
-struct Streams {
+/// Hyper-connections over the residual streams.
+struct ResidualStreams {
     count: u32,
     epsilon: f32,
     magnitude: f32,
 }
 
-impl Streams {
+impl ResidualStreams {
+    /// Reads the hyper-parameters.
     fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         Ok(Self {
             count: stream_count(builder)?,
@@ -92,8 +95,8 @@ impl Streams {
         })
     }
 
-    /// A number for each stream, or two, which all streams together say.
-    fn shares(
+    /// Adds the weights of all streams, computed from their concatenation.
+    fn weights(
         builder: &mut Builder<'_>,
         streams: &[ValueId],
         name: &str,
@@ -103,7 +106,8 @@ impl Streams {
         shares_of(builder, x, name, decoder.norm)
     }
 
-    /// What a part of a layer reads, and the shares that the streams have in what it makes.
+    /// Adds the input of attention or FFN, a weighted sum of the streams; returns it with the weights for its
+    /// output.
     fn gather(
         &self,
         builder: &mut Builder<'_>,
@@ -111,37 +115,37 @@ impl Streams {
         name: &str,
         decoder: &Decoder,
     ) -> Result<(ValueId, ValueId), Finding> {
-        let shares = Self::shares(builder, streams, name, decoder)?;
-        let [before, behind] = builder.split(shares, [self.count; 2]);
-        let before = builder.op(AddScalar { x: before, scalar: self.epsilon });
-        let behind = builder.scale(behind, self.magnitude);
-        let behind = builder.op(AddScalar { x: behind, scalar: self.epsilon });
-        Ok((sum_of_shares(builder, streams[0], &streams[1..], before), behind))
+        let weights = Self::weights(builder, streams, name, decoder)?;
+        let [input, output] = builder.split(weights, [self.count; 2]);
+        let input = builder.op(AddScalar { x: input, scalar: self.epsilon });
+        let output = builder.scale(output, self.magnitude);
+        let output = builder.op(AddScalar { x: output, scalar: self.epsilon });
+        Ok((sum_of_shares(builder, streams[0], &streams[1..], input), output))
     }
 
-    /// Adds what a part of a layer makes to all streams.
+    /// Adds the output of attention or FFN to all streams, times their weights.
     fn spread(
         &self,
         builder: &mut Builder<'_>,
         streams: &mut [ValueId],
-        made: ValueId,
-        shares: ValueId,
+        output: ValueId,
+        weights: ValueId,
     ) {
-        for (stream, number) in streams.iter_mut().zip(0..) {
-            let part = share(builder, made, shares, number);
+        for (stream, index) in streams.iter_mut().zip(0..) {
+            let part = share(builder, output, weights, index);
             *stream = builder.add(*stream, part);
         }
     }
 
-    /// What goes into the last norm.
+    /// Adds the input of the final norm, a weighted sum of the streams.
     fn last(
         &self,
         builder: &mut Builder<'_>,
         streams: &[ValueId],
         decoder: &Decoder,
     ) -> Result<ValueId, Finding> {
-        let shares = Self::shares(builder, streams, "output_hc", decoder)?;
-        let shares = builder.op(AddScalar { x: shares, scalar: self.epsilon });
-        Ok(sum_of_shares(builder, streams[0], &streams[1..], shares))
+        let weights = Self::weights(builder, streams, "output_hc", decoder)?;
+        let weights = builder.op(AddScalar { x: weights, scalar: self.epsilon });
+        Ok(sum_of_shares(builder, streams[0], &streams[1..], weights))
     }
 }

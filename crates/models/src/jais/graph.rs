@@ -1,19 +1,19 @@
-//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one part.
+//! Computation graph of Jais.
 
 use gguf::Finding;
 use gguf_graph::ActivationFunction;
 
-use crate::blocks::{Decoder, Heads, decoder};
+use crate::blocks::{self, Decoder, Heads};
 use crate::graph::{Builder, Norm};
 
-/// As GPT-2 with gates and ALiBi; scores are divided by the length of a head.
+/// Builds a decoder with layer norms, ALiBi and SwiGLU; attention logits are scaled by `1 / head_dim`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::layer(builder)?;
-    let len = Heads::of(builder, 0)?.key_len.max(1) as f32;
-    let family = Decoder {
+    let head_dim = Heads::of(builder, 0)?.key_len.max(1) as f32;
+    let decoder = Decoder {
         function: ActivationFunction::Silu,
-        attention_scale: Some(1.0 / len),
+        attention_scale: Some(1.0 / head_dim),
         ..Decoder::plain(norm)
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

@@ -1,16 +1,17 @@
-//! Arcee, Jais 2 and Nemotron: feed-forward networks without a gate, by the square of what is above 0.
+//! Computation graph of Jais 2, shared with Nemotron.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
-/// Jais 2 and Nemotron. The weights of Nemotron's norms, differences from 1 in a checkpoint, stand whole in the file.
+/// Builds a decoder with layer norms and squared ReLU. Nemotron's checkpoints store norm weights minus 1; the
+/// converter adds 1.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         function: ActivationFunction::ReluSquared,
         ..Decoder::rotated(builder, RopeLayout::Neox)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

@@ -1,15 +1,15 @@
-//! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1, Nemotron-H.
+//! Computation graph of Jamba: Mamba in most layers, attention in the others.
 
 use gguf::Finding;
 use gguf_graph::ActivationFunction;
 
 use crate::blocks::is_state_space;
-use crate::blocks::{Decoder, StateSpace, attention, decoder};
+use crate::blocks::{self, Decoder, StateSpace, attention};
 use crate::graph::{Builder, Norm};
 
-/// Nothing rotates: states know the order.
+/// Builds a decoder without RoPE, with Mamba in place of attention in SSM layers.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         attention: |builder, x, _, attend| match is_state_space(builder) {
             true => StateSpace::of(builder)?.first(builder, x, Some(attend.norm)),
             false => attention(builder, x, &attend),
@@ -17,6 +17,6 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         function: ActivationFunction::Silu,
         ..Decoder::plain(Norm::rms(builder)?)
     };
-    family.routing.normalize = false;
-    decoder(builder, &family)
+    decoder.routing.normalize = false;
+    blocks::decoder(builder, &decoder)
 }

@@ -1,5 +1,4 @@
-//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest, ModernBERT,
-//! NeoBERT and EuroBERT, are decoders that see both sides.
+//! Computation graph of Jina Embeddings v2.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, PositionBias};
@@ -7,7 +6,7 @@ use gguf_graph::{ActivationFunction, PositionBias};
 use crate::bert::graph::{Encoder, encoder};
 use crate::graph::Builder;
 
-/// The second of Jina's: ALiBi, and a gate.
+/// Builds a BERT encoder with symmetric ALiBi and a GELU-gated FFN.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let bias = PositionBias::Alibi { max_bias: 8.0 };
     encoder(builder, &Encoder { function: ActivationFunction::Gelu, rotation: None, bias })

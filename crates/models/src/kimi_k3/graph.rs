@@ -1,4 +1,4 @@
-//! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed in the others.
+//! Computation graph of Kimi K3: KDA and MLA layers with attention residuals, and MoE in a latent space.
 
 use gguf::Finding;
 use gguf_graph::{GluFunction, Softmax, Sum, ValueId};
@@ -8,54 +8,56 @@ use crate::blocks::{
     sum_of_shares,
 };
 use crate::graph::{Builder, Norm};
-use crate::kimi_linear::graph::{compressed, mixer};
+use crate::kimi_linear::graph::{kda_mla_decoder, mixer};
 use crate::schema::key;
 
-/// Kimi K3: parts of layers read a mix of what earlier ones gave, and experts may read less than the width.
+/// Builds the layers. Every `attn_res_block_size` layers the residual stream is stored and a new one begins with
+/// the output of attention.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = compressed(builder)?;
-    (family.rotation, family.window_rotation) = (None, None);
+    let mut decoder = kda_mla_decoder(builder)?;
+    (decoder.rotation, decoder.window_rotation) = (None, None);
     let beta = builder.hyper.f32(key::ACTIVATION_SITU_BETA)?;
     let linear = builder.known(key::ACTIVATION_SITU_LINEAR_BETA)?.filter(|beta| *beta > 0.0);
     let situ = GluFunction::Situ { beta, linear };
-    family.routing.function = situ;
-    family.routing.normalize = false;
+    decoder.routing.function = situ;
+    decoder.routing.normalize = false;
     let bound = builder.known(key::KDA_GATE_LOWER_BOUND)?;
     let bound = bound.map(|least| Bound { least, sign: -1.0 });
-    let every = builder.hyper.u64(key::ATTN_RES_BLOCK_SIZE)?;
-    let mut kept = Vec::new();
+    let block_size = builder.hyper.u64(key::ATTN_RES_BLOCK_SIZE)?;
+    let mut stored = Vec::new();
     let mut x = builder.embedding()?;
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
-        let read = mixed(builder, x, &kept, "attn_res_score", family.norm)?;
-        let normed = builder.norm(read, "attn_norm", family.norm);
-        let attend = attend(builder, layer, &family)?;
-        let made = mixer(builder, normed, layer, attend, bound)?;
-        x = if layer.checked_rem(every) == Some(0) {
-            kept.push(x);
-            made
+        let input = attention_residual(builder, x, &stored, "attn_res_score", decoder.norm)?;
+        let normed = builder.norm(input, "attn_norm", decoder.norm);
+        let attend = attend(builder, layer, &decoder)?;
+        let mixed = mixer(builder, normed, layer, attend, bound)?;
+        x = if layer.checked_rem(block_size) == Some(0) {
+            stored.push(x);
+            mixed
         } else {
-            builder.add(x, made)
+            builder.add(x, mixed)
         };
-        let read = mixed(builder, x, &kept, "ffn_res_score", family.norm)?;
-        let normed = builder.norm(read, "ffn_norm", family.norm);
-        let fed = latent_network(builder, normed, layer, &family)?;
+        let input = attention_residual(builder, x, &stored, "ffn_res_score", decoder.norm)?;
+        let normed = builder.norm(input, "ffn_norm", decoder.norm);
+        let fed = latent_moe(builder, normed, layer, &decoder)?;
         x = builder.add(x, fed);
     }
     builder.at("", None);
-    let x = mixed(builder, x, &kept, "output_res_score", family.norm)?;
-    finish(builder, x, &family)
+    let x = attention_residual(builder, x, &stored, "output_res_score", decoder.norm)?;
+    finish(builder, x, &decoder)
 }
 
-/// The sum of what is kept and of `x`, each with its share: a softmax over scores of the normed rows.
-fn mixed(
+/// Adds the weighted sum of the stored streams and `x`. The weights are a softmax over one score per stream: the
+/// dot product of the RMS-normalized stream and a vector.
+fn attention_residual(
     builder: &mut Builder<'_>,
     x: ValueId,
-    kept: &[ValueId],
+    stored: &[ValueId],
     name: &str,
     norm: Norm,
 ) -> Result<ValueId, Finding> {
-    let Some((first, others)) = kept.split_first() else { return Ok(x) };
+    let Some((first, others)) = stored.split_first() else { return Ok(x) };
     let others = [others, &[x]].concat();
     builder.weight(&format!("{name}.weight"))?;
     let mut score = |x| {
@@ -65,12 +67,12 @@ fn mixed(
     let first_score = score(*first);
     let scores: Vec<_> = others.iter().map(|x| score(*x)).collect();
     let scores = joined(builder, first_score, &scores);
-    let shares = builder.op(Softmax { x: scores, groups: 1 });
-    Ok(sum_of_shares(builder, *first, &others, shares))
+    let weights = builder.op(Softmax { x: scores, groups: 1 });
+    Ok(sum_of_shares(builder, *first, &others, weights))
 }
 
-/// Experts that may read less than the width, beside one that reads all of it.
-fn latent_network(
+/// Adds the dense FFN, or MoE whose routed experts work in a latent space; the shared expert does not.
+fn latent_moe(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -81,14 +83,14 @@ fn latent_network(
         return feed_forward(builder, x, function, "");
     }
     let scores = builder.product(x, "ffn_gate_inp")?;
-    let is_narrow = builder.has("ffn_routed_down.weight");
-    let read = if is_narrow { builder.product(x, "ffn_routed_down")? } else { x };
-    let mut made = scored_experts(builder, read, scores, layer, decoder.routing)?;
+    let is_latent = builder.has("ffn_routed_down.weight");
+    let input = if is_latent { builder.product(x, "ffn_routed_down")? } else { x };
+    let mut routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
     if builder.has_norm("ffn_routed_norm") {
-        made = builder.norm(made, "ffn_routed_norm", decoder.norm);
+        routed = builder.norm(routed, "ffn_routed_norm", decoder.norm);
     }
     if builder.has("ffn_routed_up.weight") {
-        made = builder.product(made, "ffn_routed_up")?;
+        routed = builder.product(routed, "ffn_routed_up")?;
     }
-    beside_shared(builder, x, made, function)
+    beside_shared(builder, x, routed, function)
 }

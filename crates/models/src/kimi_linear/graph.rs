@@ -1,30 +1,31 @@
-//! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is compressed in the others.
+//! Computation graph of Kimi Linear: Kimi Delta Attention in most layers, MLA in the others.
 
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout, ValueId};
 
-use crate::blocks::{Attend, Bound, Decoder, decoder, delta_attention};
+use crate::blocks::{self, Attend, Bound, Decoder, delta_attention};
 use crate::deepseek2;
 use crate::graph::Builder;
 
-/// Nothing rotates: states know the order.
+/// Builds a decoder without RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = compressed(builder)?;
-    (family.rotation, family.window_rotation) = (None, None);
-    family.attention = |builder, x, layer, attend| mixer(builder, x, layer, attend, None);
-    decoder(builder, &family)
+    let mut decoder = kda_mla_decoder(builder)?;
+    (decoder.rotation, decoder.window_rotation) = (None, None);
+    decoder.attention = |builder, x, layer, attend| mixer(builder, x, layer, attend, None);
+    blocks::decoder(builder, &decoder)
 }
 
-/// What all are but for their mixers.
-pub(crate) fn compressed(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
-    let mut family = Decoder {
+/// Returns a MoE decoder with a sigmoid router and the attention scale of MLA.
+pub(crate) fn kda_mla_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
+    let mut decoder = Decoder {
         attention_scale: Some(deepseek2::graph::scale(builder)?),
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
-    family.routing.gating = Gating::Sigmoid;
-    Ok(family)
+    decoder.routing.gating = Gating::Sigmoid;
+    Ok(decoder)
 }
 
+/// Adds MLA or KDA, whichever the layer has.
 pub(crate) fn mixer(
     builder: &mut Builder<'_>,
     x: ValueId,

@@ -1,15 +1,14 @@
-//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
-//! window only, and rotate otherwise, or alone.
+//! Computation graph of Laguna.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, Gating, RopeLayout, RopeParameters};
 
-use crate::blocks::{Attend, Decoder, Windows, attention, decoder};
+use crate::blocks::{self, Attend, Decoder, Windows, attention};
 use crate::graph::Builder;
 
-/// Gates of attention by softplus. Layers with a window do not stretch positions.
+/// Builds a MoE decoder with a softplus gate on the attention output. Sliding-window layers have no RoPE scaling.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         windows: Windows::AllButFirst(4),
         attention: |builder, x, _, mut attend: Attend| {
             attend.gate = ActivationFunction::Softplus;
@@ -17,8 +16,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         },
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
-    family.routing.gating = Gating::Sigmoid;
-    family.routing.normalize = false;
-    decoder(builder, &family)
+    decoder.window_rotation = decoder.window_rotation.map(RopeParameters::without_scaling);
+    decoder.routing.gating = Gating::Sigmoid;
+    decoder.routing.normalize = false;
+    blocks::decoder(builder, &decoder)
 }

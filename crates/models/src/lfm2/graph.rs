@@ -1,28 +1,28 @@
-//! LFM2: short convolutions in most layers, attention in some.
+//! Computation graph of LFM2: gated short convolutions in most layers, attention in the others.
 
 use gguf::Finding;
 use gguf_graph::{CausalConv1d, Gating, Mul, RopeLayout, State, ValueId};
 
-use crate::blocks::{Attend, Decoder, attention, decoder};
+use crate::blocks::{self, Attend, Decoder, attention};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// The last norm has the name of one behind the embedding.
+/// Builds the decoder; its final norm is named `token_embd_norm`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     if builder.has("dense_2.weight") {
-        let what = "the model answers with frames of sound: such graphs are not built";
-        return Err(Finding::error("key-value", what).key("lfm2.embedding_length_out"));
+        let message = "the model is an audio tokenizer, which has no graph; expected a text model";
+        return Err(Finding::error("key-value", message).key("lfm2.embedding_length_out"));
     }
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         attention: mixer,
         output_norm: "token_embd_norm",
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.routing.gating = Gating::Sigmoid;
-    decoder(builder, &family)
+    decoder.routing.gating = Gating::Sigmoid;
+    blocks::decoder(builder, &decoder)
 }
 
-/// What a layer has: attention, or `c * conv(b * x)`, all three made of its input by one matrix.
+/// Adds attention, or the gated short convolution `out(c * conv(b * x))` with `b`, `c` and `x` from one projection.
 fn mixer(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -33,12 +33,12 @@ fn mixer(
         return attention(builder, x, &attend);
     }
     let width = builder.size(key::EMBEDDING_LENGTH)?;
-    let rows = builder.size(key::SHORTCONV_L_CACHE)?.saturating_sub(1);
-    let made = builder.product(x, "shortconv.in_proj")?;
-    let [b, c, x] = builder.split(made, [width; 3]);
+    let history = builder.size(key::SHORTCONV_L_CACHE)?.saturating_sub(1);
+    let projected = builder.product(x, "shortconv.in_proj")?;
+    let [b, c, x] = builder.split(projected, [width; 3]);
     let x = builder.op(Mul { a: b, b: x });
     let weight = builder.weight("shortconv.conv.weight")?;
-    let state = builder.state(State::RowHistory { width, len: rows });
+    let state = builder.state(State::RowHistory { width, len: history });
     let x = builder.op(CausalConv1d { x, weight, bias: None, dilation: 1, state });
     let x = builder.op(Mul { a: c, b: x });
     builder.product(x, "shortconv.out_proj")

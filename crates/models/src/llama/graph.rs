@@ -1,13 +1,13 @@
-//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with other keys and tensors,
-//! the first DeepSeek with experts weighed otherwise.
+//! Computation graph of the Llama decoder, shared with InternLM2, ChatGLM, ERNIE 4.5, Ling and XVERSE.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
+/// Builds a decoder with RMS norms, interleaved RoPE and SwiGLU, dense or MoE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, RopeLayout::Interleaved)?;
-    decoder(builder, &family)
+    let decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
+    blocks::decoder(builder, &decoder)
 }

@@ -1,31 +1,32 @@
-//! Llama 4.
+//! Computation graph of the text model of Llama 4.
 
 use gguf::Finding;
 use gguf_graph::{AttentionTemperature, Gating, Mask, NormKind, Rope, RopeLayout, ValueId};
 
-use crate::blocks::{Attend, Decoder, attend_to, decoder, queries_keys_values};
+use crate::blocks::{self, Attend, Decoder, attend_to, queries_keys_values};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// Positions of a chunk, and between two steps of the sharpening: those of all models so far.
-const LENGTH: u32 = 8192;
+/// Default chunk size of attention, and default length of a step of the attention temperature.
+const DEFAULT_LENGTH: u32 = 8192;
 
-/// By how much attention is sharpened.
-const SHARPENING: f32 = 0.1;
+/// Default scale of the attention temperature.
+const DEFAULT_TEMPERATURE_SCALE: f32 = 0.1;
 
-/// Experts of the one size that does not normalize queries and keys.
-const EXPERTS_WITHOUT_NORM: u64 = 128;
+/// Number of experts of the model size without QK-norm.
+const EXPERTS_WITHOUT_QK_NORM: u64 = 128;
 
-/// The scores of experts weigh what goes in. Three of four layers rotate, and attend within chunks of
-/// positions; the last sharpens attention with the position instead.
+/// Builds a MoE decoder whose sigmoid router weights multiply the input of the experts.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder { attention, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
-    family.routing.gating = Gating::Sigmoid;
-    family.routing.normalize = false;
-    family.routing.weigh_input = true;
-    decoder(builder, &family)
+    let mut decoder = Decoder { attention, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
+    decoder.routing.gating = Gating::Sigmoid;
+    decoder.routing.normalize = false;
+    decoder.routing.weigh_input = true;
+    blocks::decoder(builder, &decoder)
 }
 
+/// Adds attention: chunked with RoPE in three of four layers; full, with an attention temperature in place of
+/// RoPE, in the fourth.
 fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -33,24 +34,25 @@ fn attention(
     mut attend: Attend,
 ) -> Result<ValueId, Finding> {
     let [mut query, mut key, value] = queries_keys_values(builder, x, &attend)?;
-    let window = stated_or(builder, "attention.sliding_window", LENGTH)?;
-    let rotates = window == 0 || layer % 4 != 3;
-    attend.mask = if window > 0 && rotates { Mask::Chunked(window) } else { Mask::Causal };
-    if rotates {
+    let chunk = stated_or(builder, "attention.sliding_window", DEFAULT_LENGTH)?;
+    let uses_rope = chunk == 0 || layer % 4 != 3;
+    attend.mask = if chunk > 0 && uses_rope { Mask::Chunked(chunk) } else { Mask::Causal };
+    if uses_rope {
         let [heads, heads_kv] = [attend.heads.heads, attend.heads.heads_kv];
-        query = rotated(builder, query, heads, &attend)?;
-        key = rotated(builder, key, heads_kv, &attend)?;
+        query = rope_and_norm(builder, query, heads, &attend)?;
+        key = rope_and_norm(builder, key, heads_kv, &attend)?;
     } else {
-        let length = stated_or(builder, "attention.temperature_length", LENGTH)?;
-        let scale = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(SHARPENING);
+        let length = stated_or(builder, "attention.temperature_length", DEFAULT_LENGTH)?;
+        let scale =
+            builder.known(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(DEFAULT_TEMPERATURE_SCALE);
         query = builder.op(AttentionTemperature { x: query, offset: 1, length, scale });
     }
     let attended = attend_to(builder, [query, key, value], &attend);
     builder.product(attended, "attn_output")
 }
 
-/// Queries or keys rotated, and then normed head by head.
-fn rotated(
+/// Adds RoPE, then an RMS norm without weights per head.
+fn rope_and_norm(
     builder: &mut Builder<'_>,
     mut x: ValueId,
     heads: u32,
@@ -59,7 +61,7 @@ fn rotated(
     if let Some(rotation) = attend.rotation.clone() {
         x = builder.op(Rope { x, heads, parameters: rotation });
     }
-    if builder.hyper.u64(key::EXPERT_COUNT)? == EXPERTS_WITHOUT_NORM {
+    if builder.hyper.u64(key::EXPERT_COUNT)? == EXPERTS_WITHOUT_QK_NORM {
         return Ok(x);
     }
     let Norm { epsilon, .. } = attend.norm;
@@ -67,6 +69,7 @@ fn rotated(
     Ok(builder.op(kind.op(x, epsilon, heads, None, None)))
 }
 
-fn stated_or(builder: &Builder<'_>, name: &str, usual: u32) -> Result<u32, Finding> {
-    if builder.hyper.stated(name).is_some() { builder.size(name) } else { Ok(usual) }
+/// Returns a key of the file, or a default.
+fn stated_or(builder: &Builder<'_>, name: &str, default: u32) -> Result<u32, Finding> {
+    if builder.hyper.stated(name).is_some() { builder.size(name) } else { Ok(default) }
 }

@@ -1,21 +1,19 @@
-//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with other keys and tensors,
-//! the first DeepSeek with experts weighed otherwise.
+//! Computation graph of Llama embedding models and LLaDA.
 
 use gguf::Finding;
 use gguf_graph::{Mask, RopeLayout};
 
-use crate::blocks::{Decoder, attention, decoder};
+use crate::blocks::{self, Decoder, attention};
 use crate::graph::Builder;
 
-/// Every token sees all, and no later run sees those of this one: the text is turned into a vector, or
-/// its masked tokens are guessed (LLaDA).
+/// Builds a Llama decoder with bidirectional attention and no KV cache.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         attention: |builder, x, _, mut attend| {
             (attend.mask, attend.cached) = (Mask::Full, false);
             attention(builder, x, &attend)
         },
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

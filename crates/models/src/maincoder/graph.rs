@@ -1,26 +1,35 @@
-//! Maincoder and Hunyuan, dense and with experts: queries and keys are normed after they are rotated.
+//! Computation graph of Maincoder, shared with the Hunyuan models.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, attention, decoder};
+use crate::blocks::{self, Decoder, attention};
 use crate::graph::Builder;
 
+/// Builds a Llama decoder with QK-norm after RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    turned_first(builder, RopeLayout::Interleaved)
+    build_with_layout(builder, RopeLayout::Interleaved)
 }
 
-pub(crate) fn turned_first(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<(), Finding> {
-    let family = usual(builder, pairs)?;
-    decoder(builder, &family)
+/// Builds the decoder with a RoPE layout.
+pub(crate) fn build_with_layout(
+    builder: &mut Builder<'_>,
+    layout: RopeLayout,
+) -> Result<(), Finding> {
+    let decoder = rope_before_norm(builder, layout)?;
+    blocks::decoder(builder, &decoder)
 }
 
-pub(crate) fn usual(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Decoder, Finding> {
+/// Returns a Llama decoder with QK-norm after RoPE.
+pub(crate) fn rope_before_norm(
+    builder: &mut Builder<'_>,
+    layout: RopeLayout,
+) -> Result<Decoder, Finding> {
     Ok(Decoder {
         attention: |builder, x, _, mut attend| {
             attend.turned_first = true;
             attention(builder, x, &attend)
         },
-        ..Decoder::gated(builder, pairs)?
+        ..Decoder::gated(builder, layout)?
     })
 }

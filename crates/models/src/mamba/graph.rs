@@ -1,4 +1,4 @@
-//! Mamba, FalconMamba and Mamba 2.
+//! Computation graph of Mamba and FalconMamba, and the layers that Mamba 2 shares.
 
 use gguf::Finding;
 use gguf_graph::{NormKind, ValueId};
@@ -7,29 +7,29 @@ use crate::blocks::{Decoder, StateSpace, finish};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// Epsilon of the norms inside of FalconMamba's layers, for which files have no key: that of all of
-/// its models.
+/// Epsilon of FalconMamba's norms of time step, B and C, which has no key.
 const INNER_EPSILON: f32 = 1e-6;
 
+/// Builds a model of Mamba layers; `ssm.dt_b_c_rms` tells whether time step, B and C are normalized.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let has_norms = builder.hyper.bool(key::SSM_DT_B_C_RMS)?;
     let norm = Norm { kind: NormKind::Rms, epsilon: INNER_EPSILON };
     let inner_norm = has_norms.then_some(norm);
-    layers(builder, |builder, x, space, _| space.first(builder, x, inner_norm))
+    layers(builder, |builder, x, ssm, _| ssm.first(builder, x, inner_norm))
 }
 
-/// A model of such layers: `mixer` is what stands between the norm and the sum.
+/// Builds a model whose layers are a norm, `mixer` and the residual sum.
 pub(crate) fn layers<'m>(
     builder: &mut Builder<'m>,
     mixer: impl Fn(&mut Builder<'m>, ValueId, StateSpace, Norm) -> Result<ValueId, Finding>,
 ) -> Result<(), Finding> {
-    let space = StateSpace::of(builder)?;
+    let ssm = StateSpace::of(builder)?;
     let norm = Norm::rms(builder)?;
     let mut x = builder.embedding()?;
     for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
         builder.at("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
-        let mixed = mixer(builder, normed, space, norm)?;
+        let mixed = mixer(builder, normed, ssm, norm)?;
         x = builder.add(x, mixed);
     }
     builder.at("", None);

@@ -1,16 +1,15 @@
-//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
-//! window only, and rotate otherwise, or alone.
+//! Computation graph of Maple.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GluFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder, experts};
+use crate::blocks::{self, Decoder, experts};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Layers without a window do not rotate. What goes into gates of experts is bounded.
+/// Builds a MoE decoder with RoPE in sliding-window layers only. The inputs of SwiGLU are clamped.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         rotation: None,
         network: |builder, x, layer, decoder| {
             let mut routing = decoder.routing;
@@ -22,5 +21,5 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         },
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

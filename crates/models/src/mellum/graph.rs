@@ -1,16 +1,15 @@
-//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
-//! window only, and rotate otherwise, or alone.
+//! Computation graph of Mellum 2.
 
 use gguf::Finding;
 use gguf_graph::{RopeLayout, RopeParameters};
 
-use crate::blocks::{Decoder, Windows, decoder};
+use crate::blocks::{self, Decoder, Windows};
 use crate::graph::Builder;
 
-/// Layers with a window do not stretch positions.
+/// Builds a MoE decoder; sliding-window layers have no RoPE scaling.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family =
+    let mut decoder =
         Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, RopeLayout::Neox)? };
-    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
-    decoder(builder, &family)
+    decoder.window_rotation = decoder.window_rotation.map(RopeParameters::without_scaling);
+    blocks::decoder(builder, &decoder)
 }

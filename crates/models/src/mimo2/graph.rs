@@ -1,16 +1,15 @@
-//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see a
-//! window only, and rotate otherwise, or alone.
+//! Computation graph of MiMo-V2.
 
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout};
 
-use crate::blocks::{Decoder, attention, decoder};
+use crate::blocks::{self, Decoder, attention};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// What attention gives may have a factor.
+/// Builds a MoE decoder whose attention output is multiplied by `attention.value_scale`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         attention: |builder, x, _, attend| {
             let attended = attention(builder, x, &attend)?;
             let scale = builder.factor(key::ATTENTION_VALUE_SCALE)?;
@@ -18,6 +17,6 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         },
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.routing.gating = Gating::Sigmoid;
-    decoder(builder, &family)
+    decoder.routing.gating = Gating::Sigmoid;
+    blocks::decoder(builder, &decoder)
 }

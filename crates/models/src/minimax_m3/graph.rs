@@ -1,65 +1,64 @@
-//! MiniMax M3: in layers with experts, each head of keys is looked at in the blocks of tokens that one
-//! head of an indexer chooses for it.
+//! Computation graph of MiniMax-M3: block-sparse attention with an indexer in MoE layers.
 
 use gguf::Finding;
 use gguf_graph::{BlockSelection, Gating, GluFunction, RopeLayout, State, TopkIndexer, ValueId};
 
-use crate::blocks::{Attend, Decoder, attention, decoder, network_by, turned};
+use crate::blocks::{self, Attend, Decoder, attention, network_by, turned};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// What is in the middle of all networks.
-const FUNCTION: GluFunction = GluFunction::SwigluOai { alpha: 1.702, limit: 7.0 };
+/// Gate function of FFN, shared experts and routed experts.
+const GATE_FUNCTION: GluFunction = GluFunction::SwigluOai { alpha: 1.702, limit: 7.0 };
 
+/// Builds a MoE decoder; layers with an indexer attend to the blocks that it selects.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         attention: |builder, x, _, mut attend| {
             if builder.has("indexer.q_proj.weight") {
-                attend.among = Some(choose(builder, x, &attend)?);
+                attend.among = Some(select_blocks(builder, x, &attend)?);
             }
             attention(builder, x, &attend)
         },
         network: |builder, x, layer, decoder| {
-            network_by(builder, x, layer, decoder.routing, FUNCTION)
+            network_by(builder, x, layer, decoder.routing, GATE_FUNCTION)
         },
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.routing.gating = Gating::Sigmoid;
-    family.routing.function = FUNCTION;
-    decoder(builder, &family)
+    decoder.routing.gating = Gating::Sigmoid;
+    decoder.routing.function = GATE_FUNCTION;
+    blocks::decoder(builder, &decoder)
 }
 
-fn choose(
+/// Adds the indexer: one query head per KV head selects the top-k blocks, beside the most recent ones.
+fn select_blocks(
     builder: &mut Builder<'_>,
     x: ValueId,
     attend: &Attend,
 ) -> Result<BlockSelection, Finding> {
     let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
-    let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
+    let key_length = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
     let block = builder.size(key::ATTENTION_INDEXER_BLOCK_SIZE)?;
     let parts = [("q", heads), ("k", 1)].map(|(part, heads)| {
-        let made = builder.product(x, &format!("indexer.{part}_proj"))?;
-        let x = builder.norm_parts(made, &format!("indexer.{part}_norm"), attend.norm, heads);
+        let projected = builder.product(x, &format!("indexer.{part}_proj"))?;
+        let x = builder.norm_parts(projected, &format!("indexer.{part}_norm"), attend.norm, heads);
         Ok(turned(builder, x, heads, &attend.rotation))
     });
     let [query, key]: [Result<ValueId, Finding>; 2] = parts;
     let (query, key) = (query?, key?);
-    let count = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
-    let local = builder.size(key::ATTENTION_INDEXER_LOCAL_BLOCKS)?;
-    let state = builder.state(State::kv_cache(len, 0));
-    let weights = None;
-    let together = false;
-    let choose = TopkIndexer {
+    let top_k = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
+    let local_blocks = builder.size(key::ATTENTION_INDEXER_LOCAL_BLOCKS)?;
+    let state = builder.state(State::kv_cache(key_length, 0));
+    let indexer = TopkIndexer {
         query,
         key,
-        weights,
+        weights: None,
         heads,
-        sum_heads: together,
-        top_k: count,
+        sum_heads: false,
+        top_k,
         block,
-        local_blocks: local,
+        local_blocks,
         state,
     };
-    let chosen = builder.op(choose);
-    Ok(BlockSelection { indices: chosen, groups: heads, block, include_tail: false })
+    let indices = builder.op(indexer);
+    Ok(BlockSelection { indices, groups: heads, block, include_tail: false })
 }

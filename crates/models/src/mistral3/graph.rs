@@ -1,15 +1,15 @@
-//! Ministral 3: as llama, with attention that sharpens with the position.
+//! Computation graph of Ministral 3 and Mistral Small.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, Sharpening, attention, decoder};
+use crate::blocks::{self, Decoder, Sharpening, attention};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// The context before stretching is also the length of a step.
+/// Builds a Llama decoder whose attention temperature has steps of the original context length.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         attention: |builder, x, _, mut attend| {
             let stated = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?;
             if let Some(scale) = stated.filter(|scale| *scale != 0.0) {
@@ -20,5 +20,5 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         },
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

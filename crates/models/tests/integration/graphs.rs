@@ -394,7 +394,7 @@ fn adapters_have_a_token_each_and_one_that_stands_in_for_it() {
         (fault.code, fault.message.into_string())
     };
     let replacing = "adapters.token_ids_substitute";
-    let few = "2 tokens switch 2 adapters on, and 1 stand in for them";
+    let few = "2 control tokens and 1 substitute tokens for 2 adapters";
     assert_eq!(fault(replacing, &[1]), ("key-value", few.to_owned()));
     assert_eq!(fault(replacing, &[1, -1]).0, "key-value");
     // There are 40 tokens.
