@@ -1,5 +1,5 @@
-//! Conversion of GPT-2, whose `Conv1D` matrices are transposed, and of ruGPT-3 XL, whose Q, K and V are
-//! separate.
+//! Conversion of GPT-2, whose `Conv1D` matrices are transposed, and of ruGPT-3 XL, whose Q, K and V
+//! are separate.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -78,8 +78,8 @@ pub(crate) const FIELDS: [(&str, &str); 6] = [
     ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
 ];
 
-/// ruGPT-3 XL: GPT-2 with other tensor names and separate Q, K and V, which are stacked to the fused QKV
-/// matrix. Exports write GPT-2.
+/// ruGPT-3 XL: GPT-2 with other tensor names and separate Q, K and V, which are stacked to the
+/// fused QKV matrix. Exports write GPT-2.
 pub(crate) struct Rugpt3xl;
 
 /// Description of [`Rugpt3xl`].

@@ -1,5 +1,5 @@
-//! Conversion of gpt-oss: expert matrices are stacked, gate and up rows alternate, and floats are transposed
-//! (MXFP4 blocks are not).
+//! Conversion of gpt-oss: expert matrices are stacked, gate and up rows alternate, and floats are
+//! transposed (MXFP4 blocks are not).
 
 use gguf::{Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -104,12 +104,12 @@ impl Converter for GptOss {
         }
         if let Some(&[block]) = captures(GATE_AND_UP_BIAS, name).as_deref() {
             let alternating = alternating(config)?;
-            let (count, width) = (hparams::expert_count(config)?, hparams::feed_forward(config)?);
-            let (count, width) = (u64::from(count), u64::from(width));
-            let both = shape(&[2 * width, count]);
-            let column = shape(&[1, 2 * width, count]);
-            let half = shape(&[1, width, count]);
-            let row = shape(&[width, count]);
+            let (count, length) = (hparams::expert_count(config)?, hparams::feed_forward(config)?);
+            let (count, length) = (u64::from(count), u64::from(length));
+            let both = shape(&[2 * length, count]);
+            let column = shape(&[1, 2 * length, count]);
+            let half = shape(&[1, length, count]);
+            let row = shape(&[length, count]);
             return Ok(Some(gate_and_up(block, "bias", |part| {
                 vec![
                     Step::Reshape { from: both, to: column },
@@ -126,7 +126,8 @@ impl Converter for GptOss {
             .patterns(PARAMETERS.map(|(name, _)| name))
             .patterns([DOWN, GATE_AND_UP, GATE_AND_UP_BIAS])
             .without(&[key::EXPERT_FEED_FORWARD_LENGTH])
-            // The runtime does not round the YaRN bounds of this architecture; `transformers` does by default.
+            // The runtime does not round the YaRN bounds of this architecture; `transformers` does
+            // by default.
             .scaling("truncate", false);
         Some(sliding_window::export_of_pattern(model, exported))
     }
@@ -134,8 +135,8 @@ impl Converter for GptOss {
 
 /// Returns the step that takes every second row of all experts, beginning with row 0 or row 1.
 fn alternating(config: &Config) -> Result<impl Fn(u64) -> Step, Error> {
-    let (count, width) = (hparams::expert_count(config)?, hparams::feed_forward(config)?);
-    let groups = u64::from(count) * u64::from(width);
+    let (count, length) = (hparams::expert_count(config)?, hparams::feed_forward(config)?);
+    let groups = u64::from(count) * u64::from(length);
     Ok(move |start| Step::Pick { groups, start, len: 1 })
 }
 

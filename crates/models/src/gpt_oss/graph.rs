@@ -6,9 +6,9 @@ use gguf_graph::{Gating, GluFunction, RopeLayout, RopeParameters};
 use crate::blocks::{self, Decoder, Windows};
 use crate::graph::Builder;
 
-/// Builds a MoE decoder with sliding-window attention in every second layer, beginning with the first.
-/// `post_attention_norm` is the norm before the MoE. The bounds of the YaRN ramp are not rounded (llama.cpp
-/// rounds them).
+/// Builds a MoE decoder with sliding-window attention in every second layer, beginning with the
+/// first. `post_attention_norm` is the norm before the MoE. The bounds of the YaRN ramp are not
+/// rounded (llama.cpp rounds them).
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
         windows: Windows::AllButLast(2),

@@ -1,5 +1,6 @@
-//! Conversion of GPT-J, which llama.cpp does not implement: keys follow the GGUF specification, tensors are
-//! named as in phi2, which has the same layout. Q and K are in the interleaved RoPE layout already.
+//! Conversion of GPT-J, which llama.cpp does not implement: keys follow the GGUF specification,
+//! tensors are named as in phi2, which has the same layout. Q and K are in the interleaved RoPE
+//! layout already.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

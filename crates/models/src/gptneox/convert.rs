@@ -1,5 +1,5 @@
-//! Conversion of GPT-NeoX and Pythia: the fused QKV matrix is regrouped from head by head to all queries, all
-//! keys, all values.
+//! Conversion of GPT-NeoX and Pythia: the fused QKV matrix is regrouped from head by head to all
+//! queries, all keys, all values.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -7,7 +7,8 @@ use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Builds a decoder with layer norms; `use_parallel_residual` tells whether attention and FFN run in parallel.
+/// Builds a decoder with layer norms; `use_parallel_residual` tells whether attention and FFN run
+/// in parallel.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let parallel = builder.hyper.bool(key::USE_PARALLEL_RESIDUAL)?;
     let decoder = Decoder { parallel, ..Decoder::rotated(builder, RopeLayout::Neox)? };

@@ -1,5 +1,5 @@
-//! Conversion of Granite with sliding-window attention, dense and MoE: gate and up projections of experts stay
-//! fused, and flags per layer tell which layers use the window and which use RoPE.
+//! Conversion of Granite with sliding-window attention, dense and MoE: gate and up projections of
+//! experts stay fused, and flags per layer tell which layers use the window and which use RoPE.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;

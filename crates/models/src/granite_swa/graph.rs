@@ -6,7 +6,8 @@ use crate::blocks::{self, Decoder, attention};
 use crate::granite::graph::granite_decoder;
 use crate::graph::Builder;
 
-/// Builds a Granite decoder with sliding-window layers; `attention.rope_pattern` tells which layers use RoPE.
+/// Builds a Granite decoder with sliding-window layers; `attention.rope_pattern` tells which layers
+/// use RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         attention: |builder, x, layer, mut attend| {

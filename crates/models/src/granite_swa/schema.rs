@@ -8,7 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granite_swa",
-    note: "As granite or granitemoe, with sliding-window attention and attention sinks. Gate and up projections of experts are fused.",
+    note: "As granite or granitemoe, with sliding-window attention and attention sinks. Gate \
+           and up projections of experts are fused.",
     required: &[SIZES, TRANSFORMER, RMS, WINDOW_KEYS],
     optional: &[
         HEADS,

@@ -1,5 +1,5 @@
-//! Conversion of Granite 4 and Bamba: the number of KV heads of a layer is 0 where it is a Mamba 2 layer.
-//! Granite 4 models without Mamba 2 layers become `granite` or `granitemoe`.
+//! Conversion of Granite 4 and Bamba: the number of KV heads of a layer is 0 where it is a Mamba 2
+//! layer. Granite 4 models without Mamba 2 layers become `granite` or `granitemoe`.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};
@@ -121,7 +121,7 @@ impl Converter for GraniteHybrid {
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         match sizes(config)?.mapping(name) {
             None => GraniteMoe.map_tensor(config, name),
-            found => Ok(found),
+            mapping => Ok(mapping),
         }
     }
 

@@ -22,9 +22,9 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     blocks::decoder(builder, &decoder)
 }
 
-/// Adds attention. The converter permutes the rows of Q and K for interleaved RoPE over whole heads. Where only a
-/// part of each head is rotated, the permutation is undone and RoPE uses the NeoX layout. (llama.cpp uses the
-/// interleaved layout there too.)
+/// Adds attention. The converter permutes the rows of Q and K for interleaved RoPE over whole
+/// heads. Where only a part of each head is rotated, the permutation is undone and RoPE uses the
+/// NeoX layout. (llama.cpp uses the interleaved layout there too.)
 fn partial_rope_attention(
     builder: &mut Builder<'_>,
     x: ValueId,

@@ -8,7 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granitehybrid",
-    note: "Granite 4 and Bamba. Layers with 0 KV heads are Mamba 2 layers. Attention uses RoPE if `rope.scaling.finetuned` is true.",
+    note: "Granite 4 and Bamba. Layers with 0 KV heads are Mamba 2 layers. Attention uses RoPE \
+           if `rope.scaling.finetuned` is true.",
     required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
     optional: &[
         HEADS,

@@ -1,5 +1,5 @@
-//! Conversion of Granite MoE: gate and up projections, fused in checkpoints, are split. Without routed experts
-//! the shared expert becomes the dense FFN.
+//! Conversion of Granite MoE: gate and up projections, fused in checkpoints, are split. Without
+//! routed experts the shared expert becomes the dense FFN.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

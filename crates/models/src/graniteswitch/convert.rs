@@ -1,5 +1,6 @@
-//! Conversion of Granite Switch: the LoRA matrices of all adapters are stacked behind those of an adapter of
-//! zeros, and the rows of Q and K are permuted for interleaved RoPE in the fused QKV matrix and the adapters.
+//! Conversion of Granite Switch: the LoRA matrices of all adapters are stacked behind those of an
+//! adapter of zeros, and the rows of Q and K are permuted for interleaved RoPE in the fused QKV
+//! matrix and the adapters.
 
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -30,7 +31,8 @@ const QKV_MODULE: &str = "model.layers.{}.self_attn.qkv_proj";
 /// Module of the gate and up projection.
 const INPUT_MODULE: &str = "model.layers.{}.shared_mlp.input_linear";
 
-/// Projections with LoRA adapters: module, suffix behind `lora_A` and `lora_B`, GGUF name, projection.
+/// Projections with LoRA adapters: module, suffix behind `lora_A` and `lora_B`, GGUF name,
+/// projection.
 const ADAPTED: [(&str, &str, &str, Projection); 7] = [
     (QKV_MODULE, "_slices.0", "attn_q", Projection::Queries),
     (QKV_MODULE, "_slices.1", "attn_k", Projection::Keys),
@@ -242,8 +244,9 @@ impl Sizes {
         }
     }
 
-    /// Returns the steps for LoRA matrix A or B of all adapters: the checkpoint's dimension of size 1 is dropped,
-    /// an adapter of zeros is put first, and the B matrices of Q and K are permuted as their rows are.
+    /// Returns the steps for LoRA matrix A or B of all adapters: the checkpoint's dimension of size
+    /// 1 is dropped, an adapter of zeros is put first, and the B matrices of Q and K are permuted
+    /// as their rows are.
     fn lora_steps(&self, projection: Projection, is_a: bool) -> Vec<Step> {
         let [columns, rows] = self.shape(projection);
         let [row, rows] = if is_a { [columns, self.rank] } else { [self.rank, rows] };
@@ -265,8 +268,8 @@ impl Sizes {
         steps
     }
 
-    /// Returns the permutation of the fused QKV matrix: the two halves of each query and key head are
-    /// interleaved, values stay.
+    /// Returns the permutation of the fused QKV matrix: the two halves of each query and key head
+    /// are interleaved, values stay.
     fn qkv_permutation(&self) -> Vec<Step> {
         let inner = self.head_dim / 2;
         let interleave = |head| {

@@ -42,7 +42,8 @@ const DEFAULT_GAIN: f32 = 15.0;
 
 /// Control tokens of the adapters.
 struct Switch {
-    /// Adapter number of each control token, from 1, and the token whose embedding replaces its own.
+    /// Adapter number of each control token, from 1, and the token whose embedding replaces its
+    /// own.
     tokens: BTreeMap<u32, (f32, u32)>,
     /// Magnitude of the keys of the routing head.
     gain: f32,
@@ -76,9 +77,10 @@ impl Switch {
         Ok(builder.op(Embedding { table, index: Index::MappedToken(substitutes.collect()) }))
     }
 
-    /// Adds the adapter number of each token, 0 before the first control token: an attention head of one
-    /// dimension whose keys are `gain` for control tokens and `-gain` for others, so that only control tokens count.
-    /// After several control tokens the result is the mean of their numbers.
+    /// Adds the adapter number of each token, 0 before the first control token: an attention head
+    /// of one dimension whose keys are `gain` for control tokens and `-gain` for others, so that
+    /// only control tokens count. After several control tokens the result is the mean of their
+    /// numbers.
     fn adapter(&self, builder: &mut Builder<'_>, norm: Norm) -> Adapter {
         let query = builder.op(TokenConstant { values: Vec::new(), default: 1.0 });
         let keys = self.tokens.keys().map(|token| (*token, self.gain)).collect();
@@ -97,11 +99,17 @@ fn tokens(builder: &Builder<'_>, name: &str) -> Result<Vec<u32>, Finding> {
         Finding::error(code, message).key(key).help("convert the model again")
     };
     let list = builder.hyper.stated(name).and_then(|value| value.as_array());
-    let list =
-        list.ok_or_else(|| error("key-missing", "the model cannot run without this list"))?;
+    let list = list.ok_or_else(|| {
+        error("key-missing", "the list is missing; expected a token ID per adapter")
+    })?;
     let token = |value: Value| value.to_u64().and_then(|token| u32::try_from(token).ok());
     let tokens: Option<Vec<u32>> = list.iter().map(token).collect();
-    tokens.ok_or_else(|| error("key-value", "the list has an integer that is not a token ID"))
+    tokens.ok_or_else(|| {
+        error(
+            "key-value",
+            "the list has an integer that is not a token ID; expected 32-bit unsigned integers",
+        )
+    })
 }
 
 /// Adapter number of each token.

@@ -1,5 +1,5 @@
-//! Conversion of Grok 1, whose tensor names are those of the original code, and Grok 2, which is named like
-//! Llama and Mixtral.
+//! Conversion of Grok 1, whose tensor names are those of the original code, and Grok 2, which is
+//! named like Llama and Mixtral.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -17,9 +17,9 @@ const ATTENTION_SCALE: f32 = 0.088_388_35;
 /// Default soft cap of attention logits.
 const ATTENTION_CAP: f32 = 30.0;
 
-/// Builds a MoE decoder with soft-capped attention. Expert weights are not normalized and router logits are
-/// soft-capped, as in the original code (llama.cpp normalizes the weights and omits the cap). The attention
-/// temperature of Grok 2 beyond 1024 tokens is not applied, as in llama.cpp.
+/// Builds a MoE decoder with soft-capped attention. Expert weights are not normalized and router
+/// logits are soft-capped, as in the original code (llama.cpp normalizes the weights and omits the
+/// cap). The attention temperature of Grok 2 beyond 1024 tokens is not applied, as in llama.cpp.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let embedding_scale = builder.stated(key::EMBEDDING_SCALE)?.unwrap_or(EMBEDDING_SCALE);
     let logit_scale = builder.stated(key::LOGIT_SCALE)?.unwrap_or(LOGIT_SCALE);

@@ -14,8 +14,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     blocks::decoder(builder, &decoder)
 }
 
-/// Adds MoE: the selected experts, and for each of them the smaller expert of its group, with the weight of the
-/// selected expert times `expert_group_scale`.
+/// Adds MoE: the selected experts, and for each of them the smaller expert of its group, with the
+/// weight of the selected expert times `expert_group_scale`.
 fn moe_with_group_experts(
     builder: &mut Builder<'_>,
     x: ValueId,

@@ -1,5 +1,5 @@
-//! Conversion of HRM-Text: the layers of stack L, then those of stack H, become one sequence of blocks, and the
-//! fused projections are split.
+//! Conversion of HRM-Text: the layers of stack L, then those of stack H, become one sequence of
+//! blocks, and the fused projections are split.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

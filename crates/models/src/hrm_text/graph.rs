@@ -9,7 +9,8 @@ use crate::nanbeige::graph::MAX_LOOPS;
 use crate::schema::key;
 
 /// Builds the cycles: in each of `h_cycles`, `low = L(high + low)` runs `l_cycles` times, then
-/// `high = H(high + low)`. The first run of stack L adds the initial state `hrm.z_l_init` in place of `low`.
+/// `high = H(high + low)`. The first run of stack L adds the initial state `hrm.z_l_init` in place
+/// of `low`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let embedding_scale = builder.factor(key::EMBEDDING_SCALE)?;
     let decoder = Decoder {

@@ -7,7 +7,8 @@ use crate::schema::key;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hrm_text",
-    note: "Two stacks of layers that run in cycles; `block_count` is the number of layer runs in total. Norms have no weights.",
+    note: "Two stacks of layers that run in cycles; `block_count` is the number of layer runs \
+           in total. Norms have no weights.",
     required: &[
         SIZES,
         TRANSFORMER,

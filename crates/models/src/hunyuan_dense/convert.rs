@@ -1,5 +1,5 @@
-//! Conversion of dense Hunyuan models: NTK-aware RoPE scaling (`dynamic` with `alpha`) becomes a larger base
-//! frequency, as in llama.cpp.
+//! Conversion of dense Hunyuan models: NTK-aware RoPE scaling (`dynamic` with `alpha`) becomes a
+//! larger base frequency, as in llama.cpp.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,4 +1,5 @@
-//! Conversion of Hunyuan-A13B: config.json states expert sizes per layer, the keys hold one value for all.
+//! Conversion of Hunyuan-A13B: config.json states expert sizes per layer, the keys hold one value
+//! for all.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

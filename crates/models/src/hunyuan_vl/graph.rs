@@ -8,7 +8,8 @@ use crate::graph::Builder;
 use crate::maincoder::graph::rope_before_norm;
 use crate::schema::key;
 
-/// Builds a Llama decoder with QK-norm after RoPE, whose base frequency is scaled: `base * alpha^(d/(d-2))`.
+/// Builds a Llama decoder with QK-norm after RoPE, whose base frequency is scaled: `base *
+/// alpha^(d/(d-2))`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = rope_before_norm(builder, RopeLayout::Neox)?;
     let alpha = builder.stated(key::ROPE_SCALING_ALPHA)?.filter(|alpha| *alpha > 0.0);

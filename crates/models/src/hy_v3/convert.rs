@@ -1,5 +1,5 @@
-//! Conversion of Hunyuan 3: MTP layers are counted in `block_count`, and the selection bias of the router has no
-//! suffix.
+//! Conversion of Hunyuan 3: MTP layers are counted in `block_count`, and the selection bias of the
+//! router has no suffix.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

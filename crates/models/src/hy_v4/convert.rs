@@ -1,5 +1,5 @@
-//! Conversion of Hunyuan 4: DeepSeek's MLA and indexer, and parameters of hyper-connections without a `.weight`
-//! suffix. MTP layers are dropped.
+//! Conversion of Hunyuan 4: DeepSeek's MLA and indexer, and parameters of hyper-connections without
+//! a `.weight` suffix. MTP layers are dropped.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -149,8 +149,8 @@ fn layers_with_indexer(config: &Config) -> Option<Vec<bool>> {
     sparse.contains(&true).then_some(sparse)
 }
 
-/// Maps a parameter by a table of Hugging Face names without a suffix and GGUF names. The checkpoint may name it
-/// with the suffix `.weight`.
+/// Maps a parameter by a table of Hugging Face names without a suffix and GGUF names. The
+/// checkpoint may name it with the suffix `.weight`.
 pub(crate) fn map_parameter(table: &[(&str, &str)], name: &str) -> Option<Mapping> {
     let stem = name.strip_suffix(".weight").unwrap_or(name);
     table.iter().find_map(|(hf_name, gguf_name)| {

@@ -106,8 +106,8 @@ impl ResidualStreams {
         shares_of(builder, x, name, decoder.norm)
     }
 
-    /// Adds the input of attention or FFN, a weighted sum of the streams; returns it with the weights for its
-    /// output.
+    /// Adds the input of attention or FFN, a weighted sum of the streams; returns it with the
+    /// weights for its output.
     fn gather(
         &self,
         builder: &mut Builder<'_>,

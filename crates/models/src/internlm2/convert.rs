@@ -47,7 +47,8 @@ impl Converter for Internlm2 {
         keys.stated(config)
     }
 
-    // The rows of the QKV matrix are, for each KV head: its query heads, its key head, its value head.
+    // The rows of the QKV matrix are, for each KV head: its query heads, its key head, its value
+    // head.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let Some(&[block]) = captures(FUSED_QKV, name).as_deref() else {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! Conversion of Jais: muP multipliers are folded into embedding and LM head, `Conv1D` matrices are transposed,
-//! and the maximum ALiBi bias is derived from the slopes.
+//! Conversion of Jais: muP multipliers are folded into embedding and LM head, `Conv1D` matrices are
+//! transposed, and the maximum ALiBi bias is derived from the slopes.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -45,12 +45,13 @@ impl Converter for Jais {
         require(config, "position_embedding_type", "alibi")
     }
 
-    // The slope of the first head is 2^(-bias/n), where n is the largest power of two up to the number of heads.
+    // The slope of the first head is 2^(-bias/n), where n is the largest power of two up to the
+    // number of heads.
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
         let heads = hparams::head_count(config)?;
         let slopes = match values.find(&format!("transformer.{SLOPES}"))? {
             None => values.find(SLOPES)?,
-            found => found,
+            slopes => slopes,
         };
         if let Some(first) = slopes.and_then(|slopes| slopes.first().copied()) {
             let power_of_two = f64::from(1u32 << heads.ilog2());
@@ -83,7 +84,8 @@ impl Converter for Jais {
         Ok(name.ends_with(SLOPES).then_some(Mapping::Dropped))
     }
 
-    // The muP multipliers are folded into embedding and LM head; `Conv1D` matrices are inputs x outputs.
+    // The muP multipliers are folded into embedding and LM head; `Conv1D` matrices are inputs x
+    // outputs.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         let number = |field: &str| config.f64(&[field]);
         let scale = match name {
@@ -132,8 +134,8 @@ const DEFAULT_MAX_BIAS: f32 = 8.0;
 /// Fails unless a field has the only value that the runtimes compute.
 fn require(config: &Config, field: &str, value: &str) -> Result<(), Error> {
     match config.find(&[field]) {
-        None => Err(config.missing(field, "a string")),
-        Some((_, stated)) if stated == value => Ok(()),
-        Some((_, stated)) => Err(hparams::not_computed(config, field, stated)),
+        None => Err(config.missing(field, &format!("`{value}`, the only supported value"))),
+        Some((_, found)) if found == value => Ok(()),
+        Some((_, found)) => Err(hparams::not_computed(config, field, found)),
     }
 }

@@ -6,8 +6,8 @@ use gguf_graph::{ActivationFunction, RopeLayout};
 use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
-/// Builds a decoder with layer norms and squared ReLU. Nemotron's checkpoints store norm weights minus 1; the
-/// converter adds 1.
+/// Builds a decoder with layer norms and squared ReLU. Nemotron's checkpoints store norm weights
+/// minus 1; the converter adds 1.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         function: ActivationFunction::ReluSquared,

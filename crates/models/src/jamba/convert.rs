@@ -1,5 +1,5 @@
-//! Conversion of Jamba: periods and offsets of config.json tell which layers are attention layers and which are
-//! MoE; the number of KV heads of an SSM layer is 0.
+//! Conversion of Jamba: periods and offsets of config.json tell which layers are attention layers
+//! and which are MoE; the number of KV heads of an SSM layer is 0.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};

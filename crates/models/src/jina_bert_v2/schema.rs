@@ -26,7 +26,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         Optional("attn_k_norm.bias", "n_embd"),
         Optional("attn_norm_2.weight", "n_embd"),
         Optional("attn_norm_2.bias", "n_embd"),
-        // Older files have a separate gate projection, newer ones fuse it into `ffn_up`, above the up projection.
+        // Older files have a separate gate projection, newer ones fuse it into `ffn_up`, above the
+        // up projection.
         Optional("ffn_gate.weight", "n_embd, n_ff"),
         Required("ffn_up.weight", "n_embd, untold"),
         Required("ffn_down.weight", "n_ff, n_embd"),

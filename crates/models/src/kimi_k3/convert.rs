@@ -1,5 +1,5 @@
-//! Conversion of Kimi K3: as Kimi Linear, and the norm and projection that score residual streams are multiplied
-//! to one vector.
+//! Conversion of Kimi K3: as Kimi Linear, and the norm and projection that score residual streams
+//! are multiplied to one vector.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error, Shape};
@@ -23,7 +23,8 @@ const NAMES: Table = &[
     ("model.layers.{}.block_sparse_moe.routed_expert_norm", "blk.{}.ffn_routed_norm"),
 ];
 
-/// Modules that score residual streams, and the GGUF name of the product of their norm and projection.
+/// Modules that score residual streams, and the GGUF name of the product of their norm and
+/// projection.
 const SCORES: [(&str, &str); 3] = [
     ("model.layers.{}.self_attention_res", "blk.{}.attn_res_score.weight"),
     ("model.layers.{}.mlp_res", "blk.{}.ffn_res_score.weight"),
@@ -73,7 +74,10 @@ impl Converter for KimiK3 {
             [("hidden_act", "situ"), ("moe_router_activation_func", "sigmoid")]
         {
             match config.find(&[field]) {
-                None => return Err(config.missing(field, "a string")),
+                None => {
+                    let expected = format!("`{supported}`, the only supported value");
+                    return Err(config.missing(field, &expected));
+                }
                 Some((_, stated)) if stated == supported => {}
                 Some((_, stated)) => return Err(hparams::not_computed(config, field, stated)),
             }

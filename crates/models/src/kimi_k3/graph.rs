@@ -1,4 +1,5 @@
-//! Computation graph of Kimi K3: KDA and MLA layers with attention residuals, and MoE in a latent space.
+//! Computation graph of Kimi K3: KDA and MLA layers with attention residuals, and MoE in a latent
+//! space.
 
 use gguf::Finding;
 use gguf_graph::{GluFunction, Softmax, Sum, ValueId};
@@ -11,8 +12,8 @@ use crate::graph::{Builder, Norm};
 use crate::kimi_linear::graph::{kda_mla_decoder, mixer};
 use crate::schema::key;
 
-/// Builds the layers. Every `attn_res_block_size` layers the residual stream is stored and a new one begins with
-/// the output of attention.
+/// Builds the layers. Every `attn_res_block_size` layers the residual stream is stored and a new
+/// one begins with the output of attention.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = kda_mla_decoder(builder)?;
     (decoder.rotation, decoder.window_rotation) = (None, None);
@@ -48,8 +49,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     finish(builder, x, &decoder)
 }
 
-/// Adds the weighted sum of the stored streams and `x`. The weights are a softmax over one score per stream: the
-/// dot product of the RMS-normalized stream and a vector.
+/// Adds the weighted sum of the stored streams and `x`. The weights are a softmax over one score
+/// per stream: the dot product of the RMS-normalized stream and a vector.
 fn attention_residual(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -71,7 +72,8 @@ fn attention_residual(
     Ok(sum_of_shares(builder, *first, &others, weights))
 }
 
-/// Adds the dense FFN, or MoE whose routed experts work in a latent space; the shared expert does not.
+/// Adds the dense FFN, or MoE whose routed experts work in a latent space; the shared expert does
+/// not.
 fn latent_moe(
     builder: &mut Builder<'_>,
     x: ValueId,

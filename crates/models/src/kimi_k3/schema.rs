@@ -51,7 +51,8 @@ const K3_EXPERTS: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "kimi-k3",
-    note: "As kimi-linear, with attention residuals; routed experts may work in a narrower latent space.",
+    note: "As kimi-linear, with attention residuals; routed experts may work in a narrower \
+           latent space.",
     required: &[
         SIZES,
         TRANSFORMER,

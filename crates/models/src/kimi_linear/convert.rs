@@ -1,5 +1,6 @@
-//! Conversion of Kimi Linear: the number of KV heads of a layer is 0 where it is a KDA layer; `A_log` becomes
-//! `-exp(A_log)`, convolutions get four dimensions, and the KV projection of MLA is split as in DeepSeek.
+//! Conversion of Kimi Linear: the number of KV heads of a layer is 0 where it is a KDA layer;
+//! `A_log` becomes `-exp(A_log)`, convolutions get four dimensions, and the KV projection of MLA is
+//! split as in DeepSeek.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error, Shape};
@@ -177,7 +178,8 @@ pub(crate) fn map_special(config: &Config, name: &str) -> Result<Option<Mapping>
     Ok(mapping)
 }
 
-/// Returns the steps for depthwise convolutions of `head_dim` channels per head, which get four dimensions.
+/// Returns the steps for depthwise convolutions of `head_dim` channels per head, which get four
+/// dimensions.
 pub(crate) fn conv1d_steps(config: &Config, name: &str, head_dim: u32) -> Result<Vec<Step>, Error> {
     if !name.contains(".ssm_conv1d_") {
         return Ok(Vec::new());

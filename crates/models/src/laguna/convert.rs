@@ -1,5 +1,5 @@
-//! Conversion of Laguna: query heads per layer, RoPE parameters per kind of layer, and a gate of the attention
-//! output.
+//! Conversion of Laguna: query heads per layer, RoPE parameters per kind of layer, and a gate of
+//! the attention output.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};
@@ -108,8 +108,8 @@ impl Converter for Laguna {
         if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
             return Ok(Some(bias));
         }
-        let width = || config.require_u32(moe::WIDTH, "the FFN size of an expert");
-        moe::mapping(config, name, width)
+        let length = || config.require_u32(moe::WIDTH, "the FFN size of an expert");
+        moe::mapping(config, name, length)
     }
 
     fn order_tensors(&self, tensors: &mut [Tensor]) {

@@ -6,7 +6,8 @@ use gguf_graph::{ActivationFunction, Gating, RopeLayout, RopeParameters};
 use crate::blocks::{self, Attend, Decoder, Windows, attention};
 use crate::graph::Builder;
 
-/// Builds a MoE decoder with a softplus gate on the attention output. Sliding-window layers have no RoPE scaling.
+/// Builds a MoE decoder with a softplus gate on the attention output. Sliding-window layers have no
+/// RoPE scaling.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
         windows: Windows::AllButFirst(4),

@@ -1,5 +1,6 @@
-//! Conversion of LFM2: the number of KV heads of a layer is 0 where it is a short convolution. The FFN size of
-//! config.json is adjusted as the class does it. The audio tokenizer of LFM2.5 is another class.
+//! Conversion of LFM2: the number of KV heads of a layer is 0 where it is a short convolution. The
+//! FFN size of config.json is adjusted as the class does it. The audio tokenizer of LFM2.5 is
+//! another class.
 
 use crate::schema::Hyper;
 use gguf::{Array, Error};
@@ -209,8 +210,8 @@ pub(crate) fn head_counts_kv(config: &Config) -> Result<Vec<i32>, Error> {
     Ok(kinds.iter().map(|kind| if kind == "conv" { 0 } else { heads }).collect())
 }
 
-/// Returns the FFN size: two thirds of the stated size, times a multiplier and rounded up to a multiple, unless
-/// `block_auto_adjust_ff_dim` is false.
+/// Returns the FFN size: two thirds of the stated size, times a multiplier and rounded up to a
+/// multiple, unless `block_auto_adjust_ff_dim` is false.
 fn feed_forward_length(config: &Config) -> Result<u32, Error> {
     let fields = &["block_ff_dim", "intermediate_size"];
     let stated = config.require_u32(fields, "the FFN size")?;

@@ -22,7 +22,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     blocks::decoder(builder, &decoder)
 }
 
-/// Adds attention, or the gated short convolution `out(c * conv(b * x))` with `b`, `c` and `x` from one projection.
+/// Adds attention, or the gated short convolution `out(c * conv(b * x))` with `b`, `c` and `x` from
+/// one projection.
 fn mixer(
     builder: &mut Builder<'_>,
     x: ValueId,

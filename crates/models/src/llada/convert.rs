@@ -1,4 +1,5 @@
-//! Conversion of LLaDA: a Llama with its own tensor names, bidirectional attention and diffusion keys.
+//! Conversion of LLaDA: a Llama with its own tensor names, bidirectional attention and diffusion
+//! keys.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

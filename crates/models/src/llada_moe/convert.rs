@@ -1,5 +1,5 @@
-//! Conversion of LLaDA-MoE: bidirectional attention, diffusion keys, and a mask token that config.json may leave
-//! out.
+//! Conversion of LLaDA-MoE: bidirectional attention, diffusion keys, and a mask token that
+//! config.json may leave out.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,5 +1,6 @@
-//! Conversion of Llama, Mistral, Mixtral and classes of the same form. The rows of Q and K are permuted for
-//! interleaved RoPE. A Llama checkpoint with one layer and a draft vocabulary is an EAGLE-3 draft model.
+//! Conversion of Llama, Mistral, Mixtral and classes of the same form. The rows of Q and K are
+//! permuted for interleaved RoPE. A Llama checkpoint with one layer and a draft vocabulary is an
+//! EAGLE-3 draft model.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

@@ -1,4 +1,5 @@
-//! Computation graph of the Llama decoder, shared with InternLM2, ChatGLM, ERNIE 4.5, Ling and XVERSE.
+//! Computation graph of the Llama decoder, shared with InternLM2, ChatGLM, ERNIE 4.5, Ling and
+//! XVERSE.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;

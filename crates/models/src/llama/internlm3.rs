@@ -1,4 +1,5 @@
-//! Conversion of InternLM3, whose checkpoints have the form of Llama and a SentencePiece vocabulary.
+//! Conversion of InternLM3, whose checkpoints have the form of Llama and a SentencePiece
+//! vocabulary.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

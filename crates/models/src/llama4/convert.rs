@@ -1,5 +1,5 @@
-//! Conversion of the text model of Llama 4: expert matrices are stacked and transposed. `intermediate_size` is
-//! the FFN size of an expert, not of a dense layer.
+//! Conversion of the text model of Llama 4: expert matrices are stacked and transposed.
+//! `intermediate_size` is the FFN size of an expert, not of a dense layer.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

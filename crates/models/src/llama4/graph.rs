@@ -25,8 +25,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     blocks::decoder(builder, &decoder)
 }
 
-/// Adds attention: chunked with RoPE in three of four layers; full, with an attention temperature in place of
-/// RoPE, in the fourth.
+/// Adds attention: chunked with RoPE in three of four layers; full, with an attention temperature
+/// in place of RoPE, in the fourth.
 fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,

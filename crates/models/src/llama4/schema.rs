@@ -8,8 +8,9 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "llama4",
-    note: "MoE every `interleave_moe_layer_step` layers. Every fourth layer has full attention and no RoPE, \
-           the others chunked attention; with a window of 0 all layers have RoPE and full attention.",
+    note: "MoE every `interleave_moe_layer_step` layers. Every fourth layer has full attention \
+           and no RoPE, the others chunked attention; with a window of 0 all layers have RoPE \
+           and full attention.",
     required: &[
         SIZES,
         TRANSFORMER,

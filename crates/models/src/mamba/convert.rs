@@ -1,5 +1,5 @@
-//! Conversion of Mamba and Mamba 2: `A_log` becomes `-exp(A_log)`, convolutions lose a dimension, and per-head
-//! values of Mamba 2 become matrices of one column.
+//! Conversion of Mamba and Mamba 2: `A_log` becomes `-exp(A_log)`, convolutions lose a dimension,
+//! and per-head values of Mamba 2 become matrices of one column.
 
 use gguf::{Error, Shape};
 use gguf_checkpoint::config::Config;
@@ -187,22 +187,24 @@ impl Version {
         let or = |names: &[&str], default: u32| {
             Ok::<u32, Error>(config.u32(names)?.filter(|&value| value > 0).unwrap_or(default))
         };
-        let width = config.require_u32(&["hidden_size", "d_model", "dim"], "the embedding size")?;
+        let embedding =
+            config.require_u32(&["hidden_size", "d_model", "dim"], "the embedding size")?;
         let expand = or(&["expand"], 2)?;
-        let inner = or(&["intermediate_size", "d_inner"], width.saturating_mul(expand))?;
+        let inner = or(&["intermediate_size", "d_inner"], embedding.saturating_mul(expand))?;
         let (state, rank) = match self {
-            Self::Mamba1 => (16, or(&["time_step_rank", "dt_rank"], width.div_ceil(16))?),
+            Self::Mamba1 => (16, or(&["time_step_rank", "dt_rank"], embedding.div_ceil(16))?),
             Self::Mamba2 => (128, inner / or(&["head_dim"], 64)?),
         };
-        if matches!(self, Self::Mamba1) && inner != width.saturating_mul(2) {
-            let what = format!("the inner size {inner} is not twice the embedding size {width}");
+        if matches!(self, Self::Mamba1) && inner != embedding.saturating_mul(2) {
+            let what =
+                format!("the inner size {inner} is not twice the embedding size {embedding}");
             let help = "runtimes support only this ratio; correct the configuration if it is wrong";
             return Err(Error::input("config-unsupported", config.path(), what, help));
         }
         let groups = or(&["n_groups"], 1)?;
         let kernel = or(&["conv_kernel", "d_conv"], 4)?;
         Ok(Sizes {
-            embedding: width,
+            embedding,
             inner,
             kernel,
             state: or(&["state_size", "d_state"], state)?,

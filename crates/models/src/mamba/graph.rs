@@ -10,7 +10,8 @@ use crate::schema::key;
 /// Epsilon of FalconMamba's norms of time step, B and C, which has no key.
 const INNER_EPSILON: f32 = 1e-6;
 
-/// Builds a model of Mamba layers; `ssm.dt_b_c_rms` tells whether time step, B and C are normalized.
+/// Builds a model of Mamba layers; `ssm.dt_b_c_rms` tells whether time step, B and C are
+/// normalized.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let has_norms = builder.hyper.bool(key::SSM_DT_B_C_RMS)?;
     let norm = Norm { kind: NormKind::Rms, epsilon: INNER_EPSILON };

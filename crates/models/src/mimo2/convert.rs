@@ -1,5 +1,5 @@
-//! Conversion of MiMo-V2: KV heads per layer, sliding-window flags per layer, and MTP layers that are counted in
-//! the checkpoint and moved behind the trunk.
+//! Conversion of MiMo-V2: KV heads per layer, sliding-window flags per layer, and MTP layers that
+//! are counted in the checkpoint and moved behind the trunk.
 
 use std::borrow::Cow;
 

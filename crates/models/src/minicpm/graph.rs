@@ -7,8 +7,9 @@ use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Builds a Llama decoder with multipliers. Files without the keys use those of the first models: residual branches
-/// times `1.4 / sqrt(layers)`, logits divided by `embedding_length / 256` (llama.cpp multiplies by it).
+/// Builds a Llama decoder with multipliers. Files without the keys use those of the first models:
+/// residual branches times `1.4 / sqrt(layers)`, logits divided by `embedding_length / 256`
+/// (llama.cpp multiplies by it).
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let layers = builder.hyper.u64(key::BLOCK_COUNT)? as f32;
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;

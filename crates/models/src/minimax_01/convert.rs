@@ -1,5 +1,6 @@
-//! Conversion of MiniMax-Text-01 and MiniMax-M1. Kinds of layers and equal alphas are required, since runtimes
-//! know only these. Tokens with an embedding of zeros are listed as suppressed tokens.
+//! Conversion of MiniMax-Text-01 and MiniMax-M1. Kinds of layers and equal alphas are required,
+//! since runtimes know only these. Tokens with an embedding of zeros are listed as suppressed
+//! tokens.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;

@@ -1,4 +1,5 @@
-//! Computation graph of MiniMax-Text-01 and MiniMax-M1: lightning attention in seven of eight layers.
+//! Computation graph of MiniMax-Text-01 and MiniMax-M1: lightning attention in seven of eight
+//! layers.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -10,7 +11,8 @@ use crate::blocks::{Decoder, attend, attention, finish, layers, network};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Builds the layers. The residual stream continues from the normalized input: `scale * norm(x) + f(norm(x))`.
+/// Builds the layers. The residual stream continues from the normalized input: `scale * norm(x) +
+/// f(norm(x))`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder::gated(builder, RopeLayout::Neox)?;
     let scale = builder.factor(key::RESIDUAL_SCALE)?;
@@ -42,7 +44,8 @@ fn scaled_residual(builder: &mut Builder<'_>, x: ValueId, scale: f32, y: ValueId
     builder.add(x, y)
 }
 
-/// Adds lightning attention: linear attention whose decay per head is `factor` times its ALiBi slope.
+/// Adds lightning attention: linear attention whose decay per head is `factor` times its ALiBi
+/// slope.
 fn lightning_attention(
     builder: &mut Builder<'_>,
     x: ValueId,

@@ -1,5 +1,5 @@
-//! Conversion of MiniMax-M3: as M2, with an indexer, leading dense layers and norm weights that are stored minus
-//! 1.
+//! Conversion of MiniMax-M3: as M2, with an indexer, leading dense layers and norm weights that are
+//! stored minus 1.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -76,8 +76,9 @@ impl Converter for MinimaxM3 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         minimax_m2::convert::keys(config, keys)?;
         keys.set_u32(key::FEED_FORWARD_LENGTH, config.u32(&[DENSE_LENGTH])?);
-        let width = config.require_u32(&["intermediate_size"], "the FFN size of an expert")?;
-        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
+        let expert_length =
+            config.require_u32(&["intermediate_size"], "the FFN size of an expert")?;
+        keys.set(key::EXPERT_FEED_FORWARD_LENGTH, expert_length);
         keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?);
         keys.set_f32(key::EXPERT_WEIGHTS_SCALE, config.f32(&["routed_scaling_factor"])?);
         keys.set(key::EXPERT_WEIGHTS_NORM, true);

@@ -29,7 +29,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     blocks::decoder(builder, &decoder)
 }
 
-/// Adds the indexer: one query head per KV head selects the top-k blocks, beside the most recent ones.
+/// Adds the indexer: one query head per KV head selects the top-k blocks, beside the most recent
+/// ones.
 fn select_blocks(
     builder: &mut Builder<'_>,
     x: ValueId,

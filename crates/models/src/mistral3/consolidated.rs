@@ -1,5 +1,5 @@
-//! Conversion of checkpoints in Mistral's and Meta's own layout: `params.json` and `consolidated.*`. The rows of Q
-//! and K are in the interleaved RoPE layout already.
+//! Conversion of checkpoints in Mistral's and Meta's own layout: `params.json` and
+//! `consolidated.*`. The rows of Q and K are in the interleaved RoPE layout already.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -183,7 +183,8 @@ const MOE_FIELDS: [(&str, &str); 8] = [
 /// Field with the MoE configuration.
 const MOE: &str = "moe";
 
-/// Returns the converter of a checkpoint in this layout; `None` if the configuration is not `params.json`.
+/// Returns the converter of a checkpoint in this layout; `None` if the configuration is not
+/// `params.json`.
 pub fn find(config: &Config) -> Result<Option<&'static dyn Converter>, Error> {
     if !config.is_params_json() {
         return Ok(None);

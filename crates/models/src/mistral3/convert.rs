@@ -1,5 +1,6 @@
-//! Conversion of Ministral 3 and Mistral Small: a Llama, in Ministral 3 with YaRN and an attention temperature.
-//! `Mistral3ForConditionalGeneration` may have a text model of either, or of Mistral 4.
+//! Conversion of Ministral 3 and Mistral Small: a Llama, in Ministral 3 with YaRN and an attention
+//! temperature. `Mistral3ForConditionalGeneration` may have a text model of either, or of Mistral
+//! 4.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;

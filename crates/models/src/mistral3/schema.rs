@@ -7,7 +7,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mistral3",
-    note: "With `attention.temperature_scale`, queries have an attention temperature beyond the original context.",
+    note: "With `attention.temperature_scale`, queries have an attention temperature beyond the \
+           original context.",
     required: &[SIZES, TRANSFORMER, RMS],
     optional: &[
         HEADS,

@@ -1,5 +1,5 @@
-//! Conversion of the text model of Mistral 4: DeepSeek's MLA and MoE; gate and up projections of all experts stay
-//! fused.
+//! Conversion of the text model of Mistral 4: DeepSeek's MLA and MoE; gate and up projections of
+//! all experts stay fused.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
