@@ -1,15 +1,15 @@
-"""docs/models.md from docs/models.json: what every architecture can do here, and how that was measured.
+"""Generates docs/models.md from docs/models.json: support for each architecture, and how it was tested.
 
-Usage: python models_page.py [--check]
+Usage: python interop/models_page.py [--check]
 
-Writes the page, or with `--check` says whether it is current. docs/models.json is the single source: coverage.py (classes),
-graph_logits.py, runtime_families.py and runtime_states.py (logits) write their results into it with `--write docs/models.json`
-and never touch the rest, which is written by hand:
+Writes the page, or with `--check` checks that it is current. docs/models.json is the single source: `converter/compare.py` (classes)
+and the scripts of `runtime/` (logits) write their results into it with `--write docs/models.json`. The other fields are written by
+hand:
 
     classes      by class: `converter`, the outcome of comparing whole files with llama.cpp's converter (equal, known, fails: ..., differs: ...);
                  `checks` ("reference": digests of a reference checkpoint, "values": value by value, "alias": the class shares the
-                 conversion of the first class); `encoder`, what `--mmproj`
-                 makes of it, and `encoder_converter`, the outcome of comparing that
+                 conversion of the first class); `encoder`, the encoders that
+                 `--mmproj` converts, and `encoder_converter`, the outcome of comparing them
     compared     variants of the configuration that were compared besides the default
     export       how the round trip is tested; `no_export`: why the architecture cannot be exported
     no_graph     why the architecture does not run
@@ -20,6 +20,7 @@ and never touch the rest, which is written by hand:
     limits       what GGUF cannot express
 """
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -38,7 +39,7 @@ Every architecture that `gguf convert` writes, with the Hugging Face classes tha
 [unknown classes](conversion.md#unknown-classes).
 
 - **Converts**: *identical* means that whole files, in F32 and F16, are byte-identical with those of llama.cpp's converter
-  (llama-cpp-python 0.3.36), for tiny random checkpoints (`interop/coverage.py`). Classes with [known differences](#differences-from-llamacpps-converter)
+  (llama-cpp-python 0.3.36), for tiny random checkpoints (`interop/converter/compare.py`). Classes with [known differences](#differences-from-llamacpps-converter)
   are identical apart from these. *Value by value*: tensor elements and metadata were compared with the checkpoint, because llama.cpp's
   converter does not know the class or fails on it. *Reference checkpoint*: digests of a larger checkpoint's conversion are a test of the crate.
 - **Exports**: whether `gguf export` writes a checkpoint again. All exports are tested as a round trip: tensors come back under their names, with their
@@ -53,12 +54,12 @@ LOGITS = """## Logits
 Each row is a tiny random model that is converted to F32 and run with `exact` precision and an F32 KV cache. Numbers are the greatest difference of all
 logits (of models without an output matrix: of the last hidden states), in standard deviations of the reference. llama.cpp reads the same file,
 with an F32 KV cache and without flash attention; `transformers` reads the checkpoint; NumPy is a reference implementation of the
-authors' formulas in double precision (`interop/graph_references.py`, `graph_state_references.py`, `runtime_states.py`), used where the other two do not
+authors' formulas in double precision (`interop/runtime/numpy_models.py`, `recurrent_models_and_encoders.py`), used where the other two do not
 have the model or are wrong. Sliding windows are shorter than the text, RoPE scaling reaches beyond the original context, and there are fewer
 KV heads than query heads, where the class allows it.
 
-- Lower-case names: `interop/runtime_families.py` (60 tokens) and `interop/runtime_states.py`, with `transformers` 5.23.0 and torch 2.15.0.
-- Class names: `interop/graph_logits.py`, 72 tokens (DeepSeek 4: 330), the checkpoints of `interop/coverage.py` with matrices scaled by 2 so that a wrong
+- Lower-case names: `interop/runtime/text_models.py` (60 tokens) and `interop/runtime/recurrent_models_and_encoders.py`, with `transformers` 5.23.0 and torch 2.15.0.
+- Class names: `interop/runtime/classes.py`, 72 tokens (DeepSeek 4: 330), the checkpoints of `interop/converter/compare.py` with matrices scaled by 2 so that a wrong
   gate, expert or window shows; `transformers` 5.24.
 - Each architecture also has a test that single tokens, batches of any size, and several sequences give the same bits.
 """
@@ -95,7 +96,7 @@ def text(value):
 
 
 def record_class(data, name, architecture, field, outcome):
-    """Sets the outcome of comparing conversions of a class, in every architecture that it becomes."""
+    """Sets the outcome of comparing the conversion of a class, in all its architectures."""
     rows = [row for row in data.values() if name in row.get("classes", {})]
     if not rows:
         rows = [data.setdefault(architecture, {})]
@@ -104,7 +105,7 @@ def record_class(data, name, architecture, field, outcome):
 
 
 def record_logits(data, architecture, case, differences, note="", deviations=None):
-    """Sets the differences of a case, by reference; without a note, the one that it has remains."""
+    """Sets the differences of a case, by reference; without a note, the present one remains."""
     cases = data.setdefault(architecture, {}).setdefault("logits", {})
     row = {key: float(f"{value:.1e}") for key, value in differences.items()}
     note = note or cases.get(case, {}).get("note")
@@ -150,7 +151,7 @@ def page(data):
 
 
 def shown(case):
-    """Names of classes as code."""
+    """Formats the class in a case label as code."""
     name, comma, rest = case.partition(", ")
     return (f"`{name}`" if name != name.lower() and " " not in name else name) + comma + rest
 
@@ -179,7 +180,7 @@ def classes(row):
 
 
 def converts(row):
-    """Outcomes, each with its classes where there is more than one."""
+    """Returns the outcomes, with their classes if there are several."""
     groups = {}
     for name, found in row.get("classes", {}).items():
         for outcome in outcomes(found):
@@ -191,7 +192,7 @@ def converts(row):
         is_all = len(names) == len(row["classes"])
         said.append(outcome if is_all else f"{', '.join(f'`{name}`' for name in names)}: {outcome}")
     if "identical" in groups and len(groups) > 1 and len(groups["identical"]) != len(row["classes"]):
-        # The rule, before what differs from it.
+        # The most common outcome comes first, without its classes.
         said = ["identical"] + [line for line in said if not line.endswith(": identical")]
     return "; ".join(said + [f"also {variant}" for variant in row.get("compared", [])])
 
@@ -226,7 +227,7 @@ def runs(row):
         if right:
             said.append(f"{REFERENCES[key]} {max(right):.1e}")
     if not said:
-        # Only references that are off in a known way.
+        # No reference is exact.
         said = [f"{REFERENCES[key]} {found[key]:.1e} ({why})" for found in cases for key, why in found.get("deviations", {}).items()]
     return "; ".join(said) or "yes, not compared"
 
@@ -246,12 +247,15 @@ def encoder(row):
     )
 
 
-def main(arguments):
-    made = "\n".join(page(load())).rstrip() + "\n"
-    if "--check" in arguments:
-        sys.exit(0 if PAGE.is_file() and PAGE.read_text() == made else f"{PAGE} is not current: run interop/models_page.py")
-    PAGE.write_text(made)
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args(arguments)
+    page_text = "\n".join(page(load())).rstrip() + "\n"
+    if options.check:
+        sys.exit(0 if PAGE.is_file() and PAGE.read_text() == page_text else f"{PAGE} is not current: run interop/models_page.py")
+    PAGE.write_text(page_text)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -1,6 +1,6 @@
 """Commands of `examples/slurm` and `examples/kubernetes`, run as local processes.
 
-`interop/slurm.py` tests them with a real Slurm.
+`interop/cluster/slurm.py` tests them with a real Slurm.
 """
 
 import os

@@ -7,7 +7,7 @@ use super::flag::Handling;
 use super::{PROGRAMS, Program, find};
 
 /// Returns the flags of a program with their number of values, extracted from its help by
-/// `interop/compatibility.py`.
+/// `interop/compatibility/commands.py`.
 fn original_flags(program: &Program) -> BTreeMap<String, usize> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/compat/flags");
     let path = folder.join(format!("{}.txt", program.name));

@@ -97,7 +97,7 @@ fn invalid_evaluations_are_refused() {
     fails(&words, 2, &["other.gguf", "kingdon\", and", "in ", "f16.gguf"]);
 }
 
-/// Compares with `exact.json`, computed by PyTorch: some types here, all in `interop/evaluation.py`.
+/// Compares with `exact.json`, computed by PyTorch: some types here, all in `interop/evaluation/divergence.py`.
 #[test]
 fn results_match_pytorch() {
     let Some(data) = std::env::var_os("GGUF_TEST_DATA").map(PathBuf::from) else {

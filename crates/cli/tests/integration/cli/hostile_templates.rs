@@ -1,4 +1,4 @@
-//! Hostile chat templates. `interop/hostile_templates.py` runs every command on each of them and measures
+//! Hostile chat templates. `interop/faults/hostile_templates.py` runs every command on each of them and measures
 //! resources.
 
 use std::fs;

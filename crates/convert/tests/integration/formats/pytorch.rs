@@ -340,8 +340,8 @@ fn changed_bytes_never_panic() {
     assert!(opened > 100, "some changes should leave something to read: {opened}");
 }
 
-/// Names, types, shapes and bytes of all tensors have the digest that `interop/pytorch_weights.py` prints, which
-/// uses Python's own pickle and zip modules.
+/// Names, types, shapes and bytes of all tensors have the digest that `interop/converter/pytorch_digest.py` prints,
+/// which uses Python's own pickle and zip modules.
 #[test]
 fn whole_model_equals_pythons_reading() {
     let Some(data) = reference_data() else { return };
