@@ -1,22 +1,22 @@
-//! Trinity, Mellum, Maple, Spark, PLaMo 3, MiMo 2, Step 3.5, Laguna, Muse Glimmer: some layers see
-//! a window only, and rotate otherwise, or alone.
+//! Graph of `afmoe`: Llama with gated attention, sandwich norms and a sigmoid MoE.
 
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout};
 
-use crate::blocks::{Decoder, Windows, decoder};
+use crate::blocks::{self, Decoder, Windows};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Arcee's Trinity. Layers without a window do not rotate.
+/// Layers with full attention, every fourth, have no RoPE. Embeddings are multiplied by
+/// `sqrt(n_embd)`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         windows: Windows::AllButLast(4),
         rotation: None,
         embedding_scale: width.sqrt(),
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.routing.gating = Gating::Sigmoid;
-    decoder(builder, &family)
+    decoder.routing.gating = Gating::Sigmoid;
+    blocks::decoder(builder, &decoder)
 }

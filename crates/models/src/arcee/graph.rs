@@ -1,16 +1,16 @@
-//! Arcee, Jais 2 and Nemotron: feed-forward networks without a gate, by the square of what is above
-//! 0.
+//! Graph of `arcee`: Llama with an FFN without a gate whose activation is the squared ReLU.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
+/// The FFN is `down(relu(up(x))^2)`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         function: ActivationFunction::ReluSquared,
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

@@ -1,19 +1,21 @@
-//! SmallThinker and Arctic: experts are chosen by what goes into the layer.
+//! Graph of `arctic`: a dense FFN behind attention, and a MoE that reads the layer input.
 
 use gguf::Finding;
 use gguf_graph::{RopeLayout, ValueId};
 
-use crate::blocks::{Decoder, decoder, experts, feed_forward, normed};
+use crate::blocks::{self, Decoder, experts, feed_forward, normed};
 use crate::graph::Builder;
 use crate::smallthinker::graph::attention_residual;
 
-/// Arctic: a dense network behind attention, and experts beside both.
+/// Builds Llama with the layer of Arctic.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { layer: beside_all, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
-    decoder(builder, &family)
+    let decoder =
+        Decoder { layer: dense_moe_layer, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
+    blocks::decoder(builder, &decoder)
 }
 
-fn beside_all(
+/// `y = x + attention(norm(x))`, then `y + ffn(norm(y)) + moe(norm_exps(x))`.
+fn dense_moe_layer(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,

@@ -1,20 +1,21 @@
-//! Baichuan 1 and 2.
+//! Graph of `baichuan`: Llama, with ALiBi instead of RoPE in the 13B models.
 
 use gguf::Finding;
 use gguf_graph::{PositionBias, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Layers of the models that know positions by ALiBi. No key says it.
-const LAYERS_WITH_SLOPES: u64 = 40;
+/// Layer count of the models with ALiBi, for which files have no key.
+const ALIBI_BLOCK_COUNT: u64 = 40;
 
+/// ALiBi has a maximum bias of 8.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder::gated(builder, RopeLayout::Interleaved)?;
-    if builder.hyper.u64(key::BLOCK_COUNT)? == LAYERS_WITH_SLOPES {
-        family.bias = PositionBias::Alibi { max_bias: 8.0 };
-        (family.rotation, family.window_rotation) = (None, None);
+    let mut decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
+    if builder.hyper.u64(key::BLOCK_COUNT)? == ALIBI_BLOCK_COUNT {
+        decoder.bias = PositionBias::Alibi { max_bias: 8.0 };
+        (decoder.rotation, decoder.window_rotation) = (None, None);
     }
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

@@ -1,29 +1,29 @@
-//! Kimi Linear, Kimi K3 and Ling 3: delta attention in most layers, attention to what is kda_mla_decoder
-//! in the others.
+//! Graph of `bailingmoe3`: Kimi Delta Attention in most layers, MLA in the others.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Bound, bounded_network, decoder};
+use crate::blocks::{self, Bound, bounded_network};
 use crate::graph::Builder;
 use crate::kimi_linear::graph::{kda_mla_decoder, mixer};
 use crate::schema::key;
 
-/// Decays are bounded, and heads of attention have gates. Models that see rotate other pairs.
+/// The KDA decay has a lower bound, and MLA a gate per head. With M-RoPE sections (vision models),
+/// which are equal for text, RoPE has the NeoX layout.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let sections = builder.hyper.stated(key::ROPE_DIMENSION_SECTIONS);
     let mut sections =
         sections.and_then(|all| all.as_array()).into_iter().flat_map(|all| all.iter());
-    let sees = sections.any(|section| section.to_i64().is_some_and(|section| section != 0));
-    let mut family = kda_mla_decoder(builder)?;
-    if let Some(rotation) = family.rotation.as_mut().filter(|_| sees) {
+    let has_mrope = sections.any(|section| section.to_i64().is_some_and(|section| section != 0));
+    let mut decoder = kda_mla_decoder(builder)?;
+    if let Some(rotation) = decoder.rotation.as_mut().filter(|_| has_mrope) {
         rotation.layout = RopeLayout::Neox;
     }
-    family.routing.normalize = false;
-    family.network = bounded_network;
-    family.attention = |builder, x, layer, attend| {
+    decoder.routing.normalize = false;
+    decoder.network = bounded_network;
+    decoder.attention = |builder, x, layer, attend| {
         let least = builder.hyper.f32(key::KDA_GATE_LOWER_BOUND)?;
         mixer(builder, x, layer, attend, Some(Bound { least, sign: 1.0 }))
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

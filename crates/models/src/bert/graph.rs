@@ -1,5 +1,4 @@
-//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest,
-//! ModernBERT, NeoBERT and EuroBERT, are decoders that see both sides.
+//! Graph of `bert`: post-norm encoders. `nomic-bert`, `jina-bert-v2` and others share [`encoder`].
 
 use gguf::Finding;
 use gguf_graph::{
@@ -11,15 +10,16 @@ use crate::blocks::{Attend, Heads, Routing, attention, experts, feed_forward, po
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// What differs between them. Which matrices, biases and norms there are, the tensors say.
+/// Parameters that differ between encoders. Tensors decide which projections, biases and norms
+/// exist.
 pub(crate) struct Encoder {
-    /// What is in the middle of feed-forward networks.
+    /// Activation function of the FFN.
     pub function: ActivationFunction,
     pub rotation: Option<RopeParameters>,
     pub bias: PositionBias,
 }
 
-/// Experts by softmax over all, the weights of those chosen left as they are.
+/// Softmax router over all experts, without normalization of the selected weights.
 const ROUTING: Routing = Routing {
     gating: Gating::Softmax,
     normalize: false,
@@ -28,16 +28,17 @@ const ROUTING: Routing = Routing {
     soft_cap: None,
 };
 
-/// BERT itself, RoBERTa and XLM-RoBERTa: learned positions.
+/// BERT, RoBERTa and XLM-RoBERTa: learned positions, GELU.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let (function, bias) = (ActivationFunction::Gelu, PositionBias::None);
     encoder(builder, &Encoder { function, rotation: None, bias })
 }
 
+/// Builds embedding (token, type and position, then layer norm), layers, and pooling.
 pub(crate) fn encoder(builder: &mut Builder<'_>, encoder: &Encoder) -> Result<(), Finding> {
     let norm = Norm::layer(builder)?;
     let mut x = builder.embedding()?;
-    // All of a text is of the first type.
+    // All tokens have token type 0.
     for (name, index) in [("token_types", Index::Zero), ("position_embd", Index::Position)] {
         if let Some(table) = builder.find(&format!("{name}.weight")) {
             let row = builder.op(Embedding { table, index });
@@ -55,6 +56,8 @@ pub(crate) fn encoder(builder: &mut Builder<'_>, encoder: &Encoder) -> Result<()
     pooled(builder, hidden)
 }
 
+/// `y = norm(x + attention(x))`, with a second norm `norm_2(x + y)` in some models, then `norm(y +
+/// ffn(y))`.
 fn layer(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -71,19 +74,20 @@ fn layer(
         ..Attend::plain(Heads::of(builder, layer)?, norm)
     };
     let attended = attention(builder, x, &attend)?;
-    let mut y = summed(builder, x, attended, "attn_output_norm", norm);
+    let mut y = add_norm(builder, x, attended, "attn_output_norm", norm);
     if builder.has("attn_norm_2.weight") {
-        y = summed(builder, x, y, "attn_norm_2", norm);
+        y = add_norm(builder, x, y, "attn_norm_2", norm);
     }
-    let fed = if builder.has("ffn_gate_inp.weight") {
+    let ffn_output = if builder.has("ffn_gate_inp.weight") {
         experts(builder, y, layer, ROUTING)?
     } else {
         feed_forward(builder, y, encoder.function, "")?
     };
-    Ok(summed(builder, y, fed, "layer_output_norm", norm))
+    Ok(add_norm(builder, y, ffn_output, "layer_output_norm", norm))
 }
 
-fn summed(
+/// `norm(x + added)`.
+fn add_norm(
     builder: &mut Builder<'_>,
     x: ValueId,
     added: ValueId,

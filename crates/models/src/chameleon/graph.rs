@@ -1,37 +1,36 @@
-//! Apertus, Refact, Jais, Chameleon, Talkie, Nanbeige, HRM: decoders that differ from llama in one
-//! part.
+//! Graph of `chameleon`: Llama with layer norms of queries and keys, and optional post-norms.
 
 use gguf::Finding;
 use gguf_graph::{NormKind, RopeLayout, ValueId};
 
-use crate::blocks::{Decoder, attend, attention, decoder, network};
+use crate::blocks::{self, Decoder, attend, attention, network};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// Meta's Chameleon, which may have its norms behind the parts of a layer. Tokens of images are
-/// never said.
+/// Logits of image tokens are suppressed.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         attention: |builder, x, _, mut attend| {
-            attend.norm = Norm { kind: NormKind::Layer, epsilon: HEAD_EPSILON };
+            attend.norm = Norm { kind: NormKind::Layer, epsilon: QK_NORM_EPSILON };
             attention(builder, x, &attend)
         },
         silent: Some(IMAGE_TOKENS),
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     if builder.hyper.stated(key::SWIN_NORM).is_some() && builder.hyper.bool(key::SWIN_NORM)? {
-        family.layer = norms_behind;
+        decoder.layer = post_norm_layer;
     }
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }
 
-/// Of the norms of heads, which no key tells.
-const HEAD_EPSILON: f32 = 1e-5;
+/// Epsilon of QK-norm, for which files have no key.
+const QK_NORM_EPSILON: f32 = 1e-5;
 
-/// Ids of the tokens of images, in all models.
+/// Ids of image tokens in all models: the first, and one past the last.
 const IMAGE_TOKENS: (u32, u32) = (4, 8196);
 
-fn norms_behind(
+/// Swin norm: `x + norm(attention(x))`, then `x + norm(ffn(x))`.
+fn post_norm_layer(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -41,7 +40,7 @@ fn norms_behind(
     let attended = (decoder.attention)(builder, x, layer, attend)?;
     let attended = builder.norm(attended, "attn_norm", decoder.norm);
     let x = builder.add(x, attended);
-    let fed = network(builder, x, layer, decoder)?;
-    let fed = builder.norm(fed, "ffn_norm", decoder.norm);
-    Ok(builder.add(x, fed))
+    let ffn_output = network(builder, x, layer, decoder)?;
+    let ffn_output = builder.norm(ffn_output, "ffn_norm", decoder.norm);
+    Ok(builder.add(x, ffn_output))
 }

@@ -1,13 +1,14 @@
-//! Command R, Command R7B and North Mini: attention and feed-forward share one norm.
+//! Graph of `cohere2`: Command R with a sliding window.
 
 use gguf::Finding;
 
-use crate::blocks::{Decoder, Windows, decoder};
-use crate::command_r::graph::usual;
+use crate::blocks::{self, Decoder, Windows};
+use crate::command_r::graph::command_r_decoder;
 use crate::graph::Builder;
 
-/// Of four layers the last has no window and does not rotate.
+/// Every fourth layer has full attention without RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { windows: Windows::AllButLast(4), rotation: None, ..usual(builder)? };
-    decoder(builder, &family)
+    let decoder =
+        Decoder { windows: Windows::AllButLast(4), rotation: None, ..command_r_decoder(builder)? };
+    blocks::decoder(builder, &decoder)
 }

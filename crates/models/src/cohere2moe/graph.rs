@@ -1,17 +1,16 @@
-//! Command R, Command R7B and North Mini: attention and feed-forward share one norm.
+//! Graph of `cohere2moe`: Command R with a sliding window and a mixture of experts.
 
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout};
 
-use crate::blocks::{Decoder, Windows, attention, decoder, network, rotation};
-use crate::command_r::graph::usual;
+use crate::blocks::{self, Decoder, Windows, attention, network, rotation};
+use crate::command_r::graph::command_r_decoder;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// With experts, and those that all tokens share count half. Dense layers rotate, whatever they
-/// see.
+/// Routed and shared experts are averaged. Leading dense layers have RoPE also with full attention.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         windows: Windows::AllButFirst(4),
         attention: |builder, x, layer, mut attend| {
             if layer < builder.hyper.u64(key::LEADING_DENSE_BLOCK_COUNT)? {
@@ -20,17 +19,17 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             attention(builder, x, &attend)
         },
         network: |builder, x, layer, decoder| {
-            let made = network(builder, x, layer, decoder)?;
+            let output = network(builder, x, layer, decoder)?;
             let has_shared = builder.has("ffn_up_shexp.weight");
-            Ok(builder.scale(made, if has_shared { 0.5 } else { 1.0 }))
+            Ok(builder.scale(output, if has_shared { 0.5 } else { 1.0 }))
         },
         rotation: None,
-        ..usual(builder)?
+        ..command_r_decoder(builder)?
     };
     if builder.hyper.stated(key::ATTENTION_LAYER_NORM_RMS_EPSILON).is_some() {
-        family.norm = Norm::rms(builder)?;
+        decoder.norm = Norm::rms(builder)?;
     }
-    family.routing.gating = Gating::Sigmoid;
-    family.routing.normalize = false;
-    decoder(builder, &family)
+    decoder.routing.gating = Gating::Sigmoid;
+    decoder.routing.normalize = false;
+    blocks::decoder(builder, &decoder)
 }

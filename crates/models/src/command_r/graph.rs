@@ -1,18 +1,21 @@
-//! Command R, Command R7B and North Mini: attention and feed-forward share one norm.
+//! Graph of `command-r`: attention and FFN in parallel.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// Builds the decoder of Command R.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = usual(builder)?;
-    decoder(builder, &family)
+    let decoder = command_r_decoder(builder)?;
+    blocks::decoder(builder, &decoder)
 }
 
-pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
+/// Returns the decoder that the generations share: layer norm, SwiGLU, parallel attention and FFN,
+/// scaled logits.
+pub(crate) fn command_r_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     Ok(Decoder {
         function: ActivationFunction::Silu,
         parallel: true,

@@ -1,15 +1,16 @@
-//! DBRX: the norm before the experts has the name of one behind attention.
+//! Graph of `dbrx`: layer norms, clamped QKV, and a MoE in every layer.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
+/// The norm before the MoE has the tensor name `attn_output_norm`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         network_norm: "attn_output_norm",
         ..Decoder::rotated(builder, RopeLayout::Neox)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

@@ -1,18 +1,21 @@
-//! Models that Nvidia made of Llama by taking parts away: layers may lack attention, or have a
-//! matrix instead, and may lack a feed-forward network.
+//! Graph of `deci`: Llama whose layers may lack attention or FFN, or have a linear projection
+//! instead of attention.
 
 use gguf::Finding;
 use gguf_graph::{RopeLayout, ValueId};
 
-use crate::blocks::{Decoder, attend, decoder, network, normed};
+use crate::blocks::{self, Decoder, attend, network, normed};
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// Builds Llama with the layer of DeciLM.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { layer, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
-    decoder(builder, &family)
+    let decoder = Decoder { layer, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
+    blocks::decoder(builder, &decoder)
 }
 
+/// Head count 0: no attention; KV head count 0: `attn_output` applied to the normalized input; FFN
+/// size 0: no FFN.
 fn layer(
     builder: &mut Builder<'_>,
     mut x: ValueId,
@@ -31,8 +34,8 @@ fn layer(
     }
     if builder.size_in(key::FEED_FORWARD_LENGTH, layer)? > 0 {
         let input = normed(builder, x, decoder.network_norm, decoder);
-        let fed = network(builder, input, layer, decoder)?;
-        x = builder.add(x, fed);
+        let ffn_output = network(builder, input, layer, decoder)?;
+        x = builder.add(x, ffn_output);
     }
     Ok(x)
 }

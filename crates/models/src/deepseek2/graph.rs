@@ -1,5 +1,5 @@
-//! DeepSeek 2 and 3, PLM and MiniCPM 3: keys and values are compressed, and experts follow some
-//! dense layers.
+//! Graph of `deepseek2`, `mistral4`, PLM and MiniCPM 3: multi-head latent attention (MLA).
+//! `deepseek32`, `glm-dsa` and others share its parts.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -7,78 +7,80 @@ use gguf_graph::{
     RopeScaling, Slice, ValueId,
 };
 
-use crate::blocks::{
-    Attend, Decoder, Heads, attend_to, attention_output, decoder, sharper, turned,
-};
+use crate::blocks::{self, Attend, Decoder, Heads, attend_to, attention_output, sharper, turned};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// Tokens of GLM 4.7 Flash.
-const GLM_VOCABULARY: u64 = 154_880;
+/// Vocabulary size of GLM 4.7 Flash.
+const GLM_VOCAB_SIZE: u64 = 154_880;
 
+/// The router is a sigmoid in DeepSeek V3, else a softmax; expert weights are not normalized by
+/// default.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder { attention, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
-    let mut scale = scale(builder)?;
-    if let Some(rotation) = &mut family.rotation {
-        scale *= sharpen(builder, rotation)?;
+    let mut decoder = Decoder { attention, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
+    let mut scale = softmax_scale(builder)?;
+    if let Some(rotation) = &mut decoder.rotation {
+        scale *= yarn_mscale(builder, rotation)?;
     }
-    family.attention_scale = Some(scale);
-    family.routing.normalize = false;
-    if has_sigmoid(builder)? {
-        family.routing.gating = Gating::Sigmoid;
+    decoder.attention_scale = Some(scale);
+    decoder.routing.normalize = false;
+    if has_sigmoid_router(builder)? {
+        decoder.routing.gating = Gating::Sigmoid;
     }
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }
 
-/// Factor of the scores, by the length of keys as they are unpacked.
-pub(crate) fn scale(builder: &Builder<'_>) -> Result<f32, Finding> {
-    Ok(1.0 / (Widths::of(builder)?.key as f32).sqrt())
+/// Returns the softmax scale `1 / sqrt(key dimensions)`, of keys before weight absorption.
+pub(crate) fn softmax_scale(builder: &Builder<'_>) -> Result<f32, Finding> {
+    Ok(1.0 / (MlaDims::of(builder)?.key as f32).sqrt())
 }
 
-/// Whether a model without a key for its gate has that of DeepSeek 3: if it has the bias of its
-/// choice, or is GLM 4.7 Flash. (llama.cpp looks for the latter only.)
-fn has_sigmoid(builder: &Builder<'_>) -> Result<bool, Finding> {
+/// Returns whether a model without `expert_gating_func` has the sigmoid router: if it has a
+/// selection bias, or is GLM 4.7 Flash. (llama.cpp recognizes the latter only.)
+fn has_sigmoid_router(builder: &Builder<'_>) -> Result<bool, Finding> {
     let first = builder.hyper.u64(key::LEADING_DENSE_BLOCK_COUNT)?;
     let layers = builder.hyper.u64(key::BLOCK_COUNT)?;
     let is_glm =
-        matches!(layers, 47 | 48) && builder.extent("token_embd.weight", 1) == GLM_VOCABULARY;
+        matches!(layers, 47 | 48) && builder.extent("token_embd.weight", 1) == GLM_VOCAB_SIZE;
     Ok(is_glm || builder.has(&format!("blk.{first}.exp_probs_b.bias")))
 }
 
-/// By how much attention is sharper under YaRN. Where the model says by how much, all dimensions are
-/// sharpened by the scale of the scores, so that rotated ones need not be longer.
-pub(crate) fn sharpen(
+/// Returns YaRN's factor of the softmax scale, `mscale(factor, mscale_all_dim)^2`. Where it
+/// applies, queries and keys are not scaled by RoPE, so that dimensions with and without RoPE have
+/// the same scale.
+pub(crate) fn yarn_mscale(
     builder: &Builder<'_>,
     rotation: &mut RopeParameters,
 ) -> Result<f32, Finding> {
     let RopeScaling::Yarn { factor, .. } = rotation.scaling else { return Ok(1.0) };
-    // The key holds a tenth, for this architecture only.
-    let by = 10.0 * builder.hyper.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
-    if by == 0.0 {
+    // For this architecture the key holds a tenth of the multiplier.
+    let multiplier = 10.0 * builder.hyper.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
+    if multiplier == 0.0 {
         return Ok(1.0);
     }
     if builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.is_none() {
         rotation.attention_factor = builder.hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
     }
-    Ok(sharper(factor, by).powi(2))
+    Ok(sharper(factor, multiplier).powi(2))
 }
 
-/// Lengths of heads as they are attended to by the definition, without what saves work.
+/// Dimensions of MLA before weight absorption.
 #[derive(Clone, Copy)]
-pub(crate) struct Widths {
-    /// What keys and values of all heads are compressed to.
+pub(crate) struct MlaDims {
+    /// KV LoRA rank: width of the latent that all heads share.
     rank: u32,
-    /// Length of a head of queries and keys.
+    /// Dimensions of a head of queries and keys.
     pub key: u32,
-    /// Dimensions of a key that rotate: the last.
-    rotated: u32,
+    /// Dimensions with RoPE: the last of a head.
+    rope: u32,
+    /// Dimensions of a value head.
     value: u32,
 }
 
-impl Widths {
-    /// Those of the hyper-parameters.
+impl MlaDims {
+    /// Reads the dimensions from the metadata.
     pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
-        // Files from before 2025 have the length of a head in the usual key.
+        // Files from before 2025 have the head dimension in the key without `_mla`.
         let either = |builder: &Builder<'_>, name: &str| {
             let own = format!("{name}_mla");
             let name = if builder.hyper.stated(&own).is_some() { &own } else { name };
@@ -87,41 +89,41 @@ impl Widths {
         Ok(Self {
             rank: builder.size(key::ATTENTION_KV_LORA_RANK)?,
             key: either(builder, "attention.key_length")?,
-            rotated: builder.size(key::ROPE_DIMENSION_COUNT)?,
+            rope: builder.size(key::ROPE_DIMENSION_COUNT)?,
             value: either(builder, "attention.value_length")?,
         })
     }
 
-    /// Those of layers with a window, in models that have others there.
-    pub fn of_window(builder: &Builder<'_>) -> Result<Self, Finding> {
+    /// Reads the dimensions of layers with a sliding window, in models where they differ.
+    pub fn of_sliding_window(builder: &Builder<'_>) -> Result<Self, Finding> {
         Ok(Self {
             rank: builder.size(key::ATTENTION_KV_LORA_RANK_SWA)?,
             key: builder.size(key::ATTENTION_KEY_LENGTH_MLA_SWA)?,
-            rotated: builder.size(key::ROPE_DIMENSION_COUNT)?,
+            rope: builder.size(key::ROPE_DIMENSION_COUNT)?,
             value: builder.size(key::ATTENTION_VALUE_LENGTH_MLA_SWA)?,
         })
     }
 
-    /// Dimensions of a key that do not rotate.
-    fn still(self) -> u32 {
-        self.key.saturating_sub(self.rotated)
+    /// Returns the dimensions of a key without RoPE.
+    fn nope(self) -> u32 {
+        self.key.saturating_sub(self.rope)
     }
 }
 
-/// Attention of a layer, without an indexer.
+/// Multi-head latent attention without an indexer.
 pub(crate) fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     _layer: u64,
     mut attend: Attend,
 ) -> Result<ValueId, Finding> {
-    let compressed = compressed_queries(builder, x, &attend)?;
-    self::attend(builder, x, compressed, Widths::of(builder)?, &mut attend)
+    let latent = query_latent(builder, x, &attend)?;
+    mla(builder, x, latent, MlaDims::of(builder)?, &mut attend)
 }
 
-/// What the queries of a layer are made of: something narrower than its input, in models that
-/// compress them too.
-pub(crate) fn compressed_queries(
+/// Returns the input of the query projection: the normalized query latent (`q_lora_rank`), or `x`
+/// in models without one.
+pub(crate) fn query_latent(
     builder: &mut Builder<'_>,
     x: ValueId,
     attend: &Attend,
@@ -129,103 +131,105 @@ pub(crate) fn compressed_queries(
     if !builder.has("attn_q_a.weight") {
         return Ok(x);
     }
-    let compressed = builder.product(x, "attn_q_a")?;
-    Ok(builder.norm(compressed, "attn_q_a_norm", attend.norm))
+    let latent = builder.product(x, "attn_q_a")?;
+    Ok(builder.norm(latent, "attn_q_a_norm", attend.norm))
 }
 
-/// Attention of a layer to its normed input.
-pub(crate) fn attend(
+/// Multi-head latent attention to the normalized input `x`, with the query latent of
+/// [`query_latent`].
+pub(crate) fn mla(
     builder: &mut Builder<'_>,
     x: ValueId,
-    compressed: ValueId,
-    widths: Widths,
+    latent: ValueId,
+    dims: MlaDims,
     attend: &mut Attend,
 ) -> Result<ValueId, Finding> {
-    let Widths { rank, rotated, .. } = widths;
+    let MlaDims { rank, rope, .. } = dims;
     let matrix = if builder.has("attn_q_b.weight") { "attn_q_b" } else { "attn_q" };
-    let query = builder.product(compressed, matrix)?;
-    let both = builder.product(x, "attn_kv_a_mqa")?;
-    let compressed = builder.op(Slice { x: both, groups: 1, start: 0, len: rank });
-    let compressed = builder.norm(compressed, "attn_kv_a_norm", attend.norm);
-    let turned = (rotated > 0).then(|| turned_key(builder, both, widths, attend));
+    let query = builder.product(latent, matrix)?;
+    let latent_and_rope = builder.product(x, "attn_kv_a_mqa")?;
+    let latent = builder.op(Slice { x: latent_and_rope, groups: 1, start: 0, len: rank });
+    let latent = builder.norm(latent, "attn_kv_a_norm", attend.norm);
+    let key_rope = (rope > 0).then(|| rope_key(builder, latent_and_rope, dims, attend));
     let attended = if builder.has("attn_k_b.weight") {
-        attend_compressed(builder, [query, compressed], turned, widths, attend)?
+        attend_absorbed(builder, [query, latent], key_rope, dims, attend)?
     } else {
-        attend_unpacked(builder, [query, compressed], turned, widths, attend)?
+        attend_expanded(builder, [query, latent], key_rope, dims, attend)?
     };
     attention_output(builder, x, attended, attend)
 }
 
-/// The part of keys that rotates, which is one for all heads.
-fn turned_key(
+/// Returns the part of keys with RoPE, which all heads share (decoupled RoPE).
+fn rope_key(
     builder: &mut Builder<'_>,
-    both: ValueId,
-    Widths { rank, rotated, .. }: Widths,
+    latent_and_rope: ValueId,
+    MlaDims { rank, rope, .. }: MlaDims,
     attend: &Attend,
 ) -> ValueId {
-    let mut turned = builder.op(Slice { x: both, groups: 1, start: rank, len: rotated });
+    let mut key_rope = builder.op(Slice { x: latent_and_rope, groups: 1, start: rank, len: rope });
     if builder.has_norm("attn_k_norm") {
-        turned = builder.norm(turned, "attn_k_norm", attend.norm);
+        key_rope = builder.norm(key_rope, "attn_k_norm", attend.norm);
     }
-    rotate(builder, turned, 1, 0, attend)
+    apply_rope(builder, key_rope, 1, 0, attend)
 }
 
-/// What unpacks keys is applied to queries, and what unpacks values to the result: all heads attend
-/// to what is compressed.
-fn attend_compressed(
+/// Attention with absorbed projections: `attn_k_b` is applied to the query and `attn_v_b` to the
+/// result, so that all heads attend to the latent as one KV head.
+fn attend_absorbed(
     builder: &mut Builder<'_>,
-    [query, compressed]: [ValueId; 2],
-    turned: Option<ValueId>,
-    widths: Widths,
+    [query, latent]: [ValueId; 2],
+    key_rope: Option<ValueId>,
+    dims: MlaDims,
     attend: &mut Attend,
 ) -> Result<ValueId, Finding> {
-    let Widths { rank, rotated, .. } = widths;
-    let (heads, still) = (attend.heads.heads, widths.still());
+    let MlaDims { rank, rope, .. } = dims;
+    let (heads, nope) = (attend.heads.heads, dims.nope());
     let weight = builder.weight("attn_k_b.weight")?;
-    let (query, key) = match turned {
-        None => (builder.op(BatchedMatmul { x: query, weight }), compressed),
-        Some(turned) => {
-            let a = builder.op(Slice { x: query, groups: heads, start: 0, len: still });
+    let (query, key) = match key_rope {
+        None => (builder.op(BatchedMatmul { x: query, weight }), latent),
+        Some(key_rope) => {
+            let a = builder.op(Slice { x: query, groups: heads, start: 0, len: nope });
             let a = builder.op(BatchedMatmul { x: a, weight });
-            let b = builder.op(Slice { x: query, groups: heads, start: still, len: rotated });
-            let b = rotate(builder, b, heads, 0, attend);
+            let b = builder.op(Slice { x: query, groups: heads, start: nope, len: rope });
+            let b = apply_rope(builder, b, heads, 0, attend);
             let query = builder.op(Concat { a, b, groups: heads, broadcast: false });
-            let both = Op::Concat(Concat { a: compressed, b: turned, groups: 1, broadcast: false });
-            (query, builder.op(both))
+            let latent_and_rope =
+                Op::Concat(Concat { a: latent, b: key_rope, groups: 1, broadcast: false });
+            (query, builder.op(latent_and_rope))
         }
     };
-    let query = temper(builder, query)?;
-    let key_len = rank.saturating_add(rotated);
+    let query = apply_temperature(builder, query)?;
+    let key_len = rank.saturating_add(rope);
     attend.heads = Heads { heads, heads_kv: 1, key_len, value_len: rank };
-    let x = attend_to(builder, [query, key, compressed], attend);
+    let x = attend_to(builder, [query, key, latent], attend);
     let weight = builder.weight("attn_v_b.weight")?;
     Ok(builder.op(BatchedMatmul { x, weight }))
 }
 
-/// Keys and values are unpacked for each head, as files from before 2025 have it.
-fn attend_unpacked(
+/// Attention with keys and values expanded per head by `attn_kv_b`, for files from before 2025.
+fn attend_expanded(
     builder: &mut Builder<'_>,
-    [query, compressed]: [ValueId; 2],
-    turned: Option<ValueId>,
-    widths: Widths,
+    [query, latent]: [ValueId; 2],
+    key_rope: Option<ValueId>,
+    dims: MlaDims,
     attend: &mut Attend,
 ) -> Result<ValueId, Finding> {
-    let Widths { key: key_len, value: value_len, .. } = widths;
-    let (heads, still) = (attend.heads.heads, widths.still());
-    let x = builder.product(compressed, "attn_kv_b")?;
-    let mut key = builder.op(Slice { x, groups: heads, start: 0, len: still });
-    if let Some(turned) = turned {
-        key = builder.op(Concat { a: key, b: turned, groups: heads, broadcast: true });
+    let MlaDims { key: key_len, value: value_len, .. } = dims;
+    let (heads, nope) = (attend.heads.heads, dims.nope());
+    let x = builder.product(latent, "attn_kv_b")?;
+    let mut key = builder.op(Slice { x, groups: heads, start: 0, len: nope });
+    if let Some(key_rope) = key_rope {
+        key = builder.op(Concat { a: key, b: key_rope, groups: heads, broadcast: true });
     }
-    let value = builder.op(Slice { x, groups: heads, start: still, len: value_len });
-    let query = rotate(builder, query, heads, still, attend);
-    let query = temper(builder, query)?;
+    let value = builder.op(Slice { x, groups: heads, start: nope, len: value_len });
+    let query = apply_rope(builder, query, heads, nope, attend);
+    let query = apply_temperature(builder, query)?;
     attend.heads = Heads { heads, heads_kv: heads, key_len, value_len };
     Ok(attend_to(builder, [query, key, value], attend))
 }
 
-/// Rotates heads from a dimension on.
-fn rotate(
+/// Applies RoPE to heads from dimension `start` on.
+fn apply_rope(
     builder: &mut Builder<'_>,
     x: ValueId,
     heads: u32,
@@ -236,8 +240,8 @@ fn rotate(
     turned(builder, x, heads, &rotation)
 }
 
-/// Queries sharpened with the position, in models that do so.
-fn temper(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
+/// Applies the attention temperature to queries, in models that have one.
+fn apply_temperature(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
     let scale = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(0.0);
     if scale == 0.0 {
         return Ok(x);

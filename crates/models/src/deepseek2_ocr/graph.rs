@@ -1,15 +1,14 @@
-//! Llama, Mistral and Mixtral. InternLM2, ChatGLM, Ernie 4.5, Ling and XVERSE are the same with
-//! other keys and tensors, the first DeepSeek with experts weighed otherwise.
+//! Graph of `deepseek2-ocr`: Llama in NeoX layout with a MoE.
 
 use gguf::Finding;
 use gguf_graph::{FreqFactors, Mask, RopeLayout, RopeParameters, RopeScaling};
 
-use crate::blocks::{Decoder, Heads, attention, decoder};
+use crate::blocks::{self, Decoder, Heads, attention};
 use crate::graph::Builder;
 use crate::schema::key;
 
-/// DeepSeek's OCR: heads rotate whole, whatever the key says. The window of those that have one
-/// spares what is read first, which no mask here tells: all is looked at.
+/// RoPE covers whole heads, whatever `rope.dimension_count` says. The sliding window of Unlimited
+/// OCR exempts the first tokens, for which there is no mask: attention is full.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let rotation = RopeParameters {
         layout: RopeLayout::Neox,
@@ -22,7 +21,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         block: 1,
         inverse: false,
     };
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         attention: |builder, x, _, mut attend| {
             attend.mask = Mask::Causal;
             attention(builder, x, &attend)
@@ -31,6 +30,6 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         rotation: Some(rotation),
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.routing.normalize = false;
-    decoder(builder, &family)
+    decoder.routing.normalize = false;
+    blocks::decoder(builder, &decoder)
 }

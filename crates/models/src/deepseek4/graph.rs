@@ -1,11 +1,10 @@
-//! DeepSeek 4: several streams of the residual; attention to a window and to blocks of tokens that
-//! are compressed, among which an indexer chooses where blocks are short; experts that tokens
-//! choose.
+//! Graph of `deepseek4`: hyper-connections, attention to a sliding window and to compressed blocks
+//! of tokens, and hash routing.
 
 use gguf::Finding;
 use gguf_graph::{
-    ActivationFunction, BatchedMatmul, BlockCompress, CompressedKv, Embedding, Index, Op,
-    RopeLayout, RopeParameters, State, TopkIndexer, ValueId,
+    ActivationFunction, BatchedMatmul, BlockCompress, CompressedKv, Embedding, Index, RopeLayout,
+    RopeParameters, State, TopkIndexer, ValueId,
 };
 
 use crate::blocks::{
@@ -16,22 +15,23 @@ use crate::deepseek2;
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// Builds the layers on hyper-connection streams.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder::gated(builder, RopeLayout::Interleaved)?;
-    let streams = HyperConnections::of(builder, family.norm)?;
-    let embedded = embedding(builder, &family)?;
+    let decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
+    let streams = HyperConnections::of(builder, decoder.norm)?;
+    let embedded = embedding(builder, &decoder)?;
     let x = streams.layers(
         builder,
         embedded,
-        &family,
-        &mut |builder, x, layer| attention(builder, x, layer, &family),
-        &mut |builder, x, layer| network(builder, x, layer, &family),
+        &decoder,
+        &mut |builder, x, layer| attention(builder, x, layer, &decoder),
+        &mut |builder, x, layer| network(builder, x, layer, &decoder),
     )?;
     let x = streams.last(builder, x)?;
-    finish(builder, x, &family)
+    finish(builder, x, &decoder)
 }
 
-/// Attention of all heads to one key for each token, which is its value too.
+/// Attention with one KV head whose keys are the values.
 fn attention(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -43,27 +43,28 @@ fn attention(
     attend.heads = Heads { heads_kv: 1, value_len: key_len, ..attend.heads };
     let block = builder.listed(key::ATTENTION_COMPRESS_RATIOS, layer)?;
     attend.rotation = rotation(builder, block, decoder)?;
-    let rotation = of_heads(&attend.rotation, key_len);
-    let compressed = deepseek2::graph::compressed_queries(builder, x, &attend)?;
-    let query = builder.product(compressed, "attn_q_b")?;
+    let rotation = at_head_end(&attend.rotation, key_len);
+    let latent = deepseek2::graph::query_latent(builder, x, &attend)?;
+    let query = builder.product(latent, "attn_q_b")?;
     let query = builder.weightless_norm(query, attend.norm, heads);
     let query = turned(builder, query, heads, &rotation);
     let key = builder.product(x, "attn_kv")?;
     let key = builder.norm(key, "attn_kv_a_norm", attend.norm);
     let key = turned(builder, key, 1, &rotation);
     if block > 0 {
-        attend.blocks = Some(blocks(builder, x, compressed, block, &attend)?);
+        attend.blocks = Some(compressed_kv(builder, x, latent, block, &attend)?);
     }
     let attended = attend_to(builder, [query, key, key], &attend);
-    // What was rotated as a key is not rotated as a value.
-    let back = rotation.map(|rotation| RopeParameters { inverse: true, ..rotation });
-    let attended = turned(builder, attended, heads, &back);
+    // Values are keys with RoPE, which inverse RoPE of the result undoes.
+    let inverse = rotation.map(|rotation| RopeParameters { inverse: true, ..rotation });
+    let attended = turned(builder, attended, heads, &inverse);
     let weight = builder.weight("attn_output_a.weight")?;
     let grouped = builder.op(BatchedMatmul { x: attended, weight });
     builder.product(grouped, "attn_output_b")
 }
 
-/// The rotation of a layer: positions are stretched where tokens are compressed, and there only.
+/// Returns RoPE of a layer: layers with compression have RoPE scaling and a base frequency of their
+/// own.
 fn rotation(
     builder: &Builder<'_>,
     block: u32,
@@ -77,34 +78,34 @@ fn rotation(
     Ok(Some(RopeParameters { freq_base: base, attention_factor: 1.0, ..rotation }))
 }
 
-/// The same of heads that are so long, whose last numbers rotate.
-fn of_heads(rotation: &Option<RopeParameters>, len: u32) -> Option<RopeParameters> {
+/// Returns RoPE of the last dimensions of heads of length `len`.
+fn at_head_end(rotation: &Option<RopeParameters>, len: u32) -> Option<RopeParameters> {
     let rotation = rotation.clone()?;
     Some(RopeParameters { start: len.saturating_sub(rotation.dimensions), ..rotation })
 }
 
-/// The blocks of tokens that a layer sees, and which of them.
-fn blocks(
+/// Returns the compressed keys of a layer, with the selection of its indexer if it has one.
+fn compressed_kv(
     builder: &mut Builder<'_>,
     x: ValueId,
-    compressed: ValueId,
+    latent: ValueId,
     block: u32,
     attend: &Attend,
 ) -> Result<CompressedKv, Finding> {
     let len = attend.heads.key_len;
-    let key = compress(builder, x, "attn_compressor", len, block, attend)?;
-    let chosen = if builder.has("indexer.attn_q_b.weight") {
-        Some(choose(builder, x, compressed, block, attend)?)
+    let key = compress_blocks(builder, x, "attn_compressor", len, block, attend)?;
+    let indices = if builder.has("indexer.attn_q_b.weight") {
+        Some(select_blocks(builder, x, latent, block, attend)?)
     } else {
         None
     };
     let state = builder.state(State::KvCache { key_width: len, value_width: len, block });
-    Ok(CompressedKv { key, value: key, state, indices: chosen })
+    Ok(CompressedKv { key, value: key, state, indices })
 }
 
-/// A key for each block, which rotates by the position of its first token. Where the tensors are
-/// twice as wide, blocks overlap.
-fn compress(
+/// Compresses blocks of `block` tokens to one key each, which has RoPE by the position of the first
+/// token. Blocks overlap if the projections are twice as wide as a key.
+fn compress_blocks(
     builder: &mut Builder<'_>,
     x: ValueId,
     name: &str,
@@ -116,57 +117,50 @@ fn compress(
     let width = u32::try_from(builder.extent(&format!("{gates}.weight"), 1)).unwrap_or(0);
     let values = builder.product(x, &format!("{name}_kv"))?;
     let gate = builder.product(x, &gates)?;
-    let place = Some(builder.weight(&format!("{name}_ape.weight"))?);
+    let position_bias = Some(builder.weight(&format!("{name}_ape.weight"))?);
     let overlap = width == len.saturating_mul(2);
     let rows = block.saturating_mul(if overlap { 2 } else { 1 });
     let state = builder.state(State::RowHistory { width: width.saturating_mul(2), len: rows });
-    let made = Op::BlockCompress(BlockCompress {
-        x: values,
-        gate: Some(gate),
-        position_bias: place,
-        block,
-        overlap,
-        state,
-    });
-    let made = builder.op(made);
-    let made = builder.norm(made, &format!("{name}_norm"), attend.norm);
-    let rotation = of_heads(&attend.rotation, len);
+    let compress =
+        BlockCompress { x: values, gate: Some(gate), position_bias, block, overlap, state };
+    let compressed = builder.op(compress);
+    let key = builder.norm(compressed, &format!("{name}_norm"), attend.norm);
+    let rotation = at_head_end(&attend.rotation, len);
     let rotation = rotation.map(|rotation| RopeParameters { block, ..rotation });
-    Ok(turned(builder, made, 1, &rotation))
+    Ok(turned(builder, key, 1, &rotation))
 }
 
-/// The blocks that fit the compressed queries of a layer best.
-fn choose(
+/// Selects the blocks with the highest indexer scores for the query latent of a layer.
+fn select_blocks(
     builder: &mut Builder<'_>,
     x: ValueId,
-    compressed: ValueId,
+    latent: ValueId,
     block: u32,
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
     let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
     let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
-    let count = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
-    let query = builder.product(compressed, "indexer.attn_q_b")?;
-    let query = turned(builder, query, heads, &of_heads(&attend.rotation, len));
-    let key = compress(builder, x, "indexer_compressor", len, block, attend)?;
+    let top_k = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
+    let query = builder.product(latent, "indexer.attn_q_b")?;
+    let query = turned(builder, query, heads, &at_head_end(&attend.rotation, len));
+    let key = compress_blocks(builder, x, "indexer_compressor", len, block, attend)?;
     let weights = Some(builder.product(x, "indexer.proj")?);
     let state = builder.state(State::KvCache { key_width: len, value_width: 0, block });
-    let (together, block, local) = (false, 1, 0);
-    let choose = TopkIndexer {
+    let indexer = TopkIndexer {
         query,
         key,
         weights,
         heads,
-        sum_heads: together,
-        top_k: count,
-        block,
-        local_blocks: local,
+        sum_heads: false,
+        top_k,
+        block: 1,
+        local_blocks: 0,
         state,
     };
-    Ok(builder.op(choose))
+    Ok(builder.op(indexer))
 }
 
-/// Experts, which in the first layers tokens choose by their ids, and one that all share.
+/// MoE with a shared expert; hash layers select experts by token id.
 fn network(
     builder: &mut Builder<'_>,
     x: ValueId,

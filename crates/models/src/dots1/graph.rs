@@ -1,15 +1,14 @@
-//! Qwen2 and Qwen3, dense and with experts, and many that are the same with other keys and tensors.
-//! Those that know images too count positions in several dimensions, which are the same for text.
+//! Graph of `dots1`, `hy_v3` and `minimax-m2`: Llama in NeoX layout with a sigmoid MoE.
 
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
-/// Experts by the sigmoid of each.
+/// The router is a sigmoid.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder::gated(builder, RopeLayout::Neox)?;
-    family.routing.gating = Gating::Sigmoid;
-    decoder(builder, &family)
+    let mut decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    decoder.routing.gating = Gating::Sigmoid;
+    blocks::decoder(builder, &decoder)
 }

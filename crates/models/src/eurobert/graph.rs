@@ -1,21 +1,20 @@
-//! BERT and what follows it: encoders of text, whose norms stand behind the sums. The latest,
-//! ModernBERT, NeoBERT and EuroBERT, are decoders that see both sides.
+//! Graph of `eurobert`: Llama in NeoX layout with bidirectional attention.
 
 use gguf::Finding;
 use gguf_graph::{Mask, RopeLayout};
 
-use crate::blocks::{Decoder, attention, decoder};
+use crate::blocks::{self, Decoder, attention};
 use crate::graph::Builder;
 
-/// EuroBERT is as llama, but for what its tokens see.
+/// Builds a bidirectional Llama without output projection.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = on_both_sides(Decoder::gated(builder, RopeLayout::Neox)?);
-    decoder(builder, &family)
+    let decoder = bidirectional(Decoder::gated(builder, RopeLayout::Neox)?);
+    blocks::decoder(builder, &decoder)
 }
 
-/// Tokens see those behind them too, unless the model says that they do not, and nothing is
-/// guessed.
-pub(crate) fn on_both_sides(family: Decoder) -> Decoder {
+/// Returns the decoder as an encoder: attention is bidirectional unless `attention.causal` is true,
+/// without KV cache; sliding windows are symmetric; there are no logits.
+pub(crate) fn bidirectional(decoder: Decoder) -> Decoder {
     Decoder {
         attention: |builder, x, _, mut attend| {
             let key = "attention.causal";
@@ -31,6 +30,6 @@ pub(crate) fn on_both_sides(family: Decoder) -> Decoder {
             attention(builder, x, &attend)
         },
         has_logits: false,
-        ..family
+        ..decoder
     }
 }

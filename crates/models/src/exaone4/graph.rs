@@ -1,23 +1,26 @@
-//! Exaone 4 and K-Exaone: where some layers see a window, only these rotate.
+//! Graph of `exaone4` and `exaone-moe`: Llama in NeoX layout with a sliding window.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, Windows, decoder};
+use crate::blocks::{self, Decoder, Windows};
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// Builds the decoder of EXAONE 4.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = usual(builder)?;
-    decoder(builder, &family)
+    let decoder = exaone4_decoder(builder)?;
+    blocks::decoder(builder, &decoder)
 }
 
-pub(crate) fn usual(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
-    let mut family =
+/// Returns the decoder of EXAONE 4. In models with a sliding window every fourth layer has full
+/// attention without RoPE.
+pub(crate) fn exaone4_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
+    let mut decoder =
         Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, RopeLayout::Neox)? };
     let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
     if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
-        family.rotation = None;
+        decoder.rotation = None;
     }
-    Ok(family)
+    Ok(decoder)
 }

@@ -1,15 +1,15 @@
-//! Exaone 4 and K-Exaone: where some layers see a window, only these rotate.
+//! Graph of `exaone-moe`: that of `exaone4` with a sigmoid MoE.
 
 use gguf::Finding;
 use gguf_graph::Gating;
 
-use crate::blocks::decoder;
-use crate::exaone4::graph::usual;
+use crate::blocks;
+use crate::exaone4::graph::exaone4_decoder;
 use crate::graph::Builder;
 
-/// Experts by the sigmoid of each.
+/// The router is a sigmoid.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = usual(builder)?;
-    family.routing.gating = Gating::Sigmoid;
-    decoder(builder, &family)
+    let mut decoder = exaone4_decoder(builder)?;
+    decoder.routing.gating = Gating::Sigmoid;
+    blocks::decoder(builder, &decoder)
 }

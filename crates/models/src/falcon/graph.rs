@@ -1,12 +1,13 @@
-//! Falcon, both generations.
+//! Graph of `falcon`: layer norms, attention and FFN in parallel.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
+/// An FFN without a gate, with GELU, parallel to attention.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { parallel: true, ..Decoder::rotated(builder, RopeLayout::Neox)? };
-    decoder(builder, &family)
+    let decoder = Decoder { parallel: true, ..Decoder::rotated(builder, RopeLayout::Neox)? };
+    blocks::decoder(builder, &decoder)
 }

@@ -1,15 +1,14 @@
-//! State spaces in place of attention or beside it: Jamba, Granite 4 and Bamba, Falcon H1,
-//! Nemotron-H.
+//! Graph of `falcon-h1`: attention and a Mamba 2 mixer in parallel.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{Decoder, StateSpace, attention, decoder};
+use crate::blocks::{self, Decoder, StateSpace, attention};
 use crate::graph::Builder;
 
-/// A layer has both, of the same input.
+/// A layer adds `attention(x)` and `mamba2(x)` of the same normalized input.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder {
+    let decoder = Decoder {
         attention: |builder, x, _, attend| {
             let attended = attention(builder, x, &attend)?;
             let norm = attend.norm;
@@ -18,5 +17,5 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         },
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    decoder(builder, &family)
+    blocks::decoder(builder, &decoder)
 }

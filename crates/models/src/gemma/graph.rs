@@ -1,22 +1,27 @@
-//! Gemma 1, 2 and 3, and the encoder made of the third.
+//! Graph of `gemma`; the later generations share its decoder.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, RopeLayout};
 
-use crate::blocks::{Decoder, decoder};
+use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// Builds the first generation.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = usual(builder, 0)?;
-    decoder(builder, &family)
+    let decoder = gemma_decoder(builder, 0)?;
+    blocks::decoder(builder, &decoder)
 }
 
-/// What all have. Models of `special` layers scale attention by another number than the length of a
-/// head, without a key that says it.
-pub(crate) fn usual(builder: &mut Builder<'_>, special: u64) -> Result<Decoder, Finding> {
+/// Returns the decoder that all generations share: GeGLU, embeddings multiplied by `sqrt(n_embd)`.
+/// Models with `block_count` layers (27B) have the softmax scale `1 / sqrt(n_embd / n_head)`
+/// instead of that of the head dimension; files have no key for it.
+pub(crate) fn gemma_decoder(
+    builder: &mut Builder<'_>,
+    block_count: u64,
+) -> Result<Decoder, Finding> {
     let width = builder.size(key::EMBEDDING_LENGTH)?;
-    let attention_scale = if builder.hyper.u64(key::BLOCK_COUNT)? == special {
+    let attention_scale = if builder.hyper.u64(key::BLOCK_COUNT)? == block_count {
         let heads = builder.size(key::ATTENTION_HEAD_COUNT)?.max(1);
         Some(1.0 / ((width / heads) as f32).sqrt())
     } else {

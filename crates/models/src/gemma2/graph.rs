@@ -1,13 +1,13 @@
-//! Gemma 1, 2 and 3, and the encoder made of the third.
+//! Graph of `gemma2`: Gemma with sandwich norms and a sliding window.
 
 use gguf::Finding;
 
-use crate::blocks::{Decoder, Windows, decoder};
-use crate::gemma::graph::usual;
+use crate::blocks::{self, Decoder, Windows};
+use crate::gemma::graph::gemma_decoder;
 use crate::graph::Builder;
 
-/// Every other layer is windowed, beginning with the first.
+/// Every other layer has a sliding window, beginning with the first.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = Decoder { windows: Windows::AllButLast(2), ..usual(builder, 46)? };
-    decoder(builder, &family)
+    let decoder = Decoder { windows: Windows::AllButLast(2), ..gemma_decoder(builder, 46)? };
+    blocks::decoder(builder, &decoder)
 }

@@ -1,19 +1,21 @@
-//! Gemma 1, 2 and 3, and the encoder made of the third.
+//! Graph of `gemma3`: Gemma with QK-norm, sandwich norms and a sliding window.
 
 use gguf::Finding;
 use gguf_graph::RopeParameters;
 
-use crate::blocks::{Decoder, Windows, decoder};
-use crate::gemma::graph::usual;
+use crate::blocks::{self, Decoder, Windows};
+use crate::gemma::graph::gemma_decoder;
 use crate::graph::Builder;
 
-/// Of six layers one has no window; only these stretch positions.
+/// Builds the third generation.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = third(usual(builder, 62)?);
-    decoder(builder, &family)
+    let decoder = with_gemma3_layers(gemma_decoder(builder, 62)?);
+    blocks::decoder(builder, &decoder)
 }
 
-pub(crate) fn third(family: Decoder) -> Decoder {
-    let window_rotation = family.window_rotation.clone().map(RopeParameters::without_scaling);
-    Decoder { windows: Windows::AllButLast(6), window_rotation, ..family }
+/// Returns the decoder with the layers of Gemma 3: five of six have a sliding window, and RoPE
+/// scaling applies to the sixth only.
+pub(crate) fn with_gemma3_layers(decoder: Decoder) -> Decoder {
+    let window_rotation = decoder.window_rotation.clone().map(RopeParameters::without_scaling);
+    Decoder { windows: Windows::AllButLast(6), window_rotation, ..decoder }
 }

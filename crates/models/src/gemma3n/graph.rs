@@ -1,6 +1,5 @@
-//! Gemma 3n: several streams of the residual, of which a layer computes one and guesses the others
-//! (AltUp, arXiv 2301.13310); the last layers share keys and values, and layers are told more of
-//! each token than its embedding.
+//! Graph of `gemma3n`: AltUp streams (arXiv 2301.13310), LAuReL (arXiv 2411.07501), a shared KV
+//! cache, per-layer input embeddings and activation sparsity.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -15,53 +14,56 @@ use crate::blocks::{
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
-/// Added to mean squares and variances that nothing is added to, so that zeros stay zeros.
+/// Epsilon of norms that have none in the model, so that rows of zeros stay zeros.
 const TINY: f32 = 1e-30;
 
+/// The streams are projections of the embedding with its RMS. Each layer predicts all streams,
+/// computes the active one and corrects all of them; the output is the mean of the streams,
+/// projected back.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         embedding_scale: width.sqrt(),
         attention_scale: Some(1.0),
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
-    let x = embedding(builder, &family)?;
+    decoder.window_rotation = decoder.window_rotation.map(RopeParameters::without_scaling);
+    let x = embedding(builder, &decoder)?;
     let inputs = inputs_of_layers(builder, x)?;
     let count = builder.size(key::ALTUP_NUM_INPUTS)?.max(1);
     let active = builder.size(key::ALTUP_ACTIVE_IDX)?.min(count - 1) as usize;
     let mut streams = vec![x];
     let others = vec![x; count as usize - 1];
-    for made in products(builder, &others, "altup_proj.weight")? {
-        streams.push(as_large(builder, made, x)?);
+    for output in stream_projections(builder, &others, "altup_proj.weight")? {
+        streams.push(with_rms_of(builder, output, x)?);
     }
     let mut shared = Shared::of(builder)?;
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
-        let predicted = predict(builder, &streams, active, &family)?;
-        let made = self::layer(builder, predicted[active], layer, &family, &mut shared)?;
-        streams = correct(builder, &predicted, made, active, &family)?;
+        let predicted = predict(builder, &streams, active, &decoder)?;
+        let output = self::layer(builder, predicted[active], layer, &decoder, &mut shared)?;
+        streams = correct(builder, &predicted, output, active, &decoder)?;
         let first = match builder.find("altup_correct_scale.weight") {
             Some(weight) => builder.op(MulWeight { x: streams[active], weight }),
             None => streams[active],
         };
-        let told = with_input(builder, first, inputs, layer)?;
+        let layer_input = with_input(builder, first, inputs, layer)?;
         for stream in streams.iter_mut().skip(1) {
-            *stream = builder.add(*stream, told);
+            *stream = builder.add(*stream, layer_input);
         }
     }
     builder.at("", None);
     let mut sum = streams[0];
-    for made in products(builder, &streams[1..], "altup_unembd_proj.weight")? {
-        let made = as_large(builder, made, streams[0])?;
-        sum = builder.add(sum, made);
+    for output in stream_projections(builder, &streams[1..], "altup_unembd_proj.weight")? {
+        let output = with_rms_of(builder, output, streams[0])?;
+        sum = builder.add(sum, output);
     }
     let mean = builder.scale(sum, 1.0 / count as f32);
-    finish(builder, mean, &family)
+    finish(builder, mean, &decoder)
 }
 
-/// Each of these times its matrix.
-fn products(
+/// Multiplies each stream by its matrix.
+fn stream_projections(
     builder: &mut Builder<'_>,
     streams: &[ValueId],
     name: &str,
@@ -69,14 +71,14 @@ fn products(
     let Some((first, others)) = streams.split_first() else { return Ok(Vec::new()) };
     let weight = builder.weight(name)?;
     let x = joined(builder, *first, others);
-    let made = builder.op(BatchedMatmul { x, weight });
+    let output = builder.op(BatchedMatmul { x, weight });
     let len = builder.size(key::EMBEDDING_LENGTH)?;
     let starts = (0..streams.len() as u32).map(|stream| stream.saturating_mul(len));
-    Ok(starts.map(|start| builder.op(Slice { x: made, groups: 1, start, len })).collect())
+    Ok(starts.map(|start| builder.op(Slice { x: output, groups: 1, start, len })).collect())
 }
 
-/// `x` with the root mean square of `like`, which has as many numbers.
-fn as_large(builder: &mut Builder<'_>, x: ValueId, like: ValueId) -> Result<ValueId, Finding> {
+/// Returns `x` scaled to the RMS of `like`.
+fn with_rms_of(builder: &mut Builder<'_>, x: ValueId, like: ValueId) -> Result<ValueId, Finding> {
     let norm = Norm { kind: NormKind::Rms, epsilon: TINY };
     let width = builder.size(key::EMBEDDING_LENGTH)?;
     let size = divisor(builder, like, norm, width);
@@ -84,8 +86,8 @@ fn as_large(builder: &mut Builder<'_>, x: ValueId, like: ValueId) -> Result<Valu
     Ok(builder.op(Mul { a: x, b: size }))
 }
 
-/// What a norm divides rows of so many numbers by: the mean product of what goes in and what comes
-/// out.
+/// Returns the divisor of a norm without weights, `sqrt(variance)` or RMS: the mean of `x norm(x)`
+/// over a row.
 fn divisor(builder: &mut Builder<'_>, x: ValueId, norm: Norm, width: u32) -> ValueId {
     let unit = builder.weightless_norm(x, norm, 1);
     let product = builder.op(Mul { a: x, b: unit });
@@ -93,7 +95,7 @@ fn divisor(builder: &mut Builder<'_>, x: ValueId, norm: Norm, width: u32) -> Val
     builder.scale(sum, 1.0 / width.max(1) as f32)
 }
 
-/// What a stream says of how the streams mix.
+/// Returns the modalities of the AltUp router, `tanh(router(norm(x) / n_embd))`.
 fn modalities(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -106,7 +108,8 @@ fn modalities(
     Ok(builder.op(Activation { x, function: ActivationFunction::Tanh }))
 }
 
-/// Each stream, and shares of all.
+/// AltUp prediction: each stream plus a combination of all streams, with coefficients from the
+/// active one.
 fn predict(
     builder: &mut Builder<'_>,
     streams: &[ValueId],
@@ -114,43 +117,43 @@ fn predict(
     decoder: &Decoder,
 ) -> Result<Vec<ValueId>, Finding> {
     let x = modalities(builder, streams[active], decoder)?;
-    let shares = builder.product(x, "altup_predict_coef")?;
-    let mut number = 0;
+    let coefficients = builder.product(x, "altup_predict_coef")?;
+    let mut index = 0;
     let mut predicted = Vec::new();
     for stream in streams {
         let mut sum = *stream;
         for other in streams {
-            let part = share(builder, *other, shares, number);
+            let part = share(builder, *other, coefficients, index);
             sum = builder.add(sum, part);
-            number += 1;
+            index += 1;
         }
         predicted.push(sum);
     }
     Ok(predicted)
 }
 
-/// Each stream, moved by what was wrong with the one that was computed.
+/// AltUp correction: each stream plus a multiple of the prediction error of the active one.
 fn correct(
     builder: &mut Builder<'_>,
     predicted: &[ValueId],
-    made: ValueId,
+    output: ValueId,
     active: usize,
     decoder: &Decoder,
 ) -> Result<Vec<ValueId>, Finding> {
-    let x = modalities(builder, made, decoder)?;
-    let shares = builder.product(x, "altup_correct_coef")?;
-    let shares = builder.op(AddScalar { x: shares, scalar: 1.0 });
-    let less = builder.scale(predicted[active], -1.0);
-    let wrong = builder.add(made, less);
-    let moved = predicted.iter().zip(0..).map(|(stream, number)| {
-        let part = share(builder, wrong, shares, number);
+    let x = modalities(builder, output, decoder)?;
+    let coefficients = builder.product(x, "altup_correct_coef")?;
+    let coefficients = builder.op(AddScalar { x: coefficients, scalar: 1.0 });
+    let negated = builder.scale(predicted[active], -1.0);
+    let error = builder.add(output, negated);
+    let corrected = predicted.iter().zip(0..).map(|(stream, index)| {
+        let part = share(builder, error, coefficients, index);
         builder.add(*stream, part)
     });
-    Ok(moved.collect())
+    Ok(corrected.collect())
 }
 
-/// A layer of the stream that is computed: attention beside a detour of low rank (LAuReL, arXiv
-/// 2411.07501), then the feed-forward network.
+/// Computes the active stream: `((x + norm(attention)) + laurel) / sqrt(2)`, where `laurel` is the
+/// normalized input plus its low-rank projection, then the FFN.
 fn layer(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -159,38 +162,39 @@ fn layer(
     shared: &mut Shared,
 ) -> Result<ValueId, Finding> {
     let input = normed(builder, x, "attn_norm", decoder);
-    let detour = builder.product(input, "laurel_l")?;
-    let detour = builder.product(detour, "laurel_r")?;
-    let detour = normed(builder, detour, "laurel_post_norm", decoder);
-    let detour = builder.add(input, detour);
+    let laurel = builder.product(input, "laurel_l")?;
+    let laurel = builder.product(laurel, "laurel_r")?;
+    let laurel = normed(builder, laurel, "laurel_post_norm", decoder);
+    let laurel = builder.add(input, laurel);
     let attend = attend(builder, layer, decoder)?;
     let attended = shared_attention(builder, input, layer, &attend, shared)?;
     let attended = normed(builder, attended, "post_attention_norm", decoder);
     let attended = builder.add(x, attended);
-    let both = builder.add(attended, detour);
-    let both = builder.scale(both, std::f32::consts::FRAC_1_SQRT_2);
-    let input = normed(builder, both, "ffn_norm", decoder);
-    let fed = network(builder, input, layer)?;
-    let fed = normed(builder, fed, "post_ffw_norm", decoder);
-    Ok(builder.add(both, fed))
+    let residual = builder.add(attended, laurel);
+    let residual = builder.scale(residual, std::f32::consts::FRAC_1_SQRT_2);
+    let input = normed(builder, residual, "ffn_norm", decoder);
+    let ffn_output = network(builder, input, layer)?;
+    let ffn_output = normed(builder, ffn_output, "post_ffw_norm", decoder);
+    Ok(builder.add(residual, ffn_output))
 }
 
-/// A feed-forward network, of whose gates in some layers only what is far above the mean counts.
+/// GeGLU FFN. With activation sparsity the gate is `relu(gate - (mean + s deviation))`, where `s`
+/// is the number of standard deviations of the layer.
 fn network(builder: &mut Builder<'_>, x: ValueId, layer: u64) -> Result<ValueId, Finding> {
     let mut gate = builder.product(x, "ffn_gate")?;
-    let deviations = builder.number_in(key::ACTIVATION_SPARSITY_SCALE, layer)?;
-    // Minus infinity stands for all.
-    if deviations.is_finite() {
+    let threshold = builder.number_in(key::ACTIVATION_SPARSITY_SCALE, layer)?;
+    // Minus infinity means no sparsity.
+    if threshold.is_finite() {
         let norm = Norm { kind: NormKind::Layer, epsilon: TINY };
         let inner = u32::try_from(builder.extent("ffn_gate.weight", 1)).unwrap_or(1);
         let deviation = divisor(builder, gate, norm, inner);
         let unit = builder.weightless_norm(gate, norm, 1);
-        let above = builder.op(AddScalar { x: unit, scalar: -deviations });
+        let above = builder.op(AddScalar { x: unit, scalar: -threshold });
         let above = builder.op(Activation { x: above, function: ActivationFunction::Relu });
         gate = builder.op(Mul { a: above, b: deviation });
     }
     let up = builder.product(x, "ffn_up")?;
     let function = GluFunction::Plain(ActivationFunction::GeluTanh);
-    let made = builder.op(GatedActivation { gate, up, function });
-    builder.product(made, "ffn_down")
+    let output = builder.op(GatedActivation { gate, up, function });
+    builder.product(output, "ffn_down")
 }

@@ -1,6 +1,5 @@
-//! Gemma 4: layers without a window have wider heads, the last layers share keys and values, layers
-//! are told more of each token than its embedding, and some models have experts beside a dense
-//! network.
+//! Graph of `gemma4`: head dimensions per layer type, a shared KV cache, per-layer input
+//! embeddings, and an optional MoE beside the dense FFN.
 
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GluFunction, MulWeight, RopeLayout, RopeParameters, ValueId};
@@ -12,17 +11,18 @@ use crate::blocks::{
 use crate::graph::Builder;
 use crate::schema::key;
 
+/// RoPE scaling applies to layers with full attention only.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
-    let mut family = Decoder {
+    let mut decoder = Decoder {
         function: ActivationFunction::GeluTanh,
         embedding_scale: width.sqrt(),
         attention_scale: Some(1.0),
         ..Decoder::gated(builder, RopeLayout::Neox)?
     };
-    family.window_rotation = family.window_rotation.map(RopeParameters::without_scaling);
-    family.routing.function = GluFunction::Plain(ActivationFunction::GeluTanh);
-    let mut x = embedding(builder, &family)?;
+    decoder.window_rotation = decoder.window_rotation.map(RopeParameters::without_scaling);
+    decoder.routing.function = GluFunction::Plain(ActivationFunction::GeluTanh);
+    let mut x = embedding(builder, &decoder)?;
     let inputs = match builder.has("per_layer_token_embd.weight") {
         true => Some(inputs_of_layers(builder, x)?),
         false => None,
@@ -30,24 +30,24 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut shared = Shared::of(builder)?;
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
-        x = attended(builder, x, layer, &family, &mut shared)?;
-        let fed = network(builder, x, layer, &family)?;
-        let fed = normed(builder, fed, "post_ffw_norm", &family);
-        x = builder.add(x, fed);
+        x = attention_residual(builder, x, layer, &decoder, &mut shared)?;
+        let ffn_output = network(builder, x, layer, &decoder)?;
+        let ffn_output = normed(builder, ffn_output, "post_ffw_norm", &decoder);
+        x = builder.add(x, ffn_output);
         if let Some(inputs) = inputs {
-            let made = with_input(builder, x, inputs, layer)?;
-            x = builder.add(x, made);
+            let layer_input = with_input(builder, x, inputs, layer)?;
+            x = builder.add(x, layer_input);
         }
         if let Some(weight) = builder.find("layer_output_scale.weight") {
             x = builder.op(MulWeight { x, weight });
         }
     }
     builder.at("", None);
-    finish(builder, x, &family)
+    finish(builder, x, &decoder)
 }
 
-/// What goes into a layer, with what its attention adds.
-fn attended(
+/// `x + norm(attention(norm(x)))`.
+fn attention_residual(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -61,7 +61,8 @@ fn attended(
     Ok(builder.add(x, attended))
 }
 
-/// The dense network, and experts beside it, in layers that have some.
+/// Dense FFN, plus a MoE in layers that have one. The router reads `x`, RMS-normalized without
+/// weights, divided by `sqrt(n_embd)` and multiplied by `ffn_gate_inp.scale`.
 fn network(
     builder: &mut Builder<'_>,
     x: ValueId,

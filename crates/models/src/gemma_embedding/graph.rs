@@ -1,14 +1,14 @@
-//! Gemma 1, 2 and 3, and the encoder made of the third.
+//! Graph of `gemma-embedding`: Gemma 3 as an encoder.
 
 use gguf::Finding;
 
-use crate::blocks::decoder;
-use crate::gemma::graph::usual;
-use crate::gemma3::graph::third;
+use crate::blocks;
+use crate::gemma::graph::gemma_decoder;
+use crate::gemma3::graph::with_gemma3_layers;
 use crate::graph::Builder;
 
-/// The third generation as an encoder, unless the model says that it is none.
+/// Attention is bidirectional unless `attention.causal` is true.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let family = third(usual(builder, 0)?);
-    decoder(builder, &family)
+    let decoder = with_gemma3_layers(gemma_decoder(builder, 0)?);
+    blocks::decoder(builder, &decoder)
 }

@@ -1,5 +1,5 @@
-//! GLM 5.3: delta attention in most layers, in the others compressed attention to blocks of tokens
-//! that an indexer chooses, and several streams of the residual.
+//! Graph of `glm5-next`: hyper-connections, Kimi Delta Attention, and MLA to blocks of tokens that
+//! an indexer selects.
 
 use gguf::Finding;
 use gguf_graph::{
@@ -12,34 +12,35 @@ use crate::blocks::{
     finish, network_by,
 };
 use crate::deepseek2;
-use crate::deepseek2::graph::Widths;
+use crate::deepseek2::graph::MlaDims;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
+/// No layer has RoPE. The output is the mean of the streams.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut family = Decoder {
-        attention_scale: Some(deepseek2::graph::scale(builder)?),
+    let mut decoder = Decoder {
+        attention_scale: Some(deepseek2::graph::softmax_scale(builder)?),
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
-    // States and the masks of attention know the order.
-    (family.rotation, family.window_rotation) = (None, None);
-    family.routing.gating = Gating::Sigmoid;
-    family.routing.normalize = false;
-    let hyper = HyperConnections::of(builder, family.norm)?;
-    let embedded = embedding(builder, &family)?;
+    // Recurrent states and causal masks carry the positions.
+    (decoder.rotation, decoder.window_rotation) = (None, None);
+    decoder.routing.gating = Gating::Sigmoid;
+    decoder.routing.normalize = false;
+    let hyper = HyperConnections::of(builder, decoder.norm)?;
+    let embedded = embedding(builder, &decoder)?;
     let mut among = None;
     let x = hyper.layers(
         builder,
         embedded,
-        &family,
-        &mut |builder, x, layer| mixer(builder, x, layer, &family, &mut among),
-        &mut |builder, x, layer| network(builder, x, layer, &family),
+        &decoder,
+        &mut |builder, x, layer| mixer(builder, x, layer, &decoder, &mut among),
+        &mut |builder, x, layer| network(builder, x, layer, &decoder),
     )?;
     let x = hyper.mean(builder, x)?;
-    finish(builder, x, &family)
+    finish(builder, x, &decoder)
 }
 
-/// Delta attention, or attention to what the last indexer up to this layer has chosen.
+/// Kimi Delta Attention, or MLA to the selection of the last indexer up to this layer.
 fn mixer(
     builder: &mut Builder<'_>,
     x: ValueId,
@@ -53,74 +54,68 @@ fn mixer(
         let bound = bound.map(|least| Bound { least, sign: -1.0 });
         return delta_attention(builder, x, attend.heads.heads, attend.norm, bound);
     }
-    let compressed = deepseek2::graph::compressed_queries(builder, x, &attend)?;
+    let latent = deepseek2::graph::query_latent(builder, x, &attend)?;
     if has_indexer(builder, layer)? {
-        *among = Some(choose(builder, x, compressed)?);
+        *among = Some(select_blocks(builder, x, latent)?);
     }
     attend.among = *among;
-    deepseek2::graph::attend(builder, x, compressed, Widths::of(builder)?, &mut attend)
+    deepseek2::graph::mla(builder, x, latent, MlaDims::of(builder)?, &mut attend)
 }
 
-/// Whether a layer chooses for itself.
+/// Returns whether a layer has an indexer of its own.
 fn has_indexer(builder: &Builder<'_>, layer: u64) -> Result<bool, Finding> {
-    const KINDS: &str = "attention.indexer.types";
-    let chooses = builder.hyper.stated(KINDS).is_none() || builder.flag_in(KINDS, layer)?;
-    Ok(chooses && builder.has("indexer.attn_q_b.weight"))
+    const INDEXER_TYPES: &str = "attention.indexer.types";
+    let is_full =
+        builder.hyper.stated(INDEXER_TYPES).is_none() || builder.flag_in(INDEXER_TYPES, layer)?;
+    Ok(is_full && builder.has("indexer.attn_q_b.weight"))
 }
 
-/// The blocks of tokens whose keys together fit the compressed queries of a layer best. Queries have no rotation,
-/// and what weights of heads are scaled by makes no block better than another.
-fn choose(
+/// Selects blocks by the indexer, whose keys are pooled over `kpool` tokens by gates with learned
+/// positions. The constant scale of head weights is left out: it does not change the order.
+fn select_blocks(
     builder: &mut Builder<'_>,
     x: ValueId,
-    compressed: ValueId,
+    latent: ValueId,
 ) -> Result<BlockSelection, Finding> {
     let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
     let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
     let block = builder.size(key::ATTENTION_INDEXER_KPOOL)?.max(1);
-    let count = builder.size(key::ATTENTION_INDEXER_TOP_K)? / block;
-    let tail = builder.hyper.bool(key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL)?;
-    let query = builder.product(compressed, "indexer.attn_q_b")?;
+    let top_k = builder.size(key::ATTENTION_INDEXER_TOP_K)? / block;
+    let include_tail = builder.hyper.bool(key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL)?;
+    let query = builder.product(latent, "indexer.attn_q_b")?;
     let key = builder.product(x, "indexer.attn_k")?;
     let norm = Norm::layer(builder)?;
     let key = builder.norm(key, "indexer.k_norm", norm);
     let gate = builder.product(x, "indexer_compressor_gate")?;
-    let place = Some(builder.weight("indexer_compressor_ape.weight")?);
+    let position_bias = Some(builder.weight("indexer_compressor_ape.weight")?);
     let state = builder.state(State::RowHistory { width: len.saturating_mul(2), len: block });
-    let compress = BlockCompress {
-        x: key,
-        gate: Some(gate),
-        position_bias: place,
-        block,
-        overlap: false,
-        state,
-    };
+    let compress =
+        BlockCompress { x: key, gate: Some(gate), position_bias, block, overlap: false, state };
     let key = builder.op(compress);
     let weights = Some(builder.product(x, "indexer.proj")?);
     let state = builder.state(State::KvCache { key_width: len, value_width: 0, block });
-    let choose = TopkIndexer {
+    let indexer = TopkIndexer {
         query,
         key,
         weights,
         heads,
         sum_heads: false,
-        top_k: count,
+        top_k,
         block: 1,
         local_blocks: 0,
         state,
     };
-    let chosen = builder.op(choose);
-    Ok(BlockSelection { indices: chosen, groups: 1, block, include_tail: tail })
+    let indices = builder.op(indexer);
+    Ok(BlockSelection { indices, groups: 1, block, include_tail })
 }
 
-/// Gates are bounded, those of experts and those of other networks; by the same where a model
-/// states one bound.
+/// FFN or MoE with clamped gates.
 fn network(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let [function, others] = bounded_gates(builder, layer, ActivationFunction::Silu)?;
-    network_by(builder, x, layer, Routing { function, ..decoder.routing }, others)
+    let [function, ffn_function] = bounded_gates(builder, layer, ActivationFunction::Silu)?;
+    network_by(builder, x, layer, Routing { function, ..decoder.routing }, ffn_function)
 }

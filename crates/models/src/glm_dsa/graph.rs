@@ -1,12 +1,13 @@
-//! DeepSeek 3.2, GLM 5 and dots 3: compressed attention to the tokens that an indexer chooses.
+//! Graph of `glm-dsa`: that of `deepseek32` with another RoPE layout of the indexer.
 
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::deepseek32::graph::indexed;
+use crate::deepseek32::graph::decoder_with_indexer;
 use crate::graph::Builder;
 
-/// GLM 5: some layers look at what one before them has chosen.
+/// The indexer has RoPE in interleaved layout. Layers without an indexer reuse the selection of the
+/// layer before.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    indexed(builder, RopeLayout::Interleaved)
+    decoder_with_indexer(builder, RopeLayout::Interleaved)
 }

@@ -11,7 +11,7 @@ use crate::blocks::{
     stream_count, sum_of_shares,
 };
 use crate::deepseek2;
-use crate::deepseek2::graph::Widths;
+use crate::deepseek2::graph::MlaDims;
 use crate::deepseek32::graph::Indexer;
 use crate::graph::Builder;
 use crate::schema::key;
@@ -19,8 +19,8 @@ use crate::schema::key;
 /// Builds the layers over the residual streams.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
-    let widths = Widths::of(builder)?;
-    decoder.attention_scale = Some(1.0 / (widths.key as f32).sqrt());
+    let dims = MlaDims::of(builder)?;
+    decoder.attention_scale = Some(1.0 / (dims.key as f32).sqrt());
     decoder.routing.gating = Gating::Sigmoid;
     decoder.routing.normalize = false;
     let streams = ResidualStreams::of(builder)?;
@@ -52,16 +52,16 @@ fn attention(
     selection: &mut Option<BlockSelection>,
 ) -> Result<ValueId, Finding> {
     let mut attend = attend(builder, layer, decoder)?;
-    let compressed = deepseek2::graph::compressed_queries(builder, x, &attend)?;
+    let latent = deepseek2::graph::query_latent(builder, x, &attend)?;
     if builder.has("indexer.attn_q_b.weight") {
         let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
         let rotary_dims = builder.size(key::ROPE_DIMENSION_COUNT)?;
-        let (pairs, start) = (RopeLayout::Interleaved, len.saturating_sub(rotary_dims));
-        let indexer = Indexer { pairs, start, epsilon: attend.norm.epsilon };
-        *selection = Some(indexer.choose(builder, x, compressed, &attend)?);
+        let (layout, start) = (RopeLayout::Interleaved, len.saturating_sub(rotary_dims));
+        let indexer = Indexer { layout, start, epsilon: attend.norm.epsilon };
+        *selection = Some(indexer.select(builder, x, latent, &attend)?);
     }
     attend.among = *selection;
-    deepseek2::graph::attend(builder, x, compressed, Widths::of(builder)?, &mut attend)
+    deepseek2::graph::mla(builder, x, latent, MlaDims::of(builder)?, &mut attend)
 }
 
 /// Adds the FFN or MoE; gates of experts are clamped in layers with a limit.

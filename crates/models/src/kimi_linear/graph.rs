@@ -18,7 +18,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 /// Returns a MoE decoder with a sigmoid router and the attention scale of MLA.
 pub(crate) fn kda_mla_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     let mut decoder = Decoder {
-        attention_scale: Some(deepseek2::graph::scale(builder)?),
+        attention_scale: Some(deepseek2::graph::softmax_scale(builder)?),
         ..Decoder::gated(builder, RopeLayout::Interleaved)?
     };
     decoder.routing.gating = Gating::Sigmoid;

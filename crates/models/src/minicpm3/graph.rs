@@ -4,7 +4,7 @@ use gguf::Finding;
 use gguf_graph::RopeLayout;
 
 use crate::blocks::{self, Decoder};
-use crate::deepseek2::graph::{attention, scale};
+use crate::deepseek2::graph::{attention, softmax_scale};
 use crate::graph::Builder;
 use crate::schema::key;
 
@@ -14,7 +14,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let decoder = Decoder {
         attention,
-        attention_scale: Some(scale(builder)?),
+        attention_scale: Some(softmax_scale(builder)?),
         embedding_scale: 12.0,
         residual_scale: 1.4 / layers.sqrt(),
         logit_scale: 256.0 / width,

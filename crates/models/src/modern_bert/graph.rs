@@ -4,13 +4,13 @@ use gguf::Finding;
 use gguf_graph::RopeLayout;
 
 use crate::blocks::{self, Decoder, Windows};
-use crate::eurobert::graph::on_both_sides;
+use crate::eurobert::graph::bidirectional;
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         windows: Windows::AllButFirst(3),
-        ..on_both_sides(Decoder::rotated(builder, RopeLayout::Neox)?)
+        ..bidirectional(Decoder::rotated(builder, RopeLayout::Neox)?)
     };
     blocks::decoder(builder, &decoder)
 }

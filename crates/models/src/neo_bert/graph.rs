@@ -4,13 +4,13 @@ use gguf::Finding;
 use gguf_graph::RopeLayout;
 
 use crate::blocks::{self, Decoder};
-use crate::eurobert::graph::on_both_sides;
+use crate::eurobert::graph::bidirectional;
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         output_norm: "enc.output_norm",
-        ..on_both_sides(Decoder::gated(builder, RopeLayout::Interleaved)?)
+        ..bidirectional(Decoder::gated(builder, RopeLayout::Interleaved)?)
     };
     blocks::decoder(builder, &decoder)
 }
