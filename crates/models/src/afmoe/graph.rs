@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout};
 
-use crate::blocks::{self, Decoder, Windows};
+use crate::blocks::{self, Decoder, WindowPattern};
 use crate::graph::Builder;
 use crate::schema::key;
 
@@ -12,10 +12,10 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let mut decoder = Decoder {
-        windows: Windows::AllButLast(4),
-        rotation: None,
+        window_pattern: WindowPattern::AllButLast(4),
+        rope: None,
         embedding_scale: width.sqrt(),
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     decoder.routing.gating = Gating::Sigmoid;
     blocks::decoder(builder, &decoder)

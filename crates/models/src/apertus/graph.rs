@@ -9,12 +9,12 @@ use crate::graph::Builder;
 /// The FFN is `down(xielu(up(x)))`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
-        network: |builder, x, layer, _| {
-            let up = builder.product(x, "ffn_up")?;
+        ffn: |builder, x, layer, _| {
+            let up = builder.matmul(x, "ffn_up")?;
             let activated = xielu(builder, up, layer)?;
-            builder.product(activated, "ffn_down")
+            builder.matmul(activated, "ffn_down")
         },
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -10,7 +10,7 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         function: ActivationFunction::ReluSquared,
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -9,8 +9,10 @@ use crate::smallthinker::graph::attention_residual;
 
 /// Builds Llama with the layer of Arctic.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder =
-        Decoder { layer: dense_moe_layer, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
+    let decoder = Decoder {
+        layer: dense_moe_layer,
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
+    };
     blocks::decoder(builder, &decoder)
 }
 
@@ -22,7 +24,7 @@ fn dense_moe_layer(
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
     let y = attention_residual(builder, x, layer, decoder)?;
-    let input = normed(builder, y, decoder.network_norm, decoder);
+    let input = normed(builder, y, decoder.ffn_norm, decoder);
     let dense = feed_forward(builder, input, decoder.function, "")?;
     let y = builder.add(y, dense);
     let input = normed(builder, x, "ffn_norm_exps", decoder);

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{self, Bound, bounded_network};
+use crate::blocks::{self, DecayBound, clamped_ffn};
 use crate::graph::Builder;
 use crate::kimi_linear::graph::{kda_mla_decoder, mixer};
 use crate::schema::key;
@@ -16,14 +16,14 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         sections.and_then(|all| all.as_array()).into_iter().flat_map(|all| all.iter());
     let has_mrope = sections.any(|section| section.to_i64().is_some_and(|section| section != 0));
     let mut decoder = kda_mla_decoder(builder)?;
-    if let Some(rotation) = decoder.rotation.as_mut().filter(|_| has_mrope) {
-        rotation.layout = RopeLayout::Neox;
+    if let Some(rope) = decoder.rope.as_mut().filter(|_| has_mrope) {
+        rope.layout = RopeLayout::Neox;
     }
     decoder.routing.normalize = false;
-    decoder.network = bounded_network;
+    decoder.ffn = clamped_ffn;
     decoder.attention = |builder, x, layer, attend| {
         let least = builder.hyper.f32(key::KDA_GATE_LOWER_BOUND)?;
-        mixer(builder, x, layer, attend, Some(Bound { least, sign: 1.0 }))
+        mixer(builder, x, layer, attend, Some(DecayBound { least, sign: 1.0 }))
     };
     blocks::decoder(builder, &decoder)
 }

@@ -15,7 +15,7 @@ use crate::schema::key;
 pub(crate) struct Encoder {
     /// Activation function of the FFN.
     pub function: ActivationFunction,
-    pub rotation: Option<RopeParameters>,
+    pub rope: Option<RopeParameters>,
     pub bias: PositionBias,
 }
 
@@ -31,7 +31,7 @@ const ROUTING: Routing = Routing {
 /// BERT, RoBERTa and XLM-RoBERTa: learned positions, GELU.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let (function, bias) = (ActivationFunction::Gelu, PositionBias::None);
-    encoder(builder, &Encoder { function, rotation: None, bias })
+    encoder(builder, &Encoder { function, rope: None, bias })
 }
 
 /// Builds embedding (token, type and position, then layer norm), layers, and pooling.
@@ -68,7 +68,7 @@ fn layer(
     let causal = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
     let attend = Attend {
         mask: if causal { Mask::Causal } else { Mask::Full },
-        rotation: encoder.rotation.clone(),
+        rope: encoder.rope.clone(),
         bias: encoder.bias,
         cached: false,
         ..Attend::plain(Heads::of(builder, layer)?, norm)

@@ -2,7 +2,7 @@
 
 use gguf::Finding;
 
-use crate::blocks::turned;
+use crate::blocks::apply_rope;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 use gguf_graph::RopeParameters;
@@ -33,9 +33,9 @@ impl Heads {
     }
 
     /// Reads the hyper-parameters of a layer with or without a sliding window, which may have other head sizes.
-    pub fn within(builder: &Builder<'_>, layer: u64, is_windowed: bool) -> Result<Self, Finding> {
+    pub fn within(builder: &Builder<'_>, layer: u64, has_window: bool) -> Result<Self, Finding> {
         let of_layer = Self::of(builder, layer)?;
-        if !is_windowed || builder.hyper.stated(key::ATTENTION_KEY_LENGTH_SWA).is_none() {
+        if !has_window || builder.hyper.stated(key::ATTENTION_KEY_LENGTH_SWA).is_none() {
             return Ok(of_layer);
         }
         let key_len = builder.size(key::ATTENTION_KEY_LENGTH_SWA)?;
@@ -53,7 +53,7 @@ impl Heads {
 
 /// Attention temperature: queries are scaled by the position, in steps of `length`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sharpening {
+pub(crate) struct Temperature {
     pub length: u32,
     pub scale: f32,
 }
@@ -64,19 +64,19 @@ pub(crate) struct Attend {
     pub heads: Heads,
     pub scale: f32,
     pub mask: Mask,
-    pub rotation: Option<RopeParameters>,
+    pub rope: Option<RopeParameters>,
     /// QK-norm, where the layer has its weights.
     pub norm: Norm,
     /// Whether QK-norm follows RoPE.
-    pub turned_first: bool,
+    pub qk_norm_after_rope: bool,
     /// Attention temperature of the queries.
-    pub sharpening: Option<Sharpening>,
+    pub temperature: Option<Temperature>,
     pub bias: PositionBias,
     pub soft_cap: Option<f32>,
     /// Tokens chosen by an indexer, if attention is sparse.
-    pub among: Option<BlockSelection>,
+    pub selection: Option<BlockSelection>,
     /// Compressed KV blocks that it attends to as well.
-    pub blocks: Option<CompressedKv>,
+    pub compressed: Option<CompressedKv>,
     /// Clamp of queries, keys and values.
     pub clamp: Option<f32>,
     /// Activation function of the output gate, where the layer has one.
@@ -92,14 +92,14 @@ impl Attend {
             heads,
             scale: 1.0 / (heads.key_len as f32).sqrt(),
             mask: Mask::Causal,
-            rotation: None,
+            rope: None,
             norm,
-            turned_first: false,
-            sharpening: None,
+            qk_norm_after_rope: false,
+            temperature: None,
             bias: PositionBias::None,
             soft_cap: None,
-            among: None,
-            blocks: None,
+            selection: None,
+            compressed: None,
             clamp: None,
             gate: ActivationFunction::Sigmoid,
             cached: true,
@@ -114,13 +114,13 @@ pub(crate) fn attention(
     x: ValueId,
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
-    let given = queries_keys_values(builder, x, attend)?;
-    let attended = attended(builder, given, attend);
+    let given = project_qkv(builder, x, attend)?;
+    let attended = attend_qkv(builder, given, attend);
     attention_output(builder, x, attended, attend)
 }
 
 /// Adds QK-norm, RoPE and attention to projected queries, keys and values, without gate and output projection.
-pub(crate) fn attended(
+pub(crate) fn attend_qkv(
     builder: &mut Builder<'_>,
     [mut query, mut key, value]: [ValueId; 3],
     attend: &Attend,
@@ -128,17 +128,17 @@ pub(crate) fn attended(
     let Heads { heads, heads_kv, key_len, .. } = attend.heads;
     let rotate = |builder: &mut Builder<'_>, [query, key]: [ValueId; 2]| {
         [(query, heads), (key, heads_kv)]
-            .map(|(x, heads)| turned(builder, x, heads, &attend.rotation))
+            .map(|(x, heads)| apply_rope(builder, x, heads, &attend.rope))
     };
-    if attend.turned_first {
+    if attend.qk_norm_after_rope {
         [query, key] = rotate(builder, [query, key]);
     }
     query = head_norm(builder, query, "attn_q_norm", attend.norm, heads, key_len);
     key = head_norm(builder, key, "attn_k_norm", attend.norm, heads_kv, key_len);
-    if !attend.turned_first {
+    if !attend.qk_norm_after_rope {
         [query, key] = rotate(builder, [query, key]);
     }
-    if let Some(Sharpening { length, scale }) = attend.sharpening {
+    if let Some(Temperature { length, scale }) = attend.temperature {
         query = builder.op(AttentionTemperature { x: query, offset: 0, length, scale });
     }
     attend_to(builder, [query, key, value], attend)
@@ -153,7 +153,7 @@ pub(crate) fn attention_output(
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
     if builder.has("attn_gate.weight") {
-        let gate = builder.product(x, "attn_gate")?;
+        let gate = builder.matmul(x, "attn_gate")?;
         let gate = builder.op(Activation { x: gate, function: attend.gate });
         attended = builder.op(Mul { a: attended, b: gate });
     }
@@ -162,7 +162,7 @@ pub(crate) fn attention_output(
     }
     // Encoder-decoder models have another name for it.
     let output = if builder.has("attn_o.weight") { "attn_o" } else { "attn_output" };
-    builder.product(attended, output)
+    builder.matmul(attended, output)
 }
 
 /// Adds the attention of queries to keys and values, through the KV cache if the layer is cached.
@@ -201,14 +201,14 @@ pub(crate) fn attend_in(
         mask: attend.mask,
         position_bias: attend.bias,
         soft_cap: attend.soft_cap,
-        selection: attend.among,
-        compressed: attend.blocks,
+        selection: attend.selection,
+        compressed: attend.compressed,
         sinks,
     })
 }
 
 /// Adds the projections of queries, keys and values, fused or separate.
-pub(crate) fn queries_keys_values(
+pub(crate) fn project_qkv(
     builder: &mut Builder<'_>,
     x: ValueId,
     attend: &Attend,
@@ -220,12 +220,12 @@ pub(crate) fn queries_keys_values(
     if !builder.has("attn_qkv.weight") {
         let mut values = [x; 3];
         for (value, name) in values.iter_mut().zip(["attn_q", "attn_k", "attn_v"]) {
-            let made = builder.product(x, name)?;
+            let made = builder.matmul(x, name)?;
             *value = clamped(builder, made);
         }
         return Ok(values);
     }
-    let fused = builder.product(x, "attn_qkv")?;
+    let fused = builder.matmul(x, "attn_qkv")?;
     let fused = clamped(builder, fused);
     let mut start = 0;
     Ok(attend.heads.widths().map(|len| {

@@ -9,7 +9,7 @@ use gguf_graph::{State, StateId, ValueId};
 
 /// Stores the cross-attention keys and values of the decoder layers `dec.blk.`, computed from the encoder's
 /// output, and returns the state of each layer.
-pub(crate) fn store_cross(
+pub(crate) fn store_cross_attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     layers: u64,
@@ -19,8 +19,8 @@ pub(crate) fn store_cross(
     let mut states = Vec::new();
     for layer in 0..layers {
         builder.at("dec.blk.", Some(layer));
-        let key = builder.product(x, "cross_attn_k")?;
-        let value = builder.product(x, "cross_attn_v")?;
+        let key = builder.matmul(x, "cross_attn_k")?;
+        let value = builder.matmul(x, "cross_attn_v")?;
         let state = builder.state(State::EncoderKv { key_width: keys, value_width: values });
         builder.op(KvStore { key, value, state });
         states.push(state);
@@ -38,7 +38,7 @@ pub(crate) fn cross_attention(
     scale: f32,
 ) -> Result<ValueId, Finding> {
     let Heads { heads, heads_kv, key_len, value_len } = heads;
-    let query = builder.product(x, "cross_attn_q")?;
+    let query = builder.matmul(x, "cross_attn_q")?;
     let attended = builder.op(Attention {
         query,
         kv: KvSource::Encoder { state },
@@ -54,5 +54,5 @@ pub(crate) fn cross_attention(
         compressed: None,
         sinks: None,
     });
-    builder.product(attended, "cross_attn_o")
+    builder.matmul(attended, "cross_attn_o")
 }

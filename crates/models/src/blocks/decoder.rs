@@ -3,8 +3,8 @@
 use gguf::Finding;
 
 use crate::blocks::{
-    Attend, Heads, Routing, Windows, attention, experts, feed_forward, pooled, rotation, window,
-    window_rotation,
+    Attend, Heads, Routing, WindowPattern, attention, experts, feed_forward, pooled, rope, window,
+    window_rope,
 };
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
@@ -21,32 +21,32 @@ pub(crate) struct Decoder {
     /// Whether norms without weights are applied.
     pub weightless_norms: bool,
     /// Tensor name of the norm before the FFN.
-    pub network_norm: &'static str,
+    pub ffn_norm: &'static str,
     /// Tensor name of the norm before the output projection.
     pub output_norm: &'static str,
     /// Activation function of the FFN.
     pub function: ActivationFunction,
     /// RoPE of layers with full attention.
-    pub rotation: Option<RopeParameters>,
+    pub rope: Option<RopeParameters>,
     /// RoPE of sliding-window layers.
-    pub window_rotation: Option<RopeParameters>,
+    pub window_rope: Option<RopeParameters>,
     /// Default sliding-window pattern.
-    pub windows: Windows,
+    pub window_pattern: WindowPattern,
     pub bias: PositionBias,
     /// Builder of a layer.
-    pub layer: Layering,
+    pub layer: LayerBuilder,
     /// Builder of the attention of a layer, from its normed input.
-    pub attention: Attending,
+    pub attention: AttentionBuilder,
     /// Builder of the FFN or MoE of a layer, from its normed input.
-    pub network: Layering,
+    pub ffn: LayerBuilder,
     /// Whether attention and FFN run in parallel on the same input.
     pub parallel: bool,
     /// Scale of the token embedding.
     pub embedding_scale: f32,
     /// Whether the token embedding has a norm without weights.
-    pub norms_embedding: bool,
+    pub normalizes_embedding: bool,
     /// Norm after attention and FFN (post-norm), if it differs from `norm`.
-    pub norm_behind: Option<Norm>,
+    pub post_norm: Option<Norm>,
     /// Scale of the outputs of attention and FFN.
     pub residual_scale: f32,
     /// Scale of the attention scores; `None` for `1 / sqrt(key_len)`.
@@ -58,15 +58,15 @@ pub(crate) struct Decoder {
     /// Whether the model has logits; embedding models do not.
     pub has_logits: bool,
     /// Range of token ids that are never generated: the first, and one past the last.
-    pub silent: Option<(u32, u32)>,
+    pub suppressed_tokens: Option<(u32, u32)>,
 }
 
 /// Builder of a layer, or of its FFN.
-pub(crate) type Layering =
+pub(crate) type LayerBuilder =
     fn(&mut Builder<'_>, x: ValueId, layer: u64, decoder: &Decoder) -> Result<ValueId, Finding>;
 
 /// Builder of the attention of a layer, with its parameters.
-pub(crate) type Attending =
+pub(crate) type AttentionBuilder =
     fn(&mut Builder<'_>, x: ValueId, layer: u64, attend: Attend) -> Result<ValueId, Finding>;
 
 /// Adds a whole model: embedding, layers, output.
@@ -91,7 +91,7 @@ pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<
     if decoder.output_norm != EMBEDDING_NORM && builder.has_norm(EMBEDDING_NORM) {
         x = builder.norm(x, EMBEDDING_NORM, decoder.norm);
     }
-    if decoder.norms_embedding {
+    if decoder.normalizes_embedding {
         x = builder.weightless_norm(x, decoder.norm, 1);
     }
     Ok(x)
@@ -127,7 +127,7 @@ pub(crate) fn layer_of(
     decoder: &Decoder,
     attention: &mut AttendTo<'_>,
 ) -> Result<ValueId, Finding> {
-    let behind = decoder.norm_behind.unwrap_or(decoder.norm);
+    let behind = decoder.post_norm.unwrap_or(decoder.norm);
     // With two pre-norms, the second is that of attention.
     let has_two = builder.has_norm("attn_norm_2");
     let attention_norm = if has_two { "attn_norm_2" } else { "attn_norm" };
@@ -135,7 +135,7 @@ pub(crate) fn layer_of(
     let attend = attend(builder, layer, decoder)?;
     let mut attended = attention(builder, normed, attend)?;
     for name in AFTER_ATTENTION {
-        if name != decoder.network_norm && builder.has_norm(name) {
+        if name != decoder.ffn_norm && builder.has_norm(name) {
             attended = builder.norm(attended, name, behind);
         }
     }
@@ -146,14 +146,14 @@ pub(crate) fn layer_of(
             [_, first] if has_two => builder.norm(x, first, decoder.norm),
             _ => normed,
         };
-        let fed = (decoder.network)(builder, input, layer, decoder)?;
+        let fed = (decoder.ffn)(builder, input, layer, decoder)?;
         let fed = builder.scale(fed, decoder.residual_scale);
         let sum = builder.add(x, attended);
         return Ok(builder.add(sum, fed));
     }
     let x = builder.add(x, attended);
-    let normed = self::normed(builder, x, decoder.network_norm, decoder);
-    let mut fed = (decoder.network)(builder, normed, layer, decoder)?;
+    let normed = self::normed(builder, x, decoder.ffn_norm, decoder);
+    let mut fed = (decoder.ffn)(builder, normed, layer, decoder)?;
     for name in AFTER_NETWORK {
         if builder.has_norm(name) {
             fed = builder.norm(fed, name, behind);
@@ -175,7 +175,7 @@ pub(crate) fn attend(
     decoder: &Decoder,
 ) -> Result<Attend, Finding> {
     let cached = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
-    let window = window(builder, layer, decoder.windows)?;
+    let window = window(builder, layer, decoder.window_pattern)?;
     let heads = Heads::within(builder, layer, window.is_some())?;
     let stated_scale = builder.known(key::ATTENTION_SCALE)?.filter(|scale| *scale != 0.0);
     let scale = stated_scale.or(decoder.attention_scale);
@@ -196,17 +196,17 @@ pub(crate) fn attend(
             None if cached => Mask::Causal,
             None => Mask::Full,
         },
-        rotation: match window {
-            Some(_) => decoder.window_rotation.clone(),
-            None => decoder.rotation.clone(),
+        rope: match window {
+            Some(_) => decoder.window_rope.clone(),
+            None => decoder.rope.clone(),
         },
         norm: decoder.norm,
-        turned_first: false,
-        sharpening: None,
+        qk_norm_after_rope: false,
+        temperature: None,
         bias: slopes.map_or(decoder.bias, |max| PositionBias::Alibi { max_bias: max }),
         soft_cap: builder.known(key::ATTN_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0),
-        among: None,
-        blocks: None,
+        selection: None,
+        compressed: None,
         clamp,
         gate: ActivationFunction::Sigmoid,
         cached,
@@ -214,17 +214,17 @@ pub(crate) fn attend(
 }
 
 /// Adds the FFN or MoE of a layer.
-pub(crate) fn network(
+pub(crate) fn ffn(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    network_by(builder, x, layer, decoder.routing, decoder.function)
+    ffn_with(builder, x, layer, decoder.routing, decoder.function)
 }
 
 /// Adds the FFN or MoE of a layer with this routing, and this function in dense FFNs and shared experts.
-pub(crate) fn network_by(
+pub(crate) fn ffn_with(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -236,11 +236,11 @@ pub(crate) fn network_by(
         return feed_forward(builder, x, function, "");
     }
     let routed = experts(builder, x, layer, routing)?;
-    beside_shared(builder, x, routed, function)
+    add_shared_expert(builder, x, routed, function)
 }
 
 /// Adds the FFN or MoE of a layer whose gated activation may be clamped.
-pub(crate) fn bounded_network(
+pub(crate) fn clamped_ffn(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -253,12 +253,12 @@ pub(crate) fn bounded_network(
         Ok(limit.map_or(function.into(), bounded))
     });
     let routing = Routing { function: routed?, ..decoder.routing };
-    network_by(builder, x, layer, routing, shared?)
+    ffn_with(builder, x, layer, routing, shared?)
 }
 
 /// Returns the gated activations of routed experts and of other FFNs in a layer that may clamp their input. A model
 /// with one limit applies it to both.
-pub(crate) fn bounded_gates(
+pub(crate) fn clamped_activations(
     builder: &Builder<'_>,
     layer: u64,
     function: ActivationFunction,
@@ -272,7 +272,7 @@ pub(crate) fn bounded_gates(
 }
 
 /// Adds the output of the shared expert, if there is one, to that of the routed experts.
-pub(crate) fn beside_shared(
+pub(crate) fn add_shared_expert(
     builder: &mut Builder<'_>,
     x: ValueId,
     routed: ValueId,
@@ -283,7 +283,7 @@ pub(crate) fn beside_shared(
     }
     let mut shared = feed_forward(builder, x, function, "_shexp")?;
     if builder.has("ffn_gate_inp_shexp.weight") {
-        let gate = builder.product(x, "ffn_gate_inp_shexp")?;
+        let gate = builder.matmul(x, "ffn_gate_inp_shexp")?;
         let gate = builder.op(Activation { x: gate, function: ActivationFunction::Sigmoid });
         shared = builder.op(Mul { a: shared, b: gate });
     }
@@ -298,11 +298,11 @@ pub(crate) fn finish(
 ) -> Result<(), Finding> {
     let x = builder.op(SelectOutputs { x });
     let hidden = normed(builder, x, decoder.output_norm, decoder);
-    said(builder, hidden, decoder)
+    add_outputs(builder, hidden, decoder)
 }
 
 /// Adds the outputs of normed hidden states: pooling, and logits if the model has them.
-pub(crate) fn said(
+pub(crate) fn add_outputs(
     builder: &mut Builder<'_>,
     hidden: ValueId,
     decoder: &Decoder,
@@ -313,20 +313,20 @@ pub(crate) fn said(
         return Ok(());
     }
     let name = if builder.has("output.weight") { "output" } else { "token_embd" };
-    let mut logits = builder.product(hidden, name)?;
+    let mut logits = builder.matmul(hidden, name)?;
     logits = builder.scale(logits, decoder.logit_scale);
     if let Some(cap) = builder.known(key::FINAL_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0) {
         logits = builder.op(SoftCap { x: logits, cap });
     }
-    if let Some(silent) = decoder.silent {
-        logits = silenced(builder, logits, silent, name);
+    if let Some(suppressed_tokens) = decoder.suppressed_tokens {
+        logits = suppress(builder, logits, suppressed_tokens, name);
     }
     builder.output(OutputKind::Logits, logits);
     Ok(())
 }
 
 /// Sets the logits of suppressed tokens to the minimum, if the vocabulary has them.
-fn silenced(
+fn suppress(
     builder: &mut Builder<'_>,
     x: ValueId,
     (start, end): (u32, u32),
@@ -337,13 +337,13 @@ fn silenced(
     if count <= end {
         return x;
     }
-    let [before, silent, behind] = [0..start, start..end, end..count].map(|part| {
+    let [before, suppressed_tokens, behind] = [0..start, start..end, end..count].map(|part| {
         builder.op(Slice { x, groups: 1, start: part.start, len: part.end - part.start })
     });
-    let none = builder.op(Scale { x: silent, factor: 0.0 });
+    let none = builder.op(Scale { x: suppressed_tokens, factor: 0.0 });
     let least = builder.op(AddScalar { x: none, scalar: f32::MIN });
-    let joined = builder.op(Concat { a: before, b: least, groups: 1, broadcast: false });
-    builder.op(Concat { a: joined, b: behind, groups: 1, broadcast: false })
+    let concatenated = builder.op(Concat { a: before, b: least, groups: 1, broadcast: false });
+    builder.op(Concat { a: concatenated, b: behind, groups: 1, broadcast: false })
 }
 
 /// Adds the norm of this name; returns `x` where the model does not have it.
@@ -360,42 +360,43 @@ pub(crate) fn normed(
 impl Decoder {
     /// A decoder like Llama: RMS norms, RoPE, SwiGLU; experts by softmax over all, with the weights of the chosen
     /// normalized to a sum of 1.
-    pub fn gated(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
+    pub fn llama_like(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
         let norm = Norm::rms(builder)?;
-        Self { function: ActivationFunction::Silu, ..Self::plain(norm) }.rotating(builder, pairs)
+        Self { function: ActivationFunction::Silu, ..Self::without_rope(norm) }
+            .with_rope(builder, pairs)
     }
 
     /// A decoder with layer norms, RoPE and an FFN without gate.
-    pub fn rotated(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
+    pub fn layer_norm_rope(builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
         let norm = Norm::layer(builder)?;
-        Self::plain(norm).rotating(builder, pairs)
+        Self::without_rope(norm).with_rope(builder, pairs)
     }
 
     /// Returns this decoder with RoPE.
-    pub fn rotating(self, builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
-        let rotation = rotation(builder, pairs)?;
-        Ok(Self { rotation, window_rotation: window_rotation(builder, pairs)?, ..self })
+    pub fn with_rope(self, builder: &mut Builder<'_>, pairs: RopeLayout) -> Result<Self, Finding> {
+        let rope = rope(builder, pairs)?;
+        Ok(Self { rope, window_rope: window_rope(builder, pairs)?, ..self })
     }
 
     /// A decoder without RoPE, window, bias or scales.
-    pub fn plain(norm: Norm) -> Self {
+    pub fn without_rope(norm: Norm) -> Self {
         Self {
             norm,
             weightless_norms: false,
-            network_norm: "ffn_norm",
+            ffn_norm: "ffn_norm",
             output_norm: "output_norm",
             function: ActivationFunction::Gelu,
-            rotation: None,
-            window_rotation: None,
-            windows: Windows::All,
+            rope: None,
+            window_rope: None,
+            window_pattern: WindowPattern::All,
             bias: PositionBias::None,
             layer,
             attention: |builder, x, _, attend| attention(builder, x, &attend),
-            network,
+            ffn,
             parallel: false,
             embedding_scale: 1.0,
-            norms_embedding: false,
-            norm_behind: None,
+            normalizes_embedding: false,
+            post_norm: None,
             residual_scale: 1.0,
             attention_scale: None,
             logit_scale: 1.0,
@@ -407,7 +408,7 @@ impl Decoder {
                 soft_cap: None,
             },
             has_logits: true,
-            silent: None,
+            suppressed_tokens: None,
         }
     }
 }

@@ -20,16 +20,16 @@ pub(crate) fn feed_forward(
     let function = function.into();
     let inner = u32::try_from(builder.extent(&format!("{down}.weight"), 0)).unwrap_or(0);
     let mut made = if builder.has(&format!("{gate}.weight")) {
-        let gate = builder.product(x, &gate)?;
-        let up = builder.product(x, &up)?;
+        let gate = builder.matmul(x, &gate)?;
+        let up = builder.matmul(x, &up)?;
         builder.op(GatedActivation { gate, up, function })
     } else if builder.extent(&format!("{up}.weight"), 1) == 2 * u64::from(inner) {
-        let both = builder.product(x, &up)?;
+        let both = builder.matmul(x, &up)?;
         let gate = builder.op(Slice { x: both, groups: 1, start: 0, len: inner });
         let up = builder.op(Slice { x: both, groups: 1, start: inner, len: inner });
         builder.op(GatedActivation { gate, up, function })
     } else {
-        let up = builder.product(x, &up)?;
+        let up = builder.matmul(x, &up)?;
         let mut made = builder.op(Activation { x: up, function: function.activation() });
         if let Some(scales) = builder.find("ffn.act.scales") {
             made = builder.op(MulWeight { x: made, weight: scales });
@@ -41,5 +41,5 @@ pub(crate) fn feed_forward(
         let norm = Norm::rms(builder)?;
         made = builder.norm(made, &sub_norm, norm);
     }
-    builder.product(made, &down)
+    builder.matmul(made, &down)
 }

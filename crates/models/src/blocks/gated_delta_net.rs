@@ -29,7 +29,7 @@ pub(crate) fn short_convolution(
 }
 
 /// Adds the L2 norm of each head, scaled to this length.
-pub(crate) fn unit_heads(
+pub(crate) fn l2_normed_heads(
     builder: &mut Builder<'_>,
     x: ValueId,
     heads: u32,
@@ -49,7 +49,7 @@ pub(crate) fn repeated(builder: &mut Builder<'_>, x: ValueId, groups: u32, times
 
 /// Lower bound of the log decay, instead of softplus.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct DecayBound {
     /// Lower bound of the log decay.
     pub least: f32,
     /// Factor of the tensor `ssm_a`: -1 where it stores negative values.
@@ -58,25 +58,25 @@ pub(crate) struct Bound {
 
 /// Adds Kimi Delta Attention: the gated delta rule with a decay per key channel, and a short convolution of
 /// queries, keys and values.
-pub(crate) fn delta_attention(
+pub(crate) fn kimi_delta_attention(
     builder: &mut Builder<'_>,
     x: ValueId,
     heads: u32,
     norm: Norm,
-    bound: Option<Bound>,
+    bound: Option<DecayBound>,
 ) -> Result<ValueId, Finding> {
     let len = builder.size(key::KDA_HEAD_DIM)?;
     let width = heads.saturating_mul(len);
     let mut parts = [x; 3];
     for (part, letter) in parts.iter_mut().zip(["q", "k", "v"]) {
-        let made = builder.product(x, &format!("attn_{letter}"))?;
+        let made = builder.matmul(x, &format!("attn_{letter}"))?;
         *part = short_convolution(builder, made, &format!("ssm_conv1d_{letter}"), width)?;
     }
     let [query, key, value] = parts;
-    let query = unit_heads(builder, query, heads, len, 1.0 / (len as f32).sqrt());
-    let key = unit_heads(builder, key, heads, len, 1.0);
+    let query = l2_normed_heads(builder, query, heads, len, 1.0 / (len as f32).sqrt());
+    let key = l2_normed_heads(builder, key, heads, len, 1.0);
     let decay = decay(builder, x, bound)?;
-    let rate = builder.product(x, "ssm_beta")?;
+    let rate = builder.matmul(x, "ssm_beta")?;
     let rate = Some(builder.op(Activation { x: rate, function: ActivationFunction::Sigmoid }));
     let state = builder.state(State::Recurrent { len: width.saturating_mul(len) });
     let y = builder.op(LinearAttention {
@@ -90,17 +90,21 @@ pub(crate) fn delta_attention(
     });
     let y = builder.norm_parts(y, "ssm_norm", norm, heads);
     let gate = if builder.has("ssm_g.weight") {
-        builder.product(x, "ssm_g")?
+        builder.matmul(x, "ssm_g")?
     } else {
         low_rank(builder, x, "ssm_g")?
     };
     let function = GluFunction::Plain(ActivationFunction::Sigmoid);
     let y = builder.op(GatedActivation { gate, up: y, function });
-    builder.product(y, "attn_output")
+    builder.matmul(y, "attn_output")
 }
 
 /// Adds the log decay per key channel.
-fn decay(builder: &mut Builder<'_>, x: ValueId, bound: Option<Bound>) -> Result<ValueId, Finding> {
+fn decay(
+    builder: &mut Builder<'_>,
+    x: ValueId,
+    bound: Option<DecayBound>,
+) -> Result<ValueId, Finding> {
     let made = low_rank(builder, x, "ssm_f")?;
     let weight = builder.weight("ssm_dt.bias")?;
     let made = builder.op(Bias { x: made, weight });
@@ -110,7 +114,7 @@ fn decay(builder: &mut Builder<'_>, x: ValueId, bound: Option<Bound>) -> Result<
             let made = builder.op(Activation { x: made, function: ActivationFunction::Softplus });
             builder.op(MulWeight { x: made, weight })
         }
-        Some(Bound { least, sign }) => {
+        Some(DecayBound { least, sign }) => {
             let made = builder.op(MulWeight { x: made, weight });
             let made = builder.scale(made, sign);
             let made = builder.op(Activation { x: made, function: ActivationFunction::Sigmoid });
@@ -122,7 +126,7 @@ fn decay(builder: &mut Builder<'_>, x: ValueId, bound: Option<Bound>) -> Result<
 
 /// Adds the low-rank projection by `name_a`, then `name_b` if the layer has it.
 fn low_rank(builder: &mut Builder<'_>, x: ValueId, name: &str) -> Result<ValueId, Finding> {
-    let made = builder.product(x, &format!("{name}_a"))?;
+    let made = builder.matmul(x, &format!("{name}_a"))?;
     let second = format!("{name}_b");
-    if builder.has(&format!("{second}.weight")) { builder.product(made, &second) } else { Ok(made) }
+    if builder.has(&format!("{second}.weight")) { builder.matmul(made, &second) } else { Ok(made) }
 }

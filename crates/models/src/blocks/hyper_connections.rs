@@ -3,7 +3,9 @@
 
 use gguf::Finding;
 
-use crate::blocks::{Decoder, layers, mean_of_parts, normed, repeated, shares_of, stream_count};
+use crate::blocks::{
+    Decoder, layers, mean_of_groups, mixing_weights, normed, repeated, stream_count,
+};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 use gguf_graph::ValueId;
@@ -42,12 +44,12 @@ impl HyperConnections {
         embedded: ValueId,
         decoder: &Decoder,
         attention: Part<'p>,
-        network: Part<'p>,
+        ffn: Part<'p>,
     ) -> Result<ValueId, Finding> {
         let mut x = repeated(builder, embedded, 1, self.count);
         for layer in 0..layers(builder)? {
             builder.at("blk.", Some(layer));
-            for (name, part) in [("attn", &mut *attention), ("ffn", &mut *network)] {
+            for (name, part) in [("attn", &mut *attention), ("ffn", &mut *ffn)] {
                 let (input, shares) = self.gather(builder, x, &format!("hc_{name}"))?;
                 let input = normed(builder, input, &format!("{name}_norm"), decoder);
                 let made = part(builder, input, layer)?;
@@ -70,7 +72,7 @@ impl HyperConnections {
         let (one, two) = (self.count, 2 * self.count);
         let every = one * one;
         let x = builder.weightless_norm(streams, self.norm, 1);
-        let x = builder.product(x, &format!("{name}_fn"))?;
+        let x = builder.matmul(x, &format!("{name}_fn"))?;
         let table = builder.weight(&format!("{name}_scale.weight"))?;
         let factors = builder.op(Embedding { table, index: Index::Zero });
         let parts = builder.split(x, [two, every]);
@@ -104,14 +106,14 @@ impl HyperConnections {
 
     /// Adds the mix of all streams by the output's tensors.
     pub fn last(&self, builder: &mut Builder<'_>, streams: ValueId) -> Result<ValueId, Finding> {
-        let shares = shares_of(builder, streams, "output_hc", self.norm)?;
+        let shares = mixing_weights(builder, streams, "output_hc", self.norm)?;
         Ok(self.sum(builder, streams, shares))
     }
 
     /// Adds the mean of all streams.
     pub fn mean(&self, builder: &mut Builder<'_>, streams: ValueId) -> Result<ValueId, Finding> {
         let width = builder.size(key::EMBEDDING_LENGTH)?;
-        Ok(mean_of_parts(builder, streams, self.count, width))
+        Ok(mean_of_groups(builder, streams, self.count, width))
     }
 
     /// Adds the weighted sum of all streams, with epsilon added to each weight.

@@ -16,22 +16,25 @@ mod ssm;
 mod streams;
 
 pub(crate) use attention::{
-    Attend, Heads, Sharpening, attend_to, attended, attention, attention_output,
-    queries_keys_values,
+    Attend, Heads, Temperature, attend_qkv, attend_to, attention, attention_output, project_qkv,
 };
-pub(crate) use cross_attention::{cross_attention, store_cross};
+pub(crate) use cross_attention::{cross_attention, store_cross_attention};
 pub(crate) use decoder::{
-    Decoder, attend, beside_shared, bounded_gates, bounded_network, decoder, embedding, finish,
-    layer, layer_of, layers, network, network_by, normed, said,
+    Decoder, add_outputs, add_shared_expert, attend, clamped_activations, clamped_ffn, decoder,
+    embedding, ffn, ffn_with, finish, layer, layer_of, layers, normed,
 };
 pub(crate) use ffn::feed_forward;
-pub(crate) use gated_delta_net::{Bound, delta_attention, repeated, short_convolution, unit_heads};
+pub(crate) use gated_delta_net::{
+    DecayBound, kimi_delta_attention, l2_normed_heads, repeated, short_convolution,
+};
 pub(crate) use hyper_connections::HyperConnections;
 pub(crate) use moe::{Routing, experts, experts_by, scored_experts};
-pub(crate) use per_layer_embedding::{inputs_of_layers, with_input};
+pub(crate) use per_layer_embedding::{add_per_layer_input, per_layer_inputs};
 pub(crate) use pooling::pooled;
-pub(crate) use rope::{rotation, sharper, turned, window_rotation};
+pub(crate) use rope::{apply_rope, rope, window_rope, yarn_attention_factor};
 pub(crate) use shared::{Shared, shared_attention};
-pub(crate) use sliding_window::{Windows, window};
-pub(crate) use ssm::{StateSpace, is_state_space};
-pub(crate) use streams::{joined, mean_of_parts, share, shares_of, stream_count, sum_of_shares};
+pub(crate) use sliding_window::{WindowPattern, window};
+pub(crate) use ssm::{SsmSizes, is_state_space};
+pub(crate) use streams::{
+    concatenated, mean_of_groups, mixing_weights, share, stream_count, weighted_sum,
+};

@@ -25,7 +25,7 @@ pub(crate) fn experts(
     layer: u64,
     routing: Routing,
 ) -> Result<ValueId, Finding> {
-    let mut scores = builder.product(x, "ffn_gate_inp")?;
+    let mut scores = builder.matmul(x, "ffn_gate_inp")?;
     if let Some(cap) = routing.soft_cap {
         scores = builder.op(SoftCap { x: scores, cap });
     }

@@ -9,7 +9,7 @@ use gguf_graph::{ActivationFunction, Embedding, GatedActivation, Index, Slice};
 
 /// Adds the per-layer inputs of all layers, from the per-layer token embedding and a projection of the
 /// embedding `x`.
-pub(crate) fn inputs_of_layers(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
+pub(crate) fn per_layer_inputs(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
     let norm = Norm::rms(builder)?;
     let layers = builder.size(key::BLOCK_COUNT)?;
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
@@ -17,7 +17,7 @@ pub(crate) fn inputs_of_layers(builder: &mut Builder<'_>, x: ValueId) -> Result<
     let table = builder.weight("per_layer_token_embd.weight")?;
     let told = builder.op(Embedding { table, index: Index::Token });
     let told = builder.scale(told, len.sqrt());
-    let made = builder.product(x, "per_layer_model_proj")?;
+    let made = builder.matmul(x, "per_layer_model_proj")?;
     let made = builder.scale(made, 1.0 / width.sqrt());
     let made = builder.norm_parts(made, "per_layer_proj_norm", norm, layers);
     let both = builder.add(made, told);
@@ -25,7 +25,7 @@ pub(crate) fn inputs_of_layers(builder: &mut Builder<'_>, x: ValueId) -> Result<
 }
 
 /// Adds the gated per-layer input to the hidden state `x` of a layer.
-pub(crate) fn with_input(
+pub(crate) fn add_per_layer_input(
     builder: &mut Builder<'_>,
     x: ValueId,
     inputs: ValueId,
@@ -35,9 +35,9 @@ pub(crate) fn with_input(
     let len = builder.size(key::EMBEDDING_LENGTH_PER_LAYER_INPUT)?;
     let start = u32::try_from(layer).unwrap_or(u32::MAX).saturating_mul(len);
     let up = builder.op(Slice { x: inputs, groups: 1, start, len });
-    let gate = builder.product(x, "inp_gate")?;
+    let gate = builder.matmul(x, "inp_gate")?;
     let made =
         builder.op(GatedActivation { gate, up, function: ActivationFunction::GeluTanh.into() });
-    let made = builder.product(made, "proj")?;
+    let made = builder.matmul(made, "proj")?;
     Ok(builder.norm(made, "post_norm", norm))
 }

@@ -20,7 +20,7 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
     if let Some(kind) = kind(builder.hyper.u64(key::POOLING_TYPE)?).or(usual) {
         let mut x = builder.op(Pool { x: hidden, kind });
         for name in dense {
-            x = builder.product(x, name)?;
+            x = builder.matmul(x, name)?;
         }
         builder.output(OutputKind::Pooled, x);
     }
@@ -37,7 +37,7 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
     let kind = stated.unwrap_or(if causal { Pooling::Last } else { Pooling::Cls });
     let mut x = builder.op(Pool { x: hidden, kind });
     if builder.has("cls.weight") {
-        let made = builder.product(x, "cls")?;
+        let made = builder.matmul(x, "cls")?;
         // ModernBERT has a norm there.
         if builder.has_norm("cls.norm") {
             let norm = Norm::layer(builder)?;
@@ -48,7 +48,7 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
         }
     }
     if builder.has("cls.output.weight") {
-        x = builder.product(x, "cls.output")?;
+        x = builder.matmul(x, "cls.output")?;
     }
     builder.output(OutputKind::Classes, x);
     Ok(())

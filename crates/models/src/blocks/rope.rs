@@ -12,7 +12,7 @@ use gguf_graph::{FreqFactors, RopeLayout, RopeParameters, RopeScaling};
 ///
 /// The keys `rope.*` are read as llama.cpp does (`llama-context.cpp`, `ggml_rope_yarn`), except that an
 /// attention factor stated for YaRN applies, as in `transformers`.
-pub(crate) fn rotation(
+pub(crate) fn rope(
     builder: &mut Builder<'_>,
     pairs: RopeLayout,
 ) -> Result<Option<RopeParameters>, Finding> {
@@ -23,7 +23,7 @@ pub(crate) fn rotation(
 
 /// Returns the RoPE parameters of sliding-window layers, which may have another base frequency and other
 /// rotary dimensions.
-pub(crate) fn window_rotation(
+pub(crate) fn window_rope(
     builder: &mut Builder<'_>,
     pairs: RopeLayout,
 ) -> Result<Option<RopeParameters>, Finding> {
@@ -59,7 +59,7 @@ fn rotation_of_base(
                 Some(stated) => stated,
                 None => {
                     let by = hyper.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
-                    sharper(factor, 1.0) / sharper(factor, by)
+                    yarn_attention_factor(factor, 1.0) / yarn_attention_factor(factor, by)
                 }
             };
             RopeScaling::Yarn {
@@ -89,7 +89,7 @@ fn rotation_of_base(
 }
 
 /// Returns YaRN's attention factor `by * ln(factor) * 0.1 + 1`, by which queries and keys are scaled.
-pub(crate) fn sharper(factor: f32, by: f32) -> f32 {
+pub(crate) fn yarn_attention_factor(factor: f32, by: f32) -> f32 {
     if factor > 1.0 { 1.0 + 0.1 * by * factor.ln() } else { 1.0 }
 }
 
@@ -111,14 +111,14 @@ fn factors(builder: &mut Builder<'_>) -> Result<FreqFactors, Finding> {
 }
 
 /// Adds RoPE to the heads of `x`, if there are parameters.
-pub(crate) fn turned(
+pub(crate) fn apply_rope(
     builder: &mut Builder<'_>,
     x: ValueId,
     heads: u32,
-    rotation: &Option<RopeParameters>,
+    rope: &Option<RopeParameters>,
 ) -> ValueId {
-    match rotation.clone() {
-        Some(rotation) => builder.op(Rope { x, heads, parameters: rotation }),
+    match rope.clone() {
+        Some(rope) => builder.op(Rope { x, heads, parameters: rope }),
         None => x,
     }
 }

@@ -3,7 +3,7 @@
 use gguf::Finding;
 
 use crate::blocks::attention::{Attend, Heads, attend_in, attention_output, head_norm};
-use crate::blocks::{layers, turned};
+use crate::blocks::{apply_rope, layers};
 use crate::graph::Builder;
 use gguf_graph::KvSource;
 use gguf_graph::{State, ValueId};
@@ -41,16 +41,16 @@ pub(crate) fn shared_attention(
     let Heads { heads, heads_kv, key_len, .. } = attend.heads;
     let normed = |builder: &mut Builder<'_>, x, name: &str, heads| {
         let x = head_norm(builder, x, name, attend.norm, heads, key_len);
-        turned(builder, x, heads, &attend.rotation)
+        apply_rope(builder, x, heads, &attend.rope)
     };
-    let query = builder.product(x, "attn_q")?;
+    let query = builder.matmul(x, "attn_q")?;
     let query = normed(builder, query, "attn_q_norm", heads);
-    let is_windowed = attend.mask.is_sliding_window();
+    let has_window = attend.mask.is_sliding_window();
     let is_own = layer < shared.own;
-    let place = if is_windowed { &mut shared.windowed } else { &mut shared.whole };
+    let place = if has_window { &mut shared.windowed } else { &mut shared.whole };
     if is_own {
-        let key = builder.product(x, "attn_k")?;
-        let value = if builder.has("attn_v.weight") { builder.product(x, "attn_v")? } else { key };
+        let key = builder.matmul(x, "attn_k")?;
+        let value = if builder.has("attn_v.weight") { builder.matmul(x, "attn_v")? } else { key };
         let key = normed(builder, key, "attn_k_norm", heads_kv);
         let value = builder.weightless_norm(value, attend.norm, heads_kv);
         let [_, keys, values] = attend.heads.widths();

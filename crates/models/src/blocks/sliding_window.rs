@@ -7,7 +7,7 @@ use crate::schema::key;
 
 /// Default sliding-window pattern, where the metadata states a window and no pattern.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Windows {
+pub(crate) enum WindowPattern {
     /// All layers have the window.
     All,
     /// In each period of this many layers, all but the first have the window.
@@ -20,17 +20,17 @@ pub(crate) enum Windows {
 pub(crate) fn window(
     builder: &Builder<'_>,
     layer: u64,
-    usual: Windows,
+    usual: WindowPattern,
 ) -> Result<Option<u32>, Finding> {
     let len = match builder.size(key::ATTENTION_SLIDING_WINDOW) {
         Err(absent) if absent.code == "key-missing" => 0,
         found => found?,
     };
-    let is_windowed = len > 0 && is_windowed(builder, layer, usual)?;
-    Ok(is_windowed.then_some(len))
+    let has_window = len > 0 && has_window(builder, layer, usual)?;
+    Ok(has_window.then_some(len))
 }
 
-fn is_windowed(builder: &Builder<'_>, layer: u64, usual: Windows) -> Result<bool, Finding> {
+fn has_window(builder: &Builder<'_>, layer: u64, usual: WindowPattern) -> Result<bool, Finding> {
     const PATTERN: &str = "attention.sliding_window_pattern";
     let hyper = &builder.hyper;
     match hyper.stated(PATTERN) {
@@ -44,11 +44,11 @@ fn is_windowed(builder: &Builder<'_>, layer: u64, usual: Windows) -> Result<bool
         stated => {
             let stated = stated.map(|_| hyper.u64(PATTERN)).transpose()?;
             Ok(match (usual, stated) {
-                (_, Some(0)) | (Windows::All, None) => true,
-                (Windows::AllButFirst(usual), stated) => {
+                (_, Some(0)) | (WindowPattern::All, None) => true,
+                (WindowPattern::AllButFirst(usual), stated) => {
                     !layer.is_multiple_of(stated.unwrap_or(usual))
                 }
-                (Windows::AllButLast(usual), None) => layer % usual != usual - 1,
+                (WindowPattern::AllButLast(usual), None) => layer % usual != usual - 1,
                 (_, Some(stated)) => layer % stated != stated - 1,
             })
         }

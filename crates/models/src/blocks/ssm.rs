@@ -12,7 +12,7 @@ use gguf_graph::{State, ValueId};
 
 /// Sizes of a state space.
 #[derive(Clone, Copy)]
-pub(crate) struct StateSpace {
+pub(crate) struct SsmSizes {
     pub inner: u32,
     /// State size per channel.
     pub numbers: u32,
@@ -20,7 +20,7 @@ pub(crate) struct StateSpace {
     pub rank: u32,
 }
 
-impl StateSpace {
+impl SsmSizes {
     /// Reads the hyper-parameters.
     pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         Ok(Self {
@@ -32,17 +32,17 @@ impl StateSpace {
 
     /// Adds a Mamba 1 mixer: one channel per head; time steps, B and C are projections of the convolved input,
     /// with RMS norms in some models.
-    pub fn first(
+    pub fn mamba1(
         self,
         builder: &mut Builder<'_>,
         x: ValueId,
         inner_norm: Option<Norm>,
     ) -> Result<ValueId, Finding> {
         let Self { inner, numbers, rank } = self;
-        let both = builder.product(x, "ssm_in")?;
+        let both = builder.matmul(x, "ssm_in")?;
         let [x, gate] = builder.split(both, [inner, inner]);
         let x = short_convolution(builder, x, "ssm_conv1d", inner)?;
-        let made = builder.product(x, "ssm_x")?;
+        let made = builder.matmul(x, "ssm_x")?;
         let mut parts = builder.split(made, [rank, numbers, numbers]);
         if let Some(norm) = inner_norm {
             let names = ["ssm_dt_norm", "ssm_b_norm", "ssm_c_norm"];
@@ -51,15 +51,15 @@ impl StateSpace {
             }
         }
         let [dt, b, c] = parts;
-        let dt = builder.product(dt, "ssm_dt")?;
-        let y = self.scanned(builder, x, dt, [b, c], 1)?;
+        let dt = builder.matmul(dt, "ssm_dt")?;
+        let y = self.scan(builder, x, dt, [b, c], 1)?;
         let y = gated(builder, gate, y);
-        builder.product(y, "ssm_out")
+        builder.matmul(y, "ssm_out")
     }
 
     /// Adds a Mamba 2 mixer: one input projection, a convolution over x, B and C, and a gated group RMS norm of the
     /// output in most models.
-    pub fn second(
+    pub fn mamba2(
         self,
         builder: &mut Builder<'_>,
         x: ValueId,
@@ -69,22 +69,22 @@ impl StateSpace {
         let groups = builder.size(key::SSM_GROUP_COUNT)?;
         let shared = groups.saturating_mul(numbers);
         let channels = shared.saturating_mul(2).saturating_add(inner);
-        let made = builder.product(x, "ssm_in")?;
+        let made = builder.matmul(x, "ssm_in")?;
         let [gate, x, dt] = builder.split(made, [inner, channels, rank]);
         let x = short_convolution(builder, x, "ssm_conv1d", channels)?;
         let [x, b, c] = builder.split(x, [inner, shared, shared]);
         let bias = builder.weight("ssm_dt.bias")?;
         let dt = builder.op(Bias { x: dt, weight: bias });
-        let y = self.scanned(builder, x, dt, [b, c], groups)?;
+        let y = self.scan(builder, x, dt, [b, c], groups)?;
         let mut y = gated(builder, gate, y);
         if builder.has_norm("ssm_norm") {
             y = builder.norm_parts(y, "ssm_norm", norm, groups);
         }
-        builder.product(y, "ssm_out")
+        builder.matmul(y, "ssm_out")
     }
 
     /// Adds the selective scan, from time steps before softplus.
-    pub fn scanned(
+    pub fn scan(
         self,
         builder: &mut Builder<'_>,
         x: ValueId,

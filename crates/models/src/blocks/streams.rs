@@ -13,21 +13,25 @@ pub(crate) fn stream_count(builder: &Builder<'_>) -> Result<u32, Finding> {
 }
 
 /// Adds the concatenation of all values.
-pub(crate) fn joined(builder: &mut Builder<'_>, first: ValueId, others: &[ValueId]) -> ValueId {
+pub(crate) fn concatenated(
+    builder: &mut Builder<'_>,
+    first: ValueId,
+    others: &[ValueId],
+) -> ValueId {
     let join = |a, b: &ValueId| builder.op(Concat { a, b: *b, groups: 1, broadcast: false });
     others.iter().fold(first, join)
 }
 
 /// Adds the sigmoid mixing weights of the concatenated streams, from the matrix `name_fn`, the scales
 /// `name_scale` and the bias `name_base`.
-pub(crate) fn shares_of(
+pub(crate) fn mixing_weights(
     builder: &mut Builder<'_>,
     streams: ValueId,
     name: &str,
     norm: Norm,
 ) -> Result<ValueId, Finding> {
     let x = builder.weightless_norm(streams, norm, 1);
-    let x = builder.product(x, &format!("{name}_fn"))?;
+    let x = builder.matmul(x, &format!("{name}_fn"))?;
     let weight = builder.weight(&format!("{name}_scale.weight"))?;
     let x = builder.op(MulWeight { x, weight });
     let weight = builder.weight(&format!("{name}_base.weight"))?;
@@ -47,7 +51,7 @@ pub(crate) fn share(
 }
 
 /// Adds the sum of all values times their mixing weights.
-pub(crate) fn sum_of_shares(
+pub(crate) fn weighted_sum(
     builder: &mut Builder<'_>,
     first: ValueId,
     others: &[ValueId],
@@ -60,7 +64,7 @@ pub(crate) fn sum_of_shares(
 }
 
 /// Adds the mean of equal parts of each row.
-pub(crate) fn mean_of_parts(
+pub(crate) fn mean_of_groups(
     builder: &mut Builder<'_>,
     x: ValueId,
     count: u32,

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{NormKind, RopeLayout, ValueId};
 
-use crate::blocks::{self, Decoder, attend, attention, network};
+use crate::blocks::{self, Decoder, attend, attention, ffn};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
@@ -14,8 +14,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             attend.norm = Norm { kind: NormKind::Layer, epsilon: QK_NORM_EPSILON };
             attention(builder, x, &attend)
         },
-        silent: Some(IMAGE_TOKENS),
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        suppressed_tokens: Some(IMAGE_TOKENS),
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     if builder.hyper.stated(key::SWIN_NORM).is_some() && builder.hyper.bool(key::SWIN_NORM)? {
         decoder.layer = post_norm_layer;
@@ -40,7 +40,7 @@ fn post_norm_layer(
     let attended = (decoder.attention)(builder, x, layer, attend)?;
     let attended = builder.norm(attended, "attn_norm", decoder.norm);
     let x = builder.add(x, attended);
-    let ffn_output = network(builder, x, layer, decoder)?;
+    let ffn_output = ffn(builder, x, layer, decoder)?;
     let ffn_output = builder.norm(ffn_output, "ffn_norm", decoder.norm);
     Ok(builder.add(x, ffn_output))
 }

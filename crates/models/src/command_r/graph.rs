@@ -20,6 +20,6 @@ pub(crate) fn command_r_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Fi
         function: ActivationFunction::Silu,
         parallel: true,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
-        ..Decoder::rotated(builder, RopeLayout::Interleaved)?
+        ..Decoder::layer_norm_rope(builder, RopeLayout::Interleaved)?
     })
 }

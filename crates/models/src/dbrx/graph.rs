@@ -9,8 +9,8 @@ use crate::graph::Builder;
 /// The norm before the MoE has the tensor name `attn_output_norm`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
-        network_norm: "attn_output_norm",
-        ..Decoder::rotated(builder, RopeLayout::Neox)?
+        ffn_norm: "attn_output_norm",
+        ..Decoder::layer_norm_rope(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }

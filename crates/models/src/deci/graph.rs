@@ -4,13 +4,13 @@
 use gguf::Finding;
 use gguf_graph::{RopeLayout, ValueId};
 
-use crate::blocks::{self, Decoder, attend, network, normed};
+use crate::blocks::{self, Decoder, attend, ffn, normed};
 use crate::graph::Builder;
 use crate::schema::key;
 
 /// Builds Llama with the layer of DeciLM.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder { layer, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
+    let decoder = Decoder { layer, ..Decoder::llama_like(builder, RopeLayout::Interleaved)? };
     blocks::decoder(builder, &decoder)
 }
 
@@ -28,13 +28,13 @@ fn layer(
             let attend = attend(builder, layer, decoder)?;
             (decoder.attention)(builder, input, layer, attend)?
         } else {
-            builder.product(input, "attn_output")?
+            builder.matmul(input, "attn_output")?
         };
         x = builder.add(x, attended);
     }
     if builder.size_in(key::FEED_FORWARD_LENGTH, layer)? > 0 {
-        let input = normed(builder, x, decoder.network_norm, decoder);
-        let ffn_output = network(builder, input, layer, decoder)?;
+        let input = normed(builder, x, decoder.ffn_norm, decoder);
+        let ffn_output = ffn(builder, input, layer, decoder)?;
         x = builder.add(x, ffn_output);
     }
     Ok(x)

@@ -7,7 +7,9 @@ use gguf_graph::{
     RopeScaling, Slice, ValueId,
 };
 
-use crate::blocks::{self, Attend, Decoder, Heads, attend_to, attention_output, sharper, turned};
+use crate::blocks::{
+    self, Attend, Decoder, Heads, apply_rope, attend_to, attention_output, yarn_attention_factor,
+};
 use crate::graph::Builder;
 use crate::schema::key;
 
@@ -17,10 +19,11 @@ const GLM_VOCAB_SIZE: u64 = 154_880;
 /// The router is a sigmoid in DeepSeek V3, else a softmax; expert weights are not normalized by
 /// default.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut decoder = Decoder { attention, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
+    let mut decoder =
+        Decoder { attention, ..Decoder::llama_like(builder, RopeLayout::Interleaved)? };
     let mut scale = softmax_scale(builder)?;
-    if let Some(rotation) = &mut decoder.rotation {
-        scale *= yarn_mscale(builder, rotation)?;
+    if let Some(rope) = &mut decoder.rope {
+        scale *= yarn_mscale(builder, rope)?;
     }
     decoder.attention_scale = Some(scale);
     decoder.routing.normalize = false;
@@ -50,18 +53,18 @@ fn has_sigmoid_router(builder: &Builder<'_>) -> Result<bool, Finding> {
 /// the same scale.
 pub(crate) fn yarn_mscale(
     builder: &Builder<'_>,
-    rotation: &mut RopeParameters,
+    rope: &mut RopeParameters,
 ) -> Result<f32, Finding> {
-    let RopeScaling::Yarn { factor, .. } = rotation.scaling else { return Ok(1.0) };
+    let RopeScaling::Yarn { factor, .. } = rope.scaling else { return Ok(1.0) };
     // For this architecture the key holds a tenth of the multiplier.
     let multiplier = 10.0 * builder.hyper.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
     if multiplier == 0.0 {
         return Ok(1.0);
     }
     if builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.is_none() {
-        rotation.attention_factor = builder.hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
+        rope.attention_factor = builder.hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
     }
-    Ok(sharper(factor, multiplier).powi(2))
+    Ok(yarn_attention_factor(factor, multiplier).powi(2))
 }
 
 /// Dimensions of MLA before weight absorption.
@@ -131,7 +134,7 @@ pub(crate) fn query_latent(
     if !builder.has("attn_q_a.weight") {
         return Ok(x);
     }
-    let latent = builder.product(x, "attn_q_a")?;
+    let latent = builder.matmul(x, "attn_q_a")?;
     Ok(builder.norm(latent, "attn_q_a_norm", attend.norm))
 }
 
@@ -146,8 +149,8 @@ pub(crate) fn mla(
 ) -> Result<ValueId, Finding> {
     let MlaDims { rank, rope, .. } = dims;
     let matrix = if builder.has("attn_q_b.weight") { "attn_q_b" } else { "attn_q" };
-    let query = builder.product(latent, matrix)?;
-    let latent_and_rope = builder.product(x, "attn_kv_a_mqa")?;
+    let query = builder.matmul(latent, matrix)?;
+    let latent_and_rope = builder.matmul(x, "attn_kv_a_mqa")?;
     let latent = builder.op(Slice { x: latent_and_rope, groups: 1, start: 0, len: rank });
     let latent = builder.norm(latent, "attn_kv_a_norm", attend.norm);
     let key_rope = (rope > 0).then(|| rope_key(builder, latent_and_rope, dims, attend));
@@ -170,7 +173,7 @@ fn rope_key(
     if builder.has_norm("attn_k_norm") {
         key_rope = builder.norm(key_rope, "attn_k_norm", attend.norm);
     }
-    apply_rope(builder, key_rope, 1, 0, attend)
+    rope_from(builder, key_rope, 1, 0, attend)
 }
 
 /// Attention with absorbed projections: `attn_k_b` is applied to the query and `attn_v_b` to the
@@ -191,7 +194,7 @@ fn attend_absorbed(
             let a = builder.op(Slice { x: query, groups: heads, start: 0, len: nope });
             let a = builder.op(BatchedMatmul { x: a, weight });
             let b = builder.op(Slice { x: query, groups: heads, start: nope, len: rope });
-            let b = apply_rope(builder, b, heads, 0, attend);
+            let b = rope_from(builder, b, heads, 0, attend);
             let query = builder.op(Concat { a, b, groups: heads, broadcast: false });
             let latent_and_rope =
                 Op::Concat(Concat { a: latent, b: key_rope, groups: 1, broadcast: false });
@@ -216,28 +219,28 @@ fn attend_expanded(
 ) -> Result<ValueId, Finding> {
     let MlaDims { key: key_len, value: value_len, .. } = dims;
     let (heads, nope) = (attend.heads.heads, dims.nope());
-    let x = builder.product(latent, "attn_kv_b")?;
+    let x = builder.matmul(latent, "attn_kv_b")?;
     let mut key = builder.op(Slice { x, groups: heads, start: 0, len: nope });
     if let Some(key_rope) = key_rope {
         key = builder.op(Concat { a: key, b: key_rope, groups: heads, broadcast: true });
     }
     let value = builder.op(Slice { x, groups: heads, start: nope, len: value_len });
-    let query = apply_rope(builder, query, heads, nope, attend);
+    let query = rope_from(builder, query, heads, nope, attend);
     let query = apply_temperature(builder, query)?;
     attend.heads = Heads { heads, heads_kv: heads, key_len, value_len };
     Ok(attend_to(builder, [query, key, value], attend))
 }
 
 /// Applies RoPE to heads from dimension `start` on.
-fn apply_rope(
+fn rope_from(
     builder: &mut Builder<'_>,
     x: ValueId,
     heads: u32,
     start: u32,
     attend: &Attend,
 ) -> ValueId {
-    let rotation = attend.rotation.clone().map(|rotation| RopeParameters { start, ..rotation });
-    turned(builder, x, heads, &rotation)
+    let rope = attend.rope.clone().map(|rope| RopeParameters { start, ..rope });
+    apply_rope(builder, x, heads, &rope)
 }
 
 /// Applies the attention temperature to queries, in models that have one.

@@ -10,7 +10,7 @@ use crate::schema::key;
 /// RoPE covers whole heads, whatever `rope.dimension_count` says. The sliding window of Unlimited
 /// OCR exempts the first tokens, for which there is no mask: attention is full.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let rotation = RopeParameters {
+    let rope = RopeParameters {
         layout: RopeLayout::Neox,
         start: 0,
         dimensions: Heads::of(builder, 0)?.key_len,
@@ -26,9 +26,9 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             attend.mask = Mask::Causal;
             attention(builder, x, &attend)
         },
-        window_rotation: Some(rotation.clone()),
-        rotation: Some(rotation),
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        window_rope: Some(rope.clone()),
+        rope: Some(rope),
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     decoder.routing.normalize = false;
     blocks::decoder(builder, &decoder)

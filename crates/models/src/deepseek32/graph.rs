@@ -6,7 +6,7 @@ use gguf_graph::{
     BlockSelection, Gating, NormKind, RopeLayout, RopeParameters, State, TopkIndexer, ValueId,
 };
 
-use crate::blocks::{Attend, Decoder, embedding, finish, layer_of, layers, turned};
+use crate::blocks::{Attend, Decoder, apply_rope, embedding, finish, layer_of, layers};
 use crate::deepseek2;
 use crate::deepseek2::graph::MlaDims;
 use crate::graph::{Builder, Norm};
@@ -34,7 +34,7 @@ pub(crate) fn decoder_with_indexer(
                 let indexer = Indexer { layout, start: 0, epsilon: KEY_NORM_EPSILON };
                 selection = Some(indexer.select(builder, x, latent, &attend)?);
             }
-            attend.among = selection;
+            attend.selection = selection;
             deepseek2::graph::mla(builder, x, latent, MlaDims::of(builder)?, &mut attend)
         })?;
     }
@@ -45,10 +45,10 @@ pub(crate) fn decoder_with_indexer(
 /// Returns the decoder of DeepSeek V3.2: sigmoid router without normalization by default, softmax
 /// scale multiplied by YaRN's `mscale`.
 pub(crate) fn deepseek32_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
-    let mut decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
+    let mut decoder = Decoder::llama_like(builder, RopeLayout::Interleaved)?;
     let mut scale = 1.0 / (MlaDims::of(builder)?.key as f32).sqrt();
-    if let Some(rotation) = &mut decoder.rotation {
-        scale *= deepseek2::graph::yarn_mscale(builder, rotation)?;
+    if let Some(rope) = &mut decoder.rope {
+        scale *= deepseek2::graph::yarn_mscale(builder, rope)?;
     }
     decoder.attention_scale = Some(scale);
     decoder.routing.gating = Gating::Sigmoid;
@@ -81,16 +81,16 @@ impl Indexer {
     ) -> Result<BlockSelection, Finding> {
         let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
         let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
-        let query = builder.product(latent, "indexer.attn_q_b")?;
-        let key = builder.product(x, "indexer.attn_k")?;
+        let query = builder.matmul(latent, "indexer.attn_q_b")?;
+        let key = builder.matmul(x, "indexer.attn_k")?;
         let norm = Norm { kind: NormKind::Layer, epsilon: self.epsilon };
         let key = builder.norm(key, "indexer.k_norm", norm);
         let Self { layout, start, .. } = self;
-        let rotation = attend.rotation.clone();
-        let rotation = rotation.map(|rotation| RopeParameters { layout, start, ..rotation });
+        let rope = attend.rope.clone();
+        let rope = rope.map(|rope| RopeParameters { layout, start, ..rope });
         let [query, key] =
-            [(query, heads), (key, 1)].map(|(x, heads)| turned(builder, x, heads, &rotation));
-        let weights = Some(builder.product(x, "indexer.proj")?);
+            [(query, heads), (key, 1)].map(|(x, heads)| apply_rope(builder, x, heads, &rope));
+        let weights = Some(builder.matmul(x, "indexer.proj")?);
         let top_k = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
         let state = builder.state(State::kv_cache(len, 0));
         let indexer = TopkIndexer {

@@ -8,8 +8,8 @@ use gguf_graph::{
 };
 
 use crate::blocks::{
-    Attend, Decoder, Heads, HyperConnections, Routing, attend, attend_to, beside_shared,
-    bounded_gates, embedding, experts_by, finish, turned,
+    Attend, Decoder, Heads, HyperConnections, Routing, add_shared_expert, apply_rope, attend,
+    attend_to, clamped_activations, embedding, experts_by, finish,
 };
 use crate::deepseek2;
 use crate::graph::Builder;
@@ -17,7 +17,7 @@ use crate::schema::key;
 
 /// Builds the layers on hyper-connection streams.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
+    let decoder = Decoder::llama_like(builder, RopeLayout::Interleaved)?;
     let streams = HyperConnections::of(builder, decoder.norm)?;
     let embedded = embedding(builder, &decoder)?;
     let x = streams.layers(
@@ -25,7 +25,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         embedded,
         &decoder,
         &mut |builder, x, layer| attention(builder, x, layer, &decoder),
-        &mut |builder, x, layer| network(builder, x, layer, &decoder),
+        &mut |builder, x, layer| ffn(builder, x, layer, &decoder),
     )?;
     let x = streams.last(builder, x)?;
     finish(builder, x, &decoder)
@@ -42,46 +42,46 @@ fn attention(
     let Heads { heads, key_len, .. } = attend.heads;
     attend.heads = Heads { heads_kv: 1, value_len: key_len, ..attend.heads };
     let block = builder.listed(key::ATTENTION_COMPRESS_RATIOS, layer)?;
-    attend.rotation = rotation(builder, block, decoder)?;
-    let rotation = at_head_end(&attend.rotation, key_len);
+    attend.rope = rope(builder, block, decoder)?;
+    let rope = at_head_end(&attend.rope, key_len);
     let latent = deepseek2::graph::query_latent(builder, x, &attend)?;
-    let query = builder.product(latent, "attn_q_b")?;
+    let query = builder.matmul(latent, "attn_q_b")?;
     let query = builder.weightless_norm(query, attend.norm, heads);
-    let query = turned(builder, query, heads, &rotation);
-    let key = builder.product(x, "attn_kv")?;
+    let query = apply_rope(builder, query, heads, &rope);
+    let key = builder.matmul(x, "attn_kv")?;
     let key = builder.norm(key, "attn_kv_a_norm", attend.norm);
-    let key = turned(builder, key, 1, &rotation);
+    let key = apply_rope(builder, key, 1, &rope);
     if block > 0 {
-        attend.blocks = Some(compressed_kv(builder, x, latent, block, &attend)?);
+        attend.compressed = Some(compressed_kv(builder, x, latent, block, &attend)?);
     }
     let attended = attend_to(builder, [query, key, key], &attend);
     // Values are keys with RoPE, which inverse RoPE of the result undoes.
-    let inverse = rotation.map(|rotation| RopeParameters { inverse: true, ..rotation });
-    let attended = turned(builder, attended, heads, &inverse);
+    let inverse = rope.map(|rope| RopeParameters { inverse: true, ..rope });
+    let attended = apply_rope(builder, attended, heads, &inverse);
     let weight = builder.weight("attn_output_a.weight")?;
     let grouped = builder.op(BatchedMatmul { x: attended, weight });
-    builder.product(grouped, "attn_output_b")
+    builder.matmul(grouped, "attn_output_b")
 }
 
 /// Returns RoPE of a layer: layers with compression have RoPE scaling and a base frequency of their
 /// own.
-fn rotation(
+fn rope(
     builder: &Builder<'_>,
     block: u32,
     decoder: &Decoder,
 ) -> Result<Option<RopeParameters>, Finding> {
-    let Some(rotation) = decoder.rotation.clone() else { return Ok(None) };
+    let Some(rope) = decoder.rope.clone() else { return Ok(None) };
     if block == 0 {
-        return Ok(Some(rotation.without_scaling()));
+        return Ok(Some(rope.without_scaling()));
     }
     let base = builder.hyper.f32(key::ATTENTION_COMPRESS_ROPE_FREQ_BASE)?;
-    Ok(Some(RopeParameters { freq_base: base, attention_factor: 1.0, ..rotation }))
+    Ok(Some(RopeParameters { freq_base: base, attention_factor: 1.0, ..rope }))
 }
 
 /// Returns RoPE of the last dimensions of heads of length `len`.
-fn at_head_end(rotation: &Option<RopeParameters>, len: u32) -> Option<RopeParameters> {
-    let rotation = rotation.clone()?;
-    Some(RopeParameters { start: len.saturating_sub(rotation.dimensions), ..rotation })
+fn at_head_end(rope: &Option<RopeParameters>, len: u32) -> Option<RopeParameters> {
+    let rope = rope.clone()?;
+    Some(RopeParameters { start: len.saturating_sub(rope.dimensions), ..rope })
 }
 
 /// Returns the compressed keys of a layer, with the selection of its indexer if it has one.
@@ -115,8 +115,8 @@ fn compress_blocks(
 ) -> Result<ValueId, Finding> {
     let gates = format!("{name}_gate");
     let width = u32::try_from(builder.extent(&format!("{gates}.weight"), 1)).unwrap_or(0);
-    let values = builder.product(x, &format!("{name}_kv"))?;
-    let gate = builder.product(x, &gates)?;
+    let values = builder.matmul(x, &format!("{name}_kv"))?;
+    let gate = builder.matmul(x, &gates)?;
     let position_bias = Some(builder.weight(&format!("{name}_ape.weight"))?);
     let overlap = width == len.saturating_mul(2);
     let rows = block.saturating_mul(if overlap { 2 } else { 1 });
@@ -125,9 +125,9 @@ fn compress_blocks(
         BlockCompress { x: values, gate: Some(gate), position_bias, block, overlap, state };
     let compressed = builder.op(compress);
     let key = builder.norm(compressed, &format!("{name}_norm"), attend.norm);
-    let rotation = at_head_end(&attend.rotation, len);
-    let rotation = rotation.map(|rotation| RopeParameters { block, ..rotation });
-    Ok(turned(builder, key, 1, &rotation))
+    let rope = at_head_end(&attend.rope, len);
+    let rope = rope.map(|rope| RopeParameters { block, ..rope });
+    Ok(apply_rope(builder, key, 1, &rope))
 }
 
 /// Selects the blocks with the highest indexer scores for the query latent of a layer.
@@ -141,10 +141,10 @@ fn select_blocks(
     let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
     let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
     let top_k = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
-    let query = builder.product(latent, "indexer.attn_q_b")?;
-    let query = turned(builder, query, heads, &at_head_end(&attend.rotation, len));
+    let query = builder.matmul(latent, "indexer.attn_q_b")?;
+    let query = apply_rope(builder, query, heads, &at_head_end(&attend.rope, len));
     let key = compress_blocks(builder, x, "indexer_compressor", len, block, attend)?;
-    let weights = Some(builder.product(x, "indexer.proj")?);
+    let weights = Some(builder.matmul(x, "indexer.proj")?);
     let state = builder.state(State::KvCache { key_width: len, value_width: 0, block });
     let indexer = TopkIndexer {
         query,
@@ -161,19 +161,19 @@ fn select_blocks(
 }
 
 /// MoE with a shared expert; hash layers select experts by token id.
-fn network(
+fn ffn(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let [function, shared] = bounded_gates(builder, layer, ActivationFunction::Silu)?;
+    let [function, shared] = clamped_activations(builder, layer, ActivationFunction::Silu)?;
     let routing = Routing { function, ..decoder.routing };
-    let scores = builder.product(x, "ffn_gate_inp")?;
+    let scores = builder.matmul(x, "ffn_gate_inp")?;
     let mut experts = experts_by(builder, x, scores, layer, routing)?;
     if let Some(table) = builder.find("ffn_gate_tid2eid.weight") {
         experts.expert_ids = Some(builder.op(Embedding { table, index: Index::Token }));
     }
     let routed = builder.op(experts);
-    beside_shared(builder, x, routed, shared)
+    add_shared_expert(builder, x, routed, shared)
 }

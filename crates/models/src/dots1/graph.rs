@@ -8,7 +8,7 @@ use crate::graph::Builder;
 
 /// The router is a sigmoid.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    let mut decoder = Decoder::llama_like(builder, RopeLayout::Neox)?;
     decoder.routing.gating = Gating::Sigmoid;
     blocks::decoder(builder, &decoder)
 }

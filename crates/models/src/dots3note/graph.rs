@@ -32,7 +32,7 @@ fn attention(
     let latent = deepseek2::graph::query_latent(builder, x, &attend)?;
     if !is_sliding {
         let indexer = Indexer { layout: RopeLayout::Neox, start: 0, epsilon: KEY_NORM_EPSILON };
-        attend.among = Some(indexer.select(builder, x, latent, &attend)?);
+        attend.selection = Some(indexer.select(builder, x, latent, &attend)?);
     }
     deepseek2::graph::mla(builder, x, latent, dims, &mut attend)
 }

@@ -8,7 +8,7 @@ use crate::graph::Builder;
 
 /// Builds a bidirectional Llama without output projection.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = bidirectional(Decoder::gated(builder, RopeLayout::Neox)?);
+    let decoder = bidirectional(Decoder::llama_like(builder, RopeLayout::Neox)?);
     blocks::decoder(builder, &decoder)
 }
 

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{self, Decoder, Windows};
+use crate::blocks::{self, Decoder, WindowPattern};
 use crate::graph::Builder;
 use crate::schema::key;
 
@@ -16,11 +16,13 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 /// Returns the decoder of EXAONE 4. In models with a sliding window every fourth layer has full
 /// attention without RoPE.
 pub(crate) fn exaone4_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
-    let mut decoder =
-        Decoder { windows: Windows::AllButLast(4), ..Decoder::gated(builder, RopeLayout::Neox)? };
+    let mut decoder = Decoder {
+        window_pattern: WindowPattern::AllButLast(4),
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
+    };
     let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
     if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
-        decoder.rotation = None;
+        decoder.rope = None;
     }
     Ok(decoder)
 }

@@ -8,6 +8,7 @@ use crate::graph::Builder;
 
 /// An FFN without a gate, with GELU, parallel to attention.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder { parallel: true, ..Decoder::rotated(builder, RopeLayout::Neox)? };
+    let decoder =
+        Decoder { parallel: true, ..Decoder::layer_norm_rope(builder, RopeLayout::Neox)? };
     blocks::decoder(builder, &decoder)
 }

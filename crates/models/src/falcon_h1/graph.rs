@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{self, Decoder, StateSpace, attention};
+use crate::blocks::{self, Decoder, SsmSizes, attention};
 use crate::graph::Builder;
 
 /// A layer adds `attention(x)` and `mamba2(x)` of the same normalized input.
@@ -12,10 +12,10 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         attention: |builder, x, _, attend| {
             let attended = attention(builder, x, &attend)?;
             let norm = attend.norm;
-            let scanned = StateSpace::of(builder)?.second(builder, x, norm)?;
+            let scanned = SsmSizes::of(builder)?.mamba2(builder, x, norm)?;
             Ok(builder.add(attended, scanned))
         },
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -31,6 +31,6 @@ pub(crate) fn gemma_decoder(
         function: ActivationFunction::GeluTanh,
         embedding_scale: (width as f32).sqrt(),
         attention_scale,
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     })
 }

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::RopeParameters;
 
-use crate::blocks::{self, Decoder, Windows};
+use crate::blocks::{self, Decoder, WindowPattern};
 use crate::gemma::graph::gemma_decoder;
 use crate::graph::Builder;
 
@@ -16,6 +16,6 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 /// Returns the decoder with the layers of Gemma 3: five of six have a sliding window, and RoPE
 /// scaling applies to the sixth only.
 pub(crate) fn with_gemma3_layers(decoder: Decoder) -> Decoder {
-    let window_rotation = decoder.window_rotation.clone().map(RopeParameters::without_scaling);
-    Decoder { windows: Windows::AllButLast(6), window_rotation, ..decoder }
+    let window_rope = decoder.window_rope.clone().map(RopeParameters::without_scaling);
+    Decoder { window_pattern: WindowPattern::AllButLast(6), window_rope, ..decoder }
 }

@@ -8,8 +8,8 @@ use gguf_graph::{
 };
 
 use crate::blocks::{
-    Decoder, Shared, attend, embedding, finish, inputs_of_layers, joined, layers, normed, share,
-    shared_attention, with_input,
+    Decoder, Shared, add_per_layer_input, attend, concatenated, embedding, finish, layers, normed,
+    per_layer_inputs, share, shared_attention,
 };
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
@@ -25,11 +25,11 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
         embedding_scale: width.sqrt(),
         attention_scale: Some(1.0),
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
-    decoder.window_rotation = decoder.window_rotation.map(RopeParameters::without_scaling);
+    decoder.window_rope = decoder.window_rope.map(RopeParameters::without_scaling);
     let x = embedding(builder, &decoder)?;
-    let inputs = inputs_of_layers(builder, x)?;
+    let inputs = per_layer_inputs(builder, x)?;
     let count = builder.size(key::ALTUP_NUM_INPUTS)?.max(1);
     let active = builder.size(key::ALTUP_ACTIVE_IDX)?.min(count - 1) as usize;
     let mut streams = vec![x];
@@ -47,7 +47,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             Some(weight) => builder.op(MulWeight { x: streams[active], weight }),
             None => streams[active],
         };
-        let layer_input = with_input(builder, first, inputs, layer)?;
+        let layer_input = add_per_layer_input(builder, first, inputs, layer)?;
         for stream in streams.iter_mut().skip(1) {
             *stream = builder.add(*stream, layer_input);
         }
@@ -70,7 +70,7 @@ fn stream_projections(
 ) -> Result<Vec<ValueId>, Finding> {
     let Some((first, others)) = streams.split_first() else { return Ok(Vec::new()) };
     let weight = builder.weight(name)?;
-    let x = joined(builder, *first, others);
+    let x = concatenated(builder, *first, others);
     let output = builder.op(BatchedMatmul { x, weight });
     let len = builder.size(key::EMBEDDING_LENGTH)?;
     let starts = (0..streams.len() as u32).map(|stream| stream.saturating_mul(len));
@@ -104,7 +104,7 @@ fn modalities(
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let x = normed(builder, x, "altup_router_norm", decoder);
     let x = builder.scale(x, 1.0 / width);
-    let x = builder.product(x, "altup_router")?;
+    let x = builder.matmul(x, "altup_router")?;
     Ok(builder.op(Activation { x, function: ActivationFunction::Tanh }))
 }
 
@@ -117,7 +117,7 @@ fn predict(
     decoder: &Decoder,
 ) -> Result<Vec<ValueId>, Finding> {
     let x = modalities(builder, streams[active], decoder)?;
-    let coefficients = builder.product(x, "altup_predict_coef")?;
+    let coefficients = builder.matmul(x, "altup_predict_coef")?;
     let mut index = 0;
     let mut predicted = Vec::new();
     for stream in streams {
@@ -141,7 +141,7 @@ fn correct(
     decoder: &Decoder,
 ) -> Result<Vec<ValueId>, Finding> {
     let x = modalities(builder, output, decoder)?;
-    let coefficients = builder.product(x, "altup_correct_coef")?;
+    let coefficients = builder.matmul(x, "altup_correct_coef")?;
     let coefficients = builder.op(AddScalar { x: coefficients, scalar: 1.0 });
     let negated = builder.scale(predicted[active], -1.0);
     let error = builder.add(output, negated);
@@ -162,8 +162,8 @@ fn layer(
     shared: &mut Shared,
 ) -> Result<ValueId, Finding> {
     let input = normed(builder, x, "attn_norm", decoder);
-    let laurel = builder.product(input, "laurel_l")?;
-    let laurel = builder.product(laurel, "laurel_r")?;
+    let laurel = builder.matmul(input, "laurel_l")?;
+    let laurel = builder.matmul(laurel, "laurel_r")?;
     let laurel = normed(builder, laurel, "laurel_post_norm", decoder);
     let laurel = builder.add(input, laurel);
     let attend = attend(builder, layer, decoder)?;
@@ -173,15 +173,15 @@ fn layer(
     let residual = builder.add(attended, laurel);
     let residual = builder.scale(residual, std::f32::consts::FRAC_1_SQRT_2);
     let input = normed(builder, residual, "ffn_norm", decoder);
-    let ffn_output = network(builder, input, layer)?;
+    let ffn_output = ffn(builder, input, layer)?;
     let ffn_output = normed(builder, ffn_output, "post_ffw_norm", decoder);
     Ok(builder.add(residual, ffn_output))
 }
 
 /// GeGLU FFN. With activation sparsity the gate is `relu(gate - (mean + s deviation))`, where `s`
 /// is the number of standard deviations of the layer.
-fn network(builder: &mut Builder<'_>, x: ValueId, layer: u64) -> Result<ValueId, Finding> {
-    let mut gate = builder.product(x, "ffn_gate")?;
+fn ffn(builder: &mut Builder<'_>, x: ValueId, layer: u64) -> Result<ValueId, Finding> {
+    let mut gate = builder.matmul(x, "ffn_gate")?;
     let threshold = builder.number_in(key::ACTIVATION_SPARSITY_SCALE, layer)?;
     // Minus infinity means no sparsity.
     if threshold.is_finite() {
@@ -193,8 +193,8 @@ fn network(builder: &mut Builder<'_>, x: ValueId, layer: u64) -> Result<ValueId,
         let above = builder.op(Activation { x: above, function: ActivationFunction::Relu });
         gate = builder.op(Mul { a: above, b: deviation });
     }
-    let up = builder.product(x, "ffn_up")?;
+    let up = builder.matmul(x, "ffn_up")?;
     let function = GluFunction::Plain(ActivationFunction::GeluTanh);
     let output = builder.op(GatedActivation { gate, up, function });
-    builder.product(output, "ffn_down")
+    builder.matmul(output, "ffn_down")
 }

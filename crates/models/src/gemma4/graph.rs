@@ -5,8 +5,8 @@ use gguf::Finding;
 use gguf_graph::{ActivationFunction, GluFunction, MulWeight, RopeLayout, RopeParameters, ValueId};
 
 use crate::blocks::{
-    Decoder, Shared, attend, embedding, feed_forward, finish, inputs_of_layers, layers, normed,
-    scored_experts, shared_attention, with_input,
+    Decoder, Shared, add_per_layer_input, attend, embedding, feed_forward, finish, layers, normed,
+    per_layer_inputs, scored_experts, shared_attention,
 };
 use crate::graph::Builder;
 use crate::schema::key;
@@ -18,24 +18,24 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         function: ActivationFunction::GeluTanh,
         embedding_scale: width.sqrt(),
         attention_scale: Some(1.0),
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
-    decoder.window_rotation = decoder.window_rotation.map(RopeParameters::without_scaling);
+    decoder.window_rope = decoder.window_rope.map(RopeParameters::without_scaling);
     decoder.routing.function = GluFunction::Plain(ActivationFunction::GeluTanh);
     let mut x = embedding(builder, &decoder)?;
     let inputs = match builder.has("per_layer_token_embd.weight") {
-        true => Some(inputs_of_layers(builder, x)?),
+        true => Some(per_layer_inputs(builder, x)?),
         false => None,
     };
     let mut shared = Shared::of(builder)?;
     for layer in 0..layers(builder)? {
         builder.at("blk.", Some(layer));
         x = attention_residual(builder, x, layer, &decoder, &mut shared)?;
-        let ffn_output = network(builder, x, layer, &decoder)?;
+        let ffn_output = ffn(builder, x, layer, &decoder)?;
         let ffn_output = normed(builder, ffn_output, "post_ffw_norm", &decoder);
         x = builder.add(x, ffn_output);
         if let Some(inputs) = inputs {
-            let layer_input = with_input(builder, x, inputs, layer)?;
+            let layer_input = add_per_layer_input(builder, x, inputs, layer)?;
             x = builder.add(x, layer_input);
         }
         if let Some(weight) = builder.find("layer_output_scale.weight") {
@@ -63,7 +63,7 @@ fn attention_residual(
 
 /// Dense FFN, plus a MoE in layers that have one. The router reads `x`, RMS-normalized without
 /// weights, divided by `sqrt(n_embd)` and multiplied by `ffn_gate_inp.scale`.
-fn network(
+fn ffn(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
@@ -80,7 +80,7 @@ fn network(
     let scores = builder.scale(scores, 1.0 / width.sqrt());
     let weight = builder.weight("ffn_gate_inp.scale")?;
     let scores = builder.op(MulWeight { x: scores, weight });
-    let scores = builder.product(scores, "ffn_gate_inp")?;
+    let scores = builder.matmul(scores, "ffn_gate_inp")?;
     let input = normed(builder, x, "pre_ffw_norm_2", decoder);
     let routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
     let routed = normed(builder, routed, "post_ffw_norm_2", decoder);

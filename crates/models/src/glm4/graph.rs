@@ -16,6 +16,6 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let has_mrope =
         sections.filter(|section| section.to_i64().is_some_and(|len| len > 0)).count() == 2;
     let layout = if has_mrope { RopeLayout::Neox } else { RopeLayout::Interleaved };
-    let decoder = Decoder::gated(builder, layout)?;
+    let decoder = Decoder::llama_like(builder, layout)?;
     blocks::decoder(builder, &decoder)
 }

@@ -8,8 +8,8 @@ use gguf_graph::{
 };
 
 use crate::blocks::{
-    Bound, Decoder, HyperConnections, Routing, attend, bounded_gates, delta_attention, embedding,
-    finish, network_by,
+    DecayBound, Decoder, HyperConnections, Routing, attend, clamped_activations, embedding,
+    ffn_with, finish, kimi_delta_attention,
 };
 use crate::deepseek2;
 use crate::deepseek2::graph::MlaDims;
@@ -20,21 +20,21 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
         attention_scale: Some(deepseek2::graph::softmax_scale(builder)?),
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     // Recurrent states and causal masks carry the positions.
-    (decoder.rotation, decoder.window_rotation) = (None, None);
+    (decoder.rope, decoder.window_rope) = (None, None);
     decoder.routing.gating = Gating::Sigmoid;
     decoder.routing.normalize = false;
     let hyper = HyperConnections::of(builder, decoder.norm)?;
     let embedded = embedding(builder, &decoder)?;
-    let mut among = None;
+    let mut selection = None;
     let x = hyper.layers(
         builder,
         embedded,
         &decoder,
-        &mut |builder, x, layer| mixer(builder, x, layer, &decoder, &mut among),
-        &mut |builder, x, layer| network(builder, x, layer, &decoder),
+        &mut |builder, x, layer| mixer(builder, x, layer, &decoder, &mut selection),
+        &mut |builder, x, layer| ffn(builder, x, layer, &decoder),
     )?;
     let x = hyper.mean(builder, x)?;
     finish(builder, x, &decoder)
@@ -46,19 +46,19 @@ fn mixer(
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
-    among: &mut Option<BlockSelection>,
+    selection: &mut Option<BlockSelection>,
 ) -> Result<ValueId, Finding> {
     let mut attend = attend(builder, layer, decoder)?;
     if !builder.has("attn_kv_a_mqa.weight") {
         let bound = builder.known(key::KDA_GATE_LOWER_BOUND)?;
-        let bound = bound.map(|least| Bound { least, sign: -1.0 });
-        return delta_attention(builder, x, attend.heads.heads, attend.norm, bound);
+        let bound = bound.map(|least| DecayBound { least, sign: -1.0 });
+        return kimi_delta_attention(builder, x, attend.heads.heads, attend.norm, bound);
     }
     let latent = deepseek2::graph::query_latent(builder, x, &attend)?;
     if has_indexer(builder, layer)? {
-        *among = Some(select_blocks(builder, x, latent)?);
+        *selection = Some(select_blocks(builder, x, latent)?);
     }
-    attend.among = *among;
+    attend.selection = *selection;
     deepseek2::graph::mla(builder, x, latent, MlaDims::of(builder)?, &mut attend)
 }
 
@@ -82,17 +82,17 @@ fn select_blocks(
     let block = builder.size(key::ATTENTION_INDEXER_KPOOL)?.max(1);
     let top_k = builder.size(key::ATTENTION_INDEXER_TOP_K)? / block;
     let include_tail = builder.hyper.bool(key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL)?;
-    let query = builder.product(latent, "indexer.attn_q_b")?;
-    let key = builder.product(x, "indexer.attn_k")?;
+    let query = builder.matmul(latent, "indexer.attn_q_b")?;
+    let key = builder.matmul(x, "indexer.attn_k")?;
     let norm = Norm::layer(builder)?;
     let key = builder.norm(key, "indexer.k_norm", norm);
-    let gate = builder.product(x, "indexer_compressor_gate")?;
+    let gate = builder.matmul(x, "indexer_compressor_gate")?;
     let position_bias = Some(builder.weight("indexer_compressor_ape.weight")?);
     let state = builder.state(State::RowHistory { width: len.saturating_mul(2), len: block });
     let compress =
         BlockCompress { x: key, gate: Some(gate), position_bias, block, overlap: false, state };
     let key = builder.op(compress);
-    let weights = Some(builder.product(x, "indexer.proj")?);
+    let weights = Some(builder.matmul(x, "indexer.proj")?);
     let state = builder.state(State::KvCache { key_width: len, value_width: 0, block });
     let indexer = TopkIndexer {
         query,
@@ -110,12 +110,12 @@ fn select_blocks(
 }
 
 /// FFN or MoE with clamped gates.
-fn network(
+fn ffn(
     builder: &mut Builder<'_>,
     x: ValueId,
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let [function, ffn_function] = bounded_gates(builder, layer, ActivationFunction::Silu)?;
-    network_by(builder, x, layer, Routing { function, ..decoder.routing }, ffn_function)
+    let [function, ffn_function] = clamped_activations(builder, layer, ActivationFunction::Silu)?;
+    ffn_with(builder, x, layer, Routing { function, ..decoder.routing }, ffn_function)
 }

@@ -10,6 +10,6 @@ use crate::graph::{Builder, Norm};
 /// positions, BLOOM has ALiBi and a norm of the token embedding.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::layer(builder)?;
-    let decoder = Decoder { function: ActivationFunction::GeluTanh, ..Decoder::plain(norm) };
+    let decoder = Decoder { function: ActivationFunction::GeluTanh, ..Decoder::without_rope(norm) };
     blocks::decoder(builder, &decoder)
 }

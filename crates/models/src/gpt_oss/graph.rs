@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{Gating, GluFunction, RopeLayout, RopeParameters};
 
-use crate::blocks::{self, Decoder, Windows};
+use crate::blocks::{self, Decoder, WindowPattern};
 use crate::graph::Builder;
 
 /// Builds a MoE decoder with sliding-window attention in every second layer, beginning with the
@@ -11,12 +11,12 @@ use crate::graph::Builder;
 /// rounded (llama.cpp rounds them).
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
-        windows: Windows::AllButLast(2),
-        network_norm: "post_attention_norm",
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        window_pattern: WindowPattern::AllButLast(2),
+        ffn_norm: "post_attention_norm",
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
-    decoder.rotation = decoder.rotation.map(RopeParameters::without_truncation);
-    decoder.window_rotation = decoder.window_rotation.map(RopeParameters::without_truncation);
+    decoder.rope = decoder.rope.map(RopeParameters::without_truncation);
+    decoder.window_rope = decoder.window_rope.map(RopeParameters::without_truncation);
     decoder.routing.gating = Gating::SoftmaxAfterTopk;
     decoder.routing.normalize = false;
     decoder.routing.function = GluFunction::SwigluOai { alpha: 1.702, limit: 7.0 };

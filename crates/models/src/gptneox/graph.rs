@@ -11,6 +11,6 @@ use crate::schema::key;
 /// in parallel.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let parallel = builder.hyper.bool(key::USE_PARALLEL_RESIDUAL)?;
-    let decoder = Decoder { parallel, ..Decoder::rotated(builder, RopeLayout::Neox)? };
+    let decoder = Decoder { parallel, ..Decoder::layer_norm_rope(builder, RopeLayout::Neox)? };
     blocks::decoder(builder, &decoder)
 }

@@ -19,12 +19,12 @@ pub(crate) fn granite_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Find
         embedding_scale: builder.factor(key::EMBEDDING_SCALE)?,
         residual_scale: builder.factor(key::RESIDUAL_SCALE)?,
         logit_scale: 1.0 / builder.factor(key::LOGIT_SCALE)?,
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     // Models without RoPE (NoPE) set this key to false.
     let finetuned = "rope.scaling.finetuned";
     if builder.hyper.stated(finetuned).is_some() && !builder.hyper.bool(finetuned)? {
-        (decoder.rotation, decoder.window_rotation) = (None, None);
+        (decoder.rope, decoder.window_rope) = (None, None);
     }
     Ok(decoder)
 }

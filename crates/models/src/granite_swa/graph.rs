@@ -13,7 +13,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         attention: |builder, x, layer, mut attend| {
             let key = "attention.rope_pattern";
             if builder.hyper.stated(key).is_some() && !builder.flag_in(key, layer)? {
-                attend.rotation = None;
+                attend.rope = None;
             }
             attention(builder, x, &attend)
         },

@@ -5,7 +5,7 @@ use gguf_graph::{Concat, RopeLayout, Slice, ValueId};
 
 use crate::blocks::is_state_space;
 use crate::blocks::{
-    self, Attend, Decoder, Heads, StateSpace, attended, attention_output, queries_keys_values,
+    self, Attend, Decoder, Heads, SsmSizes, attend_qkv, attention_output, project_qkv,
 };
 use crate::granite;
 use crate::graph::Builder;
@@ -14,7 +14,7 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         attention: |builder, x, _, attend| match is_state_space(builder) {
-            true => StateSpace::of(builder)?.second(builder, x, attend.norm),
+            true => SsmSizes::of(builder)?.mamba2(builder, x, attend.norm),
             false => partial_rope_attention(builder, x, attend),
         },
         ..granite::graph::granite_decoder(builder)?
@@ -31,17 +31,15 @@ fn partial_rope_attention(
     mut attend: Attend,
 ) -> Result<ValueId, Finding> {
     let Heads { heads, heads_kv, key_len, .. } = attend.heads;
-    let [mut query, mut key, value] = queries_keys_values(builder, x, &attend)?;
-    if let Some(rotation) =
-        attend.rotation.as_mut().filter(|rotation| rotation.dimensions < key_len)
-    {
-        rotation.layout = RopeLayout::Neox;
+    let [mut query, mut key, value] = project_qkv(builder, x, &attend)?;
+    if let Some(rope) = attend.rope.as_mut().filter(|rope| rope.dimensions < key_len) {
+        rope.layout = RopeLayout::Neox;
         [query, key] = [(query, heads), (key, heads_kv)].map(|(x, heads)| {
             let groups = heads.saturating_mul(key_len / 2);
             let [a, b] = [0, 1].map(|start| builder.op(Slice { x, groups, start, len: 1 }));
             builder.op(Concat { a, b, groups: heads, broadcast: false })
         });
     }
-    let attended = attended(builder, [query, key, value], &attend);
+    let attended = attend_qkv(builder, [query, key, value], &attend);
     attention_output(builder, x, attended, &attend)
 }

@@ -8,7 +8,7 @@ use gguf_graph::{
 };
 
 use crate::blocks::{
-    Attend, Heads, attend, attend_to, attended, finish, layers, normed, queries_keys_values,
+    Attend, Heads, attend, attend_qkv, attend_to, finish, layers, normed, project_qkv,
 };
 use crate::granite::graph::granite_decoder;
 use crate::graph::{Builder, Norm};
@@ -140,7 +140,7 @@ impl Adapter {
         x: ValueId,
         name: &str,
     ) -> Result<ValueId, Finding> {
-        let projected = builder.product(x, name)?;
+        let projected = builder.matmul(x, name)?;
         self.add_lora(builder, x, projected, name)
     }
 
@@ -151,11 +151,11 @@ impl Adapter {
         x: ValueId,
         attend: &Attend,
     ) -> Result<ValueId, Finding> {
-        let mut qkv = queries_keys_values(builder, x, attend)?;
+        let mut qkv = project_qkv(builder, x, attend)?;
         for (projected, name) in qkv.iter_mut().zip(["attn_q", "attn_k", "attn_v"]) {
             *projected = self.add_lora(builder, x, *projected, name)?;
         }
-        let attended = attended(builder, qkv, attend);
+        let attended = attend_qkv(builder, qkv, attend);
         self.projection(builder, attended, "attn_output")
     }
 

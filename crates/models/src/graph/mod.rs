@@ -230,7 +230,7 @@ impl Builder<'_> {
 
     /// `x` times the matrix `name.weight`, times the number `name.scale` and plus `name.bias` if the model
     /// has them.
-    pub fn product(&mut self, x: ValueId, name: &str) -> Result<ValueId, Finding> {
+    pub fn matmul(&mut self, x: ValueId, name: &str) -> Result<ValueId, Finding> {
         let weight = self.weight(&format!("{name}.weight"))?;
         let bias = self.find(&format!("{name}.bias"));
         let made = self.op(Matmul { x, weight, bias });

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GluFunction, RopeLayout, RopeScaling, ValueId};
 
-use crate::blocks::{self, Decoder, attention, experts, feed_forward, sharper};
+use crate::blocks::{self, Decoder, attention, experts, feed_forward, yarn_attention_factor};
 use crate::graph::Builder;
 use crate::schema::key;
 
@@ -33,14 +33,14 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             attend.soft_cap = attend.soft_cap.or(Some(ATTENTION_CAP));
             attention(builder, x, &attend)
         },
-        network: moe_and_dense,
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ffn: moe_and_dense,
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     // The stated attention factor multiplies the default of YaRN.
     let factor = builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.unwrap_or(1.0);
-    for rotation in [&mut decoder.rotation, &mut decoder.window_rotation].into_iter().flatten() {
-        if let RopeScaling::Yarn { factor: by, .. } = rotation.scaling {
-            rotation.attention_factor = factor * sharper(by, 1.0);
+    for rope in [&mut decoder.rope, &mut decoder.window_rope].into_iter().flatten() {
+        if let RopeScaling::Yarn { factor: by, .. } = rope.scaling {
+            rope.attention_factor = factor * yarn_attention_factor(by, 1.0);
         }
     }
     decoder.routing.normalize = false;

@@ -10,7 +10,7 @@ use crate::schema::key;
 /// Builds a decoder with MoE and group experts.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder =
-        Decoder { network: moe_with_group_experts, ..Decoder::gated(builder, RopeLayout::Neox)? };
+        Decoder { ffn: moe_with_group_experts, ..Decoder::llama_like(builder, RopeLayout::Neox)? };
     blocks::decoder(builder, &decoder)
 }
 
@@ -22,7 +22,7 @@ fn moe_with_group_experts(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let scores = builder.product(x, "ffn_gate_inp")?;
+    let scores = builder.matmul(x, "ffn_gate_inp")?;
     let large = experts_by(builder, x, scores, layer, decoder.routing)?;
     let groups = builder.extent("ffn_gate_chexps.weight", 2).max(1);
     let group_size = builder.extent("ffn_gate_exps.weight", 2) / groups;

@@ -16,7 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         weightless_norms: true,
         embedding_scale,
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     let layers_per_stack = builder.hyper.u64(key::HRM_LAYERS_PER_STACK)?;
     let [h_cycles, l_cycles] = ["hrm.h_cycles", "hrm.l_cycles"].map(|key| builder.hyper.u64(key));

@@ -14,9 +14,9 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = rope_before_norm(builder, RopeLayout::Neox)?;
     let alpha = builder.stated(key::ROPE_SCALING_ALPHA)?.filter(|alpha| *alpha > 0.0);
     let dims = builder.size(key::ATTENTION_KEY_LENGTH)? as f32;
-    for rotation in [&mut decoder.rotation, &mut decoder.window_rotation].into_iter().flatten() {
+    for rope in [&mut decoder.rope, &mut decoder.window_rope].into_iter().flatten() {
         if let Some(alpha) = alpha {
-            rotation.freq_base *= alpha.powf(dims / (dims - 2.0));
+            rope.freq_base *= alpha.powf(dims / (dims - 2.0));
         }
     }
     blocks::decoder(builder, &decoder)

@@ -7,8 +7,8 @@ use gguf_graph::{
 };
 
 use crate::blocks::{
-    Decoder, attend, embedding, finish, joined, layers, network_by, normed, share, shares_of,
-    stream_count, sum_of_shares,
+    Decoder, attend, concatenated, embedding, ffn_with, finish, layers, mixing_weights, normed,
+    share, stream_count, weighted_sum,
 };
 use crate::deepseek2;
 use crate::deepseek2::graph::MlaDims;
@@ -18,7 +18,7 @@ use crate::schema::key;
 
 /// Builds the layers over the residual streams.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
+    let mut decoder = Decoder::llama_like(builder, RopeLayout::Interleaved)?;
     let dims = MlaDims::of(builder)?;
     decoder.attention_scale = Some(1.0 / (dims.key as f32).sqrt());
     decoder.routing.gating = Gating::Sigmoid;
@@ -60,7 +60,7 @@ fn attention(
         let indexer = Indexer { layout, start, epsilon: attend.norm.epsilon };
         *selection = Some(indexer.select(builder, x, latent, &attend)?);
     }
-    attend.among = *selection;
+    attend.selection = *selection;
     deepseek2::graph::mla(builder, x, latent, MlaDims::of(builder)?, &mut attend)
 }
 
@@ -75,7 +75,7 @@ fn ffn(
     if let Some(limit) = builder.limit(key::SWIGLU_CLAMP_EXP, layer)? {
         routing.function = GluFunction::ClampBefore { function: ActivationFunction::Silu, limit };
     }
-    network_by(builder, x, layer, routing, decoder.function)
+    ffn_with(builder, x, layer, routing, decoder.function)
 }
 
 /// Hyper-connections over the residual streams.
@@ -102,8 +102,8 @@ impl ResidualStreams {
         name: &str,
         decoder: &Decoder,
     ) -> Result<ValueId, Finding> {
-        let x = joined(builder, streams[0], &streams[1..]);
-        shares_of(builder, x, name, decoder.norm)
+        let x = concatenated(builder, streams[0], &streams[1..]);
+        mixing_weights(builder, x, name, decoder.norm)
     }
 
     /// Adds the input of attention or FFN, a weighted sum of the streams; returns it with the
@@ -120,7 +120,7 @@ impl ResidualStreams {
         let input = builder.op(AddScalar { x: input, scalar: self.epsilon });
         let output = builder.scale(output, self.magnitude);
         let output = builder.op(AddScalar { x: output, scalar: self.epsilon });
-        Ok((sum_of_shares(builder, streams[0], &streams[1..], input), output))
+        Ok((weighted_sum(builder, streams[0], &streams[1..], input), output))
     }
 
     /// Adds the output of attention or FFN to all streams, times their weights.
@@ -146,6 +146,6 @@ impl ResidualStreams {
     ) -> Result<ValueId, Finding> {
         let weights = Self::weights(builder, streams, "output_hc", decoder)?;
         let weights = builder.op(AddScalar { x: weights, scalar: self.epsilon });
-        Ok(sum_of_shares(builder, streams[0], &streams[1..], weights))
+        Ok(weighted_sum(builder, streams[0], &streams[1..], weights))
     }
 }

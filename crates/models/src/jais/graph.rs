@@ -14,7 +14,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         function: ActivationFunction::Silu,
         attention_scale: Some(1.0 / head_dim),
-        ..Decoder::plain(norm)
+        ..Decoder::without_rope(norm)
     };
     blocks::decoder(builder, &decoder)
 }

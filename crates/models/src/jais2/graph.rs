@@ -11,7 +11,7 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         function: ActivationFunction::ReluSquared,
-        ..Decoder::rotated(builder, RopeLayout::Neox)?
+        ..Decoder::layer_norm_rope(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }

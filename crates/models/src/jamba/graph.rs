@@ -4,18 +4,18 @@ use gguf::Finding;
 use gguf_graph::ActivationFunction;
 
 use crate::blocks::is_state_space;
-use crate::blocks::{self, Decoder, StateSpace, attention};
+use crate::blocks::{self, Decoder, SsmSizes, attention};
 use crate::graph::{Builder, Norm};
 
 /// Builds a decoder without RoPE, with Mamba in place of attention in SSM layers.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
         attention: |builder, x, _, attend| match is_state_space(builder) {
-            true => StateSpace::of(builder)?.first(builder, x, Some(attend.norm)),
+            true => SsmSizes::of(builder)?.mamba1(builder, x, Some(attend.norm)),
             false => attention(builder, x, &attend),
         },
         function: ActivationFunction::Silu,
-        ..Decoder::plain(Norm::rms(builder)?)
+        ..Decoder::without_rope(Norm::rms(builder)?)
     };
     decoder.routing.normalize = false;
     blocks::decoder(builder, &decoder)

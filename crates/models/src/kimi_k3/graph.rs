@@ -5,8 +5,8 @@ use gguf::Finding;
 use gguf_graph::{GluFunction, Softmax, Sum, ValueId};
 
 use crate::blocks::{
-    Bound, Decoder, attend, beside_shared, feed_forward, finish, joined, layers, scored_experts,
-    sum_of_shares,
+    DecayBound, Decoder, add_shared_expert, attend, concatenated, feed_forward, finish, layers,
+    scored_experts, weighted_sum,
 };
 use crate::graph::{Builder, Norm};
 use crate::kimi_linear::graph::{kda_mla_decoder, mixer};
@@ -16,14 +16,14 @@ use crate::schema::key;
 /// one begins with the output of attention.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = kda_mla_decoder(builder)?;
-    (decoder.rotation, decoder.window_rotation) = (None, None);
+    (decoder.rope, decoder.window_rope) = (None, None);
     let beta = builder.hyper.f32(key::ACTIVATION_SITU_BETA)?;
     let linear = builder.known(key::ACTIVATION_SITU_LINEAR_BETA)?.filter(|beta| *beta > 0.0);
     let situ = GluFunction::Situ { beta, linear };
     decoder.routing.function = situ;
     decoder.routing.normalize = false;
     let bound = builder.known(key::KDA_GATE_LOWER_BOUND)?;
-    let bound = bound.map(|least| Bound { least, sign: -1.0 });
+    let bound = bound.map(|least| DecayBound { least, sign: -1.0 });
     let block_size = builder.hyper.u64(key::ATTN_RES_BLOCK_SIZE)?;
     let mut stored = Vec::new();
     let mut x = builder.embedding()?;
@@ -67,9 +67,9 @@ fn attention_residual(
     };
     let first_score = score(*first);
     let scores: Vec<_> = others.iter().map(|x| score(*x)).collect();
-    let scores = joined(builder, first_score, &scores);
+    let scores = concatenated(builder, first_score, &scores);
     let weights = builder.op(Softmax { x: scores, groups: 1 });
-    Ok(sum_of_shares(builder, *first, &others, weights))
+    Ok(weighted_sum(builder, *first, &others, weights))
 }
 
 /// Adds the dense FFN, or MoE whose routed experts work in a latent space; the shared expert does
@@ -84,15 +84,15 @@ fn latent_moe(
     if !builder.has("ffn_gate_inp.weight") {
         return feed_forward(builder, x, function, "");
     }
-    let scores = builder.product(x, "ffn_gate_inp")?;
+    let scores = builder.matmul(x, "ffn_gate_inp")?;
     let is_latent = builder.has("ffn_routed_down.weight");
-    let input = if is_latent { builder.product(x, "ffn_routed_down")? } else { x };
+    let input = if is_latent { builder.matmul(x, "ffn_routed_down")? } else { x };
     let mut routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
     if builder.has_norm("ffn_routed_norm") {
         routed = builder.norm(routed, "ffn_routed_norm", decoder.norm);
     }
     if builder.has("ffn_routed_up.weight") {
-        routed = builder.product(routed, "ffn_routed_up")?;
+        routed = builder.matmul(routed, "ffn_routed_up")?;
     }
-    beside_shared(builder, x, routed, function)
+    add_shared_expert(builder, x, routed, function)
 }

@@ -3,14 +3,14 @@
 use gguf::Finding;
 use gguf_graph::{Gating, RopeLayout, ValueId};
 
-use crate::blocks::{self, Attend, Bound, Decoder, delta_attention};
+use crate::blocks::{self, Attend, DecayBound, Decoder, kimi_delta_attention};
 use crate::deepseek2;
 use crate::graph::Builder;
 
 /// Builds a decoder without RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = kda_mla_decoder(builder)?;
-    (decoder.rotation, decoder.window_rotation) = (None, None);
+    (decoder.rope, decoder.window_rope) = (None, None);
     decoder.attention = |builder, x, layer, attend| mixer(builder, x, layer, attend, None);
     blocks::decoder(builder, &decoder)
 }
@@ -19,7 +19,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 pub(crate) fn kda_mla_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Finding> {
     let mut decoder = Decoder {
         attention_scale: Some(deepseek2::graph::softmax_scale(builder)?),
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     decoder.routing.gating = Gating::Sigmoid;
     Ok(decoder)
@@ -31,10 +31,10 @@ pub(crate) fn mixer(
     x: ValueId,
     layer: u64,
     attend: Attend,
-    bound: Option<Bound>,
+    bound: Option<DecayBound>,
 ) -> Result<ValueId, Finding> {
     if builder.has("attn_kv_a_mqa.weight") {
         return deepseek2::graph::attention(builder, x, layer, attend);
     }
-    delta_attention(builder, x, attend.heads.heads, attend.norm, bound)
+    kimi_delta_attention(builder, x, attend.heads.heads, attend.norm, bound)
 }

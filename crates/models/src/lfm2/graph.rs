@@ -16,7 +16,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
         attention: mixer,
         output_norm: "token_embd_norm",
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     decoder.routing.gating = Gating::Sigmoid;
     blocks::decoder(builder, &decoder)
@@ -35,12 +35,12 @@ fn mixer(
     }
     let width = builder.size(key::EMBEDDING_LENGTH)?;
     let history = builder.size(key::SHORTCONV_L_CACHE)?.saturating_sub(1);
-    let projected = builder.product(x, "shortconv.in_proj")?;
+    let projected = builder.matmul(x, "shortconv.in_proj")?;
     let [b, c, x] = builder.split(projected, [width; 3]);
     let x = builder.op(Mul { a: b, b: x });
     let weight = builder.weight("shortconv.conv.weight")?;
     let state = builder.state(State::RowHistory { width, len: history });
     let x = builder.op(CausalConv1d { x, weight, bias: None, dilation: 1, state });
     let x = builder.op(Mul { a: c, b: x });
-    builder.product(x, "shortconv.out_proj")
+    builder.matmul(x, "shortconv.out_proj")
 }

@@ -9,6 +9,6 @@ use crate::graph::Builder;
 
 /// Builds a decoder with RMS norms, interleaved RoPE and SwiGLU, dense or MoE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
+    let decoder = Decoder::llama_like(builder, RopeLayout::Interleaved)?;
     blocks::decoder(builder, &decoder)
 }

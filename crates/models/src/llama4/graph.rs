@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{AttentionTemperature, Gating, Mask, NormKind, Rope, RopeLayout, ValueId};
 
-use crate::blocks::{self, Attend, Decoder, attend_to, queries_keys_values};
+use crate::blocks::{self, Attend, Decoder, attend_to, project_qkv};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
@@ -18,7 +18,8 @@ const EXPERTS_WITHOUT_QK_NORM: u64 = 128;
 
 /// Builds a MoE decoder whose sigmoid router weights multiply the input of the experts.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut decoder = Decoder { attention, ..Decoder::gated(builder, RopeLayout::Interleaved)? };
+    let mut decoder =
+        Decoder { attention, ..Decoder::llama_like(builder, RopeLayout::Interleaved)? };
     decoder.routing.gating = Gating::Sigmoid;
     decoder.routing.normalize = false;
     decoder.routing.weigh_input = true;
@@ -33,7 +34,7 @@ fn attention(
     layer: u64,
     mut attend: Attend,
 ) -> Result<ValueId, Finding> {
-    let [mut query, mut key, value] = queries_keys_values(builder, x, &attend)?;
+    let [mut query, mut key, value] = project_qkv(builder, x, &attend)?;
     let chunk = stated_or(builder, "attention.sliding_window", DEFAULT_LENGTH)?;
     let uses_rope = chunk == 0 || layer % 4 != 3;
     attend.mask = if chunk > 0 && uses_rope { Mask::Chunked(chunk) } else { Mask::Causal };
@@ -48,7 +49,7 @@ fn attention(
         query = builder.op(AttentionTemperature { x: query, offset: 1, length, scale });
     }
     let attended = attend_to(builder, [query, key, value], &attend);
-    builder.product(attended, "attn_output")
+    builder.matmul(attended, "attn_output")
 }
 
 /// Adds RoPE, then an RMS norm without weights per head.
@@ -58,8 +59,8 @@ fn rope_and_norm(
     heads: u32,
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
-    if let Some(rotation) = attend.rotation.clone() {
-        x = builder.op(Rope { x, heads, parameters: rotation });
+    if let Some(rope) = attend.rope.clone() {
+        x = builder.op(Rope { x, heads, parameters: rope });
     }
     if builder.hyper.u64(key::EXPERT_COUNT)? == EXPERTS_WITHOUT_QK_NORM {
         return Ok(x);

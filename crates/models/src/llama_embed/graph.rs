@@ -13,7 +13,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             (attend.mask, attend.cached) = (Mask::Full, false);
             attention(builder, x, &attend)
         },
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -27,9 +27,9 @@ pub(crate) fn rope_before_norm(
 ) -> Result<Decoder, Finding> {
     Ok(Decoder {
         attention: |builder, x, _, mut attend| {
-            attend.turned_first = true;
+            attend.qk_norm_after_rope = true;
             attention(builder, x, &attend)
         },
-        ..Decoder::gated(builder, layout)?
+        ..Decoder::llama_like(builder, layout)?
     })
 }

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{NormKind, ValueId};
 
-use crate::blocks::{Decoder, StateSpace, finish};
+use crate::blocks::{Decoder, SsmSizes, finish};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
@@ -16,15 +16,15 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let has_norms = builder.hyper.bool(key::SSM_DT_B_C_RMS)?;
     let norm = Norm { kind: NormKind::Rms, epsilon: INNER_EPSILON };
     let inner_norm = has_norms.then_some(norm);
-    layers(builder, |builder, x, ssm, _| ssm.first(builder, x, inner_norm))
+    layers(builder, |builder, x, ssm, _| ssm.mamba1(builder, x, inner_norm))
 }
 
 /// Builds a model whose layers are a norm, `mixer` and the residual sum.
 pub(crate) fn layers<'m>(
     builder: &mut Builder<'m>,
-    mixer: impl Fn(&mut Builder<'m>, ValueId, StateSpace, Norm) -> Result<ValueId, Finding>,
+    mixer: impl Fn(&mut Builder<'m>, ValueId, SsmSizes, Norm) -> Result<ValueId, Finding>,
 ) -> Result<(), Finding> {
-    let ssm = StateSpace::of(builder)?;
+    let ssm = SsmSizes::of(builder)?;
     let norm = Norm::rms(builder)?;
     let mut x = builder.embedding()?;
     for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
@@ -34,5 +34,5 @@ pub(crate) fn layers<'m>(
         x = builder.add(x, mixed);
     }
     builder.at("", None);
-    finish(builder, x, &Decoder::plain(norm))
+    finish(builder, x, &Decoder::without_rope(norm))
 }

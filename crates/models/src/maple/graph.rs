@@ -10,8 +10,8 @@ use crate::schema::key;
 /// Builds a MoE decoder with RoPE in sliding-window layers only. The inputs of SwiGLU are clamped.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
-        rotation: None,
-        network: |builder, x, layer, decoder| {
+        rope: None,
+        ffn: |builder, x, layer, decoder| {
             let mut routing = decoder.routing;
             if let Some(limit) = builder.limit(key::SWIGLU_CLAMP_EXP, layer)? {
                 routing.function =
@@ -19,7 +19,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             }
             experts(builder, x, layer, routing)
         },
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -15,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             let scale = builder.factor(key::ATTENTION_VALUE_SCALE)?;
             Ok(builder.scale(attended, scale))
         },
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     decoder.routing.gating = Gating::Sigmoid;
     blocks::decoder(builder, &decoder)

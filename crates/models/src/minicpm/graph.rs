@@ -19,7 +19,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         embedding_scale: builder.factor(key::EMBEDDING_SCALE)?,
         residual_scale: residual.unwrap_or(1.4 / layers.sqrt()),
         logit_scale: 1.0 / logit.filter(|scale| *scale != 0.0).unwrap_or(width / 256.0),
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     blocks::decoder(builder, &decoder)
 }

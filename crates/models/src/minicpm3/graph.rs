@@ -18,7 +18,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         embedding_scale: 12.0,
         residual_scale: 1.4 / layers.sqrt(),
         logit_scale: 256.0 / width,
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -7,14 +7,14 @@ use gguf_graph::{
     RopeLayout, Slice, State, ValueId,
 };
 
-use crate::blocks::{Decoder, attend, attention, finish, layers, network};
+use crate::blocks::{Decoder, attend, attention, ffn, finish, layers};
 use crate::graph::Builder;
 use crate::schema::key;
 
 /// Builds the layers. The residual stream continues from the normalized input: `scale * norm(x) +
 /// f(norm(x))`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    let decoder = Decoder::llama_like(builder, RopeLayout::Neox)?;
     let scale = builder.factor(key::RESIDUAL_SCALE)?;
     let mut x = builder.embedding()?;
     let count = layers(builder)?;
@@ -31,7 +31,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         };
         x = scaled_residual(builder, normed, scale, mixed);
         let normed = builder.norm(x, "ffn_norm", decoder.norm);
-        let fed = network(builder, normed, layer, &decoder)?;
+        let fed = ffn(builder, normed, layer, &decoder)?;
         x = scaled_residual(builder, normed, scale, fed);
     }
     builder.at("", None);
@@ -53,7 +53,7 @@ fn lightning_attention(
     decoder: &Decoder,
     heads: u32,
 ) -> Result<ValueId, Finding> {
-    let qkv = builder.product(x, "attn_qkv")?;
+    let qkv = builder.matmul(x, "attn_qkv")?;
     let qkv = builder.op(Activation { x: qkv, function: ActivationFunction::Silu });
     let len = builder.size(key::ATTENTION_KEY_LENGTH)?;
     let mut start = 0u32;
@@ -68,8 +68,8 @@ fn lightning_attention(
     let attention = LinearAttention { query, key, value, heads, decay, beta: None, state };
     let attended = builder.op(attention);
     let up = builder.norm(attended, "attn_norm_2", decoder.norm);
-    let gate = builder.product(x, "attn_gate")?;
+    let gate = builder.matmul(x, "attn_gate")?;
     let function = GluFunction::Plain(ActivationFunction::Sigmoid);
     let gated = builder.op(GatedActivation { gate, up, function });
-    builder.product(gated, "attn_output")
+    builder.matmul(gated, "attn_output")
 }

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{BlockSelection, Gating, GluFunction, RopeLayout, State, TopkIndexer, ValueId};
 
-use crate::blocks::{self, Attend, Decoder, attention, network_by, turned};
+use crate::blocks::{self, Attend, Decoder, apply_rope, attention, ffn_with};
 use crate::graph::Builder;
 use crate::schema::key;
 
@@ -15,14 +15,14 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
         attention: |builder, x, _, mut attend| {
             if builder.has("indexer.q_proj.weight") {
-                attend.among = Some(select_blocks(builder, x, &attend)?);
+                attend.selection = Some(select_blocks(builder, x, &attend)?);
             }
             attention(builder, x, &attend)
         },
-        network: |builder, x, layer, decoder| {
-            network_by(builder, x, layer, decoder.routing, GATE_FUNCTION)
+        ffn: |builder, x, layer, decoder| {
+            ffn_with(builder, x, layer, decoder.routing, GATE_FUNCTION)
         },
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     decoder.routing.gating = Gating::Sigmoid;
     decoder.routing.function = GATE_FUNCTION;
@@ -40,9 +40,9 @@ fn select_blocks(
     let key_length = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
     let block = builder.size(key::ATTENTION_INDEXER_BLOCK_SIZE)?;
     let parts = [("q", heads), ("k", 1)].map(|(part, heads)| {
-        let projected = builder.product(x, &format!("indexer.{part}_proj"))?;
+        let projected = builder.matmul(x, &format!("indexer.{part}_proj"))?;
         let x = builder.norm_parts(projected, &format!("indexer.{part}_norm"), attend.norm, heads);
-        Ok(turned(builder, x, heads, &attend.rotation))
+        Ok(apply_rope(builder, x, heads, &attend.rope))
     });
     let [query, key]: [Result<ValueId, Finding>; 2] = parts;
     let (query, key) = (query?, key?);

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{self, Decoder, Sharpening, attention};
+use crate::blocks::{self, Decoder, Temperature, attention};
 use crate::graph::Builder;
 use crate::schema::key;
 
@@ -14,11 +14,11 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             let stated = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?;
             if let Some(scale) = stated.filter(|scale| *scale != 0.0) {
                 let length = builder.size(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH)?;
-                attend.sharpening = Some(Sharpening { length, scale });
+                attend.temperature = Some(Temperature { length, scale });
             }
             attention(builder, x, &attend)
         },
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -3,14 +3,14 @@
 use gguf::Finding;
 use gguf_graph::RopeLayout;
 
-use crate::blocks::{self, Decoder, Windows};
+use crate::blocks::{self, Decoder, WindowPattern};
 use crate::eurobert::graph::bidirectional;
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
-        windows: Windows::AllButFirst(3),
-        ..bidirectional(Decoder::rotated(builder, RopeLayout::Neox)?)
+        window_pattern: WindowPattern::AllButFirst(3),
+        ..bidirectional(Decoder::layer_norm_rope(builder, RopeLayout::Neox)?)
     };
     blocks::decoder(builder, &decoder)
 }

@@ -7,5 +7,5 @@ use crate::graph::{Builder, Norm};
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::layer(builder)?;
-    decoder(builder, &Decoder::plain(norm))
+    decoder(builder, &Decoder::without_rope(norm))
 }

@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{NormKind, RopeLayout};
 
-use crate::blocks::{self, Decoder, Windows};
+use crate::blocks::{self, Decoder, WindowPattern};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
@@ -13,12 +13,12 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     const POST_NORM_EPSILON: f32 = 1e-8;
     let post_norm = Norm { kind: NormKind::Rms, epsilon: POST_NORM_EPSILON };
     let decoder = Decoder {
-        windows: Windows::AllButLast(4),
-        rotation: None,
+        window_pattern: WindowPattern::AllButLast(4),
+        rope: None,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
-        norms_embedding: true,
-        norm_behind: Some(post_norm),
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        normalizes_embedding: true,
+        post_norm: Some(post_norm),
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -9,7 +9,7 @@ use crate::schema::key;
 
 /// Builds a decoder whose layers run several times, with the output norm between the loops.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder::gated(builder, RopeLayout::Interleaved)?;
+    let decoder = Decoder::llama_like(builder, RopeLayout::Interleaved)?;
     let stated = builder.hyper.stated(key::NUM_LOOPS).is_some();
     let loops = if stated { builder.hyper.u64(key::NUM_LOOPS)?.clamp(1, MAX_LOOPS) } else { 1 };
     let skips_norm = builder.hyper.stated(key::SKIP_LOOP_FINAL_NORM).is_some()

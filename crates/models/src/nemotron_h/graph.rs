@@ -5,7 +5,7 @@ use gguf_graph::{ActivationFunction, Gating, ValueId};
 
 use crate::blocks::is_state_space;
 use crate::blocks::{
-    Decoder, StateSpace, attend, attention, beside_shared, feed_forward, finish, layers,
+    Decoder, SsmSizes, add_shared_expert, attend, attention, feed_forward, finish, layers,
     scored_experts,
 };
 use crate::graph::{Builder, Norm};
@@ -13,7 +13,8 @@ use crate::graph::{Builder, Norm};
 /// Builds a decoder whose layers have one mixer each: an SSM, attention, an FFN or an MoE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = Norm::rms(builder)?;
-    let mut decoder = Decoder { function: ActivationFunction::ReluSquared, ..Decoder::plain(norm) };
+    let mut decoder =
+        Decoder { function: ActivationFunction::ReluSquared, ..Decoder::without_rope(norm) };
     decoder.routing.gating = Gating::Sigmoid;
     decoder.routing.function = decoder.function.into();
     let mut x = builder.embedding()?;
@@ -25,7 +26,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         } else if builder.has("ffn_up.weight") {
             feed_forward(builder, normed, decoder.function, "")?
         } else if is_state_space(builder) {
-            StateSpace::of(builder)?.second(builder, normed, norm)?
+            SsmSizes::of(builder)?.mamba2(builder, normed, norm)?
         } else {
             let attend = attend(builder, layer, &decoder)?;
             attention(builder, normed, &attend)?
@@ -43,12 +44,12 @@ fn latent_moe(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let scores = builder.product(x, "ffn_gate_inp")?;
+    let scores = builder.matmul(x, "ffn_gate_inp")?;
     let has_latent = builder.has("ffn_latent_down.weight");
-    let input = if has_latent { builder.product(x, "ffn_latent_down")? } else { x };
+    let input = if has_latent { builder.matmul(x, "ffn_latent_down")? } else { x };
     let mut routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
     if has_latent {
-        routed = builder.product(routed, "ffn_latent_up")?;
+        routed = builder.matmul(routed, "ffn_latent_up")?;
     }
-    beside_shared(builder, x, routed, decoder.function)
+    add_shared_expert(builder, x, routed, decoder.function)
 }

@@ -10,7 +10,7 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         output_norm: "enc.output_norm",
-        ..bidirectional(Decoder::gated(builder, RopeLayout::Interleaved)?)
+        ..bidirectional(Decoder::llama_like(builder, RopeLayout::Interleaved)?)
     };
     blocks::decoder(builder, &decoder)
 }

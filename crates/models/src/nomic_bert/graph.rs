@@ -4,7 +4,7 @@ use gguf::Finding;
 use gguf_graph::{ActivationFunction, PositionBias, RopeLayout};
 
 use crate::bert::graph::{Encoder, encoder};
-use crate::blocks::rotation;
+use crate::blocks::rope;
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
@@ -16,6 +16,6 @@ pub(crate) fn rope_encoder(
     builder: &mut Builder<'_>,
     function: ActivationFunction,
 ) -> Result<(), Finding> {
-    let rotation = rotation(builder, RopeLayout::Neox)?;
-    encoder(builder, &Encoder { function, rotation, bias: PositionBias::None })
+    let rope = rope(builder, RopeLayout::Neox)?;
+    encoder(builder, &Encoder { function, rope, bias: PositionBias::None })
 }

@@ -11,7 +11,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         function: ActivationFunction::Silu,
         weightless_norms: true,
-        ..Decoder::rotated(builder, RopeLayout::Interleaved)?
+        ..Decoder::layer_norm_rope(builder, RopeLayout::Interleaved)?
     };
     blocks::decoder(builder, &decoder)
 }

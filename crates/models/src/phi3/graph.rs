@@ -8,6 +8,6 @@ use crate::graph::Builder;
 
 /// Builds a decoder. If there is a sliding window, it applies to all layers; llama.cpp ignores it.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    let decoder = Decoder::llama_like(builder, RopeLayout::Neox)?;
     blocks::decoder(builder, &decoder)
 }

@@ -11,7 +11,7 @@ use crate::graph::{Builder, Norm};
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     /// Twice the router jitter of training.
     const MARGIN: f32 = 0.02;
-    let mut decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    let mut decoder = Decoder::llama_like(builder, RopeLayout::Neox)?;
     decoder.norm = Norm::layer(builder)?;
     decoder.routing.gating = Gating::SparseMixer { margin: MARGIN };
     decoder.routing.normalize = false;

@@ -8,6 +8,6 @@ use crate::graph::Builder;
 
 /// Builds a decoder whose attention and FFN run in parallel on one norm.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder { parallel: true, ..Decoder::gated(builder, RopeLayout::Neox)? };
+    let decoder = Decoder { parallel: true, ..Decoder::llama_like(builder, RopeLayout::Neox)? };
     blocks::decoder(builder, &decoder)
 }

@@ -13,7 +13,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         attention,
         function: ActivationFunction::ReluSquared,
         attention_scale: Some(softmax_scale(builder)?),
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     blocks::decoder(builder, &decoder)
 }

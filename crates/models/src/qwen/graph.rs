@@ -8,6 +8,6 @@ use crate::blocks::{self, Decoder};
 use crate::graph::Builder;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    let decoder = Decoder::llama_like(builder, RopeLayout::Neox)?;
     blocks::decoder(builder, &decoder)
 }

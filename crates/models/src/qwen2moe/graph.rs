@@ -8,7 +8,7 @@ use crate::graph::Builder;
 
 /// Builds a decoder whose router weights are not renormalized by default.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    let mut decoder = Decoder::llama_like(builder, RopeLayout::Neox)?;
     decoder.routing.normalize = false;
     blocks::decoder(builder, &decoder)
 }

@@ -7,15 +7,17 @@ use gguf_graph::{
     MulWeight, RopeLayout, Slice, State, ValueId,
 };
 
-use crate::blocks::{self, Attend, Decoder, attended, repeated, short_convolution, unit_heads};
+use crate::blocks::{
+    self, Attend, Decoder, attend_qkv, l2_normed_heads, repeated, short_convolution,
+};
 use crate::graph::Builder;
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
-        network_norm: "post_attention_norm",
+        ffn_norm: "post_attention_norm",
         attention: mixer,
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }
@@ -40,15 +42,15 @@ pub(crate) fn full_attention(
     attend: &Attend,
 ) -> Result<ValueId, Finding> {
     let (groups, len) = (attend.heads.heads, attend.heads.key_len);
-    let query_and_gate = builder.product(x, "attn_q")?;
+    let query_and_gate = builder.matmul(x, "attn_q")?;
     let query = builder.op(Slice { x: query_and_gate, groups, start: 0, len });
     let gate = builder.op(Slice { x: query_and_gate, groups, start: len, len });
-    let key = builder.product(x, "attn_k")?;
-    let value = builder.product(x, "attn_v")?;
-    let up = attended(builder, [query, key, value], attend);
+    let key = builder.matmul(x, "attn_k")?;
+    let value = builder.matmul(x, "attn_v")?;
+    let up = attend_qkv(builder, [query, key, value], attend);
     let function = GluFunction::Plain(ActivationFunction::Sigmoid);
     let gated = builder.op(GatedActivation { gate, up, function });
-    builder.product(gated, "attn_output")
+    builder.matmul(gated, "attn_output")
 }
 
 /// Linear attention by the gated delta rule, with one decay for each head. Value heads share key heads. The output is
@@ -65,22 +67,22 @@ pub(crate) fn linear_attention(
     let inner = builder.size(key::SSM_INNER_SIZE)?;
     let keys = key_heads.saturating_mul(key_len);
     let channels = keys.saturating_mul(2).saturating_add(inner);
-    let qkv = builder.product(x, "attn_qkv")?;
+    let qkv = builder.matmul(x, "attn_qkv")?;
     let qkv = short_convolution(builder, qkv, "ssm_conv1d", channels)?;
     let [query, key, value] = builder.split(qkv, [keys, keys, inner]);
     let values_per_key = heads.checked_div(key_heads).unwrap_or(0);
     let (alpha, beta, groups) = if builder.has("ssm_ba.weight") {
-        let beta_alpha = builder.product(x, "ssm_ba")?;
+        let beta_alpha = builder.matmul(x, "ssm_ba")?;
         let [beta, alpha] = [0, values_per_key].map(|start| {
             builder.op(Slice { x: beta_alpha, groups: key_heads, start, len: values_per_key })
         });
         (alpha, beta, key_heads)
     } else {
         // In these files the value heads of a key head are not adjacent.
-        (builder.product(x, "ssm_alpha")?, builder.product(x, "ssm_beta")?, 1)
+        (builder.matmul(x, "ssm_alpha")?, builder.matmul(x, "ssm_beta")?, 1)
     };
     let [query, key] = [(query, 1.0 / (key_len as f32).sqrt()), (key, 1.0)].map(|(x, length)| {
-        let x = unit_heads(builder, x, key_heads, key_len, length);
+        let x = l2_normed_heads(builder, x, key_heads, key_len, length);
         repeated(builder, x, groups, values_per_key)
     });
     let rate = Some(builder.op(Activation { x: beta, function: ActivationFunction::Sigmoid }));
@@ -95,7 +97,7 @@ pub(crate) fn linear_attention(
     let attention = LinearAttention { query, key, value, heads, decay, beta: rate, state };
     let up = builder.op(attention);
     let up = builder.norm_parts(up, "ssm_norm", attend.norm, heads);
-    let gate = builder.product(x, "attn_gate")?;
+    let gate = builder.matmul(x, "attn_gate")?;
     let gated = builder.op(GatedActivation { gate, up, function: function.into() });
-    builder.product(gated, "ssm_out")
+    builder.matmul(gated, "ssm_out")
 }

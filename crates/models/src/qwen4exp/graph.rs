@@ -10,15 +10,15 @@ use gguf_graph::{
 };
 
 use crate::blocks::{
-    Attend, Decoder, attend, embedding, layers, mean_of_parts, network, repeated, said,
-    stream_count, turned,
+    Attend, Decoder, add_outputs, apply_rope, attend, embedding, ffn, layers, mean_of_groups,
+    repeated, stream_count,
 };
 use crate::graph::{Builder, Norm};
 use crate::qwen3next::graph::{full_attention, linear_attention};
 use crate::schema::key;
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let decoder = Decoder::gated(builder, RopeLayout::Neox)?;
+    let decoder = Decoder::llama_like(builder, RopeLayout::Neox)?;
     let streams = Streams::of(builder, decoder.norm)?;
     let embedded = embedding(builder, &decoder)?;
     let mut x = repeated(builder, embedded, 1, streams.count);
@@ -32,13 +32,13 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         let output = attention(builder, mixed.input, layer, attend)?;
         x = streams.inject(builder, x, output, mixed, "hc_attn")?;
         let mixed = streams.mix(builder, x, "hc_ffn")?;
-        let output = network(builder, mixed.input, layer, &decoder)?;
+        let output = ffn(builder, mixed.input, layer, &decoder)?;
         x = streams.inject(builder, x, output, mixed, "hc_ffn")?;
     }
     builder.at("", None);
     let x = builder.op(SelectOutputs { x });
     let hidden = streams.mix(builder, x, "output_hc")?.input;
-    said(builder, hidden, &decoder)
+    add_outputs(builder, hidden, &decoder)
 }
 
 fn attention(
@@ -50,7 +50,7 @@ fn attention(
     if !builder.has("attn_q.weight") {
         return linear_attention(builder, x, &attend, ActivationFunction::Sigmoid);
     }
-    attend.among = selected_blocks(builder, x, layer, &attend)?;
+    attend.selection = selected_blocks(builder, x, layer, &attend)?;
     full_attention(builder, x, &attend)
 }
 
@@ -73,16 +73,16 @@ fn selected_blocks(
     let heads = builder.size(key::ATTENTION_INDEXER_HEAD_COUNT)?;
     let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
     let tokens = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
-    let query = builder.product(x, "indexer.q_proj")?;
+    let query = builder.matmul(x, "indexer.q_proj")?;
     let query = builder.norm_parts(query, "indexer.q_norm", attend.norm, heads);
-    let query = turned(builder, query, heads, &attend.rotation);
-    let key = builder.product(x, "indexer.k_proj")?;
+    let query = apply_rope(builder, query, heads, &attend.rope);
+    let key = builder.matmul(x, "indexer.k_proj")?;
     let state = builder.state(State::RowHistory { width: len.saturating_mul(2), len: block });
     let (gate, position_bias, overlap) = (None, None, false);
     let key = builder.op(BlockCompress { x: key, gate, position_bias, block, overlap, state });
     let key = builder.norm(key, "indexer.k_norm", attend.norm);
-    let rotation = attend.rotation.clone().map(|rotation| RopeParameters { block, ..rotation });
-    let key = turned(builder, key, 1, &rotation);
+    let rope = attend.rope.clone().map(|rope| RopeParameters { block, ..rope });
+    let key = apply_rope(builder, key, 1, &rope);
     let indexer = TopkIndexer {
         query,
         key,
@@ -126,13 +126,13 @@ impl Streams {
     /// Mixes the streams: the mean of the normalized streams, gated by a low-rank projection.
     fn mix(&self, builder: &mut Builder<'_>, x: ValueId, name: &str) -> Result<Mixed, Finding> {
         let normed = builder.norm_parts(x, &format!("{name}_norm"), self.norm, self.count);
-        let low = builder.product(normed, &format!("{name}_down"))?;
+        let low = builder.matmul(normed, &format!("{name}_down"))?;
         let low = builder.scale(low, 1.0 / self.count as f32);
         let low = builder.op(Activation { x: low, function: ActivationFunction::Silu });
-        let gate = builder.product(low, &format!("{name}_up"))?;
+        let gate = builder.matmul(low, &format!("{name}_up"))?;
         let function = ActivationFunction::Sigmoid.into();
         let gated = builder.op(GatedActivation { gate, up: normed, function });
-        let input = mean_of_parts(builder, gated, self.count, self.width);
+        let input = mean_of_groups(builder, gated, self.count, self.width);
         Ok(Mixed { input, normed })
     }
 
@@ -145,7 +145,7 @@ impl Streams {
         mixed: Mixed,
         name: &str,
     ) -> Result<ValueId, Finding> {
-        let weights = builder.product(mixed.normed, &format!("{name}_inject"))?;
+        let weights = builder.matmul(mixed.normed, &format!("{name}_inject"))?;
         let weights = builder.scale(weights, 1.0 / self.count as f32);
         let weights = builder.op(Activation { x: weights, function: ActivationFunction::Sigmoid });
         let weights = builder.scale(weights, 2.0);
@@ -169,7 +169,7 @@ fn add_ngrams(
     let Streams { count, width, norm } = *streams;
     let tokens = builder.size(key::PLE_NGRAM_SIZE)?;
     let embedded = ngram_embedding(builder, tokens)?;
-    let key = builder.product(embedded, "ple_key")?;
+    let key = builder.matmul(embedded, "ple_key")?;
     let key = builder.norm_parts(key, "ple_norm_key", norm, count);
     let query = builder.norm_parts(x, "ple_norm_query", norm, count);
     let scores = builder.op(Mul { a: key, b: query });
@@ -177,7 +177,7 @@ fn add_ngrams(
     let scores = builder.scale(scores, 1.0 / (width as f32).sqrt());
     let scores = builder.op(Activation { x: scores, function: ActivationFunction::SignedSqrt });
     let weights = builder.op(Activation { x: scores, function: ActivationFunction::Sigmoid });
-    let value = builder.product(embedded, "ple_value")?;
+    let value = builder.matmul(embedded, "ple_value")?;
     let weighted = streams.broadcast(builder, value, weights);
     let normed = builder.norm_parts(weighted, "ple_norm_conv", norm, count);
     let kernel = builder.size(key::PLE_CONV_KERNEL)?;

@@ -12,7 +12,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         function: ActivationFunction::Silu,
         bias: PositionBias::Alibi { max_bias: 8.0 },
-        ..Decoder::plain(norm)
+        ..Decoder::without_rope(norm)
     };
     blocks::decoder(builder, &decoder)
 }

@@ -35,7 +35,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         }
     }
     builder.at("", None);
-    finish(builder, x, &Decoder::plain(norm))
+    finish(builder, x, &Decoder::without_rope(norm))
 }
 
 /// Returns the layer norm with the epsilon of one of two keys, or 1e-5.
@@ -50,7 +50,7 @@ fn time_mix(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueId
     let previous = token_shift(builder, x, width);
     let part = |builder: &mut Builder<'_>, lerp: &str, matrix: &str| {
         let mixed = lerp_current(builder, x, previous, lerp)?;
-        builder.product(mixed, matrix)
+        builder.matmul(mixed, matrix)
     };
     let k = part(builder, "time_mix_lerp_k", "time_mix_key")?;
     let v = part(builder, "time_mix_lerp_v", "time_mix_value")?;
@@ -61,7 +61,7 @@ fn time_mix(builder: &mut Builder<'_>, x: ValueId, width: u32) -> Result<ValueId
     let output = builder.op(Wkv::V4 { k, v, decay, bonus: first, state });
     let r = builder.op(Activation { x: r, function: ActivationFunction::Sigmoid });
     let gated = builder.op(Mul { a: output, b: r });
-    builder.product(gated, "time_mix_output")
+    builder.matmul(gated, "time_mix_output")
 }
 
 /// Interpolates the current and the previous token by a weight of this name.
@@ -88,14 +88,14 @@ pub(crate) fn channel_mix(
 ) -> Result<ValueId, Finding> {
     let previous = token_shift(builder, x, width);
     let mixed = lerp(builder, x, previous, "channel_mix_lerp_k")?;
-    let key = builder.product(mixed, "channel_mix_key")?;
+    let key = builder.matmul(mixed, "channel_mix_key")?;
     let key = builder.op(Activation { x: key, function: ActivationFunction::ReluSquared });
-    let value = builder.product(key, "channel_mix_value")?;
+    let value = builder.matmul(key, "channel_mix_value")?;
     if !builder.has("channel_mix_receptance.weight") {
         return Ok(value);
     }
     let mixed = lerp(builder, x, previous, "channel_mix_lerp_r")?;
-    let gate = builder.product(mixed, "channel_mix_receptance")?;
+    let gate = builder.matmul(mixed, "channel_mix_receptance")?;
     let gate = builder.op(Activation { x: gate, function: ActivationFunction::Sigmoid });
     Ok(builder.op(Mul { a: value, b: gate }))
 }

@@ -31,7 +31,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         }
     }
     builder.at("", None);
-    finish(builder, x, &Decoder::plain(norm))
+    finish(builder, x, &Decoder::without_rope(norm))
 }
 
 /// Epsilon of the group norm of heads, which is the same in all models.
@@ -64,9 +64,9 @@ impl Sizes {
 fn time_mix(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<ValueId, Finding> {
     let Sizes { width, head_len } = sizes;
     let [w, k, v, r, g] = data_dependent_lerp(builder, x, width)?;
-    let r = builder.product(r, "time_mix_receptance")?;
-    let k = builder.product(k, "time_mix_key")?;
-    let v = builder.product(v, "time_mix_value")?;
+    let r = builder.matmul(r, "time_mix_receptance")?;
+    let k = builder.matmul(k, "time_mix_key")?;
+    let v = builder.matmul(v, "time_mix_value")?;
     let g = matmul_activation(builder, g, "time_mix_gate", Some(ActivationFunction::Silu))?;
     let w = decay(builder, w)?;
     let first = builder.weight("time_mix_first.weight")?;
@@ -74,7 +74,7 @@ fn time_mix(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<Value
     let output = builder.op(Wkv::V6 { r, w, k, v, bonus: first, head_len, state });
     let output = builder.norm_parts(output, "time_mix_ln", head_norm(), sizes.heads());
     let gated = builder.op(Mul { a: output, b: g });
-    builder.product(gated, "time_mix_output")
+    builder.matmul(gated, "time_mix_output")
 }
 
 /// Data-dependent token shift (ddlerp) of RWKV 6: the inputs of decay, keys, values, receptance and gate, each
@@ -129,7 +129,7 @@ pub(crate) fn matmul_activation(
     name: &str,
     function: Option<ActivationFunction>,
 ) -> Result<ValueId, Finding> {
-    let x = builder.product(x, name)?;
+    let x = builder.matmul(x, name)?;
     Ok(function.map_or(x, |function| builder.op(Activation { x, function })))
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn qwen2_with_mixer<'m>(
         x = builder.add(x, fed);
     }
     builder.at("", None);
-    finish(builder, x, &Decoder::plain(norm))
+    finish(builder, x, &Decoder::without_rope(norm))
 }
 
 /// Time mixing of RWKV 6 without bonus and group norm, as gated linear attention. Heads share KV heads, and keys are
@@ -37,12 +37,12 @@ pub(crate) fn qwen2_with_mixer<'m>(
 fn time_mix(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<ValueId, Finding> {
     let heads = sizes.heads();
     let [w, k, v, r, g] = data_dependent_lerp(builder, x, sizes.width)?;
-    let r = builder.product(r, "time_mix_receptance")?;
+    let r = builder.matmul(r, "time_mix_receptance")?;
     let query = builder.scale(r, 1.0 / (sizes.head_len as f32).sqrt());
     let kv_heads = builder.extent("time_mix_key.weight", 1) / u64::from(sizes.head_len.max(1));
     let kv_heads = u32::try_from(kv_heads).unwrap_or(0);
     let [key, value] = [(k, "time_mix_key"), (v, "time_mix_value")].map(|(x, name)| {
-        let x = builder.product(x, name)?;
+        let x = builder.matmul(x, name)?;
         Ok(repeated(builder, x, kv_heads, heads.checked_div(kv_heads).unwrap_or(0)))
     });
     let w = decay(builder, w)?;
@@ -55,5 +55,5 @@ fn time_mix(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<Value
     let output = builder.op(attention);
     let gate = matmul_activation(builder, g, "time_mix_gate", Some(ActivationFunction::Sigmoid))?;
     let gated = builder.op(Mul { a: output, b: gate });
-    builder.product(gated, "time_mix_output")
+    builder.matmul(gated, "time_mix_output")
 }

@@ -30,7 +30,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         x = builder.add(x, mixed);
     }
     builder.at("", None);
-    finish(builder, x, &Decoder::plain(norm))
+    finish(builder, x, &Decoder::without_rope(norm))
 }
 
 /// Time mixing of RWKV 7. `first` holds the values of the first layer.
@@ -52,15 +52,15 @@ pub(crate) fn time_mix(
         builder.add(x, part)
     };
     let [r, w, k, v, a] = [(); 5].map(|()| part(builder));
-    let r = builder.product(r, "time_mix_receptance")?;
+    let r = builder.matmul(r, "time_mix_receptance")?;
     let w = matmul_activation(builder, w, "time_mix_w1", Some(ActivationFunction::Tanh))?;
     let w = matmul_activation(builder, w, "time_mix_w2", None)?;
     let w = bias_activation(builder, w, "time_mix_w0.weight", ActivationFunction::Sigmoid)?;
     // -exp(-1/2), rounded as in the authors' implementation.
     let w = builder.scale(w, -0.606_531);
     let w = builder.op(Activation { x: w, function: ActivationFunction::Exp });
-    let k = builder.product(k, "time_mix_key")?;
-    let value = builder.product(v, "time_mix_value")?;
+    let k = builder.matmul(k, "time_mix_key")?;
+    let value = builder.matmul(v, "time_mix_value")?;
     let value = match *first {
         None => *first.insert(value),
         Some(first) => {
@@ -108,5 +108,5 @@ pub(crate) fn time_mix(
         let g = matmul_activation(builder, g, "time_mix_g2", None)?;
         output = builder.op(Mul { a: output, b: g });
     }
-    builder.product(output, "time_mix_output")
+    builder.matmul(output, "time_mix_output")
 }

@@ -9,8 +9,8 @@ use crate::graph::Builder;
 /// Builds a decoder whose FFN norm is `post_attention_norm`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
-        network_norm: "post_attention_norm",
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ffn_norm: "post_attention_norm",
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }

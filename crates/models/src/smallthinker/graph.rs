@@ -3,7 +3,7 @@
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, GluFunction, RopeLayout, ValueId};
 
-use crate::blocks::{self, Decoder, Windows, attend, normed, scored_experts};
+use crate::blocks::{self, Decoder, WindowPattern, attend, normed, scored_experts};
 use crate::graph::Builder;
 use crate::schema::key;
 
@@ -11,13 +11,13 @@ use crate::schema::key;
 /// full attention without RoPE.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
-        windows: Windows::AllButFirst(4),
+        window_pattern: WindowPattern::AllButFirst(4),
         layer: layer_with_early_router,
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
     if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
-        decoder.rotation = None;
+        decoder.rope = None;
     }
     decoder.routing.function = GluFunction::Plain(ActivationFunction::Relu);
     blocks::decoder(builder, &decoder)
@@ -30,9 +30,9 @@ fn layer_with_early_router(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    let scores = builder.product(x, "ffn_gate_inp")?;
+    let scores = builder.matmul(x, "ffn_gate_inp")?;
     let x = attention_residual(builder, x, layer, decoder)?;
-    let input = normed(builder, x, decoder.network_norm, decoder);
+    let input = normed(builder, x, decoder.ffn_norm, decoder);
     let routed = scored_experts(builder, input, scores, layer, decoder.routing)?;
     Ok(builder.add(x, routed))
 }

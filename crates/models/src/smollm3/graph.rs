@@ -10,11 +10,11 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         attention: |builder, x, layer, mut attend| {
             if layer % 4 == 3 {
-                attend.rotation = None;
+                attend.rope = None;
             }
             attention(builder, x, &attend)
         },
-        ..Decoder::gated(builder, RopeLayout::Interleaved)?
+        ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -9,7 +9,7 @@ use crate::graph::Builder;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         function: ActivationFunction::GeluTanh,
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -13,7 +13,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         function: ActivationFunction::Silu,
         parallel,
-        ..Decoder::rotated(builder, RopeLayout::Neox)?
+        ..Decoder::layer_norm_rope(builder, RopeLayout::Neox)?
     };
     blocks::decoder(builder, &decoder)
 }

@@ -5,7 +5,9 @@ use gguf_graph::{
     ActivationFunction, Mask, OutputKind, PositionBias, SelectOutputs, StateId, ValueId, WeightId,
 };
 
-use crate::blocks::{Attend, Heads, attention, cross_attention, feed_forward, store_cross};
+use crate::blocks::{
+    Attend, Heads, attention, cross_attention, feed_forward, store_cross_attention,
+};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
@@ -19,7 +21,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     builder.output(OutputKind::Hidden, hidden);
     let layers = builder.hyper.u64(key::T5_DECODER_BLOCK_COUNT)?;
     let heads = Heads::of(builder, 0)?;
-    let cross_states = store_cross(builder, hidden, layers, heads)?;
+    let cross_states = store_cross_attention(builder, hidden, layers, heads)?;
     builder.end_encoder();
     let mut x = builder.embedding()?;
     let first_bias = builder.find("dec.blk.0.attn_rel_b.weight");
@@ -32,12 +34,12 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let hidden = builder.norm(x, "dec.output_norm", norm);
     builder.output(OutputKind::Hidden, hidden);
     let logits = if builder.has("output.weight") {
-        builder.product(hidden, "output")?
+        builder.matmul(hidden, "output")?
     } else {
         // Tied output matrices are not scaled for logits.
         let width = builder.size(key::EMBEDDING_LENGTH)?;
         let scaled = builder.scale(hidden, 1.0 / (width as f32).sqrt());
-        builder.product(scaled, "token_embd")?
+        builder.matmul(scaled, "token_embd")?
     };
     builder.output(OutputKind::Logits, logits);
     Ok(())

@@ -4,8 +4,8 @@ use gguf::Finding;
 use gguf_graph::{MulWeight, RopeLayout, ValueId};
 
 use crate::blocks::{
-    Attend, Decoder, attend_to, attention_output, embedding, finish, layer, layers,
-    queries_keys_values, turned,
+    Attend, Decoder, apply_rope, attend_to, attention_output, embedding, finish, layer, layers,
+    project_qkv,
 };
 use crate::graph::Builder;
 use crate::schema::key;
@@ -14,10 +14,10 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         attention: attention_with_gain,
-        norms_embedding: true,
+        normalizes_embedding: true,
         weightless_norms: true,
         logit_scale: builder.factor(key::LOGIT_SCALE)?,
-        ..Decoder::gated(builder, RopeLayout::Neox)?
+        ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     let embedded = embedding(builder, &decoder)?;
     let mut x = embedded;
@@ -39,10 +39,10 @@ fn attention_with_gain(
     _layer: u64,
     attend: Attend,
 ) -> Result<ValueId, Finding> {
-    let [query, key, value] = queries_keys_values(builder, x, &attend)?;
+    let [query, key, value] = project_qkv(builder, x, &attend)?;
     let heads = [attend.heads.heads, attend.heads.heads_kv];
     let [query, key] = [(query, heads[0]), (key, heads[1])].map(|(x, heads)| {
-        let x = turned(builder, x, heads, &attend.rotation);
+        let x = apply_rope(builder, x, heads, &attend.rope);
         builder.weightless_norm(x, attend.norm, heads)
     });
     let weight = builder.weight("attn_q_norm.weight")?;

@@ -6,7 +6,9 @@ use gguf_graph::{
     SelectOutputs, StateId, ValueId,
 };
 
-use crate::blocks::{Attend, Heads, attention, cross_attention, feed_forward, store_cross};
+use crate::blocks::{
+    Attend, Heads, attention, cross_attention, feed_forward, store_cross_attention,
+};
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
 
@@ -31,7 +33,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let x = builder.op(SelectOutputs { x });
     let hidden = builder.norm(x, "dec.output_norm", NORM);
     builder.output(OutputKind::Hidden, hidden);
-    let logits = builder.product(hidden, "token_embd")?;
+    let logits = builder.matmul(hidden, "token_embd")?;
     builder.output(OutputKind::Logits, logits);
     Ok(())
 }
@@ -56,7 +58,7 @@ fn encoder(
     builder.at("", None);
     let hidden = builder.norm(x, "enc.output_norm", NORM);
     builder.output(OutputKind::Hidden, hidden);
-    let cross_states = store_cross(builder, hidden, decoder_layers, heads)?;
+    let cross_states = store_cross_attention(builder, hidden, decoder_layers, heads)?;
     builder.end_encoder();
     Ok(cross_states)
 }
