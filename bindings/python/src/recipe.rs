@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use gguf_kit::quantize::{Calibration, CalibrationText, Choice};
+use gguf_kit::quantize::{Calibration, CalibrationText, ImatrixChoice};
 use gguf_quantize::recipe::{Target, parse_entry, parse_type_file};
 use pyo3::prelude::*;
 
@@ -83,9 +83,9 @@ impl Recipe {
     }
 
     /// Returns the importance matrix.
-    pub fn choice(&self) -> Option<Choice> {
+    pub fn choice(&self) -> Option<ImatrixChoice> {
         let file = self.imatrix.clone()?;
-        Some(Choice { file, ..Choice::default() })
+        Some(ImatrixChoice { file, ..ImatrixChoice::default() })
     }
 }
 

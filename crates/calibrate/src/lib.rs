@@ -29,6 +29,7 @@ mod scales;
 mod stage;
 mod tensor_encoder;
 mod tile;
+mod variant;
 
 pub use calibrate::{
     CalibrateOptions, FindEncoded, OnHessians, OnTensor, calibrate, collect_hessians, is_calibrated,
@@ -44,6 +45,7 @@ pub use job::{
 pub use objective::Objective;
 pub use stage::matmul_weights;
 pub use tensor_encoder::{CalibratedTensor, Encoders};
+pub use variant::variant;
 
 /// Name of the method in written files; changes whenever the encoded weights change.
 pub const METHOD: &str = "moments-2";

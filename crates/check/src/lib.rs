@@ -4,9 +4,11 @@
 //! knows, tensors that the architecture has, tokenizer, quantization. [`check_shards`], [`check_name`]
 //! and [`check_sidecar`] examine several files, a file name, and an mmproj file beside its model.
 //! [`fix`] repairs what has one right answer. [`codes`] explains every code of the workspace.
+//! [`key_value`] parses assignments of metadata keys and checks their values.
 
 pub mod codes;
 mod fix;
+pub mod key_value;
 mod rules;
 
 use std::ops::ControlFlow;

@@ -43,9 +43,11 @@ mod raw;
 mod rows;
 mod safetensors;
 mod strided;
+mod summary;
 mod tensor_parallel;
 mod weight_file;
 mod with_path;
 
 pub use checkpoint::{Checkpoint, Entry, Opener};
+pub use summary::WeightsSummary;
 pub use weight_file::WeightFile;

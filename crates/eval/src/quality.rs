@@ -6,6 +6,9 @@ use gguf::{Error, Finding};
 use gguf_store::read_text;
 use serde::{Deserialize, Serialize};
 
+use crate::chunks::Chunks;
+use crate::divergence::{Divergence, Spread};
+
 /// Version of the JSON format.
 pub const VERSION: u32 = 1;
 
@@ -169,6 +172,83 @@ pub struct SkippedType {
     pub name: String,
     /// Reason.
     pub why: String,
+}
+
+impl Conditions {
+    /// Refuses to add to a report that was measured under these conditions if the present ones
+    /// differ.
+    ///
+    /// # Errors
+    /// `report-other`, with the first field that differs.
+    pub fn require_same(&self, now: &Self) -> Result<(), Error> {
+        if self == now {
+            return Ok(());
+        }
+        let fields = |conditions: &Self| serde_json::to_value(conditions).unwrap_or_default();
+        let (before, now) = (fields(self), fields(now));
+        let differs =
+            now.as_object().and_then(|all| all.iter().find(|(key, value)| before[key] != **value));
+        let field = differs.map_or("conditions", |(key, _)| key.as_str());
+        let what = format!(
+            "the report was measured with another {field}: {}, now {}",
+            before[field], now[field]
+        );
+        let help = "write to another file, or start over with --force";
+        Err(Error::request("report-other", what, help))
+    }
+}
+
+/// Number of position ranges.
+const RANGES: usize = 16;
+
+impl PositionRange {
+    /// Returns the mean KL divergence by position in the chunk, for ranges of equal length.
+    fn all(divergences: &[f32], chunks: &Chunks) -> Vec<Self> {
+        let positions = chunks.predicted() / chunks.count().max(1);
+        let first = chunks.chunk_len() - positions;
+        let edge = |range: usize| range * positions / RANGES.min(positions.max(1));
+        let range = |range: usize| {
+            let (from, to) = (edge(range), edge(range + 1));
+            let in_range = divergences.chunks_exact(positions.max(1)).map(|all| &all[from..to]);
+            let sum: f64 = in_range.flatten().map(|divergence| f64::from(*divergence)).sum();
+            let count = (to - from) * chunks.count();
+            Self { from: first + from, to: first + to, mean_kld: sum / count.max(1) as f64 }
+        };
+        (0..RANGES.min(positions)).map(range).collect()
+    }
+}
+
+impl TypeQuality {
+    /// Returns the result of a type: its divergence from the reference model, and the weight error
+    /// of its tensors.
+    pub fn new(
+        name: String,
+        cost: ModelCost,
+        found: &Divergence,
+        chunks: &Chunks,
+        tensors: Vec<TensorError>,
+    ) -> Self {
+        let spread = Spread::new(&found.divergences);
+        let ((ppl_ratio, ppl_ratio_error), (same, same_error)) = (found.ratio(), found.same_top());
+        Self {
+            name,
+            cost,
+            ppl_q: found.model.value(),
+            ppl_q_error: found.model.error(),
+            ppl_ratio,
+            ppl_ratio_error,
+            mean_kld: found.divergence.value(),
+            mean_kld_error: found.divergence.error(),
+            median_kld: spread.at(0.5),
+            kld_99: spread.at(0.99),
+            max_kld: spread.at(1.0),
+            same_top: 100.0 * same,
+            same_top_error: 100.0 * same_error,
+            kld_by_position: PositionRange::all(&found.divergences, chunks),
+            tensors,
+            dominated_by: None,
+        }
+    }
 }
 
 /// A use that accepts a certain loss.

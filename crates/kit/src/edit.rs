@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gguf::{Finding, Metadata, RawHeader, Value};
+use gguf_check::key_value::KeyValue;
 use gguf_models::token;
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_store::edit::{EditLock, EditOutcome, RESERVE_KEY, edit_header, reserve};
@@ -10,7 +11,6 @@ use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
 use gguf_tokenizer::template::{self, Renderer};
 use regex::Regex;
 
-use crate::key_value::KeyValue;
 use crate::{Error, Opened, open, read_text};
 
 /// Bytes reserved for later edits in a rebuilt file.

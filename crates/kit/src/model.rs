@@ -1,9 +1,9 @@
 //! Models of a source: a file, a directory, any shard, a URL, the Hub, an object store.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gguf_remote::{Location, Transferred};
-use gguf_store::{Model, ShardSet};
+use gguf_store::Model;
 
 use crate::{Error, Files};
 
@@ -51,16 +51,5 @@ impl Opened {
     /// Bytes transferred over the network so far; `None` for local files.
     pub fn transferred(&self) -> Option<u64> {
         Some(self.transferred.as_ref()?.iter().map(Transferred::bytes).sum())
-    }
-}
-
-/// Returns the only file of the model at `path`; `done` names the change in the error message.
-pub(crate) fn single_file(path: &Path, done: &str) -> Result<PathBuf, Error> {
-    match ShardSet::find(path)?.paths() {
-        [file] => Ok(file.clone()),
-        _ => {
-            let what = format!("only a single file can be {done} in place");
-            Err(Error::request("output-missing", what, "give -o"))
-        }
     }
 }

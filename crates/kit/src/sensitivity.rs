@@ -7,7 +7,7 @@ use gguf_quantize::sensitivity::Sensitivity;
 use gguf_store::Progress;
 
 use crate::eval::{EvaluatedModel, Task};
-use crate::quantize::Choice;
+use crate::quantize::ImatrixChoice;
 use crate::{Error, run};
 
 /// Options of a sensitivity measurement.
@@ -20,7 +20,7 @@ pub struct SensitivityOptions {
     /// Options of the executor.
     pub run: run::ExecutorOptions,
     /// Importance matrix of the encoders.
-    pub imatrix: Option<Choice>,
+    pub imatrix: Option<ImatrixChoice>,
     /// Accepts a model that is quantized already.
     pub allow_requantize: bool,
     /// Types to measure; empty for all types that a budget may choose.

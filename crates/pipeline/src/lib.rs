@@ -37,6 +37,7 @@
 //! ```
 
 mod chunk;
+pub mod codec;
 mod fingerprint;
 mod job;
 mod journal;

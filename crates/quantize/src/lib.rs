@@ -45,6 +45,7 @@ mod decision;
 pub mod estimate;
 mod float_type;
 pub mod imatrix;
+mod imatrix_choice;
 pub mod importance;
 mod knapsack;
 mod plan;
@@ -55,4 +56,5 @@ pub mod verify;
 
 pub use decision::{Decision, decide, describe};
 pub use float_type::float_type;
+pub use imatrix_choice::ImatrixChoice;
 pub use plan::{Quantization, QuantizeOptions, assign_types, plan, set_overrides};

@@ -12,7 +12,7 @@ use crate::prune::prune;
 use crate::recipe::{self, Target, TensorDesc};
 use crate::sensitivity::Sensitivity;
 
-/// QuantizeOptions of a quantization.
+/// Options of a quantization.
 #[derive(Clone, Debug, Default)]
 pub struct QuantizeOptions {
     /// Assignment of types to tensors.

@@ -3,7 +3,7 @@
 //! A [`Model`] opens all files of a model and provides its tensors without a copy. An
 //! [`AtomicFile`] appears under its name only when it is complete. [`edit`] changes headers in
 //! place with file locking and a journal. A [`SplitPlan`] splits a model into shards; [`merge`]
-//! joins them. Tensor data come from a [`Source`], a local or remote file. The crate [`gguf`]
+//! joins them; [`endian`] converts the byte order. Tensor data come from a [`Source`], a local or remote file. The crate [`gguf`]
 //! parses and checks headers.
 //!
 //! ```
@@ -28,6 +28,7 @@
 
 pub mod digest;
 pub mod edit;
+pub mod endian;
 mod fetch;
 mod little_endian;
 mod map;

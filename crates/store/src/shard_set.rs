@@ -44,6 +44,20 @@ impl ShardSet {
         }
     }
 
+    /// Returns the only file of the model at `path`; `done` names the change in the error message.
+    ///
+    /// # Errors
+    /// As [`ShardSet::find`]; [`Error::Caller`] with code `output-missing` if the model is sharded.
+    pub fn single_file(path: &Path, done: &str) -> Result<PathBuf, Error> {
+        match Self::find(path)?.paths() {
+            [file] => Ok(file.clone()),
+            _ => {
+                let what = format!("only a single file can be {done} in place");
+                Err(Error::request("output-missing", what, "give -o"))
+            }
+        }
+    }
+
     /// Returns the paths in shard order.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gguf_kit::bench::BenchmarkOptions;
 use gguf_kit::quality::{Event, ModelCost, QualityOptions, QualityReport, Types, measure};
-use gguf_kit::quantize::Choice;
+use gguf_kit::quantize::ImatrixChoice;
 use gguf_kit::report::quality_page;
 use gguf_kit::{Error, on_threads};
 use gguf_quantize::recipe::{Target, UnknownTarget};
@@ -184,7 +184,7 @@ impl Args {
             task: self.eval.task()?,
             text: self.eval.text(),
             run: self.eval.run.options(self.eval.precision),
-            imatrix: self.imatrix.clone().map(|file| Choice { file, ..Choice::default() }),
+            imatrix: self.imatrix.clone().map(|file| ImatrixChoice { file, ..ImatrixChoice::default() }),
             calibration: self.calibration.choice(),
             allow_requantize: self.allow_requantize,
             benchmark: (!self.no_speed).then(|| BenchmarkOptions {

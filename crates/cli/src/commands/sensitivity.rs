@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use gguf::TensorType;
 use gguf_kit::on_threads;
-use gguf_kit::quantize::Choice;
+use gguf_kit::quantize::ImatrixChoice;
 use gguf_kit::sensitivity::{self, SensitivityOptions, measure};
 use gguf_quantize::sensitivity::Sensitivity;
 use gguf_store::AtomicFile;
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         task: args.eval.task()?,
         text: args.eval.text(),
         run: args.eval.run.options(args.eval.precision),
-        imatrix: args.imatrix.clone().map(|file| Choice { file, ..Choice::default() }),
+        imatrix: args.imatrix.clone().map(|file| ImatrixChoice { file, ..ImatrixChoice::default() }),
         allow_requantize: args.allow_requantize,
         types: args.types.clone(),
         grouping: match args.by {

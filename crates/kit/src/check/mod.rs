@@ -1,7 +1,6 @@
 //! Findings about a model, and repairs.
 
 pub(crate) mod headers;
-mod tokenizer;
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +10,11 @@ use gguf_pipeline::Job;
 use gguf_remote::Location;
 use gguf_store::edit::edit_header;
 use gguf_store::{LocalFile, Model, Progress, ShardSet};
+use gguf_tokenizer::diff::TokenizerDiff;
 use gguf_tokenizer::template::Renderer;
+use gguf_tokenizer::{HuggingFace, Tokenizer, TokenizerOptions};
 use headers::{Checkable, findings_of};
 
-use crate::model::single_file;
 use crate::{Error, Files, Opened, name, open};
 
 /// Options of a check.
@@ -84,13 +84,32 @@ pub fn check(
         other.extend(with_severity(found));
     }
     if let Some(tokenizer) = &options.tokenizer_against {
-        other.extend(with_severity(tokenizer::compare(
+        other.extend(with_severity(compare_tokenizers(
             source,
             tokenizer,
             options.corpus.as_deref(),
         )?));
     }
     Ok(CheckReport { header, other, opened })
+}
+
+/// Compares the tokenizer of `source` with a `tokenizer.json`, or the one in a directory.
+fn compare_tokenizers(
+    source: &str,
+    other: &Path,
+    corpus: Option<&Path>,
+) -> Result<Vec<Finding>, Error> {
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|fault| Error::environment("read", path, fault))
+    };
+    let other = if other.is_dir() { other.join("tokenizer.json") } else { other.to_owned() };
+    let in_other = |error: Error| error.in_file(&other);
+    let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
+    let opened = open(source)?;
+    let ours = Tokenizer::from_metadata(opened.model().metadata(), TokenizerOptions::default())?;
+    let corpus = corpus.map(read).transpose()?.unwrap_or_default();
+    let diff = TokenizerDiff { ours: &ours, theirs: &theirs };
+    diff.findings(&String::from_utf8_lossy(&corpus)).map_err(in_other)
 }
 
 fn has_error(findings: &[Finding]) -> bool {
@@ -164,7 +183,7 @@ pub fn repaired(model: &Model) -> Result<Repaired, Error> {
 /// If the file is one of several shards, another process edits it, or it cannot be written.
 pub fn repair_in_place(path: &Path) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
-    edit_header(&single_file(path, "repaired")?, 0, &(), |draft| {
+    edit_header(&ShardSet::single_file(path, "repaired")?, 0, &(), |draft| {
         done = gguf_check::fix(draft);
         Ok::<_, Error>(())
     })?;

@@ -10,7 +10,7 @@ use gguf_quantize::recipe::Target;
 use gguf_store::SplitOptions;
 
 use crate::Error;
-use crate::quantize::{Choice, Part};
+use crate::quantize::{ImatrixChoice, Part};
 
 /// An output of a conversion.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +42,7 @@ pub struct ConvertOptions {
     /// Tensor types, and metadata keys to set.
     pub quantization: gguf_quantize::QuantizeOptions,
     /// Importance matrix, which is read into `quantization`.
-    pub imatrix: Option<Choice>,
+    pub imatrix: Option<ImatrixChoice>,
     /// Architecture of a single weight file, or program of a legacy GGML file.
     pub architecture: Option<String>,
     /// Name of the pre-tokenizer; `None` detects it.
@@ -128,7 +128,7 @@ impl ConvertOptions {
         settings.extend(single.into_iter().filter_map(|(name, value)| Some(setting(name, value?))));
         let types = recipe.tensor_types.iter().map(|(pattern, ty)| format!("{pattern}={ty}"));
         settings.extend(types.map(|value| setting("tensor-type", value)));
-        if let Some(Choice { include, exclude, .. }) = imatrix {
+        if let Some(ImatrixChoice { include, exclude, .. }) = imatrix {
             settings.extend(include.iter().map(|name| setting("include-weights", name.clone())));
             settings.extend(exclude.iter().map(|name| setting("exclude-weights", name.clone())));
         }

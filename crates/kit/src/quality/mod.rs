@@ -5,19 +5,18 @@
 //! measurement can resume with it.
 
 mod plan;
-mod variant;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use gguf::Header;
-use gguf_calibrate::{Calibration, Calibrator};
-use gguf_eval::quality::{self, TensorError};
+use gguf_calibrate::{Calibration, Calibrator, variant};
+use gguf_eval::quality;
 pub use gguf_eval::quality::{
     Conditions, ModelCost, PositionRange, Purpose, QualityReport, ReferenceModel, SkippedType,
     TypeQuality,
 };
-use gguf_eval::{Chunks, Divergence, Spread, Subject, divergence};
+use gguf_eval::{Chunks, Subject, divergence};
 use gguf_inspect::summary::{Summary, bits_per_weight};
 use gguf_pipeline::Job;
 use gguf_runtime::benchmark::{BenchmarkOptions, Rates};
@@ -28,7 +27,7 @@ use gguf_store::digest::sha256;
 use self::plan::PlannedType;
 pub use self::plan::Types;
 use crate::eval::{EvaluatedModel, Task};
-use crate::quantize::Choice;
+use crate::quantize::ImatrixChoice;
 use crate::{Error, run};
 
 /// Options of a quality measurement.
@@ -43,7 +42,7 @@ pub struct QualityOptions {
     /// Options of the executor.
     pub run: run::ExecutorOptions,
     /// Importance matrix of the encoders.
-    pub imatrix: Option<Choice>,
+    pub imatrix: Option<ImatrixChoice>,
     /// Calibration by another text than that of the evaluation: each type is also measured with it.
     pub calibration: Option<Calibration>,
     /// Accepts a reference model that is quantized already.
@@ -100,7 +99,7 @@ pub fn measure(
     let measurement = Measurement { opened, options, calibrator, chunks, memory_tokens, progress };
     let mut report = measurement.empty_report()?;
     if let Some(previous) = previous {
-        require_same(&previous.conditions, &report.conditions)?;
+        previous.conditions.require_same(&report.conditions)?;
         report = previous;
     }
     report.left_out = skipped;
@@ -202,7 +201,7 @@ impl Measurement<'_> {
         for PlannedType { job, calibrated, .. } in group {
             let calibrator = self.calibrator.filter(|_| *calibrated);
             let (executor, tensor_errors) =
-                variant::variant(self.opened.executor(), job, calibrator, &quiet)?;
+                variant(self.opened.executor(), job, calibrator, &quiet)?;
             executors.push(executor);
             errors.push(tensor_errors);
         }
@@ -220,7 +219,7 @@ impl Measurement<'_> {
         let measured = group.iter().zip(errors).zip(found.iter().zip(&executors));
         for ((PlannedType { name, job, .. }, errors), (found, executor)) in measured {
             let cost = self.cost(&job.header()?, executor)?;
-            report.mixes.push(type_quality(name.clone(), cost, found, chunks, errors));
+            report.mixes.push(TypeQuality::new(name.clone(), cost, found, chunks, errors));
         }
         Ok(())
     }
@@ -244,71 +243,6 @@ impl Measurement<'_> {
             generation_tokens_per_second: rates.generation.map(mean),
         })
     }
-}
-
-/// Returns the results of a type.
-fn type_quality(
-    name: String,
-    cost: ModelCost,
-    found: &Divergence,
-    chunks: &Chunks,
-    tensors: Vec<TensorError>,
-) -> TypeQuality {
-    let spread = Spread::new(&found.divergences);
-    let ((ppl_ratio, ppl_ratio_error), (same, same_error)) = (found.ratio(), found.same_top());
-    TypeQuality {
-        name,
-        cost,
-        ppl_q: found.model.value(),
-        ppl_q_error: found.model.error(),
-        ppl_ratio,
-        ppl_ratio_error,
-        mean_kld: found.divergence.value(),
-        mean_kld_error: found.divergence.error(),
-        median_kld: spread.at(0.5),
-        kld_99: spread.at(0.99),
-        max_kld: spread.at(1.0),
-        same_top: 100.0 * same,
-        same_top_error: 100.0 * same_error,
-        kld_by_position: by_position(&found.divergences, chunks),
-        tensors,
-        dominated_by: None,
-    }
-}
-
-/// Number of position ranges.
-const RANGES: usize = 16;
-
-/// Returns the mean KL divergence by position in the chunk.
-fn by_position(divergences: &[f32], chunks: &Chunks) -> Vec<PositionRange> {
-    let positions = chunks.predicted() / chunks.count().max(1);
-    let first = chunks.chunk_len() - positions;
-    let edge = |range: usize| range * positions / RANGES.min(positions.max(1));
-    let range = |range: usize| {
-        let (from, to) = (edge(range), edge(range + 1));
-        let in_range = divergences.chunks_exact(positions.max(1)).map(|all| &all[from..to]);
-        let sum: f64 = in_range.flatten().map(|divergence| f64::from(*divergence)).sum();
-        let count = (to - from) * chunks.count();
-        PositionRange { from: first + from, to: first + to, mean_kld: sum / count.max(1) as f64 }
-    };
-    (0..RANGES.min(positions)).map(range).collect()
-}
-
-/// Refuses a report of an earlier run with other conditions.
-fn require_same(before: &Conditions, now: &Conditions) -> Result<(), Error> {
-    if before == now {
-        return Ok(());
-    }
-    let fields = |conditions: &Conditions| serde_json::to_value(conditions).unwrap_or_default();
-    let (before, now) = (fields(before), fields(now));
-    let differs =
-        now.as_object().and_then(|all| all.iter().find(|(key, value)| before[key] != **value));
-    let field = differs.map_or("conditions", |(key, _)| key.as_str());
-    let what = format!(
-        "the report was measured with another {field}: {}, now {}",
-        before[field], now[field]
-    );
-    Err(Error::request("report-other", what, "write to another file, or start over with --force"))
 }
 
 /// Progress of work that is not counted but can be cancelled.

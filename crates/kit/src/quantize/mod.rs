@@ -1,6 +1,5 @@
 //! Quantization: several outputs in one pass, parts for distributed work, resumable.
 
-mod importance;
 mod outputs;
 
 use std::ops::Range;
@@ -11,12 +10,12 @@ use gguf::{Gguf, Limits};
 pub use gguf_calibrate::{Calibration, CalibrationText};
 use gguf_calibrate::{Calibrator, EncodedTensors};
 use gguf_pipeline::{Interruption, Job, write_all};
+pub use gguf_quantize::ImatrixChoice;
 use gguf_quantize::recipe::{Target, write_type_file};
 use gguf_quantize::{budget, estimate};
 use gguf_remote::Location;
 use gguf_store::edit::reserve;
 use gguf_store::{AtomicFile, Overwrite, Progress};
-pub use importance::Choice;
 pub use outputs::{Goal, Part, QuantizeOutput, Split};
 pub(crate) use outputs::{one_part, within};
 

@@ -1,6 +1,7 @@
 //! Compares the tokenizer of a model file with a `tokenizer.json`, and names the rule that differs.
 
 mod corpus;
+mod findings;
 
 use std::fmt;
 

@@ -13,7 +13,7 @@ mod weights;
 use std::io::Write;
 use std::path::Path;
 
-use gguf_kit::checkpoint::Weights;
+use gguf_kit::checkpoint::WeightsSummary;
 use gguf_kit::open;
 use gguf_kit::summary::Summary;
 
@@ -129,7 +129,7 @@ fn inspect(
     is_one: bool,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    if let Some(weights) = Weights::at(Path::new(source))? {
+    if let Some(weights) = WeightsSummary::at(Path::new(source))? {
         return match args.json {
             true => {
                 let json = weights::to_json(&weights, source);

@@ -1,11 +1,11 @@
 //! Summary of safetensors files and checkpoint directories.
 
-use gguf_kit::checkpoint::Weights;
+use gguf_kit::checkpoint::WeightsSummary;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::{listing, terminal};
 
-pub fn text(weights: &Weights, source: &str) -> String {
+pub fn text(weights: &WeightsSummary, source: &str) -> String {
     let name = terminal::plain(source);
     let mut text = format!("{}\n\n", terminal::strong(&name));
     let class = weights.class.as_deref().map(|class| format!(", {}", terminal::plain(class)));
@@ -34,7 +34,7 @@ pub fn text(weights: &Weights, source: &str) -> String {
     text + &format!("\nConvert it to GGUF: gguf convert {directory}\n")
 }
 
-pub fn to_json(weights: &Weights, source: &str) -> Json {
+pub fn to_json(weights: &WeightsSummary, source: &str) -> Json {
     let types: JsonMap<_, _> = weights
         .types
         .iter()

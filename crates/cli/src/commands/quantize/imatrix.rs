@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf_kit::quantize::Choice;
+use gguf_kit::quantize::ImatrixChoice;
 use gguf_quantize::importance::MissingImportance;
 
 /// Importance matrix and its use.
@@ -60,8 +60,8 @@ impl Args {
     }
 
     /// Returns the imatrix with its filters, if given.
-    pub fn choice(&self) -> Option<Choice> {
-        self.imatrix.as_ref().map(|file| Choice {
+    pub fn choice(&self) -> Option<ImatrixChoice> {
+        self.imatrix.as_ref().map(|file| ImatrixChoice {
             file: file.clone(),
             include: self.include_weights.clone(),
             exclude: self.exclude_weights.clone(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gguf::{TensorType, Value};
-use gguf_kit::quantize::Choice;
+use gguf_kit::quantize::ImatrixChoice;
 use gguf_kit::{key_value, read_text};
 use gguf_quantize::recipe;
 use regex::Regex;
@@ -62,7 +62,7 @@ impl Args {
     }
 
     /// Returns the imatrix with its filters, if given.
-    pub fn imatrix(&self) -> Option<Choice> {
+    pub fn imatrix(&self) -> Option<ImatrixChoice> {
         self.importance.choice()
     }
 

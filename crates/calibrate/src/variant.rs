@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gguf::Error;
-use gguf_calibrate::{CalibratedTensor, Calibrator};
 use gguf_eval::quality::TensorError;
 use gguf_pipeline::{Item, Job};
 use gguf_runtime::Executor;
 use gguf_store::{Progress, scratch};
+
+use crate::job::Calibrator;
+use crate::tensor_encoder::CalibratedTensor;
 
 /// Maximum number of elements of a tensor whose error is computed, in evenly spread rows.
 const MAX_SAMPLE: u64 = 512 * 1024;
@@ -17,7 +19,7 @@ const MAX_SAMPLE: u64 = 512 * 1024;
 ///
 /// # Errors
 /// If a tensor cannot be read or encoded, or `progress` stopped the work.
-pub(super) fn variant(
+pub fn variant(
     reference: &Arc<Executor>,
     job: &Job,
     calibrator: Option<&Calibrator>,

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use gguf::{ByteOrder, Finding, Header, endian, write_header};
-use gguf_store::edit::EditLock;
-use gguf_store::{AtomicFile, Existing, Model, Overwrite, Progress};
+use gguf::{ByteOrder, Error, Finding, Header, endian, write_header};
 
-use crate::Error;
-use crate::model::single_file;
+use crate::edit::EditLock;
+use crate::model::Model;
+use crate::output::{AtomicFile, Existing, Overwrite};
+use crate::progress::Progress;
+use crate::shard_set::ShardSet;
 
 /// Byte order and version of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ impl Plan {
 /// If the file is one of several shards, or another process edits it; as [`Plan::new`] and
 /// [`Plan::write`].
 pub fn in_place(path: &Path, options: EndianOptions, progress: &dyn Progress) -> Result<(), Error> {
-    let file = single_file(path, "replaced")?;
+    let file = ShardSet::single_file(path, "replaced")?;
     // Locked from before the file is read until it is replaced.
     let _lock = EditLock::take(&file)?;
     let plan = Plan::new(Model::open(&file)?, options)?;

@@ -1,17 +1,17 @@
-//! Selection of an importance matrix.
+//! Selection of an importance matrix for a quantization.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use gguf::Value;
-use gguf_quantize::imatrix::Imatrix;
-use gguf_quantize::importance::Importance;
+use gguf::{Error, Value};
 
-use crate::Error;
+use crate::imatrix::Imatrix;
+use crate::importance::Importance;
+use crate::plan::QuantizeOptions;
 
 /// An importance matrix file and the tensors that it applies to.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub struct ImatrixChoice {
     /// GGUF or legacy `.dat` file.
     pub file: PathBuf,
     /// Applies only to tensors whose name contains one of these; to all if empty.
@@ -20,12 +20,12 @@ pub struct Choice {
     pub exclude: Vec<String>,
 }
 
-impl Choice {
+impl ImatrixChoice {
     /// Reads the matrix into options of a quantization, with the metadata keys that describe it.
     ///
     /// # Errors
-    /// As [`Choice::read`].
-    pub fn add_to(&self, options: &mut gguf_quantize::QuantizeOptions) -> Result<(), Error> {
+    /// As [`ImatrixChoice::read`].
+    pub fn add_to(&self, options: &mut QuantizeOptions) -> Result<(), Error> {
         let (importance, keys) = self.read()?;
         options.importance = Some(importance);
         options.overrides.extend(keys);

@@ -1,10 +1,8 @@
 //! Parsing of metadata assignments: `KEY=VALUE`, `KEY:TYPE=VALUE`.
 
-use gguf::{Array, Metadata, Value, ValueType};
+use gguf::{Array, Error, Metadata, Value, ValueType};
 use gguf_models::schema;
 use serde_json::Value as Json;
-
-use crate::Error;
 
 /// An invalid assignment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -107,7 +105,7 @@ impl KeyValue {
     ///
     /// # Errors
     /// If the text does not parse, or a standard key does not allow the number.
-    pub(crate) fn value(&self, metadata: &Metadata) -> Result<Value, BadValue> {
+    pub fn value(&self, metadata: &Metadata) -> Result<Value, BadValue> {
         let ty = self.ty.or_else(|| self.known_type(metadata)).unwrap_or_else(|| guess(&self.text));
         let wrong = |what: String| format!("`{}`: {what}", self.key);
         let value = if ty.array {

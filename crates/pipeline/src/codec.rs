@@ -1,12 +1,11 @@
 //! Encoding and decoding of arrays on all threads.
 
-use gguf::TensorType;
-use gguf_pipeline::parallel;
+use gguf::{Error, TensorType};
 use gguf_quant::{Codec, CodecError};
 use gguf_store::Progress;
 use rayon::prelude::*;
 
-use crate::Error;
+use crate::parallel;
 
 /// Approximate number of elements of a chunk of work.
 const CHUNK: usize = 128 * 1024;
