@@ -184,7 +184,10 @@ impl Args {
             task: self.eval.task()?,
             text: self.eval.text(),
             run: self.eval.run.options(self.eval.precision),
-            imatrix: self.imatrix.clone().map(|file| ImatrixChoice { file, ..ImatrixChoice::default() }),
+            imatrix: self
+                .imatrix
+                .clone()
+                .map(|file| ImatrixChoice { file, ..ImatrixChoice::default() }),
             calibration: self.calibration.choice(),
             allow_requantize: self.allow_requantize,
             benchmark: (!self.no_speed).then(|| BenchmarkOptions {

@@ -86,7 +86,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         task: args.eval.task()?,
         text: args.eval.text(),
         run: args.eval.run.options(args.eval.precision),
-        imatrix: args.imatrix.clone().map(|file| ImatrixChoice { file, ..ImatrixChoice::default() }),
+        imatrix: args
+            .imatrix
+            .clone()
+            .map(|file| ImatrixChoice { file, ..ImatrixChoice::default() }),
         allow_requantize: args.allow_requantize,
         types: args.types.clone(),
         grouping: match args.by {

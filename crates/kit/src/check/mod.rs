@@ -99,9 +99,8 @@ fn compare_tokenizers(
     other: &Path,
     corpus: Option<&Path>,
 ) -> Result<Vec<Finding>, Error> {
-    let read = |path: &Path| {
-        std::fs::read(path).map_err(|fault| Error::environment("read", path, fault))
-    };
+    let read =
+        |path: &Path| std::fs::read(path).map_err(|fault| Error::environment("read", path, fault));
     let other = if other.is_dir() { other.join("tokenizer.json") } else { other.to_owned() };
     let in_other = |error: Error| error.in_file(&other);
     let theirs = HuggingFace::from_json(&read(&other)?).map_err(in_other)?;
