@@ -1,4 +1,4 @@
-//! Graph of `arctic`: a dense FFN behind attention, and a MoE that reads the layer input.
+//! Graph of `arctic`: a dense FFN after attention, and a MoE that reads the layer input.
 
 use gguf::Finding;
 use gguf_graph::{RopeLayout, ValueId};

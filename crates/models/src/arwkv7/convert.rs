@@ -1,4 +1,4 @@
-//! Conversion of `RwkvHybridForCausalLM`. Time mixing tensors stand under `self_attn` or
+//! Conversion of `RwkvHybridForCausalLM`. Time mixing tensors are under `self_attn` or
 //! `self_attn.time_mixer` and are stacked as in `rwkv7`; low-rank sizes are constants of the
 //! architecture.
 

@@ -4,7 +4,7 @@
 //! Grouped-query attention with a fused QKV projection and RMS QK-norm per head. RoPE in NeoX
 //! layout over half of each head (Sarvam: over whole heads). RMS pre-norms. SwiGLU: leading dense
 //! layers, then a MoE with expert groups, a selection bias and shared experts of their own width;
-//! the router function is the key `expert_gating_func`. Multi-token prediction layers behind the
+//! the router function is the key `expert_gating_func`. Multi-token prediction layers after the
 //! last layer are converted and not run. Sarvam's selection biases are centered at 0. The graph is
 //! that of `qwen`. Sources: classes `BailingMoeV2ForCausalLM` and `SarvamMoEForCausalLM`.
 

@@ -180,26 +180,26 @@ impl Converter for BailingMoe3 {
         if block_of(name).is_some_and(|block| block >= blocks) {
             return Ok(Some(Mapping::Unknown));
         }
-        let block_of_pattern = |pattern| match captures(pattern, name).as_deref() {
+        let block_in = |pattern| match captures(pattern, name).as_deref() {
             Some(&[block]) => Some(block),
             _ => None,
         };
-        if let Some(block) = block_of_pattern(KV_B_PROJ) {
+        if let Some(block) = block_in(KV_B_PROJ) {
             let mut multi_head = config.clone();
             multi_head.set("num_key_value_heads", hparams::head_count(config)?);
             return split_kv_b(&multi_head, block).map(Some);
         }
-        if let Some(block) = block_of_pattern(GATE_PROJ) {
+        if let Some(block) = block_in(GATE_PROJ) {
             let part = if is_mla(config, block)? { "attn_gate" } else { "ssm_g_a" };
             return Ok(Some(Mapping::one(format!("blk.{block}.{part}.weight"), [])));
         }
-        if let Some(block) = block_of_pattern(A_LOG) {
+        if let Some(block) = block_in(A_LOG) {
             let heads = u64::from(hparams::head_count(config)?);
             let (from, to) = (shape(&[heads]), shape(&[1, heads]));
             let steps = [Step::Map(Function::Exp), Step::Reshape { from, to }];
             return Ok(Some(Mapping::one(format!("blk.{block}.ssm_a"), steps)));
         }
-        if let Some(block) = block_of_pattern(DT_BIAS) {
+        if let Some(block) = block_in(DT_BIAS) {
             return Ok(Some(Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])));
         }
         if let Some(bias) = moe::router_bias(bailingmoe2::convert::ROUTER_BIAS, name) {

@@ -64,7 +64,7 @@ impl Converter for Distilbert {
             return Ok(Some(Mapping::Dropped));
         }
         let tables: &[Table] = if is_classifier(config)? { &[NAMES, CLASSIFIER] } else { &[NAMES] };
-        Ok(renamed(name, tables).map(|ours| Mapping::one(ours, [])))
+        Ok(renamed(name, tables).map(|gguf_name| Mapping::one(gguf_name, [])))
     }
 
     fn export(&self, model: &Model, _: Exported) -> Option<Exported> {

@@ -5,7 +5,7 @@
 //! type (segment) embeddings except in DistilBERT, and a layer norm of the embedding. Post-norm:
 //! layer norm after each residual addition. FFN without a gate, with GELU. The output is the hidden
 //! states, pooled as `pooling_type` says; sequence classifiers have a dense tanh layer `cls` and
-//! the projection `cls.output`. Position rows of RoBERTa begin behind the padding token's id.
+//! the projection `cls.output`. Position rows of RoBERTa begin after the padding token's id.
 //! Source: `src/models/bert.cpp` in llama.cpp.
 
 #[cfg(feature = "convert")]

@@ -58,10 +58,10 @@ impl Converter for Bitnet {
             ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down", "ffn_gate"];
         let mut means = Map::new();
         for name in values.names() {
-            let Some(ours) = renamed(&tensor_names::with_model(&name), &[LLAMA_LIKE]) else {
+            let Some(gguf_name) = renamed(&tensor_names::with_model(&name), &[LLAMA_LIKE]) else {
                 continue;
             };
-            if !LINEAR_LAYERS.iter().any(|part| ours.ends_with(&format!(".{part}.weight"))) {
+            if !LINEAR_LAYERS.iter().any(|part| gguf_name.ends_with(&format!(".{part}.weight"))) {
                 continue;
             }
             let (mut sum, mut elements) = (0.0, 0u64);
@@ -76,7 +76,7 @@ impl Converter for Bitnet {
             })?;
             if !is_ternary && elements > 0 {
                 let mean = (sum / elements as f64) as f32;
-                means.insert(ours, f64::from(mean.max(MIN_SCALE)).into());
+                means.insert(gguf_name, f64::from(mean.max(MIN_SCALE)).into());
             }
         }
         config.set(ABSMEANS, Value::from(means));
@@ -84,9 +84,9 @@ impl Converter for Bitnet {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let mut of_model = config.clone();
-        of_model.set("head_dim", hparams::completed_head_dim(config)?);
-        keys.stated(&of_model)?;
+        let mut completed = config.clone();
+        completed.set("head_dim", hparams::completed_head_dim(config)?);
+        keys.stated(&completed)?;
         keys.set_if_absent(key::ROPE_SCALING_TYPE, "linear");
         keys.set_if_absent(key::ROPE_SCALING_FACTOR, 1.0f32);
         Ok(())

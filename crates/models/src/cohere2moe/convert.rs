@@ -59,10 +59,10 @@ impl Converter for Cohere2Moe {
         let width =
             config.require_u32(&["intermediate_size"], "the FFN size of a routed expert")?;
         let mtp_layers = config.u32(&[mtp::COUNT])?.filter(|&count| count > 0);
-        let mut of_dense = config.clone();
+        let mut with_dense_size = config.clone();
         let dense = config.u32(&["prefix_dense_intermediate_size", "dense_intermediate_size"])?;
-        of_dense.set("intermediate_size", dense.unwrap_or(width));
-        keys.stated(&of_dense)?;
+        with_dense_size.set("intermediate_size", dense.unwrap_or(width));
+        keys.stated(&with_dense_size)?;
         keys.set(
             key::BLOCK_COUNT,
             hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0)),

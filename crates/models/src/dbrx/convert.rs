@@ -77,8 +77,8 @@ impl Converter for Dbrx {
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let [_, ffn] = sub_configs(config);
-        for (foreign, ours, is_transposed) in EXPERTS {
-            let found = captures(foreign, name);
+        for (hf_name, gguf_name, is_transposed) in EXPERTS {
+            let found = captures(hf_name, name);
             let Some(&[block]) = found.as_deref() else { continue };
             let number = |config: &Config, field: &str| {
                 config.require_u32(&[field], "a size of the model").map(u64::from)
@@ -92,7 +92,7 @@ impl Converter for Dbrx {
             let from = shape(&[columns, rows.saturating_mul(count)]);
             let mut steps = vec![Step::Reshape { from, to: shape(&[columns, rows, count]) }];
             steps.extend(is_transposed.then_some(Step::Transpose));
-            return Ok(Some(Mapping::one(format!("blk.{block}.{ours}.weight"), steps)));
+            return Ok(Some(Mapping::one(format!("blk.{block}.{gguf_name}.weight"), steps)));
         }
         Ok(None)
     }

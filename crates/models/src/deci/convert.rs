@@ -86,13 +86,13 @@ impl Converter for Deci {
             return Ok(None);
         };
         let layers = layers(config)?;
-        let kind = layers.as_ref().and_then(|layers| layers.get(layer as usize));
-        Ok(kind.filter(|kind| kind.heads_kv == 0).map(|_| Mapping::Unknown))
+        let layer = layers.as_ref().and_then(|layers| layers.get(layer as usize));
+        Ok(layer.filter(|layer| layer.heads_kv == 0).map(|_| Mapping::Unknown))
     }
 
     // Rows are permuted to the interleaved RoPE layout by the KV heads of the layer.
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        let mut of_layer = config.clone();
+        let mut layer_config = config.clone();
         if let Some(&[layer]) = captures("blk.{}.attn_k.weight", name).as_deref() {
             let heads = match layers(config)? {
                 Some(layers) => layers.get(layer as usize).map(|layer| layer.heads_kv),
@@ -101,10 +101,10 @@ impl Converter for Deci {
                     .and_then(|heads| u32::try_from(heads).ok()),
             };
             if let Some(heads) = heads {
-                of_layer.set("num_key_value_heads", heads);
+                layer_config.set("num_key_value_heads", heads);
             }
         }
-        hparams::llama_order(&of_layer, name)
+        hparams::llama_order(&layer_config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
@@ -115,8 +115,7 @@ impl Converter for Deci {
         let hyper = Hyper::of(model.metadata()).ok()?;
         let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let list = |key: &str| {
-            let of_layer = |layer| hyper.u64_in(key, layer).unwrap_or(0);
-            (0..blocks).map(of_layer).collect::<Vec<u64>>()
+            (0..blocks).map(|layer| hyper.u64_in(key, layer).unwrap_or(0)).collect::<Vec<u64>>()
         };
         let heads_kv = list("attention.head_count_kv");
         if model.metadata().array("deci.attention.head_count").is_none() {

@@ -239,8 +239,8 @@ pub(crate) fn complete_sigmoid_router(config: &mut Config) -> Result<(), Error> 
 pub(crate) fn complete_v3(config: &mut Config) -> Result<(), Error> {
     config.default("rms_norm_eps", 1e-5);
     // New configurations list the type of each layer.
-    let kinds = config.find(&["mlp_layer_types"]).and_then(|(_, kinds)| kinds.as_array());
-    if let Some(dense) = kinds.map(|kinds| kinds.iter().take_while(|kind| *kind == "dense").count())
+    let types = config.find(&["mlp_layer_types"]).and_then(|(_, types)| types.as_array());
+    if let Some(dense) = types.map(|types| types.iter().take_while(|name| *name == "dense").count())
     {
         config.default("first_k_dense_replace", dense);
     }

@@ -240,8 +240,8 @@ fn complete_rope(config: &mut Config) -> Result<(), Error> {
     config.default(COMPRESS_ROPE_THETA, 160_000.0);
     config.default("rope_theta", 10_000.0);
     if config.find(&[QK_ROPE_HEAD_DIM]).is_none() {
-        let rotated = hparams::rotated_dims(config, hparams::head_dim(config)?, 64.0 / 512.0)?;
-        config.set(QK_ROPE_HEAD_DIM, rotated);
+        let rope_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 64.0 / 512.0)?;
+        config.set(QK_ROPE_HEAD_DIM, rope_dims);
     }
     Ok(())
 }
@@ -345,26 +345,26 @@ pub(crate) fn map_layer_tensor(config: &Config, name: &str) -> Result<Option<Map
     if let Some(mapping) = parameter(&PARAMETERS).or_else(|| parameter(&HYPER_CONNECTIONS)) {
         return Ok(Some(mapping));
     }
-    let block_of_pattern = |pattern| match captures(pattern, name).as_deref() {
+    let block_of = |pattern| match captures(pattern, name).as_deref() {
         Some(&[block]) => Some(block),
         _ => None,
     };
     let is_hash_layer =
         |block| Ok::<_, Error>(config.u32(&[HASH_LAYERS])?.is_some_and(|end| block < end));
-    if let Some(block) = block_of_pattern(TID2EID) {
+    if let Some(block) = block_of(TID2EID) {
         return Ok(Some(match is_hash_layer(block)? {
             true => Mapping::one(format!("blk.{block}.ffn_gate_tid2eid.weight"), [Step::Whole]),
             false => Mapping::Unknown,
         }));
     }
-    if let Some(block) = block_of_pattern(ROUTER_BIAS) {
+    if let Some(block) = block_of(ROUTER_BIAS) {
         // Hash layers select experts by token id, so that the selection bias has no effect.
         return Ok(Some(match is_hash_layer(block)? {
             true => Mapping::Dropped,
             false => Mapping::one(format!("blk.{block}.exp_probs_b.bias"), []),
         }));
     }
-    if let Some(block) = block_of_pattern(VISION_ROUTER_BIAS) {
+    if let Some(block) = block_of(VISION_ROUTER_BIAS) {
         return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b_vl.bias"), [])));
     }
     moe::one_of(&EXPERTS, name, || hparams::expert_count(config))
@@ -373,17 +373,16 @@ pub(crate) fn map_layer_tensor(config: &Config, name: &str) -> Result<Option<Map
 /// Returns the position of a tensor in the output of llama.cpp's converter: hash tables, experts by
 /// layer, then all others in the order of the checkpoint.
 fn converter_position(tensor: &Tensor) -> (usize, u32, usize) {
-    let block_of_pattern =
-        |part: &str| match captures(&format!("blk.{{}}.{part}.weight"), &tensor.name) {
-            Some(numbers) => numbers.first().copied(),
-            None => None,
-        };
-    if let Some(block) = block_of_pattern("ffn_gate_tid2eid") {
+    let block_of = |part: &str| match captures(&format!("blk.{{}}.{part}.weight"), &tensor.name) {
+        Some(numbers) => numbers.first().copied(),
+        None => None,
+    };
+    if let Some(block) = block_of("ffn_gate_tid2eid") {
         return (0, block, 0);
     }
     let mut parts = EXPERTS.iter().enumerate();
     let expert_position =
-        parts.find_map(|(part, (_, ours))| Some((1, block_of_pattern(ours)?, part)));
+        parts.find_map(|(part, (_, gguf_name))| Some((1, block_of(gguf_name)?, part)));
     expert_position.unwrap_or((2, 0, 0))
 }
 

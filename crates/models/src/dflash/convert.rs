@@ -224,10 +224,10 @@ pub(crate) fn infer_confidence_head(
     config: &mut Config,
     names: &mut dyn Iterator<Item = Cow<'_, str>>,
 ) {
-    let is_of_it =
+    let is_confidence_head =
         |name: Cow<str>| name.contains("confidence_head.proj") || name.contains("confidence_proj.");
-    let found = names.map(is_of_it).max().unwrap_or(false);
-    config.set(HAS_CONFIDENCE_HEAD, found);
+    let has_head = names.map(is_confidence_head).max().unwrap_or(false);
+    config.set(HAS_CONFIDENCE_HEAD, has_head);
 }
 
 /// Returns the vocabulary size of the draft.
@@ -253,8 +253,8 @@ fn complete(config: &mut Config) -> Result<(), Error> {
         if config.find(&[LAYER_TYPES]).is_none() {
             let first = config.u32(&["max_window_layers"])?.unwrap_or(28);
             let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)?;
-            let windowed = config.bool("use_sliding_window")? == Some(true);
-            let layer_type = |layer| match windowed && layer >= first {
+            let use_sliding_window = config.bool("use_sliding_window")? == Some(true);
+            let layer_type = |layer| match use_sliding_window && layer >= first {
                 true => "sliding_attention",
                 false => "full_attention",
             };
@@ -267,8 +267,8 @@ fn complete(config: &mut Config) -> Result<(), Error> {
 pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
     let dflash_config = dflash_config(config);
-    if let Some(rotated) = hparams::stated_rotated_dims(config)? {
-        keys.set(key::ROPE_DIMENSION_COUNT, rotated);
+    if let Some(rotary_dims) = hparams::stated_rotated_dims(config)? {
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
     }
     keys.set_f32(key::ATTENTION_VALUE_SCALE, dflash_config.f32(&["attention_value_scale"])?);
     let block = dflash_config.u32(&[BLOCK_SIZE])?.or(config.u32(&[BLOCK_SIZE])?).unwrap_or(16);
@@ -355,13 +355,13 @@ pub(crate) fn map_draft_tensor(config: &Config, name: &str) -> Result<Option<Map
         return Ok(Some(Mapping::Dropped));
     }
     let stem = bare.strip_suffix(".weight").unwrap_or(bare);
-    let parameter = PARAMETERS
-        .iter()
-        .find_map(|(foreign, ours)| Some(tensor_names::filled(ours, &captures(foreign, stem)?)));
-    let Some(ours) = parameter.or_else(|| renamed(bare, &[NAMES])) else {
+    let parameter = PARAMETERS.iter().find_map(|(hf_name, gguf_name)| {
+        Some(tensor_names::filled(gguf_name, &captures(hf_name, stem)?))
+    });
+    let Some(gguf_name) = parameter.or_else(|| renamed(bare, &[NAMES])) else {
         return map_permuted_qk(config, name);
     };
-    Ok(Some(Mapping::one(ours, [])))
+    Ok(Some(Mapping::one(gguf_name, [])))
 }
 
 /// Maps query, key and their norms with rows permuted from the interleaved to the NeoX layout.
@@ -369,14 +369,14 @@ fn map_permuted_qk(config: &Config, name: &str) -> Result<Option<Mapping>, Error
     if config.bool(ROPE_IS_NEOX_STYLE)? != Some(false) {
         return Ok(None);
     }
-    let Some(ours) = renamed(name, &[LLAMA_LIKE]) else { return Ok(None) };
+    let Some(gguf_name) = renamed(name, &[LLAMA_LIKE]) else { return Ok(None) };
     let heads = match () {
-        () if ours.ends_with(".attn_q.weight") => hparams::head_count(config)?,
-        () if ours.ends_with(".attn_k.weight") => hparams::head_count_kv(config)?,
-        () if ours.ends_with("_q_norm.weight") || ours.ends_with("_k_norm.weight") => 1,
+        () if gguf_name.ends_with(".attn_q.weight") => hparams::head_count(config)?,
+        () if gguf_name.ends_with(".attn_k.weight") => hparams::head_count_kv(config)?,
+        () if gguf_name.ends_with("_q_norm.weight") || gguf_name.ends_with("_k_norm.weight") => 1,
         () => return Ok(None),
     };
-    Ok(Some(Mapping::one(ours, [Step::SeparatePairs { heads: heads.into() }])))
+    Ok(Some(Mapping::one(gguf_name, [Step::SeparatePairs { heads: heads.into() }])))
 }
 
 fn export(model: &Model, mut exported: Exported) -> Option<Exported> {

@@ -1,4 +1,4 @@
-//! Conversion of the DSpark draft of DeepSeek V4, which stands under `mtp.` in the checkpoint of
+//! Conversion of the DSpark draft of DeepSeek V4, which is under `mtp.` in the checkpoint of
 //! the model. Its layers are those of `deepseek4` without compression and without hash routing.
 
 use std::borrow::Cow;
@@ -104,8 +104,8 @@ impl Converter for Dspark {
         if let Some(mapping) = hy_v4::convert::map_parameter(&PARAMETERS, rest) {
             return Ok(Some(mapping));
         }
-        if let Some(ours) = renamed(rest, &[DRAFT_NAMES]) {
-            return Ok(Some(Mapping::one(ours, [])));
+        if let Some(gguf_name) = renamed(rest, &[DRAFT_NAMES]) {
+            return Ok(Some(Mapping::one(gguf_name, [])));
         }
         // Tensors of the multi-token prediction layers of the model.
         if matches!(rest, "ffn.gate.bias_vl" | "ffn.gate.tid2eid") {
@@ -115,7 +115,10 @@ impl Converter for Dspark {
         if let Some(mapping) = map_layer_tensor(config, &name)? {
             return Ok(Some(mapping));
         }
-        Ok(Some(renamed(&name, &[NAMES]).map_or(Mapping::Unknown, |ours| Mapping::one(ours, []))))
+        Ok(Some(
+            renamed(&name, &[NAMES])
+                .map_or(Mapping::Unknown, |gguf_name| Mapping::one(gguf_name, [])),
+        ))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -50,10 +50,12 @@ impl Converter for Dspark {
         if config.bool("attention_k_eq_v")? != Some(true) {
             return Err(hparams::not_computed(config, "attention_k_eq_v", false));
         }
-        let kinds = config.find(&["layer_types"]).and_then(|(_, kinds)| kinds.as_array());
-        let others = |kinds: &&Vec<Value>| kinds.iter().any(|kind| kind != "full_attention");
-        if kinds.is_none_or(|kinds| others(&kinds)) {
-            let stated = kinds.map_or(Value::Null, |kinds| kinds.clone().into());
+        let layer_types =
+            config.find(&["layer_types"]).and_then(|(_, layer_types)| layer_types.as_array());
+        let has_others =
+            |layer_types: &&Vec<Value>| layer_types.iter().any(|name| name != "full_attention");
+        if layer_types.is_none_or(|layer_types| has_others(&layer_types)) {
+            let stated = layer_types.map_or(Value::Null, |layer_types| layer_types.clone().into());
             return Err(hparams::not_computed(config, "layer_types", stated));
         }
         if let Some(cap) = config.f32(&["final_logit_softcapping"])?.filter(|&cap| cap != 0.0) {
@@ -70,9 +72,9 @@ impl Converter for Dspark {
             ];
             default.map(|(field, value)| (field.to_owned(), value)).into_iter().collect()
         });
-        let kind = rope.get("rope_type").cloned().unwrap_or_default();
-        if kind != "proportional" && kind != "default" {
-            return Err(hparams::not_computed(config, "rope_type", kind));
+        let name = rope.get("rope_type").cloned().unwrap_or_default();
+        if name != "proportional" && name != "default" {
+            return Err(hparams::not_computed(config, "rope_type", name));
         }
         config.set(ROPE_PARAMETERS, rope);
         Ok(())

@@ -1,4 +1,4 @@
-//! Conversion of the draft of Muse Glimmer, a DFlash draft whose fields stand at the top of
+//! Conversion of the draft of Muse Glimmer, a DFlash draft whose fields are at the top of
 //! config.json. Exports have the class of DFlash.
 
 use gguf::{Array, Error};
@@ -67,7 +67,7 @@ impl Converter for Assistant {
 
     fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let bare = name.strip_prefix("model.").unwrap_or(name);
-        Ok(renamed(bare, &[dflash::convert::NAMES]).map(|ours| Mapping::one(ours, [])))
+        Ok(renamed(bare, &[dflash::convert::NAMES]).map(|gguf_name| Mapping::one(gguf_name, [])))
     }
 
     // Exports have the class of `Dflash`.

@@ -169,7 +169,7 @@ impl Converter for Dots3Note {
             return Ok(Some(Mapping::Dropped));
         }
         if let Some(&[block]) = captures(KV_B_PROJ, name).as_deref() {
-            return split_kv_b(&of_layer(config, block)?, block).map(Some);
+            return split_kv_b(&layer_config(config, block)?, block).map(Some);
         }
         moe::routed(config, name)
     }
@@ -186,7 +186,7 @@ impl Converter for Dots3Note {
             () if name.ends_with(".attn_kv_a_norm.weight") => {
                 let layer =
                     name.split('.').nth(1).and_then(|layer| layer.parse().ok()).unwrap_or(0);
-                let own = of_layer(config, layer)?;
+                let own = layer_config(config, layer)?;
                 own.require_u32(&["kv_lora_rank"], "the KV LoRA rank")?
             }
             () => return Ok(Vec::new()),
@@ -202,12 +202,12 @@ impl Converter for Dots3Note {
         let blocks = all.checked_sub(mtp_layers)?;
         let sliding = model.metadata().array("dots3note.attention.sliding_window_pattern")?;
         let sliding: Vec<bool> = sliding.iter().map(|is| is.to_bool() == Some(true)).collect();
-        let heads = |of_window: bool| {
-            let mut layers = (0..).zip(&sliding).filter(|(_, is)| **is == of_window);
+        let heads = |is_sliding: bool| {
+            let mut layers = (0..).zip(&sliding).filter(|(_, is)| **is == is_sliding);
             let (layer, _) = layers.next()?;
             hyper.u64_in(key::ATTENTION_HEAD_COUNT, layer).ok()
         };
-        let (full_heads, of_window) = (heads(false).or(heads(true)), heads(true).or(heads(false)));
+        let (full_heads, swa_heads) = (heads(false).or(heads(true)), heads(true).or(heads(false)));
         let rope_dims = count(model, key::ROPE_DIMENSION_COUNT)?;
         let nope_dims = |key: &str| count(model, key)?.checked_sub(rope_dims);
         let queries = count(model, key::ATTENTION_Q_LORA_RANK)?;
@@ -226,7 +226,7 @@ impl Converter for Dots3Note {
             .set("num_hidden_layers", blocks)
             .set("num_attention_heads", full_heads)
             .set("num_key_value_heads", full_heads)
-            .set(SWA_HEADS, of_window)
+            .set(SWA_HEADS, swa_heads)
             .set("q_lora_rank", queries)
             .set("swa_q_lora_rank", queries)
             .set("swa_qk_rope_head_dim", rope_dims)
@@ -264,7 +264,7 @@ fn is_sliding(config: &Config, layer: u32) -> Result<bool, Error> {
 
 /// Returns the configuration of a layer, with the dimensions of its type in the fields without
 /// `swa_`.
-fn of_layer(config: &Config, layer: u32) -> Result<Config, Error> {
+fn layer_config(config: &Config, layer: u32) -> Result<Config, Error> {
     let mut own = config.clone();
     let mut heads = "num_attention_heads".to_owned();
     if is_sliding(config, layer)? {

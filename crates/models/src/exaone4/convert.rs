@@ -1,5 +1,5 @@
 //! Conversion of `Exaone4ForCausalLM` and EXAONE 4.5. A window pattern of letters (L: sliding
-//! window) becomes `layer_types`; tensors `mtp.*` become layers behind the last.
+//! window) becomes `layer_types`; tensors `mtp.*` become layers after the last.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -92,7 +92,7 @@ pub(crate) fn map_mtp_tensor(
     if let Some(mapping) = map_moe_tensor(config, &name)? {
         return Ok(Some(mapping));
     }
-    Ok(renamed(&name, tables).map(|ours| Mapping::one(ours, [])))
+    Ok(renamed(&name, tables).map(|gguf_name| Mapping::one(gguf_name, [])))
 }
 
 const PATTERN: &str = "sliding_window_pattern";

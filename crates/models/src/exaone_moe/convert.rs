@@ -1,5 +1,5 @@
 //! Conversion of `ExaoneMoEForCausalLM` (K-EXAONE): as `exaone4` with experts; tensors `mtp.*`
-//! become layers behind the last.
+//! become layers after the last.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -68,7 +68,7 @@ impl Converter for ExaoneMoe {
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         match map_mtp_tensor(config, name, TENSOR_NAMES)? {
             None => map_moe_tensor(config, name),
-            found => Ok(found),
+            mapping => Ok(mapping),
         }
     }
 

@@ -117,11 +117,11 @@ impl Converter for Gemma3n {
     }
 
     fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        for (foreign, ours) in STREAM_PROJECTIONS {
-            if let Some(&[index]) = captures(foreign, name).as_deref() {
+        for (hf_name, gguf_name) in STREAM_PROJECTIONS {
+            if let Some(&[index]) = captures(hf_name, name).as_deref() {
                 let slot = ExpertSlot { index, count: STREAM_COUNT - 1 };
                 let is_stream = index < slot.count;
-                return Ok(is_stream.then(|| Mapping::slot(ours.to_owned(), slot)));
+                return Ok(is_stream.then(|| Mapping::slot(gguf_name.to_owned(), slot)));
             }
         }
         let scale = captures(CORRECT_OUTPUT_SCALE, name);

@@ -100,10 +100,10 @@ impl Converter for Gemma4 {
 
     fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let name = name.strip_suffix(".weight").unwrap_or(name);
-        let found = PARAMETERS.iter().find_map(|(foreign, ours)| {
-            Some(Mapping::one(filled(ours, &captures(foreign, name)?), []))
+        let mapping = PARAMETERS.iter().find_map(|(hf_name, gguf_name)| {
+            Some(Mapping::one(filled(gguf_name, &captures(hf_name, name)?), []))
         });
-        Ok(found)
+        Ok(mapping)
     }
 
     // In layers with full attention the last dimensions of a head have no RoPE.
@@ -168,14 +168,14 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if config.bool(DOUBLE_WIDE_MLP)? == Some(true) {
         let width = signed(hparams::feed_forward(config)?);
         let first = layers.len().saturating_sub(shared as usize);
-        let of_layer = |layer| if layer < first { width } else { width.saturating_mul(2) };
-        let widths: Vec<i32> = (0..layers.len()).map(of_layer).collect();
+        let ffn_size = |layer| if layer < first { width } else { width.saturating_mul(2) };
+        let widths: Vec<i32> = (0..layers.len()).map(ffn_size).collect();
         keys.set(key::FEED_FORWARD_LENGTH, Array::from(&widths[..]));
     }
     if let Some(heads) = config.u32(&[GLOBAL_KV_HEADS])? {
         let local_heads = signed(hparams::head_count_kv(config)?);
-        let of_layer = |is: &bool| if *is { local_heads } else { signed(heads) };
-        let heads: Vec<i32> = layers.iter().map(of_layer).collect();
+        let kv_heads = |is: &bool| if *is { local_heads } else { signed(heads) };
+        let heads: Vec<i32> = layers.iter().map(kv_heads).collect();
         keys.set(key::ATTENTION_HEAD_COUNT_KV, Array::from(&heads[..]));
     }
     keys.set(key::ROPE_DIMENSION_COUNT, global);
@@ -233,7 +233,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
         let architecture = metadata.architecture()?;
         let pattern = format!("{architecture}.attention.sliding_window_pattern");
         let windows = metadata.array(&pattern)?;
-        let of_kind = |is_sliding: bool| {
+        let kv_heads = |is_sliding: bool| {
             let mut layers = heads.iter().zip(windows.iter());
             layers
                 .find(|(_, is)| is.to_bool() == Some(is_sliding))
@@ -241,8 +241,8 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
         };
         exported = exported
             .without(&[key::ATTENTION_HEAD_COUNT_KV])
-            .set_some("num_key_value_heads", of_kind(true))
-            .set_some(GLOBAL_KV_HEADS, of_kind(false));
+            .set_some("num_key_value_heads", kv_heads(true))
+            .set_some(GLOBAL_KV_HEADS, kv_heads(false));
     }
     Some(sliding_window::export_of_pattern(model, exported))
 }

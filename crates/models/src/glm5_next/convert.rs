@@ -104,9 +104,9 @@ impl Converter for Glm5Next {
         {
             return Err(hparams::not_computed(config, "qk_rope_head_dim", rope_dims));
         }
-        let mut of_model = config.clone();
-        of_model.set("head_dim", Value::Null);
-        keys.stated(&of_model)?;
+        let mut without_head_dim = config.clone();
+        without_head_dim.set("head_dim", Value::Null);
+        keys.stated(&without_head_dim)?;
         let mtp_layers = mtp_layers(config)?;
         let blocks = hparams::block_count(config)?.saturating_add(mtp_layers);
         let blocks = hparams::possible(config, "layers", blocks)?;
@@ -182,19 +182,19 @@ impl Converter for Glm5Next {
         if let Some(mapping) = parameter(&PARAMETERS).or_else(|| parameter(&HYPER_CONNECTIONS)) {
             return Ok(Some(mapping));
         }
-        let block_of_pattern = |pattern| match captures(pattern, name).as_deref() {
+        let block_in = |pattern| match captures(pattern, name).as_deref() {
             Some(&[block]) => Some(block),
             _ => None,
         };
-        if let Some(block) = block_of_pattern(KV_B_PROJ) {
+        if let Some(block) = block_in(KV_B_PROJ) {
             let mut multi_head = config.clone();
             multi_head.set("num_key_value_heads", hparams::head_count(config)?);
             return split_kv_b(&multi_head, block).map(Some);
         }
-        if let Some(block) = block_of_pattern(A_LOG) {
+        if let Some(block) = block_in(A_LOG) {
             return kimi_linear::convert::map_a_log(config, block).map(Some);
         }
-        if let Some(block) = block_of_pattern(DT_BIAS) {
+        if let Some(block) = block_in(DT_BIAS) {
             return Ok(Some(Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])));
         }
         moe::routed(config, name)
