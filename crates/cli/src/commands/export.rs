@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if args.to == Format::Hf {
             return Err(Failure::Usage("--raw and --keep-names require --to safetensors".into()));
         }
-        return write(args, &opened, &export::plain(model, options));
+        return write(args, &opened, &export::gguf_tensors(model, options));
     }
     let plan = export::plan(model, options)?;
     terminal::notes(&plan.notes);

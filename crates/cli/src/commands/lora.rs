@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn check(args: &CheckArgs) -> Result<(), Failure> {
     let (base, adapter) = (open(&args.base)?, open(&args.adapter)?);
     let (base, adapter) = (base.model(), adapter.model());
-    let adapter = Adapter::of_model(adapter)?;
+    let adapter = Adapter::read(adapter)?;
     let mismatches = adapter.misfits(base);
     let ranks = adapter.pairs.iter().filter_map(|(name, pair)| pair.dims(name));
     let rank = ranks.map(|dims| dims.rank).max().unwrap_or(0);
@@ -158,7 +158,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, Failure>>()?;
     let adapters = opened
         .iter()
-        .map(|(opened, scale)| Ok((Adapter::of_model(opened.model())?, *scale)))
+        .map(|(opened, scale)| Ok((Adapter::read(opened.model())?, *scale)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let merge = merge::Merge::new(base, &adapters)?;
     let options = gguf_quantize::QuantizeOptions {
@@ -198,12 +198,12 @@ fn extract(args: &ExtractArgs) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if args.json {
         let explained: serde_json::Map<_, _> =
-            extraction.held.into_iter().map(|(name, share)| (name, share.into())).collect();
+            extraction.captured.into_iter().map(|(name, share)| (name, share.into())).collect();
         document::print(&mut out, "lora-extract/2", json!({ "explained": explained }))?;
     } else {
-        let count = extraction.held.len();
-        let mean = extraction.held.iter().map(|(_, share)| share).sum::<f64>() / count as f64;
-        let min = extraction.held.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+        let count = extraction.captured.len();
+        let mean = extraction.captured.iter().map(|(_, share)| share).sum::<f64>() / count as f64;
+        let min = extraction.captured.iter().min_by(|a, b| a.1.total_cmp(&b.1));
         writeln!(
             out,
             "{count} matrices differ; the adapter explains {:.1}% of the difference",

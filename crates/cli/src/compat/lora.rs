@@ -80,7 +80,7 @@ fn export(base: &str, adapters: &[(String, f32)], output: &Path) -> Result<(), F
     let opened = opened.collect::<Result<Vec<_>, _>>()?;
     let adapters = opened
         .iter()
-        .map(|(opened, scale)| Ok((Adapter::of_model(opened.model())?, *scale)))
+        .map(|(opened, scale)| Ok((Adapter::read(opened.model())?, *scale)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let merge = Merge::new(base.model(), &adapters)?;
     let options = gguf_quantize::QuantizeOptions { allow_requantize: true, ..Default::default() };

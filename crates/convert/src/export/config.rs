@@ -11,7 +11,7 @@ use super::rope;
 use super::value::value;
 use gguf_models::convert::{Converter, Exported};
 
-/// Numbers that most families write alike: key under the architecture's name, field.
+/// Fields of most models: key under the architecture's name, field.
 const NUMBERS: [(&str, &str); 13] = [
     ("block_count", "num_hidden_layers"),
     ("context_length", "max_position_embeddings"),
@@ -28,15 +28,15 @@ const NUMBERS: [(&str, &str); 13] = [
     ("attention.sliding_window", "sliding_window"),
 ];
 
-/// Biases that a class has or has not: name of one, field.
+/// Flags of biases: name of a bias tensor, field.
 const BIASES: [(&str, &str); 2] =
     [("blk.0.attn_q.bias", "attention_bias"), ("blk.0.ffn_gate.bias", "mlp_bias")];
 
-/// The configuration of `model`, without what the tokenizer adds.
+/// Returns the configuration of `model`, without the fields of the tokenizer.
 ///
 /// # Errors
-/// If the family cannot be undone, or a scaling tensor cannot be read.
-pub(super) fn of(
+/// If a RoPE scaling tensor cannot be read.
+pub(super) fn configuration(
     model: &Model,
     converter: &'static dyn Converter,
     exported: &Exported,
@@ -73,13 +73,13 @@ pub(super) fn of(
     Ok(config.into())
 }
 
-/// A fault of the configuration, which no file has: it is one of the model's keys.
-pub(super) fn of_model(error: Error, config: &Path, model: &Model) -> Error {
+/// Turns an error about the exported configuration into one about the model's keys.
+pub(super) fn as_model_error(error: Error, config: &Path, model: &Model) -> Error {
     match error {
         Error::InFile { path, finding } if path == config => {
-            let what = format!("its keys give no whole configuration: {}", finding.message);
+            let what = format!("its keys do not form a complete configuration: {}", finding.message);
             let finding = Finding::error("export-incomplete", what).help(
-                "`gguf check` says which keys are missing; or export the tensors under their \
+                "`gguf check` lists the missing keys; or export the tensors under their \
                  GGUF names: --to safetensors --keep-names",
             );
             let error = Error::from(finding);
@@ -92,10 +92,10 @@ pub(super) fn of_model(error: Error, config: &Path, model: &Model) -> Error {
     }
 }
 
-/// What the user should know of hyper-parameters that the configuration does not lead back to.
+/// Returns notes about hyper-parameters that a conversion of the exported configuration does not restore.
 ///
 /// # Errors
-/// If the configuration lacks what a conversion needs.
+/// If the configuration lacks a field that the conversion requires.
 pub(super) fn not_restored(
     metadata: &Metadata,
     converter: &'static dyn Converter,
@@ -112,9 +112,9 @@ pub(super) fn not_restored(
         metadata.iter().filter(|(key, value)| of_family(key) && restored.get(key) != Some(value));
     let added = restored.iter().filter(|(key, _)| of_family(key) && metadata.get(key).is_none());
     let lost = lost.map(|(key, _)| match restored.get(key) {
-        Some(_) => format!("converting back gives another `{key}`"),
-        None => format!("converting back leaves out `{key}`"),
+        Some(_) => format!("converting the export changes `{key}`"),
+        None => format!("converting the export loses `{key}`"),
     });
-    let added = added.map(|(key, _)| format!("converting back adds `{key}`"));
+    let added = added.map(|(key, _)| format!("converting the export adds `{key}`"));
     Ok(lost.chain(added).collect())
 }

@@ -1,4 +1,4 @@
-//! An export on disk: a directory that is new or empty, and is as it was if the export fails.
+//! Output directory of an export, which must be new or empty. A failed export restores it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,38 +9,36 @@ use gguf_store::{AtomicFile, ClosedOutput, Overwrite, Progress, is_unfinished, r
 
 use super::{Export, File, safetensors};
 
-/// By this file a directory is known for a model: it appears last.
+/// File that marks a directory as a model. It appears last.
 const LAST: &str = "config.json";
 
-/// A directory that an export may fill.
+/// Output directory of an export.
 ///
-/// Nothing that is there is replaced, whatever the user says: weights, index and tokenizer of two
-/// models would mix.
+/// An export never replaces files, because weights, index and tokenizer of two models would mix.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// Those that were made for the export.
-    made: Made,
+    /// Directories that were created for the export.
+    made: CreatedDirectories,
 }
 
 impl Directory {
-    /// Makes the directory, or takes it if it is empty.
+    /// Creates the directory, or uses it if it is empty.
     ///
     /// # Errors
-    /// [`Error::Caller`] if there is something in it, or it is no directory;
-    /// [`Error::Environment`] if it cannot be made or looked at.
+    /// [`Error::Caller`] if it is not empty or not a directory; [`Error::Environment`] if it cannot be created or read.
     pub fn create(path: &Path) -> Result<Self, Error> {
         if path.symlink_metadata().is_ok() && !path.is_dir() {
-            let what = format!("{} is no directory", path.display());
+            let what = format!("{} is not a directory", path.display());
             return Err(Error::request("output-refused", what, ""));
         }
-        let mut made = Made::default();
+        let mut made = CreatedDirectories::default();
         made.directory(path)?;
-        let failed = |source| Error::environment("look into", path, source);
+        let failed = |source| Error::environment("read the directory", path, source);
         let mut names = Vec::new();
         for entry in path.read_dir().map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
-            // What a killed export left is nothing.
+            // Temporary files of a killed export do not count.
             if !is_unfinished(&name) {
                 names.push(name.to_string_lossy().into_owned());
             }
@@ -55,29 +53,27 @@ impl Directory {
                 "{} is not empty (`{first}`{others}): two models would mix",
                 path.display()
             );
-            return Err(Error::request("output-not-empty", what, "name a new directory"));
+            return Err(Error::request("output-not-empty", what, "choose a new directory"));
         }
         Ok(Self { path: path.to_owned(), made })
     }
 
-    /// Writes everything, with at most `most` bytes of tensors in one file. No file gets its name
-    /// before all are complete.
+    /// Writes all files, with at most `max_bytes` of tensors per file. No file gets its name before all are complete.
     ///
-    /// `progress` is called from many threads with the number of bytes just written; `Break` from
-    /// it ends the work.
+    /// Several threads report the numbers of written bytes to `progress`. `Break` cancels the export.
     ///
     /// # Errors
-    /// As [`safetensors::write`](fn@safetensors::write); the directory is then as it was.
+    /// As [`safetensors::write`](fn@safetensors::write). The directory is restored.
     pub fn write(
         mut self,
         export: &Export,
-        most: u64,
+        max_bytes: u64,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         let Export { tensors, files, .. } = export;
         let (of_modules, tensors) = by_folder(tensors);
         let tensors = &tensors[..];
-        let shards = safetensors::shards(tensors, most);
+        let shards = safetensors::shards(tensors, max_bytes);
         let paths: Vec<PathBuf> = (0..shards.len())
             .map(|i| self.path.join(safetensors::shard_name(i, shards.len())))
             .collect();
@@ -109,7 +105,7 @@ impl Directory {
         for file in files.iter().filter(|file| file.name == LAST) {
             complete.push(self.file(file)?);
         }
-        let mut named = Named(Vec::new());
+        let mut named = RenamedFiles(Vec::new());
         for file in complete {
             let path = file.target().to_owned();
             file.commit()?;
@@ -133,7 +129,7 @@ impl Directory {
 
 type Typed = (Tensor, TensorType);
 
-/// Tensors of modules behind the model, which have files of their own, by folder; and all others.
+/// Returns the tensors of `sentence-transformers` modules by folder, and all others.
 fn by_folder(tensors: &[Typed]) -> (BTreeMap<String, Vec<Typed>>, Vec<Typed>) {
     let (mut of_modules, mut others) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
     for (tensor, ty) in tensors.iter().cloned() {
@@ -149,10 +145,10 @@ fn by_folder(tensors: &[Typed]) -> (BTreeMap<String, Vec<Typed>>, Vec<Typed>) {
     (of_modules, others)
 }
 
-/// Files of the export that have their names; removed unless all get theirs.
-struct Named(Vec<PathBuf>);
+/// Files of the export that have their final names. Removed unless the export completes.
+struct RenamedFiles(Vec<PathBuf>);
 
-impl Drop for Named {
+impl Drop for RenamedFiles {
     fn drop(&mut self) {
         for path in &self.0 {
             let _ = std::fs::remove_file(path);
@@ -160,13 +156,12 @@ impl Drop for Named {
     }
 }
 
-/// Directories that were made, outermost first; removed, if they are empty, unless the export is
-/// complete.
+/// Created directories, outermost first. Removed, if empty, unless the export completes.
 #[derive(Debug, Default)]
-struct Made(Vec<PathBuf>);
+struct CreatedDirectories(Vec<PathBuf>);
 
-impl Made {
-    /// Makes a directory, and those that it is to be in.
+impl CreatedDirectories {
+    /// Creates a directory and its parents.
     fn directory(&mut self, path: &Path) -> Result<(), Error> {
         let missing: Vec<_> = path
             .ancestors()
@@ -175,7 +170,7 @@ impl Made {
         for path in missing.into_iter().rev() {
             match std::fs::create_dir(path) {
                 Ok(()) => self.0.push(path.to_owned()),
-                // Somebody else was faster.
+                // Another process has created it.
                 Err(_) if path.is_dir() => {}
                 Err(source) => return Err(Error::environment("create", path, source)),
             }
@@ -184,7 +179,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedDirectories {
     fn drop(&mut self) {
         for path in self.0.iter().rev() {
             let _ = std::fs::remove_dir(path);

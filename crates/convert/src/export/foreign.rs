@@ -1,4 +1,4 @@
-//! Tensors under their foreign names, as the family's checkpoints have them.
+//! Tensors under their checkpoint names, with the steps of the conversion inverted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use gguf_store::{Model, ModelTensor};
 
 use gguf_models::convert::{Converter, ExpertSlot, Exported, MappedTensor, Mapping};
 
-/// Experts that a pattern is filled in for at most: more than any model has.
+/// Maximum number of experts for which a pattern is expanded, more than any model has.
 const MOST: u64 = 10_000;
 
-/// A foreign tensor to write.
+/// Checkpoint tensor to export.
 struct SourceTensor {
     name: String,
-    /// What is made of it.
+    /// GGUF tensors that it maps to.
     made: Vec<MappedTensor>,
 }
 
-/// The tensors of `model` with what `family` did to them undone, in the order of the model, each
-/// with the type that its elements have there: a type of blocks if any of them are in blocks.
+/// Returns the checkpoint tensors of `model`, in the order of the model, each with its stored type, which is a quantized
+/// type if any of its parts is quantized.
 ///
 /// # Errors
-/// If a tensor has no foreign name, or a step cannot be undone.
+/// If a tensor has no checkpoint name, or a step has no inverse.
 pub(super) fn tensors(
     model: &Model,
     converter: &'static dyn Converter,
@@ -39,7 +39,8 @@ pub(super) fn tensors(
         Error::request("export-unsupported", what, help)
     };
     let (makers, vectors) = makers(model, converter, exported, config, &by_name)?;
-    // Our name to how many parts of how many have makers, and to the makers that it comes first of.
+    // GGUF tensor name to the number of parts that have a source, the number of all parts, and the sources whose first
+    // tensor it is.
     let mut parts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     let mut first_of: BTreeMap<&str, Vec<&SourceTensor>> = BTreeMap::new();
     for maker in &makers {
@@ -61,11 +62,11 @@ pub(super) fn tensors(
         }
         let Some((found, count)) = parts.get(name) else {
             if name.starts_with("rope_") {
-                notes.push(format!("left out `{name}`: the configuration cannot express it"));
+                notes.push(format!("skipped `{name}`: config.json cannot express it"));
                 continue;
             }
-            let what = format!("tensor `{name}` has no name in checkpoints of {architecture}");
-            return Err(refused(what + " models"));
+            let what = format!("tensor `{name}` has no name in checkpoints of the architecture {architecture}");
+            return Err(refused(what));
         };
         if found != count {
             let what = format!("only {found} of the {count} parts of tensor `{name}` have names");
@@ -75,13 +76,13 @@ pub(super) fn tensors(
             let whole = |made: &MappedTensor| {
                 by_name.get(&*made.name).map(|tensor| Tensor::of_model(tensor))
             };
-            let undone = undone(converter, &maker.made, &whole).map_err(|what| {
-                refused(format!("tensor `{name}` cannot become `{}`: it {what}", maker.name))
+            let exported = source_tensor(converter, &maker.made, &whole).map_err(|what| {
+                refused(format!("tensor `{name}` does not convert to `{}`: it {what}", maker.name))
             })?;
             let types = maker.made.iter().filter_map(whole).map(|tensor| tensor.stored_type);
             let blocks = types.into_iter().find(|ty| ty.is_quantized());
-            let ty = blocks.unwrap_or(undone.stored_type);
-            tensors.push((Tensor { name: maker.name.clone(), ..undone }, ty));
+            let ty = blocks.unwrap_or(exported.stored_type);
+            tensors.push((Tensor { name: maker.name.clone(), ..exported }, ty));
         }
     }
     let others = exported.tensors.iter().map(|tensor| (tensor.clone(), tensor.stored_type));
@@ -89,9 +90,8 @@ pub(super) fn tensors(
     Ok(tensors)
 }
 
-/// The foreign tensors that the model's tensors are made of: of several spellings the first, and
-/// only those of which the model has everything that is made of them. And the names of vectors that come with
-/// these and are of no foreign tensor.
+/// Returns the checkpoint tensors of the model, the first of several spellings, if the model has all tensors that they
+/// map to. Also returns the names of vectors that conversion adds to them.
 fn makers(
     model: &Model,
     converter: &'static dyn Converter,
@@ -106,13 +106,13 @@ fn makers(
         });
         counters.max().unwrap_or(0)
     };
-    // Encoders and decoders count their blocks apart: names beyond the shorter one fit nothing.
+    // Encoders and decoders have separate layer counts. Names beyond the smaller one match nothing.
     let blocks = count(&|key| key.ends_with("block_count")).min(by_name.len() as u64);
     let experts = count(&|key| key == "expert_count").min(MOST);
     let (mut makers, mut vectors) = (Vec::new(), Vec::new());
-    // The parts of each that something before makes already, and `None` for all of it.
+    // Parts of each tensor that earlier sources provide; `None` for the whole tensor.
     let mut taken: BTreeMap<String, BTreeSet<Option<u32>>> = BTreeMap::new();
-    // Whether the tensor of this name makes what nothing before it makes.
+    // Returns whether the tensor of this name provides something that no earlier source provides.
     let mut take = |name: String| {
         let made = match converter.mapping(config, &name)? {
             Mapping::Made(made) => made,
@@ -155,7 +155,7 @@ fn makers(
             _ => {
                 for block in 0..blocks {
                     let pattern = filled(pattern, block);
-                    // All experts of a block fit or none, so that the first that does not ends them.
+                    // Either all experts of a layer match or none, so the first mismatch ends the loop.
                     for expert in 0..experts {
                         if !take(filled(&pattern, expert))? {
                             break;
@@ -168,8 +168,8 @@ fn makers(
     Ok((makers, vectors))
 }
 
-/// The foreign tensor that `made` is made of, which `whole` finds.
-fn undone(
+/// Returns the checkpoint tensor that maps to `made`. `whole` returns the GGUF tensors.
+fn source_tensor(
     converter: &'static dyn Converter,
     made: &[MappedTensor],
     whole: &impl Fn(&MappedTensor) -> Option<Tensor>,
@@ -179,18 +179,18 @@ fn undone(
         made.iter().map(tensor).collect::<Result<Vec<_>, _>>()
     };
     let is_float = |tensor: &Tensor| tensor.stored_type == TensorType::F32;
-    match undo(converter, made, tensors()?) {
-        // Of blocks columns cannot become rows, and tensors of different types none.
+    match combine(converter, made, tensors()?) {
+        // Quantized tensors cannot be transposed, and tensors of different types cannot be joined.
         Err(_) if !tensors()?.iter().all(is_float) => {
             let decoded = tensors()?.into_iter().map(|tensor| tensor.changed(Step::Decode));
-            undo(converter, made, decoded.collect::<Result<_, _>>()?)
+            combine(converter, made, decoded.collect::<Result<_, _>>()?)
         }
         result => result,
     }
 }
 
-/// The foreign tensor that these are made of, each as `made` says.
-fn undo(
+/// Combines GGUF tensors to the checkpoint tensor that maps to them as `made` describes.
+fn combine(
     converter: &'static dyn Converter,
     made: &[MappedTensor],
     tensors: Vec<Tensor>,
@@ -207,19 +207,19 @@ fn undo(
         Ok::<_, TensorMismatch>((tensor, &made.steps[..]))
     });
     let Some((tensor, steps)) = pieces.next().transpose()? else {
-        return Err("is made of nothing".into());
+        return Err("maps to no tensor".into());
     };
     let Some(at) = steps.iter().position(is_pick) else {
         return match pieces.next() {
-            None => undo_steps(tensor, steps),
-            // One tensor that is stored twice.
+            None => invert_steps(tensor, steps),
+            // A tensor that is stored twice.
             Some(copy) if copy.as_ref().is_ok_and(|(_, others)| *others == steps) => {
-                undo_steps(copy?.0, steps)
+                invert_steps(copy?.0, steps)
             }
-            Some(_) => Err("is one of several that do not divide a tensor among them".into()),
+            Some(_) => Err("is one of several tensors that are not slices of one tensor".into()),
         };
     };
-    // What is done before the rows are divided is the same for all.
+    // The steps before the slicing are the same for all.
     let before = &steps[..at];
     let mut groups_of_all = None;
     let mut slices = Vec::new();
@@ -228,26 +228,26 @@ fn undo(
         let [Step::Pick { groups, start, len }, after @ ..] =
             steps.strip_prefix(before).unwrap_or_default()
         else {
-            return Err("is not divided like the tensors beside it".into());
+            return Err("is not sliced like the other parts".into());
         };
         if *groups_of_all.get_or_insert(*groups) != *groups {
-            return Err("is not divided like the tensors beside it".into());
+            return Err("is not sliced like the other parts".into());
         }
-        slices.push(RowSlice { start: *start, len: *len, tensor: undo_steps(tensor, after)? });
+        slices.push(RowSlice { start: *start, len: *len, tensor: invert_steps(tensor, after)? });
     }
     let interleaved = Tensor::interleaved("", groups_of_all.unwrap_or(1), slices)?;
-    undo_steps(interleaved, before)
+    invert_steps(interleaved, before)
 }
 
-fn undo_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, TensorMismatch> {
+fn invert_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, TensorMismatch> {
     for step in steps.iter().rev() {
-        let inverse = step.inverse().ok_or_else(|| format!("was changed by {step:?}"))?;
+        let inverse = step.inverse().ok_or_else(|| format!("has the step {step:?}, which has no inverse"))?;
         tensor = tensor.changed(inverse)?;
     }
     Ok(tensor)
 }
 
-/// A tensor whose parts follow one another as rows, with a dimension of the parts.
+/// Reshapes a tensor whose parts are stacked as rows to one with a dimension of parts.
 fn with_parts(whole: Tensor, count: u32) -> Result<Tensor, TensorMismatch> {
     let (from, count) = (whole.shape, u64::from(count.max(1)));
     let dims = match from.split_last() {
@@ -258,7 +258,7 @@ fn with_parts(whole: Tensor, count: u32) -> Result<Tensor, TensorMismatch> {
     whole.changed(Step::Reshape { from, to })
 }
 
-/// One of the tensors that were joined along the slowest dimension.
+/// Returns one of the tensors that were joined along the slowest dimension.
 fn part_of(
     whole: Tensor,
     ExpertSlot { index, count }: ExpertSlot,
@@ -266,7 +266,7 @@ fn part_of(
     let Some((&last, dims)) = whole.shape.split_last() else {
         return Err("has no dimensions".into());
     };
-    let [row, others @ ..] = dims else { return Err("is no matrix".into()) };
+    let [row, others @ ..] = dims else { return Err("is not a matrix".into()) };
     if last != u64::from(count) {
         return Err(format!("has {last} parts, not {count}").into());
     }

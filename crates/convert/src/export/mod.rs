@@ -1,7 +1,7 @@
-//! A GGUF back to what other programs read: a Hugging Face directory, or safetensors alone.
+//! Export of a GGUF file to a Hugging Face directory or to safetensors.
 //!
-//! What a family does to names and tensors on the way in is data, so here it is undone from the same
-//! tables: foreign names are enumerated, followed forward, and looked up backward.
+//! The export inverts the converters' tables: it enumerates checkpoint names, maps them forward, and inverts the steps
+//! of those whose tensors the model has.
 
 mod card;
 mod config;
@@ -22,38 +22,36 @@ pub use tokenizer::{Tokenizer, tokenizer};
 
 use gguf_models::convert as converters;
 
-/// What an export can be asked for.
+/// Options of an export.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExportOptions {
-    /// The type of all matrices; `None` keeps F32, F16 and BF16 as they are and makes BF16 of what
-    /// is quantized.
+    /// Type of all matrices; `None` keeps F32, F16 and BF16, and decodes quantized tensors to BF16.
     pub dtype: Option<TensorType>,
 }
 
-/// A text file of the directory.
+/// Text file of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
-    /// Its name within the directory; slashes lead to directories inside it.
+    /// Path within the directory.
     pub name: &'static str,
-    /// Its content.
+    /// Content.
     pub bytes: Vec<u8>,
 }
 
-/// A directory that is ready to be written.
+/// Planned export.
 pub struct Export {
-    /// The tensors under their foreign names, each with the type it is to have.
+    /// Tensors under their checkpoint names, each with its output type.
     pub tensors: Vec<(Tensor, TensorType)>,
-    /// Everything else.
+    /// Other files.
     pub files: Vec<File>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Plans a Hugging Face directory for `model`.
+/// Plans the export of `model` to a Hugging Face directory.
 ///
 /// # Errors
-/// If no family that can be undone has its architecture, if keys that its configuration needs are
-/// missing, or if a tensor has no foreign name.
+/// If the architecture has no export, if required keys are missing, or if a tensor has no checkpoint name.
 pub fn plan(model: &Model, options: ExportOptions) -> Result<Export, Error> {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
@@ -64,37 +62,37 @@ pub fn plan(model: &Model, options: ExportOptions) -> Result<Export, Error> {
             return Error::request("export-architecture", what, help);
         }
         let what = match (architecture, converters::is_known(architecture)) {
-            ("", _) => "the file does not say which architecture its model has".to_owned(),
-            (_, false) => format!("no checkpoints of the architecture `{architecture}` are known"),
+            ("", _) => "`general.architecture` is missing".to_owned(),
+            (_, false) => format!("the architecture `{architecture}` has no known checkpoint format"),
             (_, true) => format!(
-                "keys and tensors do not tell which kind of {architecture} model this is: \
-                 `gguf check` says what is missing"
+                "keys and tensors do not determine the class of this {architecture} model: \
+                 `gguf check` lists what is missing"
             ),
         };
         let help = "export the tensors under their GGUF names: --to safetensors --keep-names";
         Error::request("export-architecture", what, help)
     })?;
     let mut notes = Vec::new();
-    let mut config = config::of(model, converter, &exported)?;
+    let mut config = config::configuration(model, converter, &exported)?;
     let mut as_config = Config::of(config.clone()).siblings(exported.files.iter().cloned());
-    let of_config = as_config.path().to_owned();
-    let of_model = |error| config::of_model(error, &of_config, model);
-    converter.complete_config(&mut as_config).map_err(of_model)?;
+    let config_path = as_config.path().to_owned();
+    let as_model_error = |error| config::as_model_error(error, &config_path, model);
+    converter.complete_config(&mut as_config).map_err(as_model_error)?;
     for (field, value) in &exported.unwritten {
         as_config.set(field, value.clone());
     }
-    let of_keys = config::not_restored(metadata, converter, &as_config).map_err(of_model)?;
-    notes.extend(of_keys);
+    let key_notes = config::not_restored(metadata, converter, &as_config).map_err(as_model_error)?;
+    notes.extend(key_notes);
     let tensors = foreign::tensors(model, converter, &exported, &as_config, &mut notes);
-    let tensors = tensors.map_err(of_model)?;
+    let tensors = tensors.map_err(as_model_error)?;
     let tensors = with_types(tensors, options);
     let dtype = tensors.iter().find(|(tensor, _)| tensor.shape.len() > 1).map(|(_, ty)| *ty);
     config["torch_dtype"] = safetensors::torch_name(dtype.unwrap_or(TensorType::F32)).into();
 
     let (kind, hints) = (converter.vocabulary(), converter.pre_tokenizers());
-    let Tokenizer { mut files, config: fields, notes: of_tokenizer } =
+    let Tokenizer { mut files, config: fields, notes: tokenizer_notes } =
         tokenizer(metadata, kind, hints, &config)?;
-    notes.extend(of_tokenizer);
+    notes.extend(tokenizer_notes);
     for (field, value) in fields {
         config[field] = value;
     }
@@ -104,8 +102,8 @@ pub fn plan(model: &Model, options: ExportOptions) -> Result<Export, Error> {
     Ok(Export { tensors, files, notes })
 }
 
-/// The tensors of `model` under their own names.
-pub fn plain(model: &Model, options: ExportOptions) -> Vec<(Tensor, TensorType)> {
+/// Returns the tensors of `model` under their GGUF names.
+pub fn gguf_tensors(model: &Model, options: ExportOptions) -> Vec<(Tensor, TensorType)> {
     let tensors = model.tensors().iter().map(Tensor::of_model);
     let stored = |tensor: Tensor| {
         let ty = tensor.stored_type;
@@ -114,7 +112,7 @@ pub fn plain(model: &Model, options: ExportOptions) -> Vec<(Tensor, TensorType)>
     with_types(tensors.map(stored).collect(), options)
 }
 
-/// The tensors, each with the type it is to have instead of that in the model.
+/// Replaces the stored type of each tensor by its output type.
 fn with_types(
     tensors: Vec<(Tensor, TensorType)>,
     options: ExportOptions,

@@ -1,4 +1,4 @@
-//! How rotary embedding is scaled, from keys and from the tensors that scaling computes.
+//! `rope_scaling` from the keys and tensors of RoPE scaling.
 
 use gguf::{Error, Metadata};
 use gguf_checkpoint::config::Config;
@@ -20,8 +20,8 @@ const SCALING: [(&str, &str); 7] = [
     ("yarn_beta_slow", "beta_slow"),
 ];
 
-/// `rope_scaling` for a configuration that has everything else: empty if nothing is scaled.
-/// `is_usual` tells the keys that are no fields of their own.
+/// Returns `rope_scaling` for a configuration with all other fields; empty without scaling. `is_usual` returns whether
+/// a key maps to its usual field.
 ///
 /// # Errors
 /// If a tensor of factors cannot be read.
@@ -39,7 +39,7 @@ pub(super) fn scaling(
     }
     let long = tensor("rope_factors_long.weight")?;
     if let (Some(long), Some(short)) = (long, tensor("rope_factors_short.weight")?) {
-        // The name of the field that all versions of `transformers` read.
+        // All versions of `transformers` read this field.
         if !scaling.contains_key("rope_type") {
             scaling.insert("type".into(), "longrope".into());
         }
@@ -50,7 +50,7 @@ pub(super) fn scaling(
     Ok(if has_kind { scaling } else { Map::new() })
 }
 
-/// What keys say.
+/// Returns the fields of the keys.
 fn stated(
     metadata: &Metadata,
     architecture: &str,
@@ -64,20 +64,20 @@ fn stated(
     fields.collect()
 }
 
-/// Numbers in the fewest digits that read back as they are.
+/// Returns the shortest decimal numbers that parse to these F32 numbers.
 fn shortest(factors: &[f32]) -> Value {
     factors.iter().map(|factor| factor.to_string().parse::<f64>().ok()).collect()
 }
 
-/// The scaling that gives these factors: of those with the bounds of Llama 3 or of Llama 4, the one
-/// that comes nearest. Nothing if none comes near.
+/// Returns the scaling with these factors: the nearest with the frequency bounds of Llama 3 or Llama 4; empty if none is
+/// near.
 ///
-/// Factors only tell how the original context stands to the bounds, so that these must be assumed.
+/// The bounds are assumed because the factors only determine the ratio between original context and bounds.
 fn llama3(config: &Map<String, Value>, factors: &[f32]) -> Map<String, Value> {
-    // Other versions of torch round differently.
+    // Versions of torch round differently.
     const NEAR: f32 = 1e-5;
     let most = factors.iter().copied().fold(1.0, f32::max);
-    // The greatest factor is that of the scaling unless all wavelengths are short.
+    // The largest factor is the scaling factor, unless all wavelengths are short.
     let scales = [most, 8.0, 32.0, 2.0, 4.0, 16.0, 64.0];
     let contexts = || std::iter::once(8192).chain((4..=24).map(|power| 1u32 << power));
     let bounds = [4.0, 1.0].into_iter();
@@ -100,7 +100,7 @@ fn llama3(config: &Map<String, Value>, factors: &[f32]) -> Map<String, Value> {
     }
 }
 
-/// By how much, as a share, factors differ at most from those that `scaling` gives.
+/// Returns the maximum relative difference between `factors` and those of `scaling`.
 fn difference(config: &Map<String, Value>, scaling: &Value, factors: &[f32]) -> f32 {
     let mut config = config.clone();
     config.insert("rope_scaling".into(), scaling.clone());

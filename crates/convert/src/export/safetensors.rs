@@ -1,7 +1,6 @@
-//! Tensors in safetensors files: one, or several with an index.
+//! Writer of safetensors files: one file, or several with an index.
 //!
-//! The header comes first and says where everything is, so data are written at their final place by
-//! many threads, a chunk of rows at a time.
+//! The header has the offsets of all tensors, so several threads write chunks of rows at their final offsets.
 
 use std::path::Path;
 
@@ -10,13 +9,13 @@ use gguf_pipeline::{Tensor, parallel};
 use gguf_store::{AtomicFile, ClosedOutput, Overwrite, Progress};
 use serde_json::{Map, Value, json};
 
-/// The file that says in which shard a tensor is.
+/// File with the shard of each tensor.
 pub(crate) const INDEX: &str = "model.safetensors.index.json";
 
-/// Elements that a thread works on at a time, in rows that cost no less one by one.
+/// Approximate number of elements of a work item.
 const CHUNK: u64 = 128 * 1024;
 
-/// The name that safetensors headers have for a type; `None` for those without.
+/// Returns the safetensors name of a type; `None` if it has none.
 fn header_name(ty: TensorType) -> Option<&'static str> {
     Some(match ty {
         TensorType::F64 => "F64",
@@ -31,7 +30,7 @@ fn header_name(ty: TensorType) -> Option<&'static str> {
     })
 }
 
-/// The name that `config.json` has for a type of weights.
+/// Returns the torch name of a type, for `config.json`.
 pub(super) fn torch_name(ty: TensorType) -> &'static str {
     match ty {
         TensorType::F16 => "float16",
@@ -40,7 +39,7 @@ pub(super) fn torch_name(ty: TensorType) -> &'static str {
     }
 }
 
-/// Which tensors stand in which file, by number: as many as fit into `most` bytes each, in order.
+/// Returns the index ranges of the tensors of each shard: as many as fit into `most` bytes, in order.
 pub(crate) fn shards(tensors: &[(Tensor, TensorType)], most: u64) -> Vec<std::ops::Range<usize>> {
     let (mut shards, mut first, mut bytes) = (Vec::new(), 0, 0u64);
     for (i, (tensor, ty)) in tensors.iter().enumerate() {
@@ -55,7 +54,7 @@ pub(crate) fn shards(tensors: &[(Tensor, TensorType)], most: u64) -> Vec<std::op
     shards
 }
 
-/// The file name of a shard, by the habit of Hugging Face.
+/// Returns the file name of a shard in Hugging Face's form.
 pub(crate) fn shard_name(index: usize, count: usize) -> String {
     match count {
         1 => "model.safetensors".to_owned(),
@@ -63,7 +62,7 @@ pub(crate) fn shard_name(index: usize, count: usize) -> String {
     }
 }
 
-/// The content of [`INDEX`] for several shards.
+/// Returns the content of [`INDEX`].
 pub(crate) fn index(
     tensors: &[(Tensor, TensorType)],
     shards: &[std::ops::Range<usize>],

@@ -3,7 +3,7 @@
 use gguf::Metadata;
 use serde_json::Value;
 
-/// A number, truth or text as JSON; numbers in the fewest digits that read back as they are.
+/// Returns a number, boolean or string as JSON. An F32 becomes the shortest decimal that parses to it.
 pub(super) fn value(metadata: &Metadata, key: &str) -> Option<Value> {
     match metadata.get(key)? {
         gguf::Value::F32(value) => value.to_string().parse::<f64>().ok().map(Value::from),

@@ -1,9 +1,8 @@
-//! An adapter from two models: what was trained, as far as a low rank can hold it.
+//! Extraction of a LoRA adapter from a base model and a fine-tuned model.
 //!
-//! Per matrix the difference is approximated by a product of two narrow ones: a randomized range
-//! finder with power iterations, then the singular values of what remains (Halko, Martinsson and
-//! Tropp, "Finding structure with randomness", algorithms 4.4 and 5.1). The same models give the
-//! same adapter.
+//! The difference of each matrix is approximated by a low-rank product: a randomized range finder with power
+//! iterations, then a singular value decomposition (Halko, Martinsson and Tropp, "Finding structure with randomness",
+//! algorithms 4.4 and 5.1). The extraction is deterministic.
 
 use gguf::{ByteOrder, Error, Metadata, Shape, TensorType};
 use gguf_pipeline::{Content, Item, Job, Tensor};
@@ -13,23 +12,23 @@ use nalgebra::DMatrix;
 use super::merge::floats;
 use super::{ALPHA, BASE_DIGEST, SUFFIXES, base_digest};
 
-/// Columns sampled beyond the rank.
+/// Number of columns sampled in addition to the rank.
 const OVERSAMPLING: usize = 8;
 
-/// How often the sample is passed through the difference, to sharpen what is large in it.
+/// Number of power iterations, which amplify large singular values in the sample.
 const POWER_ITERATIONS: usize = 2;
 
-/// An adapter that is ready to be written.
+/// Extracted adapter.
 pub struct Extraction {
-    /// What to write.
+    /// Job that writes the adapter.
     pub job: Job,
-    /// Per matrix the share of the squared difference that the adapter holds, from 0 to 1.
-    pub held: Vec<(String, f64)>,
-    /// What the user should know.
+    /// Share of the squared difference of each matrix that the adapter captures, from 0 to 1.
+    pub captured: Vec<(String, f64)>,
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// The matrices of the blocks, which adapters adapt.
+/// Returns the weight matrices of the layers, which adapters adapt.
 pub(crate) fn matrices(model: &Model) -> impl Iterator<Item = &ModelTensor> {
     model.tensors().iter().filter(|tensor| {
         let info = &tensor.info;
@@ -37,14 +36,13 @@ pub(crate) fn matrices(model: &Model) -> impl Iterator<Item = &ModelTensor> {
     })
 }
 
-/// Computes an adapter of `rank` that turns `base` into `tuned` as nearly as it can. Holds one
-/// matrix at a time, as floats.
+/// Computes an adapter of `rank` that approximates the difference between `base` and `tuned`. Holds one matrix in
+/// memory at a time, as F32.
 ///
-/// `progress` is told the bytes of each matrix.
+/// Reports the bytes of each matrix to `progress`.
 ///
 /// # Errors
-/// If they are not of the same architecture and shapes or are equal, if one cannot be read,
-/// or if `progress` ended the work.
+/// If the models differ in architecture or shapes or are equal, if a tensor cannot be read, or if `progress` cancels.
 pub fn extract(
     base: &Model,
     tuned: &Model,
@@ -55,27 +53,27 @@ pub fn extract(
         [base, tuned].map(|model| model.metadata().architecture().unwrap_or_default());
     if architecture != other {
         return Err(different(format!(
-            "one is of the architecture {architecture}, one of {other}"
+            "the base model has the architecture {architecture}, the tuned model has {other}"
         )));
     }
     let total = matrices(tuned).filter_map(|tensor| tensor.info.byte_len()).sum();
     progress.begin("extracting", total);
     let index = base.index();
-    let (mut items, mut held, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut items, mut captured, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for tensor in matrices(tuned) {
         let name = &*tensor.info.name;
         let before = index.get(name).filter(|before| before.info.shape == tensor.info.shape);
         let Some(before) = before else {
-            return Err(different(format!("the base model has no `{name}` of the same shape")));
+            return Err(different(format!("the base model has no tensor `{name}` of the same shape")));
         };
         if let Some((share, pair)) = low_rank(before, tensor, rank)? {
-            held.push((name.to_owned(), share));
+            captured.push((name.to_owned(), share));
             items.extend(pair.map(|tensor| Item::new(tensor, TensorType::F32)));
         }
         progress.step(tensor.info.byte_len().unwrap_or(0))?;
     }
     if items.is_empty() {
-        return Err(different("their matrices are equal".into()));
+        return Err(different("all matrices are equal".into()));
     }
     let left_out = tuned
         .tensors()
@@ -89,7 +87,7 @@ pub fn extract(
             None => false,
         };
         if !same {
-            notes.push(format!("`{name}` differs too, and an adapter cannot hold that"));
+            notes.push(format!("`{name}` differs too, but adapters do not support it"));
         }
     }
     let mut metadata = Metadata::new();
@@ -111,17 +109,17 @@ pub fn extract(
     );
     Ok(Extraction {
         job: Job { metadata, items, check_finite: true, order: ByteOrder::Little },
-        held,
+        captured,
         notes,
     })
 }
 
 fn different(what: String) -> Error {
-    let what = format!("no adapter leads from one model to the other: {what}");
-    Error::request("adapter-models-differ", what, "name a model and the one it was tuned from")
+    let what = format!("cannot extract an adapter: {what}");
+    Error::request("adapter-models-differ", what, "specify a model and the model that it was tuned from")
 }
 
-/// The pair for a matrix, and the share of the difference that it holds; `None` if there is none.
+/// Returns the pair for a matrix, and the share of the difference that it captures; `None` if there is no difference.
 fn low_rank(
     before: &ModelTensor,
     after: &ModelTensor,
@@ -137,12 +135,12 @@ fn low_rank(
     if total == 0.0 {
         return Ok(None);
     }
-    let (mut a, mut b, mut held) = (Vec::new(), Vec::new(), 0.0);
+    let (mut a, mut b, mut captured) = (Vec::new(), Vec::new(), 0.0);
     for matrix in difference.chunks_exact(columns * rows) {
-        // In the order of nalgebra, column by column, our rows are columns.
+        // nalgebra is column-major, so the rows of the tensor are columns.
         let matrix = DMatrix::from_column_slice(columns, rows, matrix);
         let (left, values, right) = largest(&matrix, rank);
-        held += squares(&values);
+        captured += squares(&values);
         let root = |k: usize| values[k].max(0.0).sqrt();
         for k in 0..rank {
             a.extend(left.column(k).iter().map(|x| x * root(k)));
@@ -153,7 +151,7 @@ fn low_rank(
     }
     let dims = |dims: [u64; 2]| {
         let all = [&dims[..], &shape[2..]].concat();
-        Shape::new(&all).unwrap_or_else(|| unreachable!("as many dimensions as the tensor has"))
+        Shape::new(&all).unwrap_or_else(|| unreachable!("the pair has the number of dimensions of the tensor"))
     };
     let tensor = |suffix: &str, shape, values| Tensor {
         name: format!("{}{suffix}", after.info.name),
@@ -166,11 +164,11 @@ fn low_rank(
         tensor(suffix_a, dims([columns as u64, rank as u64]), a),
         tensor(suffix_b, dims([rank as u64, rows as u64]), b),
     ];
-    Ok(Some((held / total, pair)))
+    Ok(Some((captured / total, pair)))
 }
 
-/// The largest singular values of a matrix, with their vectors: columns of the first, rows of the
-/// last.
+/// Returns the left singular vectors (as columns), the singular values and the right singular vectors (as rows) of
+/// the `rank` largest singular values.
 fn largest(matrix: &DMatrix<f32>, rank: usize) -> (DMatrix<f32>, Vec<f32>, DMatrix<f32>) {
     let (rows, columns) = matrix.shape();
     let sampled = (rank + OVERSAMPLING).min(rows).min(columns);
@@ -183,14 +181,14 @@ fn largest(matrix: &DMatrix<f32>, rank: usize) -> (DMatrix<f32>, Vec<f32>, DMatr
     }
     let range = sample.qr().q();
     let svd = range.tr_mul(matrix).svd(true, true);
-    // Both were asked for.
+    // `svd` computes both because both flags are true.
     let left = svd.u.unwrap_or_default();
     let right = svd.v_t.unwrap_or_default();
     let values = svd.singular_values.iter().copied().take(rank).collect();
     (range * left, values, right)
 }
 
-/// 1 or -1, by the generator of Marsaglia ("Xorshift RNGs", 2003).
+/// Returns 1 or -1 from the generator of Marsaglia ("Xorshift RNGs", 2003).
 fn random_sign(state: &mut u64) -> f32 {
     *state ^= *state << 13;
     *state ^= *state >> 7;

@@ -1,4 +1,4 @@
-//! A model with adapters merged into it, in one pass: no matrix is ever whole in memory.
+//! Merging of adapters into a model in one pass, without holding a whole matrix in memory.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use gguf_store::{Model, ModelTensor, Source};
 
 use super::{Adapter, EMBEDDING, Pair, PairDims};
 
-/// What was merged, and how strongly: one text per adapter.
+/// Key of the merged adapters: a string with name and scale per adapter.
 const MERGED: &str = "gguf_kit.merged_adapters";
 
-/// A base model and what adapters add to its matrices.
+/// Base model with the adapters to merge.
 pub struct Merge<'a> {
     base: &'a Model,
     sums: HashMap<String, Arc<Sum>>,
@@ -24,23 +24,22 @@ pub struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
-    /// Reads the matrices of the adapters, each with the scale that the user chose (1 is as it was
-    /// trained).
+    /// Reads the matrices of the adapters, each with a scale (1 for the trained strength).
     ///
     /// # Errors
-    /// If an adapter does not fit the base model, or cannot be read.
+    /// If an adapter does not match the base model, or cannot be read.
     pub fn new(base: &'a Model, adapters: &[(Adapter, f32)]) -> Result<Self, Error> {
         let tensors = base.index();
         let mut sums: HashMap<String, Sum> = HashMap::new();
         let (mut replaced, mut descriptions) = (HashMap::new(), Vec::new());
         for (adapter, scale) in adapters {
             if let Some(misfit) = adapter.misfits(base).first() {
-                let help = "name the model that the adapter was made for; `gguf lora check` lists \
-                            what does not fit";
+                let help = "specify the base model of the adapter; `gguf lora check` lists \
+                            all mismatches";
                 return Err(Error::request("adapter-other-base", misfit.clone(), help));
             }
             for (name, pair) in &adapter.pairs {
-                // It fits the base model, so both are there.
+                // `misfits` has checked that both exist.
                 let (Some(tensor), Some(dims)) = (tensors.get(name.as_str()), pair.dims(name))
                 else {
                     continue;
@@ -64,12 +63,10 @@ impl<'a> Merge<'a> {
         Ok(Self { base, sums, replaced, descriptions })
     }
 
-    /// Plans the merged model with the types that `target` asks for; [`Target::Copy`] keeps those
-    /// of the base model.
+    /// Plans the merged model with the types of `target`. [`Target::Copy`] keeps the types of the base model.
     ///
     /// # Errors
-    /// As [`gguf_quantize::plan`]; also if a quantized matrix would have to be quantized again without
-    /// leave.
+    /// As [`gguf_quantize::plan`], and if a quantized matrix changes but `options.allow_requantize` is false.
     pub fn plan(
         &self,
         target: Target,
@@ -81,7 +78,7 @@ impl<'a> Merge<'a> {
             if let Some(sum) = self.sums.get(name.as_str()) {
                 let stored = item.tensor.stored_type;
                 if stored.is_quantized() && !options.allow_requantize {
-                    let what = format!("`{name}` of the base model is quantized, as {stored}");
+                    let what = format!("`{name}` of the base model is quantized as {stored}");
                     let help =
                         "merge into an F16 or F32 file, or allow the loss with --allow-requantize";
                     return Err(Error::request("requantize", what, help));
@@ -98,7 +95,7 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// A matrix of the base model plus what adapters add: F32, computed where it is read.
+/// Matrix of the base model plus the updates of adapters, computed in F32 when it is read.
 struct Sum {
     base: Tensor,
     columns: u64,
@@ -106,12 +103,12 @@ struct Sum {
     updates: Vec<Update>,
 }
 
-/// What one adapter adds to a matrix.
+/// Update of a matrix by an adapter.
 struct Update {
     rank: usize,
-    /// Rank times columns, matrix after matrix.
+    /// Elements of shape `[matrices, rank, columns]`.
     a: Vec<f32>,
-    /// Rows times rank, matrix after matrix, scaled.
+    /// Scaled elements of shape `[matrices, rows, rank]`.
     b: Vec<f32>,
 }
 
@@ -129,7 +126,7 @@ impl Update {
         Ok(Self { rank, a, b })
     }
 
-    /// Adds to `values`, one row of the base matrix.
+    /// Adds the update to `values`, a row of the base matrix.
     fn add_to(&self, values: &mut [f32], row: usize, rows: usize) {
         let columns = values.len();
         let first = row / rows * self.rank;
@@ -141,13 +138,13 @@ impl Update {
     }
 }
 
-/// All elements of a tensor of an adapter.
+/// Returns all elements of a tensor.
 pub(crate) fn floats(tensor: &ModelTensor) -> Result<Vec<f32>, Error> {
     let tensor = Tensor::of_model(tensor);
     rows_of(&tensor, 0..tensor.rows())
 }
 
-/// Some rows of a tensor, decoded.
+/// Returns the decoded elements of some rows.
 pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, Error> {
     let mut stored = Vec::new();
     let n = rows.end - rows.start;
@@ -175,7 +172,7 @@ impl Source for Sum {
                 update.add_to(values, row, self.rows as usize);
             }
         }
-        // Nobody reads a part of an element.
+        // Readers never read part of an element.
         let skipped = (offset - first * row_bytes) as usize / size_of::<f32>();
         for (out, value) in buffer.chunks_exact_mut(size_of::<f32>()).zip(&values[skipped..]) {
             out.copy_from_slice(&value.to_le_bytes());

@@ -1,10 +1,10 @@
-//! Low-rank adapters (LoRA): pairs of narrow matrices whose product is added to a matrix of a model.
+//! Low-rank adapters (LoRA): pairs of low-rank matrices whose product is added to a matrix of the base model.
 //!
 //! A pair belongs to the matrix `NAME` and is stored as `NAME.lora_a` with shape `[columns, rank]`
 //! and `NAME.lora_b` with shape `[rank, rows]`. The matrix becomes `NAME + s * B A` with
-//! `s = scale * alpha / rank`, where the user chooses `scale` and the file says `alpha`
+//! `s = scale * alpha / rank`, where the user chooses `scale` and the file has `alpha`
 //! (`llama_adapter_lora_weight::get_scale` in llama.cpp). The token embedding is an exception: its
-//! `lora_a` has a row per token, `[rank, tokens]`, and its `lora_b` one per column.
+//! `lora_a` has a row per token, `[rank, tokens]`, and its `lora_b` has a row per column.
 
 pub mod extract;
 pub mod merge;
@@ -16,19 +16,19 @@ use gguf::{Error, Metadata};
 use gguf_store::{Model, ModelTensor};
 use sha2::{Digest, Sha256};
 
-/// The suffixes of both matrices of a pair.
+/// Name suffixes of the matrices of a pair.
 pub(crate) const SUFFIXES: [&str; 2] = [".lora_a", ".lora_b"];
 
-/// The strength of an adapter.
+/// Key of alpha.
 pub(crate) const ALPHA: &str = "adapter.lora.alpha";
 
-/// A digest of the matrices of the base model: see [`base_digest`].
+/// Key of the base model's digest: see [`base_digest`].
 pub(crate) const BASE_DIGEST: &str = "gguf_kit.adapter.base_digest";
 
-/// The token embedding, whose pair lies the other way round.
+/// Token embedding, whose pair is transposed.
 pub(crate) const EMBEDDING: &str = "token_embd.weight";
 
-/// Both matrices of a pair.
+/// Pair of low-rank matrices.
 #[derive(Clone)]
 pub struct Pair {
     /// `lora_a`.
@@ -38,8 +38,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Columns, rows and matrices of what the pair is added to, and its rank; `None` if both do not
-    /// fit each other.
+    /// Returns the dimensions of the base tensor and the rank; `None` if the shapes of the matrices do not match.
     pub fn dims(&self, name: &str) -> Option<PairDims> {
         let dims = |tensor: &ModelTensor| {
             let shape = &tensor.info.shape;
@@ -57,39 +56,38 @@ impl Pair {
     }
 }
 
-/// What a pair of matrices is made for.
+/// Dimensions of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairDims {
-    /// Elements in a row of the base matrix.
+    /// Columns of the base matrix.
     pub columns: u64,
     /// Rows of the base matrix.
     pub rows: u64,
-    /// Matrices in the base tensor: 1, or its experts.
+    /// Number of matrices in the base tensor: 1, or its number of experts.
     pub matrices: u64,
     /// Rank of the product.
     pub rank: u64,
 }
 
-/// An adapter in a GGUF.
+/// LoRA adapter in a GGUF file.
 #[derive(Clone)]
 pub struct Adapter {
-    /// Keys and values.
+    /// Metadata.
     pub metadata: Metadata,
-    /// The strength by which products are scaled, before they are divided by their rank.
+    /// Scale of the products, before the division by their rank.
     pub alpha: f32,
-    /// By name of the base tensor.
+    /// Pairs by name of the base tensor.
     pub pairs: BTreeMap<String, Pair>,
-    /// Tensors that take the place of those of the base model: norms, in adapters that were
-    /// extracted by mergekit.
+    /// Tensors that replace tensors of the base model, such as norms in adapters that mergekit extracted.
     pub replaced: Vec<ModelTensor>,
 }
 
 impl Adapter {
-    /// The adapter that `model` holds.
+    /// Reads an adapter.
     ///
     /// # Errors
-    /// If it is none, or one matrix of a pair is missing or does not fit the other.
-    pub fn of_model(model: &Model) -> Result<Self, Error> {
+    /// If `model` is not an adapter, or a matrix of a pair is missing or does not match the other.
+    pub fn read(model: &Model) -> Result<Self, Error> {
         let metadata = model.metadata().clone();
         let path = model.parts().first().map_or_else(Default::default, |part| part.path.to_owned());
         let fault = |what: String| {
@@ -98,7 +96,7 @@ impl Adapter {
         if (metadata.str("general.type"), metadata.str("adapter.type"))
             != (Some("adapter"), Some("lora"))
         {
-            let (what, help) = ("is no LoRA adapter", "name the adapter's file");
+            let (what, help) = ("is not a LoRA adapter", "specify the file of the adapter");
             return Err(Error::input("adapter-none", &path, what, help));
         }
         let alpha =
@@ -120,7 +118,7 @@ impl Adapter {
             let pair = Pair { a: a.clone(), b: b.clone() };
             if pair.dims(base).is_none() {
                 let what = format!(
-                    "has matrices for `{base}` that do not fit each other: {} and {}",
+                    "has matrices of incompatible shapes for `{base}`: {} and {}",
                     a.info.shape, b.info.shape
                 );
                 return Err(fault(what));
@@ -133,7 +131,7 @@ impl Adapter {
         Ok(Self { metadata, alpha, pairs, replaced })
     }
 
-    /// Why the adapter cannot be applied to `base`, one sentence each; nothing if it can.
+    /// Returns the reasons why the adapter does not match `base`, one sentence each.
     pub fn misfits(&self, base: &Model) -> Vec<String> {
         let mut misfits = Vec::new();
         let [ours, theirs] = [&self.metadata, base.metadata()]
@@ -145,7 +143,7 @@ impl Adapter {
         let mut is_another = false;
         for (name, pair) in &self.pairs {
             let (Some(tensor), Some(dims)) = (index.get(name.as_str()), pair.dims(name)) else {
-                misfits.push(format!("the base model has no `{name}`"));
+                misfits.push(format!("the base model has no tensor `{name}`"));
                 continue;
             };
             let shape = &tensor.info.shape;
@@ -162,23 +160,26 @@ impl Adapter {
         for tensor in &self.replaced {
             let base = index.get(&*tensor.info.name);
             if base.is_none_or(|base| base.info.shape != tensor.info.shape) {
-                misfits.push(format!("the base model has no `{}` like that", tensor.info.name));
+                misfits.push(format!(
+                    "the base model has no tensor `{}` of the same shape",
+                    tensor.info.name
+                ));
             }
         }
         if let Some(digest) = self.metadata.str(BASE_DIGEST)
             && !is_another
             && digest != base_digest(base.tensors().iter().map(|t| (&*t.info.name, &*t.info.shape)))
         {
-            misfits.push("the adapter was made for a base model with other matrices".into());
+            misfits.push("the adapter is for a base model with other matrices".into());
         }
         misfits
     }
 }
 
-/// A digest of which matrices the blocks of a model have, and in which shapes: equal for all types
-/// and for all models of one size of a family, 64 hexadecimal digits.
+/// Returns a digest of the names and shapes of the matrices in a model's layers, as 64 hexadecimal digits. It does not
+/// depend on tensor types and values.
 ///
-/// It is the SHA-256 of a line `NAME SHAPE` per matrix in order of name, shapes as `[4096, 14336]`.
+/// It is the SHA-256 of a line `NAME SHAPE` per matrix, sorted by name, with shapes such as `[4096, 14336]`.
 pub(crate) fn base_digest<'t>(tensors: impl Iterator<Item = (&'t str, &'t [u64])>) -> String {
     let mut lines: Vec<_> = tensors
         .filter(|(name, shape)| name.starts_with("blk.") && shape.len() > 1)

@@ -1,7 +1,7 @@
-//! Adapters as the `peft` library saves them, to a GGUF.
+//! Conversion of adapters of the `peft` library: `adapter_config.json` and `adapter_model.safetensors`.
 //!
-//! `adapter_config.json` beside `adapter_model.safetensors`; the model that it adapts is needed for
-//! its `config.json`. What llama.cpp's converter writes, this writes, and the base's identity.
+//! The conversion needs `config.json` of the base model. It writes the keys of llama.cpp's converter, and keys that
+//! identify the base model.
 
 use std::path::{Path, PathBuf};
 
@@ -19,27 +19,26 @@ use crate::hf::{self, Conversion, HfOptions};
 use crate::model_card::GeneralMetadata;
 use gguf_models::convert::{Converter, ExpertSlot, MappedTensor, Mapping, assembly};
 
-/// The file by which a directory is known to hold an adapter.
+/// Configuration file, which marks a directory as an adapter.
 pub const CONFIG: &str = "adapter_config.json";
 
-/// The file with its matrices.
+/// Weight file.
 const WEIGHTS: &str = "adapter_model.safetensors";
 
-/// The same in the form of before safetensors.
+/// Weight file in PyTorch's format.
 const OLD_WEIGHTS: &str = "adapter_model.bin";
 
-/// The file with the matrices of the adapter in `dir`.
+/// Returns the weight file of the adapter in `dir`.
 pub fn weights(dir: &Path) -> PathBuf {
     let old = dir.join(OLD_WEIGHTS);
     let new = dir.join(WEIGHTS);
     if old.is_file() && !new.is_file() { old } else { new }
 }
 
-/// The directory of the model that the adapter in `dir` is for: `base` if it is given, else what
-/// the configuration names, if that is a directory.
+/// Returns the directory of the base model: `base`, or else the directory that the adapter's configuration names.
 ///
 /// # Errors
-/// If the configuration cannot be read, or names something that is not here.
+/// If the configuration cannot be read, or its base model is not a local directory.
 pub fn base_dir(dir: &Path, base: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(base) = base {
         return Ok(base.to_owned());
@@ -50,21 +49,19 @@ pub fn base_dir(dir: &Path, base: Option<&Path>) -> Result<PathBuf, Error> {
         .into_iter()
         .find(|path| !named.is_empty() && path.join("config.json").is_file());
     found.ok_or_else(|| {
-        let what = format!("the adapter is for `{named}`, which is not here");
-        let help = "name the directory of that model with --base; of its files only config.json is \
-                    needed";
+        let what = format!("the base model `{named}` of the adapter is not a local directory");
+        let help = "specify the directory of the base model with --base; it only needs config.json";
         Error::request("adapter-base-missing", what, help)
     })
 }
 
-/// Plans the conversion of the adapter in `dir`, whose matrices are `checkpoint`'s.
+/// Plans the conversion of the adapter in `dir`, whose matrices are those of `checkpoint`.
 ///
-/// `base` is the directory of the model that it is for, and `weights` that model's tensors if they
-/// are there: then the output tells which matrices the base must have.
+/// `base` is the directory of the base model. With its `weights`, the output identifies the base model's matrices.
 ///
 /// # Errors
-/// If a file is missing or wrong, if the adapter is of a kind that GGUF cannot hold, or if its
-/// matrices do not fit the base model.
+/// If a file is missing or invalid, if GGUF does not support the kind of adapter, or if the matrices do not match the
+/// base model.
 pub fn plan(
     dir: &Path,
     checkpoint: &Checkpoint,
@@ -90,7 +87,7 @@ pub fn plan(
         options.metadata.as_deref(),
         options.model_name.as_deref(),
     )?;
-    // The size in the name of an adapter would be that of its own few weights.
+    // The size label would be the adapter's own number of parameters.
     let general = GeneralMetadata { size_label: None, ..general };
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", converter.architecture());
@@ -106,7 +103,7 @@ pub fn plan(
     let items = tensors.into_iter().map(|tensor| {
         let target = match tensor.shape.len() {
             0 | 1 => TensorType::F32,
-            // Of a rank that is no whole number of blocks.
+            // The rank may not divide into blocks.
             _ if matrices.byte_len(&tensor.shape).is_none() => TensorType::F16,
             _ => matrices,
         };
@@ -117,7 +114,7 @@ pub fn plan(
     Ok(Conversion { job, file_name, notes: Vec::new() })
 }
 
-/// Says which model the adapter is for, where the card of the adapter does not.
+/// Writes the keys of the base model, if the adapter's model card lacks them.
 fn identify_base(
     metadata: &mut Metadata,
     base: &Path,
@@ -149,14 +146,14 @@ fn identify_base(
     Ok(())
 }
 
-/// What `adapter_config.json` says.
+/// Content of `adapter_config.json`.
 struct AdapterConfig {
     path: PathBuf,
     root: Value,
     alpha: f32,
-    /// The update of a matrix is divided by the square root of the rank instead of the rank.
-    root_of_rank: bool,
-    /// Matrices of the base model are stored transposed (GPT-2's).
+    /// Whether updates are divided by the square root of the rank instead of the rank.
+    rank_stabilized: bool,
+    /// Whether the base model stores its matrices transposed, as GPT-2 does.
     transposed: bool,
 }
 
@@ -165,40 +162,40 @@ impl AdapterConfig {
         let path = dir.join(CONFIG);
         let root = json::read(&path)?;
         let refuse = |what: String| {
-            let help = "merge it into its model with `peft` and convert the result";
+            let help = "merge it into the base model with `peft` and convert the result";
             Err(Error::input("adapter-unsupported", &path, what, help))
         };
         let flag = |name: &str| root.get(name).and_then(Value::as_bool).unwrap_or(false);
         let text = |name: &str| root.get(name).and_then(Value::as_str);
         match text("peft_type") {
             Some("LORA") => {}
-            other => return refuse(format!("is an adapter of the kind {other:?}, not LORA")),
+            other => return refuse(format!("`peft_type` is {other:?}; expected LORA")),
         }
         if flag("use_dora") {
-            return refuse("is a DoRA adapter, which GGUF has no form for".into());
+            return refuse("is a DoRA adapter, which GGUF does not support".into());
         }
         if text("bias").is_some_and(|bias| bias != "none") {
-            return refuse("has trained biases, which GGUF adapters cannot hold".into());
+            return refuse("has trained biases, which GGUF adapters do not support".into());
         }
         let Some(alpha) = root.get("lora_alpha").and_then(Value::as_f64) else {
             let help = "take the file from the adapter's repository";
-            let what = "has no number `lora_alpha`";
+            let what = "`lora_alpha` is missing; expected a number";
             return Err(Error::input("config-field-missing", &path, what, help));
         };
-        let (root_of_rank, transposed) = (flag("use_rslora"), flag("fan_in_fan_out"));
-        Ok(Self { alpha: alpha as f32, root_of_rank, transposed, path, root })
+        let (rank_stabilized, transposed) = (flag("use_rslora"), flag("fan_in_fan_out"));
+        Ok(Self { alpha: alpha as f32, rank_stabilized, transposed, path, root })
     }
 
-    /// By what the second matrix of a module must be multiplied, because programs scale all
-    /// products by `alpha / rank`.
+    /// Returns the factor for the second matrix of a module, which corrects the scale `alpha / rank` that runtimes
+    /// apply to all products.
     fn correction(&self, module: &str, rank: u64) -> f32 {
         let alpha = self.pattern("alpha_pattern", module).unwrap_or(f64::from(self.alpha));
         let rank = rank as f64;
-        let divisor = if self.root_of_rank { rank.sqrt() } else { rank };
+        let divisor = if self.rank_stabilized { rank.sqrt() } else { rank };
         ((alpha / divisor) / (f64::from(self.alpha) / rank)) as f32
     }
 
-    /// The value for a module in a table of name endings: the longest that fits.
+    /// Returns the value for a module in a table of name suffixes. The longest matching suffix wins.
     fn pattern(&self, table: &str, module: &str) -> Option<f64> {
         let table = self.root.get(table)?.as_object()?;
         let fits = |ending: &str| {
@@ -209,67 +206,67 @@ impl AdapterConfig {
     }
 }
 
-/// Both matrices for a tensor of the base model, by its foreign name.
+/// Matrices for a tensor of the base model.
 #[derive(Default)]
-struct Found<'a> {
+struct ModulePair<'a> {
     a: Option<&'a Entry>,
     b: Option<&'a Entry>,
     is_embedding: bool,
 }
 
-/// What a foreign tensor of an adapter is.
-enum Role<'n> {
+/// Role of an adapter's tensor, with the name of its module.
+enum TensorRole<'n> {
     A(&'n str),
     B(&'n str),
     EmbeddingA(&'n str),
     EmbeddingB(&'n str),
-    /// A copy of a tensor of the base, which adapters sometimes carry.
-    OfBase,
+    /// Copy of a tensor of the base model.
+    BaseCopy,
     Other(&'n str),
 }
 
-fn role(name: &str) -> Role<'_> {
+fn role(name: &str) -> TensorRole<'_> {
     let name = name.strip_prefix("base_model.model.").unwrap_or(name);
     let ends = |endings: &[&str]| endings.iter().find_map(|ending| name.strip_suffix(ending));
     if let Some(module) = ends(&[".lora_A.weight", ".lora_A.default.weight"]) {
-        Role::A(module)
+        TensorRole::A(module)
     } else if let Some(module) = ends(&[".lora_B.weight", ".lora_B.default.weight"]) {
-        Role::B(module)
+        TensorRole::B(module)
     } else if let Some(module) = ends(&[".lora_embedding_A", ".lora_embedding_A.default"]) {
-        Role::EmbeddingA(module)
+        TensorRole::EmbeddingA(module)
     } else if let Some(module) = ends(&[".lora_embedding_B", ".lora_embedding_B.default"]) {
-        Role::EmbeddingB(module)
+        TensorRole::EmbeddingB(module)
     } else if name.ends_with(".base_layer.weight") {
-        Role::OfBase
+        TensorRole::BaseCopy
     } else {
-        Role::Other(name)
+        TensorRole::Other(name)
     }
 }
 
-/// The tensors of the output, in the order in which the adapter has their modules.
+/// Returns the tensors of the output, in the order of the adapter's modules.
 fn tensors(
     adapter: &AdapterConfig,
     config: &Config,
     converter: &'static dyn Converter,
     checkpoint: &Checkpoint,
 ) -> Result<Vec<Tensor>, Error> {
-    let mut modules: Vec<(&str, Found)> = Vec::new();
+    let mut modules: Vec<(&str, ModulePair)> = Vec::new();
     let mut tensors = Vec::new();
     for entry in &checkpoint.entries {
         let (module, is_embedding, is_a) = match role(&entry.name) {
-            Role::OfBase => continue,
-            Role::A(module) => (module, false, true),
-            Role::B(module) => (module, false, false),
-            Role::EmbeddingA(module) => (module, true, true),
-            Role::EmbeddingB(module) => (module, true, false),
-            Role::Other(name) => {
+            TensorRole::BaseCopy => continue,
+            TensorRole::A(module) => (module, false, true),
+            TensorRole::B(module) => (module, false, false),
+            TensorRole::EmbeddingA(module) => (module, true, true),
+            TensorRole::EmbeddingB(module) => (module, true, false),
+            TensorRole::Other(name) => {
                 tensors.push(replaced(config, converter, checkpoint, entry, name)?);
                 continue;
             }
         };
         let found = match modules.iter_mut().find(|(known, _)| *known == module) {
             Some((_, found)) => found,
-            None => &mut modules.push_mut((module, Found { is_embedding, ..Found::default() })).1,
+            None => &mut modules.push_mut((module, ModulePair { is_embedding, ..ModulePair::default() })).1,
         };
         *(if is_a { &mut found.a } else { &mut found.b }) = Some(entry);
     }
@@ -291,7 +288,8 @@ fn tensors(
         let made = match converter.mapping(config, &format!("{module}.weight"))? {
             Mapping::Made(made) | Mapping::Behind(_, made) => made,
             Mapping::Dropped | Mapping::DroppedIfZero | Mapping::Shared(_) | Mapping::Unknown => {
-                let what = format!("is for no tensor of a {} model", converter.architecture());
+                let what =
+                    format!("belongs to no tensor of the architecture {}", converter.architecture());
                 return Err(fault(what));
             }
         };
@@ -303,12 +301,12 @@ fn tensors(
                 let [_, b] = &mut pair;
                 *b = b.clone().changed(Step::Map(Function::Times(correction))).map_err(unfit)?;
             }
-            // The base matrix is stored transposed, and so would be its update.
+            // The base matrix is stored transposed, and so is its update.
             if adapter.transposed {
                 pair = transposed(pair).map_err(unfit)?;
             }
             for step in steps {
-                pair = stepped(pair, step).map_err(unfit)?;
+                pair = apply_step(pair, step).map_err(unfit)?;
             }
             if found.is_embedding || name == EMBEDDING {
                 let [a, b] = pair;
@@ -319,7 +317,7 @@ fn tensors(
                 continue;
             };
             if converter.is_row_stacked(&name) {
-                let what = format!("is for a part of `{name}`, to which no adapter of a GGUF adds");
+                let what = format!("belongs to a part of `{name}`, which GGUF adapters do not support");
                 return Err(fault(what));
             }
             let position = experts.iter().position(|(known, _)| *known == name);
@@ -329,7 +327,7 @@ fn tensors(
             });
             let parts = &mut experts[position].1;
             let slot = parts.get_mut(index as usize);
-            *slot.ok_or_else(|| fault(format!("is beyond the {count} experts of the base")))? =
+            *slot.ok_or_else(|| fault(format!("belongs to an expert beyond the {count} experts of the base model")))? =
                 Some(pair);
             if let Some(parts) = parts.iter().cloned().collect::<Option<Vec<_>>>() {
                 experts.remove(position);
@@ -365,16 +363,16 @@ fn named(name: &str, pair: [Tensor; 2]) -> [Tensor; 2] {
     })
 }
 
-/// The pair whose product is the transposed product: `(B A)' = A' B'`.
+/// Returns the pair whose product is the transposed product: `(B A)' = A' B'`.
 fn transposed([a, b]: [Tensor; 2]) -> Result<[Tensor; 2], TensorMismatch> {
     Ok([b.changed(Step::Transpose)?, a.changed(Step::Transpose)?])
 }
 
-/// The pair whose product is the product after `step`.
-fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], TensorMismatch> {
+/// Returns the pair whose product is the product after `step`.
+fn apply_step(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], TensorMismatch> {
     match step {
         Step::Transpose => transposed(pair),
-        // The rows of the product are those of the second matrix.
+        // Rows of the product come from the second matrix.
         Step::InterleaveHalves { .. }
         | Step::Regroup { .. }
         | Step::Exchange { .. }
@@ -382,7 +380,7 @@ fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], TensorMismatch>
             let [a, b] = pair;
             Ok([a, b.changed(step)?])
         }
-        // Its columns are those of the first.
+        // Columns of the product come from the first matrix.
         Step::ExchangeColumns { .. } => {
             let [a, b] = pair;
             Ok([a.changed(step)?, b])
@@ -391,11 +389,11 @@ fn stepped(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], TensorMismatch>
             let [a, b] = pair;
             Ok([a, b.changed(step)?])
         }
-        other => Err(format!("cannot follow what happens to the base tensor ({other:?})").into()),
+        other => Err(format!("does not support the conversion step {other:?} of the base tensor").into()),
     }
 }
 
-/// A norm that takes the place of the base's.
+/// Returns a norm that replaces the base model's.
 fn replaced(
     config: &Config,
     converter: &'static dyn Converter,
@@ -408,15 +406,15 @@ fn replaced(
         Err(Error::input(code, &checkpoint.path_of(entry), what, help))
     };
     if name.contains("lora_magnitude_vector") {
-        let help = "merge it into its model with `peft`";
-        return refuse("adapter-unsupported", "is of a DoRA adapter", help);
+        let help = "merge it into the base model with `peft`";
+        return refuse("adapter-unsupported", "belongs to a DoRA adapter", help);
     }
     let Mapping::Made(made) = converter.mapping(config, name)? else {
-        return refuse("adapter-other-base", "is no part of an adapter", OTHER_BASE);
+        return refuse("adapter-other-base", "is not part of an adapter", OTHER_BASE);
     };
     let ([MappedTensor { name, steps, slot: None }], 1) = (&made[..], entry.shape.len()) else {
-        let help = "the adapter trained whole tensors, such as the embedding of new tokens: merge \
-                    it into its model with `peft` and convert the result";
+        let help = "the adapter has fully trained tensors, such as the embedding of new tokens: merge \
+                    it into the base model with `peft` and convert the result";
         return refuse("adapter-unsupported", "is a whole matrix, not a pair", help);
     };
     let tensor = Tensor { name: name.clone(), ..assembly::unmodified(checkpoint, entry)? };
@@ -426,8 +424,7 @@ fn replaced(
     })
 }
 
-/// The type of all matrices: F32 where nothing is asked for, as for llama.cpp's converter, unless
-/// the adapter itself is stored in 16 bits.
+/// Returns the type of all matrices. The default is F32, as in llama.cpp's converter, or the 16-bit type of the adapter.
 fn float_type(outtype: Option<Recipe>, tensors: &[Tensor]) -> Result<TensorType, Error> {
     match outtype {
         None => Ok(tensors
@@ -441,7 +438,7 @@ fn float_type(outtype: Option<Recipe>, tensors: &[Tensor]) -> Result<TensorType,
             Ok(mix.default_type())
         }
         Some(other) => {
-            let what = format!("an adapter cannot be {other}");
+            let what = format!("{other} is not a type of adapters");
             Err(Error::request("adapter-type", what, "choose f32, f16, bf16 or q8_0"))
         }
     }
@@ -457,7 +454,7 @@ mod tests {
         let config = AdapterConfig {
             path: CONFIG.into(),
             alpha: config["lora_alpha"].as_f64().unwrap() as f32,
-            root_of_rank: config["use_rslora"] == true,
+            rank_stabilized: config["use_rslora"] == true,
             transposed: false,
             root: config,
         };
@@ -465,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn other_scales_than_alpha_by_rank_go_into_the_second_matrix() {
+    fn other_scales_than_alpha_by_rank_scale_the_second_matrix() {
         let q = "model.layers.0.self_attn.q_proj";
         assert_eq!(correction(json!({"lora_alpha": 8}), q, 4), 1.0);
         // 8 / sqrt(4) instead of 8 / 4.
@@ -475,13 +472,13 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_what_a_tensor_is() {
+    fn tensor_names_determine_the_role() {
         let module = "base_model.model.model.layers.0.mlp.up_proj";
-        let is_a = |name: &str| matches!(role(name), Role::A("model.layers.0.mlp.up_proj"));
+        let is_a = |name: &str| matches!(role(name), TensorRole::A("model.layers.0.mlp.up_proj"));
         assert!(is_a(&format!("{module}.lora_A.weight")));
         assert!(is_a(&format!("{module}.lora_A.default.weight")));
-        assert!(matches!(role(&format!("{module}.base_layer.weight")), Role::OfBase));
-        assert!(matches!(role("model.embed_tokens.lora_embedding_B"), Role::EmbeddingB(_)));
-        assert!(matches!(role(&format!("{module}.lora_magnitude_vector")), Role::Other(_)));
+        assert!(matches!(role(&format!("{module}.base_layer.weight")), TensorRole::BaseCopy));
+        assert!(matches!(role("model.embed_tokens.lora_embedding_B"), TensorRole::EmbeddingB(_)));
+        assert!(matches!(role(&format!("{module}.lora_magnitude_vector")), TensorRole::Other(_)));
     }
 }

@@ -1,5 +1,4 @@
-//! Vocabularies in `tokenizer.json` that are maps from text to id: byte-level ones, and those of
-//! pieces of words.
+//! Vocabularies in `tokenizer.json` that map texts to ids: byte-level BPE and WordPiece.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,21 +9,24 @@ use serde_json::Value;
 use super::files::{AddedToken, Files, special_token_text};
 use super::token::{MAX_TOKENS, Token};
 
-/// The trained tokens of `tokenizer.json`, with their ids, if its model is of the type `wanted`.
+/// Returns the trained tokens of `tokenizer.json` with their ids.
+///
+/// # Errors
+/// If the type of its model is not `model_type`.
 pub(super) fn model_vocab<'f>(
     files: &'f Files,
-    wanted: &str,
+    model_type: &str,
 ) -> Result<HashMap<&'f str, u64>, Error> {
     let fault = |what: String| {
         Error::input("vocabulary-damaged", files.tokenizer_path(), what, "download the file again")
     };
     let model = &files.require_tokenizer()?["model"];
-    // Old files do not name the type.
-    if model["type"].as_str().is_some_and(|found| found != wanted) {
+    // Old files lack the type.
+    if model["type"].as_str().is_some_and(|found| found != model_type) {
         return Err(Error::input(
             "vocabulary-other-model",
             files.tokenizer_path(),
-            format!("the model is {}, this family needs {wanted}", model["type"]),
+            format!("`model.type` is {}; expected {model_type}", model["type"]),
             "check that the tokenizer belongs to this model",
         ));
     }
@@ -38,8 +40,8 @@ pub(super) fn model_vocab<'f>(
         .collect()
 }
 
-/// The added tokens with their ids: those of `tokenizer.json`, then those which only
-/// `tokenizer_config.json` knows, as the Hugging Face loader adds them.
+/// Returns the added tokens with their ids: those of `tokenizer.json`, then those that only
+/// `tokenizer_config.json` has, in the order in which `transformers` adds them.
 pub(super) fn added_tokens(
     files: &Files,
     model: &HashMap<&str, u64>,
@@ -54,7 +56,7 @@ pub(super) fn added_tokens(
             Error::input(
                 "vocabulary-damaged",
                 files.tokenizer_path(),
-                format!("the added token {entry} lacks id or content"),
+                format!("the added token {entry} has no `id` or no `content`"),
                 "download the file again",
             )
         })?);
@@ -77,7 +79,7 @@ pub(super) fn added_tokens(
     Ok(added)
 }
 
-/// The special tokens that `tokenizer_config.json` names by their role.
+/// Returns the special tokens that `tokenizer_config.json` names by role.
 fn named_special_tokens(files: &Files) -> impl Iterator<Item = AddedToken> {
     let text = |role: &str| {
         let value = files.tokenizer_config()?.get(&format!("{role}_token"))?;
@@ -90,17 +92,17 @@ fn named_special_tokens(files: &Files) -> impl Iterator<Item = AddedToken> {
     })
 }
 
-/// All tokens by id, padded to `vocab_size`, if the model is of the type `wanted`.
+/// Returns all tokens by id, padded to `vocab_size`.
 ///
 /// # Errors
-/// If an id does not fit `vocab_size`: with both numbers.
+/// If the type of the model is not `model_type`, or an id is not below `vocab_size`.
 pub(super) fn tokens(
     files: &Files,
-    wanted: &str,
+    model_type: &str,
     vocab_size: Option<u64>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Token>, Error> {
-    let model = model_vocab(files, wanted)?;
+    let model = model_vocab(files, model_type)?;
     let added = added_tokens(files, &model)?;
     let known =
         model.len() + added.iter().filter(|(_, t)| !model.contains_key(&*t.content)).count();
@@ -111,7 +113,7 @@ pub(super) fn tokens(
             "vocabulary-other-model",
             files.tokenizer_path(),
             format!("token id {last} does not fit a vocabulary of {rows}"),
-            "the tokenizer belongs to another model, or config.json lacks rows that were added",
+            "check that the tokenizer is this model's, and `vocab_size` in config.json",
         ));
     }
     if rows > MAX_TOKENS {
@@ -126,7 +128,7 @@ pub(super) fn tokens(
     let mut slots: Vec<Option<Token>> = vec![None; rows as usize]; // at most `MAX_TOKENS`
     let mut shared = 0;
     let mut trained: Vec<(&str, u64)> = model.into_iter().collect();
-    trained.sort_unstable(); // which of two texts keeps an id must not depend on the hash map
+    trained.sort_unstable(); // makes the text of a shared id independent of the hash map
     for (text, id) in trained {
         let slot = &mut slots[id as usize]; // every id is below `rows`
         shared += usize::from(slot.is_some());
@@ -136,8 +138,8 @@ pub(super) fn tokens(
     for (id, token) in added {
         let slot = &mut slots[id as usize];
         shared += usize::from(slot.as_ref().is_some_and(|old| old.text != token.content));
-        // Unlike the trained tokens these stand as plain text, but llama.cpp's converter sends
-        // the ones that are matched in raw text through the decoder once.
+        // Added tokens are plain text, not in the byte-level alphabet, but llama.cpp's converter decodes those that
+        // are matched in raw text.
         let text = match token.normalized || !byte_level {
             true => token.content,
             false => decode_bytes(&token.content),
@@ -145,20 +147,20 @@ pub(super) fn tokens(
         *slot = Some(Token::added(text, token.special));
     }
     if shared > 0 {
-        notes.push(format!("{shared} tokens share their id with another one and are left out"));
+        notes.push(format!("skipped {shared} tokens whose id another token has"));
     }
     let filled =
         |(id, token): (usize, Option<Token>)| token.unwrap_or_else(|| Token::padding(id, 0.0));
     Ok(slots.into_iter().enumerate().map(filled).collect())
 }
 
-/// True if the decoder turns the byte-level alphabet back into bytes.
+/// Returns whether the decoder maps the byte-level alphabet to bytes.
 fn decodes_bytes(decoder: &Value) -> bool {
     decoder["type"] == "ByteLevel"
         || decoder["decoders"].as_array().is_some_and(|all| all.iter().any(decodes_bytes))
 }
 
-/// Text in the byte-level alphabet as text; other text as it is.
+/// Decodes text in the byte-level alphabet. Returns other text unchanged.
 pub(crate) fn decode_bytes(text: &str) -> String {
     match text.chars().map(byte_of).collect::<Option<Vec<u8>>>() {
         Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -166,7 +168,7 @@ pub(crate) fn decode_bytes(text: &str) -> String {
     }
 }
 
-/// Bytes in the byte-level alphabet.
+/// Encodes bytes in the byte-level alphabet.
 pub fn spell(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char_of(byte)).collect()
 }
@@ -176,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_the_alphabet_are_decoded() {
+    fn byte_level_text_is_decoded() {
         assert_eq!(decode_bytes("<|a\u{120}b|>"), "<|a b|>");
         assert_eq!(decode_bytes("a b"), "a b");
         assert_eq!(spell(b"a\n\xad"), "a\u{10A}\u{143}");

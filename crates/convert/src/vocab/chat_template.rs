@@ -1,4 +1,4 @@
-//! Chat templates: one, or several with names.
+//! Chat templates.
 
 use std::path::Path;
 
@@ -7,30 +7,30 @@ use serde_json::{Map, Value};
 
 use super::files::Files;
 
-/// The chat templates of a model.
+/// Chat templates of a model.
 #[derive(Debug)]
 pub(super) struct ChatTemplate {
     default: Option<String>,
-    /// The others, by name.
+    /// Other templates, by name.
     named: Vec<(String, String)>,
 }
 
 impl ChatTemplate {
-    /// The template in `tokenizer_config.json`, or else in a file beside it.
+    /// Reads the template in `tokenizer_config.json`, or else in a separate file.
     pub fn read(
         files: &Files,
         config: &Map<String, Value>,
         notes: &mut Vec<String>,
     ) -> Result<Option<Self>, Error> {
-        let Some(value) = config.get("chat_template") else { return Self::beside(files) };
+        let Some(value) = config.get("chat_template") else { return Self::read_files(files) };
         Ok(match value {
             Value::Null => None,
             Value::String(text) => Some(Self::single(text.clone())),
             Value::Array(list) => Some(Self::list(list)),
             _ => {
                 notes.push(
-                    "left out the chat template: tokenizer_config.json has neither a text nor a \
-                     list there"
+                    "skipped the chat template: `chat_template` in tokenizer_config.json is neither a \
+                     string nor a list"
                         .to_owned(),
                 );
                 None
@@ -38,7 +38,7 @@ impl ChatTemplate {
         })
     }
 
-    /// One template.
+    /// Returns a single template.
     pub fn single(text: String) -> Self {
         Self { default: Some(text), named: vec![] }
     }
@@ -54,7 +54,7 @@ impl ChatTemplate {
         all
     }
 
-    /// Adds one; its name becomes part of a key, and so keeps only letters, digits and `_`.
+    /// Adds a template. Its name becomes part of a key, so other characters than letters and digits become `_`.
     fn add(&mut self, name: &str, template: String) {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let name: String = name.chars().map(plain).collect();
@@ -68,8 +68,8 @@ impl ChatTemplate {
         }
     }
 
-    fn beside(files: &Files) -> Result<Option<Self>, Error> {
-        if let Some(template) = of_file(files)? {
+    fn read_files(files: &Files) -> Result<Option<Self>, Error> {
+        if let Some(template) = template_file(files)? {
             let mut all = Self::single(template);
             for path in files.folder().with_extension("additional_chat_templates", "jinja")? {
                 let name = Path::new(&path).file_stem().unwrap_or_default().to_string_lossy();
@@ -85,7 +85,7 @@ impl ChatTemplate {
         })
     }
 
-    /// Appends the keys.
+    /// Writes the keys.
     pub fn write(self, metadata: &mut Metadata) {
         let names = Array::from_strings(self.named.iter().map(|(name, _)| name));
         for (name, template) in self.named {
@@ -100,13 +100,13 @@ impl ChatTemplate {
     }
 }
 
-/// The template in a file of its own.
-pub(super) fn of_file(files: &Files) -> Result<Option<String>, Error> {
+/// Returns the template in `chat_template.jinja`.
+pub(super) fn template_file(files: &Files) -> Result<Option<String>, Error> {
     const FILE: &str = "chat_template.jinja";
     files.has(FILE).then(|| read_text(files, FILE)).transpose()
 }
 
-/// A text file with line ends as Python reads them, whatever they are in the file.
+/// Reads a text file and normalizes its line ends, as Python does.
 fn read_text(files: &Files, name: &str) -> Result<String, Error> {
     Ok(files.text(name)?.replace("\r\n", "\n").replace('\r', "\n"))
 }

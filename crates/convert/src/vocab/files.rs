@@ -10,17 +10,17 @@ use serde_json::{Map, Value};
 use super::folder::Folder;
 use super::tiktoken_line::is_tiktoken;
 
-/// A SentencePiece model.
+/// File name of a SentencePiece model.
 pub(crate) const SENTENCEPIECE: &str = "tokenizer.model";
 
-/// The JSON files that describe a tokenizer, where they exist.
+/// JSON files of a tokenizer.
 pub(super) struct Files<'a> {
     folder: Folder<'a>,
     tokenizer: Option<Value>,
-    /// What `tokenizer` was read from.
+    /// File of `tokenizer`.
     tokenizer_path: PathBuf,
-    /// Whether `tokenizer` tells how text is cut before merging.
-    states_cuts: bool,
+    /// Whether `tokenizer` has a pre-tokenizer.
+    has_pre_tokenizer: bool,
     tokenizer_config: Option<Map<String, Value>>,
     config: Option<Map<String, Value>>,
 }
@@ -30,14 +30,14 @@ impl<'a> Files<'a> {
         Ok(Self {
             tokenizer: read_json(&folder, "tokenizer.json")?,
             tokenizer_path: folder.path("tokenizer.json"),
-            states_cuts: true,
+            has_pre_tokenizer: true,
             tokenizer_config: read_object(&folder, "tokenizer_config.json")?,
             config: read_object(&folder, "config.json")?,
             folder,
         })
     }
 
-    /// How errors call a file.
+    /// Returns the path of a file for errors.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path(name)
     }
@@ -46,43 +46,43 @@ impl<'a> Files<'a> {
         self.folder.has(name)
     }
 
-    /// The content of a file.
+    /// Reads a file.
     pub fn bytes(&self, name: &str) -> Result<Cow<'_, [u8]>, Error> {
         self.folder.read(name)
     }
 
-    /// The content of a text file.
+    /// Reads a text file.
     pub fn text(&self, name: &str) -> Result<String, Error> {
         self.folder.text(name)
     }
 
-    /// All files.
+    /// Returns the directory.
     pub fn folder(&self) -> &Folder<'a> {
         &self.folder
     }
 
-    /// `tokenizer.json`.
+    /// Returns `tokenizer.json`, or the tokenizer assembled from other files.
     pub fn tokenizer(&self) -> Option<&Value> {
         self.tokenizer.as_ref()
     }
 
-    /// What [`Files::tokenizer`] was read from.
+    /// Returns the file of [`Files::tokenizer`].
     pub fn tokenizer_path(&self) -> &Path {
         &self.tokenizer_path
     }
 
-    /// Whether [`Files::tokenizer`] tells how text is cut before merging.
-    pub fn states_cuts(&self) -> bool {
-        self.states_cuts
+    /// Returns whether [`Files::tokenizer`] has a pre-tokenizer.
+    pub fn has_pre_tokenizer(&self) -> bool {
+        self.has_pre_tokenizer
     }
 
-    /// Takes a tokenizer that other files have for `tokenizer.json`. `states_cuts` is whether they
-    /// tell how text is cut, `roles` are fields of `tokenizer_config.json` that they imply.
+    /// Sets a tokenizer that was assembled from other files. `has_pre_tokenizer` is whether the files determine the
+    /// pre-tokenizer, `roles` are fields of `tokenizer_config.json` that they imply.
     pub fn set_tokenizer(
         &mut self,
         tokenizer: Value,
         path: PathBuf,
-        states_cuts: bool,
+        has_pre_tokenizer: bool,
         roles: Vec<(&'static str, &'static str)>,
     ) {
         let config = self.tokenizer_config.get_or_insert_default();
@@ -91,10 +91,13 @@ impl<'a> Files<'a> {
         }
         self.tokenizer = Some(tokenizer);
         self.tokenizer_path = path;
-        self.states_cuts = states_cuts;
+        self.has_pre_tokenizer = has_pre_tokenizer;
     }
 
-    /// `tokenizer.json`, without which there is no byte-level vocabulary.
+    /// Returns the tokenizer.
+    ///
+    /// # Errors
+    /// If there is none.
     pub fn require_tokenizer(&self) -> Result<&Value, Error> {
         self.tokenizer.as_ref().ok_or_else(|| {
             Error::input(
@@ -107,17 +110,17 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// `tokenizer_config.json`.
+    /// Returns `tokenizer_config.json`.
     pub fn tokenizer_config(&self) -> Option<&Map<String, Value>> {
         self.tokenizer_config.as_ref()
     }
 
-    /// A truth value of `tokenizer_config.json`.
+    /// Returns a boolean of `tokenizer_config.json`.
     pub fn tokenizer_config_bool(&self, key: &str) -> Option<bool> {
         self.tokenizer_config()?.get(key)?.as_bool()
     }
 
-    /// An integer of `config.json`: of its root, or else of the text model inside.
+    /// Returns an integer of `config.json`, or else of its `text_config`.
     pub fn config_integer(&self, key: &str) -> Option<i64> {
         let root = self.config.as_ref()?;
         match root.get(key) {
@@ -126,7 +129,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// A list of integers of `config.json`: of its root, or else of the text model inside.
+    /// Returns a list of integers of `config.json`, or else of its `text_config`.
     pub fn config_list(&self, key: &str) -> Vec<i64> {
         let root = self.config.as_ref();
         let list = root.and_then(|root| match root.get(key) {
@@ -136,29 +139,29 @@ impl<'a> Files<'a> {
         list.into_iter().flatten().filter_map(Value::as_i64).collect()
     }
 
-    /// The object in another JSON file of the directory, if there is one.
+    /// Reads another JSON file if it exists.
     pub fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, Error> {
         read_object(&self.folder, name)
     }
 
-    /// Whether there is a SentencePiece model; some call a tiktoken file by its name.
+    /// Returns whether there is a SentencePiece model. Some tiktoken files have the same name.
     pub fn has_sentencepiece(&self) -> bool {
         self.has(SENTENCEPIECE) && !is_tiktoken(&self.folder, SENTENCEPIECE)
     }
 
-    /// The entries of `added_tokens` in `tokenizer.json`.
+    /// Returns the entries of `added_tokens` in `tokenizer.json`.
     pub fn added_tokens(&self) -> impl Iterator<Item = &Value> {
         let list = self.tokenizer().and_then(|t| t.get("added_tokens")).and_then(Value::as_array);
         list.into_iter().flatten()
     }
 
-    /// The id of an added token.
+    /// Returns the id of an added token.
     pub fn added_id(&self, text: &str) -> Option<u32> {
         let token = self.added_tokens().find(|token| token["content"] == text)?;
         u32::try_from(token["id"].as_u64()?).ok()
     }
 
-    /// The entries of `added_tokens_decoder` in `tokenizer_config.json`: id, then description.
+    /// Returns the entries of `added_tokens_decoder` in `tokenizer_config.json`, with their ids.
     ///
     /// # Errors
     /// If a key is not an id.
@@ -173,7 +176,7 @@ impl<'a> Files<'a> {
                     Error::input(
                         "vocabulary-damaged",
                         &path,
-                        format!("added_tokens_decoder[{key:?}] is not an id with its content"),
+                        format!("added_tokens_decoder[{key:?}] has no valid id or no `content`"),
                         "correct the entry",
                     )
                 })
@@ -202,19 +205,19 @@ fn read_object(folder: &Folder, name: &str) -> Result<Option<Map<String, Value>>
     }
 }
 
-/// A token that is matched by its text before the tokenizer's rules apply.
+/// Token that is matched by its text before pre-tokenization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AddedToken {
-    /// Its text.
+    /// Text.
     pub content: String,
-    /// No text but a control token.
+    /// Whether the token is a control token.
     pub special: bool,
-    /// Matched in normalized text: then `content` already stands as it is matched.
+    /// Whether the token is matched in normalized text, so that `content` is normalized.
     pub normalized: bool,
 }
 
 impl AddedToken {
-    /// The description in a file; `None` if it has no content.
+    /// Parses the description of a token; `None` if it has no content.
     pub fn parse(value: &Value) -> Option<Self> {
         let flag = |key| value.get(key).and_then(Value::as_bool);
         let special = flag("special").unwrap_or(false);
@@ -226,7 +229,7 @@ impl AddedToken {
     }
 }
 
-/// The text of a special token: files give it as a string, or as an object around one.
+/// Returns the text of a special token, which is a string or an object with `content`.
 pub(super) fn special_token_text(value: &Value) -> Option<&str> {
     value.as_str().or_else(|| value.get("content")?.as_str())
 }

@@ -1,4 +1,4 @@
-//! Where tokenizer files are read from: a directory, or an export that is not written yet.
+//! Source of tokenizer files: a directory, or the files of an export in memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use gguf::Error;
 
-/// Files by name.
+/// Source of files.
 pub(crate) enum Folder<'a> {
     /// A directory.
     Disk(&'a Path),
-    /// Contents that are at hand.
+    /// Contents in memory, by name.
     Memory(BTreeMap<&'a str, &'a [u8]>),
 }
 
 impl Folder<'_> {
-    /// How errors call a file.
+    /// Returns the path of a file for errors.
     pub fn path(&self, name: &str) -> PathBuf {
         match self {
             Self::Disk(dir) => dir.join(name),
@@ -31,7 +31,7 @@ impl Folder<'_> {
         }
     }
 
-    /// The content of a file.
+    /// Reads a file.
     pub fn read(&self, name: &str) -> Result<Cow<'_, [u8]>, Error> {
         let path = self.path(name);
         let content = match self {
@@ -44,7 +44,7 @@ impl Folder<'_> {
         content.map_err(|source| Error::read(&path, source))
     }
 
-    /// At most so many bytes of a file; none of one that cannot be read.
+    /// Reads at most `len` bytes of a file. Returns no bytes if the file cannot be read.
     pub fn start(&self, name: &str, len: u64) -> Vec<u8> {
         let mut start = Vec::new();
         match self {
@@ -63,7 +63,7 @@ impl Folder<'_> {
         start
     }
 
-    /// The content of a text file.
+    /// Reads a text file.
     pub fn text(&self, name: &str) -> Result<String, Error> {
         String::from_utf8(self.read(name)?.into_owned()).map_err(|_| {
             Error::input(
@@ -75,10 +75,10 @@ impl Folder<'_> {
         })
     }
 
-    /// The files in the directory `inner` with an extension, by name; none if there is no such
-    /// directory. Names begin with that of the directory.
+    /// Returns the names of the files with an extension in the directory `inner`, prefixed by `inner`. Returns an
+    /// empty list if there is no such directory.
     pub fn with_extension(&self, inner: &str, extension: &str) -> Result<Vec<String>, Error> {
-        let is_wanted = |path: &Path| path.extension().is_some_and(|found| found == extension);
+        let has_extension = |path: &Path| path.extension().is_some_and(|found| found == extension);
         let mut names = Vec::new();
         match self {
             Self::Disk(dir) => {
@@ -90,8 +90,8 @@ impl Folder<'_> {
                 for entry in entries.map_err(|source| Error::read(&path, source))? {
                     let entry = entry.map_err(|source| Error::read(&path, source))?;
                     let name = Path::new(inner).join(entry.file_name());
-                    // Names that are not Unicode are nobody's.
-                    if let Some(name) = name.to_str().filter(|name| is_wanted(Path::new(name))) {
+                    // No program writes names that are not Unicode.
+                    if let Some(name) = name.to_str().filter(|name| has_extension(Path::new(name))) {
                         names.push(name.to_owned());
                     }
                 }
@@ -99,8 +99,8 @@ impl Folder<'_> {
             Self::Memory(files) => {
                 let paths = files.keys().map(|name| Path::new(*name));
                 let inside = paths.filter(|path| path.parent() == Some(Path::new(inner)));
-                let wanted = inside.filter(|path| is_wanted(path));
-                names.extend(wanted.map(|path| path.to_string_lossy().into_owned()));
+                let matching = inside.filter(|path| has_extension(path));
+                names.extend(matching.map(|path| path.to_string_lossy().into_owned()));
             }
         }
         names.sort();

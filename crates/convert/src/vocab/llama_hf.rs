@@ -1,7 +1,7 @@
-//! SentencePiece-style vocabularies that exist as `tokenizer.json` only.
+//! SentencePiece BPE vocabularies in `tokenizer.json`.
 //!
-//! Their scores are lost: runtimes then merge in the order of ids, as llama.cpp's converter has
-//! it.
+//! The file has no scores. All tokens get the same score, as in llama.cpp's converter, so that runtimes merge in the
+//! order of ids.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use super::files::Files;
 use super::special::named_special_tokens;
 use super::token::{ADDED_SCORE, Token};
 
-/// True if the model in a `tokenizer.json` is BPE over text with bytes as a fallback.
+/// Returns whether the model in a `tokenizer.json` is BPE with byte fallback.
 pub(super) fn is_sentencepiece_style(tokenizer: &Value) -> bool {
     let model = &tokenizer["model"];
     model["type"] == "BPE"
@@ -22,10 +22,10 @@ pub(super) fn is_sentencepiece_style(tokenizer: &Value) -> bool {
         && tokenizer["decoder"]["type"] == "Sequence"
 }
 
-/// The tokens in order of their ids, added ones behind the model's.
+/// Returns the tokens in the order of their ids, added tokens behind the model's.
 ///
 /// # Errors
-/// If an id of the model is used by no token.
+/// If an id below the number of the model's tokens has no token.
 pub(super) fn tokens(files: &Files) -> Result<Vec<Token>, Error> {
     let model = bpe::model_vocab(files, "BPE")?;
     let added = bpe::added_tokens(files, &model)?;
@@ -44,8 +44,8 @@ pub(super) fn tokens(files: &Files) -> Result<Vec<Token>, Error> {
             Error::input(
                 "vocabulary-damaged",
                 &files.path("tokenizer.json"),
-                format!("no token has the id {id}, though {base} tokens have been trained"),
-                "add tokenizer.model, from which this kind of vocabulary is read as well",
+                format!("no token has the id {id}, but the model has {base} tokens"),
+                "add tokenizer.model",
             )
         })?;
         let kind = match special_ids.contains(&id) {

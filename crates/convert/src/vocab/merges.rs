@@ -1,4 +1,4 @@
-//! The merges of a byte-pair vocabulary, best first, each as `left right`.
+//! BPE merges, best first, each as `left right`.
 
 use gguf::Error;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::bpe;
 use super::files::Files;
 
-/// The merges in `tokenizer.json`, or else in `merges.txt`.
+/// Reads the merges in `tokenizer.json`, or else in `merges.txt`.
 pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>, Error> {
     let list = files.tokenizer().and_then(|t| t["model"]["merges"].as_array());
     let mut merges = Vec::with_capacity(list.map_or(0, Vec::len));
@@ -15,7 +15,7 @@ pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>
             Error::input(
                 "vocabulary-damaged",
                 files.tokenizer_path(),
-                format!("merge {rank} is {merge}, neither \"left right\" nor a pair"),
+                format!("merge {rank} is {merge}; expected \"left right\" or a pair"),
                 "download the file again",
             )
         })?);
@@ -24,14 +24,14 @@ pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>
         merges = from_text(files, notes)?;
     }
     if merges.is_empty() {
-        notes.push("no merges found: every text will be spelled byte by byte".to_owned());
+        notes.push("found no merges: every byte of a text becomes a token".to_owned());
     }
     note_unknown(files, &merges, notes)?;
     Ok(merges)
 }
 
-/// One merge in either spelling. The pair was introduced for tokens that contain spaces; a GGUF
-/// has only the other spelling, so such a space is written as the byte-level alphabet does.
+/// Parses a merge. The pair form exists for tokens that contain spaces. GGUF has only the other form, so such a
+/// space is written in the byte-level alphabet.
 fn one(merge: &Value) -> Option<String> {
     match merge {
         Value::String(text) => Some(text.clone()),
@@ -52,20 +52,20 @@ fn from_text(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>, Erro
     let text = files.text("merges.txt")?;
     let mut merges = vec![];
     for (line, text) in text.lines().map(str::trim).enumerate() {
-        // A first line that starts with `#` states the version.
+        // The first line may have the version, after `#`.
         if text.is_empty() || line == 0 && text.starts_with('#') {
             continue;
         }
         let mut parts = text.split_whitespace();
         match (parts.next(), parts.next(), parts.next()) {
             (Some(left), Some(right), None) => merges.push(format!("{left} {right}")),
-            _ => notes.push(format!("merges.txt: left out line {}: {text:?}", line + 1)),
+            _ => notes.push(format!("merges.txt: skipped line {}: {text:?}", line + 1)),
         }
     }
     Ok(merges)
 }
 
-/// Notes merges whose parts or result are no tokens: they cannot apply.
+/// Notes merges whose parts or result are not tokens: they never apply.
 fn note_unknown(files: &Files, merges: &[String], notes: &mut Vec<String>) -> Result<(), Error> {
     let vocab = bpe::model_vocab(files, "BPE")?;
     let unknown = |merge: &&String| {
@@ -76,7 +76,7 @@ fn note_unknown(files: &Files, merges: &[String], notes: &mut Vec<String>) -> Re
     let mut rest = merges.iter().filter(unknown);
     if let Some(first) = rest.next() {
         notes.push(format!(
-            "{} merges name tokens that are not in the vocabulary, the first is {first:?}",
+            "{} merges name tokens that are missing from the vocabulary; the first is {first:?}",
             1 + rest.count()
         ));
     }

@@ -1,7 +1,7 @@
-//! Tokenizer files of a checkpoint directory to the `tokenizer.*` metadata of a GGUF.
+//! Conversion of the tokenizer files of a checkpoint directory to the `tokenizer.*` keys.
 //!
-//! The keys, their order and their values are those of llama.cpp's converter; where it guesses
-//! the pre-tokenizer from a hash of one tokenized text, its structure is compared with known ones.
+//! The keys, their order and their values are those of llama.cpp's converter. llama.cpp's converter recognizes the
+//! pre-tokenizer by a hash of one tokenized text; this module compares its structure with known pre-tokenizers.
 
 mod assembled;
 pub(crate) mod bpe;
@@ -54,16 +54,16 @@ pub(crate) use unigram::{T5_MODEL, XLM_ROBERTA_MODEL};
 pub(crate) use variants::INTERNLM2_ZERO;
 pub(crate) use xverse::ZERO as XVERSE_ZERO;
 
-/// The name of a vocabulary that is none.
-pub(crate) const CODES: &str = "none";
+/// `tokenizer.ggml.model` of a model without a text vocabulary.
+pub(crate) const NO_VOCABULARY: &str = "none";
 
-/// What a reader makes of a token that was added to a vocabulary with scores.
+/// Added token of a vocabulary with scores, as a reader interprets it.
 pub(crate) struct Added {
     pub text: String,
     pub is_control: bool,
 }
 
-/// What readers make of an entry of `added_tokens_decoder`.
+/// Interprets an entry of `added_tokens_decoder`.
 pub(crate) fn added(kind: VocabularyKind, text: &str, special: bool) -> Added {
     match kind {
         VocabularyKind::Phi3 | VocabularyKind::InternLm2 => {
@@ -76,17 +76,16 @@ pub(crate) fn added(kind: VocabularyKind, text: &str, special: bool) -> Added {
     }
 }
 
-/// What the caller knows beyond the tokenizer files.
+/// Options of the conversion of a vocabulary.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VocabularyOptions<'a> {
-    /// `tokenizer.ggml.pre`, instead of recognising it.
+    /// `tokenizer.ggml.pre`, instead of recognizing it.
     pub pre: Option<&'a str>,
-    /// Names of `tokenizer.ggml.pre` that the family prefers where several have the same
-    /// structure, best first.
+    /// Preferred names of `tokenizer.ggml.pre` among those with the same structure, best first.
     pub hints: &'a [&'a str],
-    /// Rows of the embedding, from `config.json`: unused ids below it become padding tokens.
+    /// Number of rows of the embedding, from `config.json`. Unused ids below it become padding tokens.
     pub vocab_size: Option<u64>,
-    /// Whose key of the number of tokens is to stand among those of a vocabulary that says it.
+    /// Architecture whose `vocab_size` key a tekken vocabulary writes.
     pub architecture: Option<&'a str>,
 }
 
@@ -95,17 +94,17 @@ pub struct VocabularyOptions<'a> {
 pub struct Vocabulary {
     /// The `tokenizer.*` keys, in the order of llama.cpp's writer.
     pub metadata: Metadata,
-    /// The number of tokens, padding included.
+    /// Number of tokens, including padding.
     pub len: usize,
-    /// What the user should know, one sentence each: choices made, entries skipped.
+    /// Notes for the user, such as choices and skipped entries.
     pub notes: Vec<String>,
 }
 
 /// Reads the tokenizer files in `dir`.
 ///
 /// # Errors
-/// If the files of `kind` are missing or broken, ids do not fit `options.vocab_size`, or the
-/// pre-tokenizer is not a known one: then the error shows it, with the nearest known name.
+/// If the files of `kind` are missing or damaged, if an id is not below `options.vocab_size`, or if the
+/// pre-tokenizer is unknown. The error then names the nearest known pre-tokenizer.
 pub fn load(
     dir: &Path,
     kind: VocabularyKind,
@@ -114,7 +113,7 @@ pub fn load(
     load_from(Folder::Disk(dir), kind, options)
 }
 
-/// The same, from wherever the files are.
+/// Reads the tokenizer files in a directory or in memory.
 pub(crate) fn load_from(
     folder: Folder,
     kind: VocabularyKind,
@@ -181,7 +180,7 @@ pub(crate) fn load_from(
         VocabularyKind::QwenTurns { chatml } => out.qwen_turns(chatml)?,
         VocabularyKind::BpeWithTemplateFile => {
             out.bpe()?;
-            if let Some(template) = chat_template::of_file(&out.files)? {
+            if let Some(template) = chat_template::template_file(&out.files)? {
                 out.metadata.set("tokenizer.chat_template", template);
             }
         }
@@ -205,19 +204,19 @@ pub(crate) fn load_from(
         VocabularyKind::HunyuanMoe => out.hunyuan_moe()?,
         VocabularyKind::TextThenCodes => out.text_then_codes()?,
         VocabularyKind::TextThenVectors { voice } => out.text_then_vectors(voice)?,
-        VocabularyKind::Codes => out.metadata.set("tokenizer.ggml.model", CODES),
+        VocabularyKind::Codes => out.metadata.set("tokenizer.ggml.model", NO_VOCABULARY),
     }
     let Builder { metadata, notes, len, .. } = out;
     Ok(Vocabulary { metadata, len, notes })
 }
 
-/// Refuses the name of a pre-tokenizer that was asked for and has no place in the vocabulary.
-pub fn require_pre(asked: Option<&str>, metadata: &Metadata) -> Result<(), Error> {
-    let named = metadata.str("tokenizer.ggml.pre");
-    let Some(asked) = asked.filter(|asked| named != Some(asked)) else { return Ok(()) };
+/// Fails if the user chose a pre-tokenizer but the kind of vocabulary has none.
+pub fn require_pre(pre: Option<&str>, metadata: &Metadata) -> Result<(), Error> {
+    let written = metadata.str("tokenizer.ggml.pre");
+    let Some(pre) = pre.filter(|pre| written != Some(pre)) else { return Ok(()) };
     let model = metadata.str("tokenizer.ggml.model").unwrap_or("none");
     let what =
-        format!("--pre {asked}: a vocabulary of the kind `{model}` has no such pre-tokenizer");
+        format!("--pre {pre}: a vocabulary of the kind `{model}` has no pre-tokenizer");
     Err(Error::request("option-contradicts", what, "leave it out"))
 }
 
@@ -246,7 +245,7 @@ impl Builder<'_> {
         }
         match self.options.vocab_size {
             Some(CODE_LLAMA_VOCAB) => self.code_llama(),
-            // Granite's small models share the class, not the habit of starting with BOS.
+            // Granite's small models have Llama's class, but do not add BOS.
             Some(GRANITE_VOCAB) => self.metadata.set("tokenizer.ggml.add_bos_token", false),
             _ => {}
         }
@@ -266,7 +265,7 @@ impl Builder<'_> {
         let tokens = llama_hf::tokens(&self.files)?;
         if let Some(rows) = self.options.vocab_size.filter(|&rows| rows != tokens.len() as u64) {
             self.notes.push(format!(
-                "tokenizer.json has {} tokens, the embedding {rows} rows",
+                "tokenizer.json has {} tokens, but the embedding has {rows} rows",
                 tokens.len()
             ));
         }
@@ -279,7 +278,7 @@ impl Builder<'_> {
         self.special_tokens(tokens.len())
     }
 
-    /// Special tokens, in a vocabulary of this many tokens.
+    /// Reads the special tokens of a vocabulary with this many tokens.
     fn special_tokens(&mut self, len: usize) -> Result<SpecialTokens, Error> {
         SpecialTokens::read(&self.files, &ROLES, Some(len as u64), &mut self.notes)
     }
@@ -289,7 +288,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The kind of vocabulary that an encoder has shows in its files.
+    /// Converts the vocabulary of an encoder, whose kind the files determine.
     fn encoder(&mut self) -> Result<(), Error> {
         if self.files.has(XLM_ROBERTA_MODEL) {
             return self.xlm_roberta();
@@ -306,7 +305,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Kinds of segments that an encoder tells apart, which programs want beside the vocabulary.
+    /// Writes the number of token types (segments) of an encoder.
     fn token_type_count(&mut self) {
         let count = self.files.config_integer("type_vocab_size");
         let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
@@ -318,23 +317,23 @@ impl Builder<'_> {
         let path = self.files.tokenizer_path();
         match (self.options.pre, self.options.hints.first()) {
             (Some(name), _) => Ok(pre::requested(name, &mut self.notes)),
-            (None, hint) if !self.files.states_cuts() => {
+            (None, hint) if !self.files.has_pre_tokenizer() => {
                 let name = hint.ok_or_else(|| {
-                    let what = "does not tell how text is cut before merging";
+                    let what = "does not determine the pre-tokenizer";
                     Error::input(
                         "pre-tokenizer-unknown",
                         path,
                         what,
-                        "give the name of the pre-tokenizer with --pre",
+                        "set the pre-tokenizer with --pre",
                     )
                 })?;
                 self.notes.push(format!(
-                    "the tokenizer does not tell how text is cut before merging: \
-                     tokenizer.ggml.pre is {name:?}, as is usual for this family"
+                    "the tokenizer files do not determine the pre-tokenizer: \
+                     tokenizer.ggml.pre is {name:?}, the default for this model"
                 ));
                 Ok((*name).to_owned())
             }
-            _ => pre::recognise(tokenizer, self.options.hints, path, &mut self.notes),
+            _ => pre::recognize(tokenizer, self.options.hints, path, &mut self.notes),
         }
     }
 
@@ -348,7 +347,7 @@ impl Builder<'_> {
     fn byte_level(&mut self, pre: String, tokens: &[Token]) -> Result<SpecialTokens, Error> {
         let merges = merges::read(&self.files, &mut self.notes)?;
         self.tokens("gpt2", pre, tokens, false);
-        // Also where there are none: programs refuse a file that does not say.
+        // llama.cpp requires the key even if there are no merges.
         self.metadata.set("tokenizer.ggml.merges", Array::from_strings(&merges));
         SpecialTokens::read(&self.files, &ROLES, None, &mut self.notes)
     }
@@ -367,8 +366,7 @@ impl Builder<'_> {
         self.metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
     }
 
-    /// CodeLlama's end of an infill. llama.cpp's converter knows the ids of prefix, suffix and
-    /// middle too, but its writer has no key for them: a runtime finds those by their text.
+    /// Writes CodeLlama's end-of-infill token. Runtimes find the prefix, suffix and middle tokens by their text.
     fn code_llama(&mut self) {
         self.metadata.set("tokenizer.ggml.eot_token_id", CODE_LLAMA_EOT);
     }

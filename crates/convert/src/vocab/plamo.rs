@@ -1,5 +1,5 @@
-//! The vocabulary of PLaMo 2 and 3: a text file with a JSON list in each line, which begins with a token,
-//! its score and its kind.
+//! The vocabulary of PLaMo 2 and 3: a text file with a JSON list per line, which starts with text, score and type
+//! of a token.
 
 use gguf::Error;
 use gguf_models::token::{TokenType, id_key};
@@ -10,13 +10,13 @@ use super::chat_template::ChatTemplate;
 use super::files::special_token_text;
 use super::token::{ADDED_SCORE, MAX_TOKENS, Token};
 
-/// The only name of the file.
+/// File name.
 pub(crate) const FILE: &str = "tokenizer.jsonl";
 
 /// `tokenizer.ggml.model`.
 pub(crate) const MODEL: &str = "plamo2";
 
-/// `<|plamo:op|>`, in all models: what begins the next turn.
+/// Id of `<|plamo:op|>`, which starts the next turn.
 const END_OF_TURN: u32 = 4;
 
 /// Roles in the order in which llama.cpp's converter writes them.
@@ -31,9 +31,9 @@ impl Builder<'_> {
             let named = config.get(&format!("{role}_token")).and_then(special_token_text);
             let (Some(text), Some(key)) = (named, id_key(role)) else { continue };
             let id = tokens.iter().position(|token| token.text == text).ok_or_else(|| {
-                let what = format!("names the {role} token {text:?}, which {FILE} has not");
+                let what = format!("names the {role} token {text:?}, which is missing from {FILE}");
                 let path = self.files.path("tokenizer_config.json");
-                let help = "check that both files are this model's";
+                let help = "check that both files belong to this model";
                 Error::input("vocabulary-other-model", &path, what, help)
             })?;
             self.metadata.set(key, id as u32); // at most `MAX_TOKENS`
@@ -53,14 +53,14 @@ impl Builder<'_> {
         let mut tokens = Vec::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             tokens.push(entry(line).ok_or_else(|| {
-                let what = format!("line {} is no list of a token and its score", number + 1);
+                let what = format!("line {} is not a list of a token and its score", number + 1);
                 Error::input("vocabulary-damaged", &path, what, "download the file again")
             })?);
         }
         let rows = self.options.vocab_size.unwrap_or(tokens.len() as u64);
         if (tokens.len() as u64).max(rows) > MAX_TOKENS {
             let what = format!("has {} tokens for {rows} rows of the embedding", tokens.len());
-            let help = "check that the tokenizer is this model's";
+            let help = "check that the tokenizer belongs to this model";
             return Err(Error::input("vocabulary-other-model", &path, what, help));
         }
         let missing = (rows as usize).saturating_sub(tokens.len());

@@ -1,14 +1,14 @@
-//! Which special tokens the post-processor of `tokenizer.json` puts around a text.
+//! Flags of the special tokens that the post-processor of `tokenizer.json` adds to a text.
 //!
-//! A crude reading, on purpose the same as llama.cpp's converter has: it looks at the ends of the template
-//! for one text and at the middle of the template for two.
+//! As in llama.cpp's converter, the reader only looks at the ends of the template for one text and at the middle of
+//! the template for two texts.
 
 use serde_json::{Map, Value};
 
 use super::roles::{Flags, ROLES};
 
-/// Reads the flags. As llama.cpp's converter does, fills in roles that `config` does not name
-/// and moves a replaced end of text to `eot` or `eom`, which then join `types`.
+/// Reads the flags. As llama.cpp's converter does, fills in roles that `config` lacks, and moves a replaced
+/// end-of-text token to `eot` or `eom`, which it adds to `types`.
 pub(super) fn read(
     tokenizer: &Value,
     config: &mut Map<String, Value>,
@@ -36,12 +36,12 @@ pub(super) fn read(
     reader.flags
 }
 
-/// The flags alone.
+/// Reads only the flags.
 pub(crate) fn read_alone(tokenizer: &Value, config: &Map<String, Value>) -> Flags {
     read(tokenizer, &mut config.clone(), &mut ROLES.to_vec(), &mut Vec::new())
 }
 
-/// Files leave a role open in several ways.
+/// Returns whether a file leaves a role empty, for which there are several forms.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -53,12 +53,12 @@ fn is_empty(value: &Value) -> bool {
 
 struct Reader<'a> {
     config: &'a mut Map<String, Value>,
-    /// Whether there is a configuration at all: nothing is filled into one that is not.
+    /// Whether there is a configuration to fill in.
     given: bool,
     types: &'a mut Vec<&'static str>,
     notes: &'a mut Vec<String>,
     flags: Flags,
-    /// The tokens of the roles that decide, as far as they are known.
+    /// Known tokens of these roles.
     bos: Option<Value>,
     eos: Option<Value>,
     cls: Option<Value>,
@@ -131,7 +131,7 @@ impl Reader<'_> {
         self.flags.set("bos", known);
         if !known {
             self.notes.push(format!(
-                "texts start with {first:?} in tokenizer.json, which is neither bos_token nor \
+                "tokenizer.json adds {first:?} at the start, which is neither bos_token nor \
                  cls_token of tokenizer_config.json: tokenizer.ggml.add_bos_token is false"
             ));
         }
@@ -155,7 +155,7 @@ impl Reader<'_> {
         self.configure("eos_token", Some(last.into()));
     }
 
-    /// The template for two texts: `first A separator.. B last`.
+    /// Reads the template for two texts: `first A separator.. B last`.
     fn pair(&mut self, mut pair: &[Value], first: Option<&str>, last: Option<&str>) {
         if first.is_some() && pair.first().and_then(special) == first {
             pair = &pair[1..];
@@ -185,7 +185,7 @@ impl Reader<'_> {
     }
 }
 
-/// The special token that an element of a template stands for.
+/// Returns the special token of a template element.
 fn special(element: &Value) -> Option<&str> {
     element["SpecialToken"]["id"].as_str().filter(|id| !id.is_empty())
 }

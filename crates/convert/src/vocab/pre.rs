@@ -1,8 +1,7 @@
-//! Which `tokenizer.ggml.pre` a `tokenizer.json` needs, from the structure of its pre-tokenizer.
+//! Recognition of `tokenizer.ggml.pre` by the structure of the pre-tokenizer in `tokenizer.json`.
 //!
-//! The tree in the file is flattened to steps in one spelling, and these are looked up in
-//! [`super::pre_table`]. So a fine-tune with more tokens, or a vocabulary never seen before, is
-//! recognised as long as it cuts text as a known model does.
+//! The tree in the file is flattened to normalized steps, which are looked up in [`super::pre_table`]. Fine-tunes with
+//! additional tokens and unknown vocabularies are thus recognized if they split text as a known model does.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -15,7 +14,7 @@ use serde_json::Value;
 use super::pre_table::{Known, TABLE};
 use super::step::Step;
 
-/// A name that was asked for, with a note if no runtime knows it.
+/// Returns the name that the user chose, with a note if no runtime knows it.
 pub(super) fn requested(name: &str, notes: &mut Vec<String>) -> String {
     if alike(name).is_empty() {
         notes.push(format!("tokenizer.ggml.pre is {name:?}, which llama.cpp does not know"));
@@ -23,14 +22,14 @@ pub(super) fn requested(name: &str, notes: &mut Vec<String>) -> String {
     name.to_owned()
 }
 
-/// The name for `tokenizer`, the content of the file at `path`.
+/// Returns the name for `tokenizer`, the content of the file at `path`.
 ///
-/// Several names can have one structure. Those in `hints` go first, then those that agree on
-/// ignoring merges, then the order of the table decides.
+/// Among names with the same structure, those in `hints` are preferred, then those with the same `ignore_merges`,
+/// then the first in the table.
 ///
 /// # Errors
-/// If the structure is unknown: with its steps and the nearest known name.
-pub(super) fn recognise(
+/// If the structure is unknown. The error has its steps and the nearest known name.
+pub(super) fn recognize(
     tokenizer: &Value,
     hints: &[&str],
     path: &Path,
@@ -47,13 +46,12 @@ pub(super) fn recognise(
         let hint = hints.iter().position(|hint| *hint == name);
         (hint.is_none(), row.ignore_merges != ignore_merges, hint)
     };
-    // The first of equal ones, as they stand in the table.
+    // Returns the first of equal ones, in the order of the table.
     let Some((row, name)) = names.min_by_key(rank) else { return Err(unknown(&steps, path)) };
     if row.ignore_merges != ignore_merges {
         notes.push(format!(
-            "runtimes will {} words that are tokens whole, tokenizer.json does not say so; \
-             {name:?} is the nearest name",
-            if row.ignore_merges { "take" } else { "not take" }
+            "`ignore_merges` is {ignore_merges} in tokenizer.json, but {} for the nearest name, {name:?}",
+            row.ignore_merges
         ));
     }
     if !hints.contains(&name) {
@@ -62,25 +60,25 @@ pub(super) fn recognise(
     Ok(name.to_owned())
 }
 
-/// Says which other names the same structure has.
+/// Notes the other names of the same structure.
 fn note_choice(row: &Known, name: &str, matching: &[&Known], notes: &mut Vec<String>) {
     let list =
         |names: &mut dyn Iterator<Item = &&str>| names.copied().collect::<Vec<_>>().join(", ");
     let alike = list(&mut row.names().iter().filter(|other| **other != name));
     let others = matching.iter().filter(|other| !std::ptr::eq(**other, row));
     let others = list(&mut others.flat_map(|other| other.names()));
-    let mut note = format!("tokenizer.ggml.pre is {name:?}, recognised by structure");
+    let mut note = format!("tokenizer.ggml.pre is {name:?}, recognized by structure");
     if !alike.is_empty() {
-        note += &format!("; the same for runtimes: {alike}");
+        note += &format!("; names that runtimes treat the same: {alike}");
     }
     if !others.is_empty() {
-        note += &format!("; cutting alike, but with other defaults: {others}");
+        note += &format!("; names with the same splits and other defaults: {others}");
     }
     notes.push(note);
 }
 
 fn unknown(found: &[Step], path: &Path) -> Error {
-    // It comes from a file, and may be of any length.
+    // The text comes from a file and can have any length.
     const COMPARED: usize = 4096;
     let found_text = text(found);
     let compared = &found_text[..found_text.floor_char_boundary(COMPARED)];
@@ -91,8 +89,8 @@ fn unknown(found: &[Step], path: &Path) -> Error {
         path,
         format!("unknown pre-tokenizer: {found_text}"),
         format!(
-            "the nearest that runtimes know is {nearest:?}; convert with --pre {nearest} if the \
-             difference does not matter for your text"
+            "the nearest known pre-tokenizer is {nearest:?}; convert with --pre {nearest} if the \
+             difference does not matter for your texts"
         ),
     )
 }
@@ -104,17 +102,17 @@ fn text(steps: &[Step]) -> String {
     steps.iter().map(Step::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The steps of normalizer and pre-tokenizer in a `tokenizer.json`.
+/// Returns the steps of normalizer and pre-tokenizer in a `tokenizer.json`.
 fn steps<'a>(tokenizer: &'a Value, notes: &mut Vec<String>) -> Vec<Step<'a>> {
     let mut steps = vec![];
     normalizer(&tokenizer["normalizer"], &mut steps, notes);
     let pre_tokenizer = &tokenizer["pre_tokenizer"];
-    // Alone, it puts the space in front of the text; behind others, in front of every piece.
+    // A single `ByteLevel` adds the space to the text. Behind other pre-tokenizers it adds one to every piece.
     if pre_tokenizer["type"] == "ByteLevel" && pre_tokenizer["add_prefix_space"] == true {
         byte_level(pre_tokenizer, &mut steps);
         notes.push(
-            "tokenizer.json puts a space in front of every text, runtimes of this kind of \
-             vocabulary do not"
+            "tokenizer.json adds a space in front of every text, but runtimes do not for this kind of \
+             vocabulary"
                 .to_owned(),
         );
         return steps;
@@ -131,11 +129,11 @@ fn normalizer<'a>(part: &'a Value, steps: &mut Vec<Step<'a>>, notes: &mut Vec<St
                 normalizer(part, steps, notes);
             }
         }
-        // These have keys of their own.
+        // These have their own keys.
         Some("Lowercase" | "StripAccents" | "BertNormalizer") => {}
         Some(form @ ("NFC" | "NFD" | "NFKC" | "NFKD")) => notes.push(format!(
-            "tokenizer.json normalizes text to {form}, runtimes do not: text with combining marks \
-             can be tokenized otherwise"
+            "tokenizer.json normalizes text to {form}, but runtimes do not: text with combining marks \
+             may have other tokens"
         )),
         Some("Replace") => steps.push(match (pattern(part), part["content"].as_str()) {
             (Some(from), Some(to)) => Step::Replace { from: from.into(), to: to.into() },
@@ -157,7 +155,7 @@ fn pre_tokenizers<'a>(part: &'a Value, steps: &mut Vec<Step<'a>>) {
             }
         }
         Some("Split") => steps.push(split(part)),
-        // The same characters as Unicode's category of numbers.
+        // Matches the Unicode category of numbers.
         Some("Digits") if part["individual_digits"] == true => steps.push(isolated(r"\p{N}")),
         Some("Digits") => steps.push(isolated(r"\p{N}+")),
         Some("Punctuation") => steps.push(Step::Punctuation { behavior: behavior() }),
@@ -180,9 +178,8 @@ fn split(part: &Value) -> Step<'_> {
     let regex = canonical_regex(regex);
     match (behavior, part["invert"] == true) {
         (_, false) => Step::Split { regex, behavior: behavior.into() },
-        // Keeping nothing but the matches is the same as cutting around them, if they cover
-        // every text: then the expression ends with spaces and has a branch for all that is
-        // neither space nor letter nor digit.
+        // Keeping only the matches is the same as splitting around them if the matches cover every text: the regex
+        // ends with whitespace and has a branch for characters that are neither whitespace, letter nor digit.
         ("Removed", true) if regex.ends_with(r"|\s+") && regex.contains(r"| ?[^\s\p{L}\p{") => {
             Step::Split { regex, behavior: "Isolated".into() }
         }
@@ -190,12 +187,12 @@ fn split(part: &Value) -> Step<'_> {
     }
 }
 
-/// The expression or plain text that a part matches.
+/// Returns the regex or string that a part matches.
 fn pattern(part: &Value) -> Option<&str> {
     part["pattern"]["Regex"].as_str().or_else(|| part["pattern"]["String"].as_str())
 }
 
-/// One spelling for expressions that mean the same.
+/// Normalizes the spelling of equivalent regexes.
 fn canonical_regex(regex: &str) -> Cow<'_, str> {
     const SAME: [(&str, &str); 4] = [
         ("\r", r"\r"),
@@ -224,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_canonical_expressions_and_known_names() {
+    fn table_has_canonical_regexes_and_known_names() {
         for row in TABLE {
             assert_eq!(row.names().first(), Some(&row.name));
             for step in row.steps {

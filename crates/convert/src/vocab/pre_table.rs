@@ -1,9 +1,7 @@
-//! The pre-tokenizers that `tokenizer.ggml.pre` can name, by the structure which their models
-//! have in `tokenizer.json`. Data only; [`super::pre`] compares.
+//! Table of the pre-tokenizers that `tokenizer.ggml.pre` can name, with their structure in `tokenizer.json`.
 //!
-//! Names and what runtimes do for them are those of llama.cpp (`llama-vocab.cpp`); its regular
-//! expressions are rewritten for its own engine, the ones here are those of the models
-//! ([`gguf_models::pre_tokenizer`]).
+//! The names and their behavior are those of llama.cpp (`llama-vocab.cpp`). llama.cpp rewrites the regexes for its own
+//! engine; those of the table are the models' own ([`gguf_models::pre_tokenizer`]).
 
 use std::borrow::Cow::Borrowed;
 
@@ -11,17 +9,17 @@ use gguf_models::pre_tokenizer::*;
 
 use super::step::Step::{self, Bytes, Punctuation, Replace, Split};
 
-/// A name, with those that runtimes treat alike, and the structure they stand for.
+/// Name of a pre-tokenizer and its structure.
 pub(super) struct Known {
-    /// The usual name.
+    /// Usual name.
     pub name: &'static str,
-    /// Whether runtimes take a word that is a token whole, before any merge.
+    /// Whether a word that is a token skips the merges.
     pub ignore_merges: bool,
-    /// What the models with these names do to a text.
+    /// Steps of the normalizer and the pre-tokenizer.
     pub steps: &'static [Step<'static>],
 }
 
-// Not a function: what is borrowed in its arguments would not live as long as the table.
+// A macro, because arguments borrowed by a function would not be 'static.
 macro_rules! known {
     ($name:expr, $ignore_merges:expr, $steps:expr) => {
         Known { name: $name, ignore_merges: $ignore_merges, steps: $steps }
@@ -29,27 +27,27 @@ macro_rules! known {
 }
 
 impl Known {
-    /// All names that runtimes treat alike, the usual one first.
+    /// Returns all names that runtimes treat the same, the usual one first.
     pub fn names(&self) -> &'static [&'static str] {
         alike(self.name)
     }
 }
 
-/// A cut before and behind every match.
+/// Returns a split before and behind every match.
 const fn isolated(regex: &'static str) -> Step<'static> {
     Split { regex: Borrowed(regex), behavior: Borrowed("Isolated") }
 }
 
-/// What gemma 4 does to spaces: visible ones, which then are no place to cut any more.
+/// Steps of Gemma 4: visible spaces, so that the split at spaces never matches.
 const VISIBLE_SPACES: &[Step<'static>] = &[
     Replace { from: Borrowed(" "), to: Borrowed("\u{2581}") },
     Split { regex: Borrowed(" "), behavior: Borrowed("MergedWithPrevious") },
 ];
 
-/// All that are known. Among rows of one structure the first is the one to take without a hint.
+/// All known pre-tokenizers. Without a hint, the first row of a structure is used.
 #[rustfmt::skip]
 pub(super) static TABLE: &[Known] = &[
-    // ByteLevel as it is.
+    // GPT-2's ByteLevel.
     known!("gpt-2",
         false, &[isolated(GPT2), Bytes]),
     known!("trillion", false, &[isolated(GPT2), Bytes]),
@@ -65,7 +63,7 @@ pub(super) static TABLE: &[Known] = &[
           isolated(TABS_AND_PAIRS), isolated(DIGIT),
           Punctuation { behavior: Borrowed("Isolated") }, isolated(GPT2), Bytes]),
 
-    // cl100k and its relatives.
+    // Variants of cl100k.
     known!("llama-bpe",
         true, &[isolated(CL100K), Bytes]),
     known!("dbrx", false, &[isolated(CL100K), Bytes]),
@@ -85,7 +83,7 @@ pub(super) static TABLE: &[Known] = &[
     known!("ufakzeka", false, &[isolated(UFAKZEKA), Bytes]),
     known!("exaone-moe", false, &[isolated(EXAONE_MOE), Bytes]),
 
-    // o200k and its relatives.
+    // Variants of o200k.
     known!("gpt-4o",
         false, &[isolated(O200K), Bytes]),
     known!("granite-embed-multi-97m", true, &[isolated(O200K), Bytes]),
@@ -95,7 +93,7 @@ pub(super) static TABLE: &[Known] = &[
         &[isolated(r"\d{1,3}(?=(?:\d{3})*\b)"), isolated(O200K), Bytes]),
     known!("youtu", true, &[isolated(YOUTU_SCRIPTS), isolated(O200K_DIGITS), Bytes]),
 
-    // Cuts by script.
+    // Splits by script.
     known!("deepseek-v3", false,
         &[isolated(THREE_DIGITS), isolated(CJK_KANA), isolated(DEEPSEEK_V3), Bytes]),
     known!("spark2_5", false,
@@ -116,7 +114,7 @@ pub(super) static TABLE: &[Known] = &[
     known!("sarvam-moe", false, VISIBLE_SPACES),
 ];
 
-/// cl100k with single digits in an older spelling; a run of line breaks is cut.
+/// cl100k with single digits, in an older spelling. A run of line breaks is split.
 const BAILING: &str = concat!(
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*",
     r"|\s*[\r\n]|\s+(?!\S)|\s+",

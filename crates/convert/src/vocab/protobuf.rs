@@ -1,33 +1,33 @@
-//! The wire format of protocol buffers: fields of a message, read in place.
+//! Reader of the protobuf wire format.
 
-/// The fields of one message, in order.
+/// Iterator over the fields of a message.
 pub(super) struct Fields<'a> {
-    /// The whole file, so that faults can name an offset in it.
+    /// Whole file, to which the offsets of faults refer.
     file: &'a [u8],
     pos: usize,
     end: usize,
 }
 
-/// One field: its number, and its value by wire type.
+/// Field: number and value.
 #[derive(Debug)]
 pub(super) struct Field<'a> {
     pub number: u64,
     pub value: Wire<'a>,
-    /// Where the field starts in the file.
+    /// Offset of the field in the file.
     pub at: usize,
 }
 
-/// The value of a field.
+/// Value of a field.
 #[derive(Debug)]
 pub(super) enum Wire<'a> {
     Varint(u64),
     Fixed32([u8; 4]),
     Fixed64,
-    /// Text, bytes or a message: its bytes, and where they start in the file.
+    /// Bytes of a string, byte array or message, and their offset in the file.
     Bytes(&'a [u8], usize),
 }
 
-/// What is wrong with the bytes, and where.
+/// Error in the wire format, with its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub what: &'static str,
@@ -35,15 +35,15 @@ pub(super) struct Fault {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of the message that is the whole `file`.
+    /// Returns the fields of the message in `file`.
     pub fn of_file(file: &'a [u8]) -> Self {
         Self { file, pos: 0, end: file.len() }
     }
 
-    /// The fields of the message that `field` holds.
+    /// Returns the fields of the message in `field`.
     pub fn of_field(&self, field: &Field<'a>) -> Result<Self, Fault> {
         let Wire::Bytes(bytes, start) = field.value else {
-            return Err(Fault { what: "a number where a message belongs", at: field.at });
+            return Err(Fault { what: "a number instead of a message", at: field.at });
         };
         Ok(Self { file: self.file, pos: start, end: start + bytes.len() })
     }
@@ -64,7 +64,7 @@ impl<'a> Fields<'a> {
     fn take(&mut self, len: u64) -> Result<&'a [u8], Fault> {
         let left = &self.file[self.pos..self.end];
         let taken = usize::try_from(len).ok().and_then(|len| left.get(..len));
-        let taken = taken.ok_or(Fault { what: "a value reaches past its end", at: self.pos })?;
+        let taken = taken.ok_or(Fault { what: "a value ends behind its message", at: self.pos })?;
         self.pos += taken.len();
         Ok(taken)
     }
@@ -111,11 +111,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_name_the_byte() {
+    fn faults_have_the_offset() {
         let fault = |file| Fields::of_file(file).find_map(Result::err).unwrap();
         assert_eq!(fault(&[0x0A, 5, b'a']).at, 2);
         assert_eq!(fault(&[0x08, 1, 0x0B]).what, "a field of an unknown wire type");
-        assert_eq!(fault(&[0x80]).what, "a value reaches past its end");
+        assert_eq!(fault(&[0x80]).what, "a value ends behind its message");
         assert_eq!(fault(&[0xFF; 12]).what, "a number of more than 64 bits");
         assert_eq!(fault(&[0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]).at, 11);
     }

@@ -1,14 +1,14 @@
-//! The roles of special tokens.
+//! Roles of special tokens.
 
 use gguf_models::token;
 
-/// The roles that every vocabulary is asked for, as in `bos_token` and `bos_token_id`.
+/// Roles of every vocabulary, as in `bos_token` and `bos_token_id`.
 pub(super) const ROLES: [&str; 7] = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
 
-/// The roles whose tokens runtimes can put around a text.
+/// Roles whose tokens runtimes can add to a text.
 pub(crate) const FLAGS: [&str; 3] = token::ADDED_ROLES;
 
-/// For each role whether runtimes add its token, in the order in which they were decided.
+/// Whether runtimes add the token of each role, in the order of the decisions.
 #[derive(Debug, Default)]
 pub(crate) struct Flags(Vec<(&'static str, bool)>);
 
@@ -17,7 +17,7 @@ impl Flags {
         self.0.iter().find(|(r, _)| *r == role).map(|&(_, add)| add)
     }
 
-    /// As they were decided.
+    /// Returns the flags in the order of the decisions.
     pub fn in_order(self) -> impl Iterator<Item = (&'static str, bool)> {
         self.0.into_iter()
     }

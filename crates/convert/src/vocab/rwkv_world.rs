@@ -1,4 +1,4 @@
-//! The vocabulary of RWKV World: a text file of Python literals.
+//! The vocabulary of RWKV World, a text file of Python literals.
 
 use gguf::Error;
 use gguf_models::token::TokenType;
@@ -8,13 +8,13 @@ use super::special::SpecialTokens;
 use super::token::{MAX_TOKENS, Token};
 use super::{Array, Builder};
 
-/// The vocabulary's only version.
+/// File name.
 pub(crate) const FILE: &str = "rwkv_vocab_v20230424.txt";
 
-/// Two line breaks, which end a turn.
+/// Id of two line breaks, which end a turn.
 const END_OF_TURN: u32 = 261;
 
-/// The name of a chat template that programs have built in.
+/// Name of a chat template that runtimes have built in.
 pub(crate) const CHAT_TEMPLATE: &str = "rwkv-world";
 
 impl Builder<'_> {
@@ -30,7 +30,7 @@ impl Builder<'_> {
         if !special.has("eot") && tokens.len() > END_OF_TURN as usize {
             special.assign("eot", END_OF_TURN);
         }
-        // What other files say of these is wrong.
+        // The ids of these in other files are wrong.
         special.assign("bos", 0);
         special.assign("eos", 0);
         special.default_chat_template(CHAT_TEMPLATE);
@@ -44,7 +44,7 @@ impl Builder<'_> {
             vec![Token { text: "<s>".to_owned(), score: 0.0, kind: TokenType::Control }];
         for (number, line) in text.lines().enumerate() {
             let bytes = entry(line).ok_or_else(|| {
-                let what = format!("line {} is no id with literal and length", number + 1);
+                let what = format!("line {} is not `ID LITERAL LENGTH`", number + 1);
                 Error::input("vocabulary-damaged", &path, what, "download the file again")
             })?;
             tokens.push(Token { text: escaped(&bytes), score: 0.0, kind: TokenType::Normal });
@@ -56,7 +56,7 @@ impl Builder<'_> {
                 "vocabulary-other-model",
                 &path,
                 what,
-                "check that the tokenizer is this model's",
+                "check that the tokenizer belongs to this model",
             ));
         }
         tokens.extend((tokens.len()..rows as usize).map(|id| Token::padding(id, 0.0)));
@@ -64,7 +64,7 @@ impl Builder<'_> {
     }
 }
 
-/// The bytes in a line `id literal length`.
+/// Returns the bytes in a line `ID LITERAL LENGTH`.
 fn entry(line: &str) -> Option<Vec<u8>> {
     let (_, rest) = line.split_once(' ')?;
     let (literal, len) = rest.rsplit_once(' ')?;
@@ -72,7 +72,7 @@ fn entry(line: &str) -> Option<Vec<u8>> {
     (len.trim().parse() == Ok(bytes.len())).then_some(bytes)
 }
 
-/// The bytes of a Python literal: `'text'`, which is UTF-8, or `b'bytes'`.
+/// Returns the bytes of a Python literal: `'text'`, which is UTF-8, or `b'bytes'`.
 fn literal_bytes(literal: &str) -> Option<Vec<u8>> {
     let (is_bytes, quoted) = match literal.strip_prefix('b') {
         Some(rest) => (true, rest),
@@ -100,7 +100,7 @@ fn literal_bytes(literal: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The character behind a backslash.
+/// Parses the escape sequence behind a backslash.
 fn escape(rest: &mut std::str::Chars) -> Option<char> {
     let digits = match rest.next()? {
         'n' => return Some('\n'),
@@ -123,12 +123,12 @@ fn escape(rest: &mut std::str::Chars) -> Option<char> {
     char::from_u32(u32::from_str_radix(code, 16).ok()?)
 }
 
-/// What [`escaped`] made its text of.
+/// Returns the bytes of a text from [`escaped`].
 pub(crate) fn unescape(text: &str) -> Option<Vec<u8>> {
     literal_bytes(&format!("b'{text}'"))
 }
 
-/// Bytes as Python writes them between the quotes of `b'...'`: programs read this form.
+/// Escapes bytes as Python does between the quotes of `b'...'`, which is the form in GGUF.
 fn escaped(bytes: &[u8]) -> String {
     let has = |quote| bytes.contains(&quote);
     let quote = if has(b'\'') && !has(b'"') { b'"' } else { b'\'' };
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_are_read_and_written_as_python_does() {
+    fn literals_are_read_and_written_as_in_python() {
         for (line, bytes, written) in [
             (r"1 '\x00' 1", &b"\0"[..], r"\x00"),
             (r"3 'a b' 3", b"a b", "a b"),

@@ -9,28 +9,28 @@ use super::files::{AddedToken, Files};
 use super::protobuf::{Fault, Field, Fields, Wire};
 use super::token::{ADDED_SCORE, MAX_TOKENS, Token};
 
-/// The score of ids that no file describes.
+/// Score of ids that no file describes.
 pub(crate) const UNUSED_SCORE: f32 = -10000.0;
 
-/// What a SentencePiece model says that a GGUF can hold.
+/// Settings and pieces of a SentencePiece model.
 #[derive(Debug, PartialEq)]
 pub(super) struct Model {
     pub pieces: Vec<Token>,
-    /// How text is cut: 1 unigram, 2 BPE, 3 words, 4 characters.
+    /// Model type: 1 unigram, 2 BPE, 3 words, 4 characters.
     pub algorithm: u64,
     pub add_dummy_prefix: bool,
     pub remove_extra_whitespaces: bool,
-    /// What is written in place of what before text is cut: a trie, then texts.
+    /// Precompiled character map of the normalizer: a trie, then strings.
     pub charsmap: Vec<u8>,
 }
 
-/// [`Model::algorithm`] of a model that finds the most probable pieces.
+/// [`Model::algorithm`] of a Unigram model.
 pub(super) const UNIGRAM: u64 = 1;
 
 /// Reads the model file of this name.
 ///
 /// # Errors
-/// If it cannot be read or is not such a model: with the offset of the fault.
+/// If it cannot be read or is not a SentencePiece model. The error has the offset of the fault.
 pub(super) fn read(files: &Files, name: &str) -> Result<Model, Error> {
     parse(&files.bytes(name)?).map_err(|Fault { what, at }| {
         Error::input(
@@ -43,7 +43,7 @@ pub(super) fn read(files: &Files, name: &str) -> Result<Model, Error> {
 }
 
 fn parse(file: &[u8]) -> Result<Model, Fault> {
-    // The values that the format gives to fields which are not there.
+    // Defaults of missing fields.
     let mut model = Model {
         pieces: vec![],
         algorithm: UNIGRAM,
@@ -79,11 +79,11 @@ fn piece(fields: Fields<'_>, at: usize) -> Result<Token, Fault> {
                 token.score = f32::from_le_bytes(score);
             }
             Field { number: 3, value: Wire::Varint(id), .. } => {
-                // Both formats have the same numbers.
+                // SentencePiece and GGUF have the same numbers.
                 let kind = i64::try_from(id).ok().and_then(TokenType::from_id);
                 token.kind = match kind {
-                    // User-defined symbols are cut like others by llama.cpp's converter, unless
-                    // a JSON file beside the model says more.
+                    // llama.cpp's converter treats user-defined symbols as normal pieces, unless a JSON file lists
+                    // them.
                     Some(TokenType::UserDefined) => TokenType::Normal,
                     Some(kind) => kind,
                     None => return Err(Fault { what: "a piece of an unknown type", at }),
@@ -122,20 +122,19 @@ impl Model {
         Ok(())
     }
 
-    /// Whether texts begin with a space.
+    /// Returns whether the model adds a space in front of a text.
     pub fn adds_dummy_prefix(&self) -> bool {
         self.add_dummy_prefix
     }
 
-    /// The pieces, to be changed.
+    /// Returns the pieces, mutable.
     pub fn pieces_mut(&mut self) -> &mut [Token] {
         &mut self.pieces
     }
 
-    /// Where runtimes will tokenize otherwise than SentencePiece does.
+    /// Returns notes about settings that runtimes ignore.
     ///
-    /// `add_space_prefix` is the value of that key, which tells runtimes to put a space in front
-    /// of the text, as they do by default.
+    /// `add_space_prefix` is the value of that key. By default, runtimes add a space in front of a text.
     pub fn notes(&self, add_space_prefix: Option<bool>) -> Vec<String> {
         let mut notes = vec![];
         let algorithm = match self.algorithm {
@@ -145,23 +144,23 @@ impl Model {
         };
         if let Some(algorithm) = algorithm {
             notes.push(format!(
-                "tokenizer.model cuts text into {algorithm}; a GGUF of this kind is tokenized by \
-                 merging pieces"
+                "tokenizer.model splits text into {algorithm}, but runtimes use BPE for this kind of \
+                 vocabulary"
             ));
         }
         if self.add_dummy_prefix != add_space_prefix.unwrap_or(true) {
             let (model, gguf) = match self.add_dummy_prefix {
-                true => ("starts every text with a space", "do not"),
-                false => ("does not start texts with a space", "do"),
+                true => ("adds a space in front of every text", "do not"),
+                false => ("does not add a space in front of a text", "do"),
             };
             notes.push(format!(
-                "tokenizer.model {model}, runtimes of this GGUF {gguf}: \
+                "tokenizer.model {model}, but runtimes of this GGUF {gguf}: \
                  see tokenizer.ggml.add_space_prefix"
             ));
         }
         if self.remove_extra_whitespaces {
             notes.push(
-                "tokenizer.model folds runs of spaces; runtimes keep them for this kind of \
+                "tokenizer.model removes extra spaces, but runtimes keep them for this kind of \
                  vocabulary"
                     .to_owned(),
             );
@@ -170,7 +169,7 @@ impl Model {
     }
 }
 
-/// The tokens of `model` with those that the JSON files add or replace, padded to `vocab_size`.
+/// Returns the tokens of `model` with those that `added_tokens_decoder` adds or replaces, padded to `vocab_size`.
 pub(super) fn tokens(
     model: Model,
     files: &Files,
@@ -184,8 +183,8 @@ pub(super) fn tokens(
     Ok(tokens)
 }
 
-/// The same, with what `tokenizer.json` adds too, and every added token of the kind that its flag
-/// says and with the text that stands there.
+/// Returns the tokens of `model` with those of `added_tokens_decoder` and `tokenizer.json`, padded to `vocab_size`. The
+/// flag of an added token determines its type, and its text stays unchanged.
 pub(super) fn tokens_as_flagged(
     model: Model,
     files: &Files,
@@ -206,7 +205,7 @@ pub(super) fn tokens_as_flagged(
     Ok(tokens)
 }
 
-/// The tokens of `model` with those of `added_tokens.json`, padded to `vocab_size`.
+/// Returns the tokens of `model` with those of `added_tokens.json`, padded to `vocab_size`.
 pub(super) fn pieces(
     model: Model,
     files: &Files,
@@ -227,7 +226,7 @@ pub(super) fn pieces(
     let rows = rows as usize; // at most `MAX_TOKENS`
     if pieces > rows {
         notes.push(format!(
-            "tokenizer.model has {pieces} tokens, the embedding {rows} rows: dropped the ids \
+            "tokenizer.model has {pieces} tokens, but the embedding has {rows} rows: skipped the ids \
              beyond"
         ));
     }
@@ -249,7 +248,7 @@ pub(super) fn pieces(
     Ok(tokens)
 }
 
-/// Puts a token at its id, with a note if there is another one.
+/// Replaces the token with an id, with a note if its text differs.
 pub(super) fn replace(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {
     if let Some(old) = usize::try_from(id).ok().and_then(|id| tokens.get(id))
         && old.kind != TokenType::Unused
@@ -265,7 +264,7 @@ fn place(tokens: &mut [Token], id: u64, token: Token, notes: &mut Vec<String>) {
     match usize::try_from(id).ok().and_then(|id| tokens.get_mut(id)) {
         Some(slot) => *slot = token,
         None => notes.push(format!(
-            "left out the added token {:?}: its id {id} is beyond the {rows} rows of the embedding",
+            "skipped the added token {:?}: its id {id} is beyond the {rows} rows of the embedding",
             token.text
         )),
     }

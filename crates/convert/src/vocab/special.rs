@@ -1,7 +1,6 @@
-//! Special tokens: their ids, and whether runtimes put them around a text.
+//! Special tokens: their ids, and whether runtimes add them to a text.
 //!
-//! This follows `SpecialVocab` of llama.cpp's `gguf` package decision by decision, the order of keys
-//! included.
+//! The decisions and the order of keys are those of `SpecialVocab` in llama.cpp's `gguf` package.
 
 use gguf::{Error, Metadata};
 use gguf_models::token;
@@ -12,7 +11,7 @@ use super::files::{Files, special_token_text};
 use super::post_processor;
 use super::roles::{Flags, ROLES};
 
-/// What a tokenizer's files say beside the tokens themselves.
+/// Settings of a tokenizer besides its tokens.
 #[derive(Debug, Default)]
 pub(super) struct SpecialTokens {
     ids: Vec<(&'static str, u32)>,
@@ -23,7 +22,7 @@ pub(super) struct SpecialTokens {
 }
 
 impl SpecialTokens {
-    /// Reads the files for `types`. Ids from `limit` on are left out, with a note.
+    /// Reads the files for these roles. Ids from `limit` on are skipped, with a note.
     pub fn read(
         files: &Files,
         types: &[&'static str],
@@ -37,7 +36,7 @@ impl SpecialTokens {
             special.normalizer(&tokenizer["normalizer"]);
             special.add = post_processor::read(tokenizer, &mut config, &mut types, notes);
         }
-        // An empty configuration counts as none.
+        // An empty configuration counts as missing.
         if !config.is_empty() {
             special.chat_template = ChatTemplate::read(files, &config, notes)?;
             for &role in &types {
@@ -69,7 +68,7 @@ impl SpecialTokens {
         }
     }
 
-    /// What `tokenizer_config.json` says of one role.
+    /// Reads flag and id of a role in `tokenizer_config.json`.
     fn named(
         &mut self,
         role: &'static str,
@@ -81,8 +80,8 @@ impl SpecialTokens {
         let add = config.get(&format!("add_{role}_token")).and_then(Value::as_bool);
         match (add, self.add.get(role)) {
             (Some(add), Some(decided)) if add != decided => notes.push(format!(
-                "add_{role}_token is {add} in tokenizer_config.json, but the post-processor of \
-                 tokenizer.json says {decided}, which is kept"
+                "add_{role}_token is {add} in tokenizer_config.json, but {decided} in the post-processor of \
+                 tokenizer.json: wrote {decided}"
             )),
             (Some(add), None) => self.add.set(role, add),
             _ => {}
@@ -97,14 +96,14 @@ impl SpecialTokens {
         }
     }
 
-    /// The id for a role, unless it has one.
+    /// Sets the id of a role that has none.
     pub fn default_id(&mut self, role: &'static str, id: u32) {
         if !self.ids.iter().any(|(r, _)| *r == role) {
             self.ids.push((role, id));
         }
     }
 
-    /// The id for a role, whatever it had.
+    /// Sets or replaces the id of a role.
     pub fn replace_id(&mut self, role: &'static str, id: u32) {
         match self.ids.iter_mut().find(|(r, _)| *r == role) {
             Some((_, old)) => *old = id,
@@ -112,18 +111,18 @@ impl SpecialTokens {
         }
     }
 
-    /// The first id for a role counts.
+    /// Sets the id of a role that has none, if it is valid.
     fn set_id(&mut self, role: &'static str, id: i64, limit: Option<u64>, notes: &mut Vec<String>) {
         let fits = |id: &u32| limit.is_none_or(|limit| u64::from(*id) < limit);
         match u32::try_from(id).ok().filter(fits) {
             Some(_) if self.has(role) => {}
             Some(id) => self.ids.push((role, id)),
             None => notes
-                .push(format!("left out the {role} token: its id {id} is not in the vocabulary")),
+                .push(format!("skipped the {role} token: its id {id} is not in the vocabulary")),
         }
     }
 
-    /// Gives a role this id, whatever the files say.
+    /// Sets or replaces the id of a role, whatever the files say.
     pub fn assign(&mut self, role: &'static str, id: u32) {
         match self.ids.iter_mut().find(|(r, _)| *r == role) {
             Some(entry) => entry.1 = id,
@@ -131,20 +130,20 @@ impl SpecialTokens {
         }
     }
 
-    /// Whether the files give a role an id.
+    /// Returns whether a role has an id.
     pub fn has(&self, role: &str) -> bool {
         self.ids.iter().any(|(r, _)| *r == role)
     }
 
-    /// Takes this chat template if the files have none.
+    /// Sets the chat template if the files have none.
     pub fn default_chat_template(&mut self, text: &str) {
         self.chat_template.get_or_insert_with(|| ChatTemplate::single(text.to_owned()));
     }
 
-    /// Appends the keys.
+    /// Writes the keys.
     pub fn write(self, metadata: &mut Metadata) {
         for (role, id) in self.ids {
-            // llama.cpp's converter writes no id of this one, and programs want none.
+            // llama.cpp has no key for the CLS token.
             if let Some(key) = token::id_key(role).filter(|_| role != "cls") {
                 metadata.set(key, id);
             }
@@ -166,8 +165,7 @@ impl SpecialTokens {
     }
 }
 
-/// Special tokens that classes of tokenizers have unless told otherwise: the start of the class's
-/// name, the role, the text.
+/// Default special tokens of tokenizer classes: prefix of the class name, role, text.
 const CLASS_DEFAULTS: &[(&str, &str, &str)] = &[
     ("LlamaTokenizer", "bos", "<s>"),
     ("LlamaTokenizer", "eos", "</s>"),
@@ -182,11 +180,11 @@ const CLASS_DEFAULTS: &[(&str, &str, &str)] = &[
     ("T5Tokenizer", "pad", "<pad>"),
 ];
 
-/// The texts of the tokens that the configuration names: in vocabularies with scores only these
-/// count as control tokens, whatever `tokenizer.json` marks as special.
+/// Returns the texts of the special tokens that the configuration names. In vocabularies with scores, only these are
+/// control tokens, whatever `tokenizer.json` marks as special.
 pub(super) fn named_special_tokens(files: &Files) -> Result<Vec<String>, Error> {
     let mut config = files.tokenizer_config().cloned().unwrap_or_default();
-    // Files that list their added tokens are newer than the map, which then is only a copy.
+    // Newer configurations list their added tokens, and the map is only a copy.
     if !config.contains_key("added_tokens_decoder") {
         config.extend(files.object("special_tokens_map.json")?.into_iter().flatten());
     }

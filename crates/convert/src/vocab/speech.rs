@@ -1,4 +1,4 @@
-//! Vocabularies of models that speak: those of texts, and behind them what stands for sound.
+//! Vocabularies of text-to-speech models: text tokens, then audio tokens.
 
 use gguf::Error;
 use gguf_models::token::TokenType;
@@ -10,7 +10,7 @@ use super::unigram::Unigram;
 use super::{Builder, assembled, bpe, sentencepiece};
 
 impl Builder<'_> {
-    /// A byte-level vocabulary, then codes, each of a name; without a chat template.
+    /// Converts a byte-level vocabulary followed by named codec tokens, without a chat template.
     pub(super) fn text_then_codes(&mut self) -> Result<(), Error> {
         let names = self.names_of_codes()?;
         assembled::assemble(&mut self.files, &mut self.notes)?;
@@ -24,7 +24,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What codes are called: by their number, or by the field of the configuration that has it.
+    /// Returns the names of codec tokens: by number, or by the field of the configuration that has the number.
     fn names_of_codes(&self) -> Result<Vec<String>, Error> {
         let path = self.files.path("config.json");
         let fault = |what: String| {
@@ -36,11 +36,11 @@ impl Builder<'_> {
         let count =
             talker.get("vocab_size").and_then(Value::as_u64).filter(|&count| count <= MAX_TOKENS);
         let count =
-            count.ok_or_else(|| fault("has no number of codes in `talker_config`".into()))?;
+            count.ok_or_else(|| fault("has no valid `vocab_size` in `talker_config`".into()))?;
         let mut names: Vec<String> = (0..count).map(|code| format!("<|codec_{code}|>")).collect();
         let mut name = |field: &str, code: &Value, name: String| {
             let place = code.as_u64().and_then(|code| names.get_mut(usize::try_from(code).ok()?));
-            let fault = || fault(format!("field `{field}` is {code}, of {count} codes"));
+            let fault = || fault(format!("field `{field}` is {code}; expected a number below {count}, the number of codec tokens"));
             *place.ok_or_else(fault)? = name;
             Ok::<(), Error>(())
         };
@@ -59,12 +59,12 @@ impl Builder<'_> {
         Ok(names)
     }
 
-    /// Most probable pieces; the last tokens are rows of the embedding that no text has.
+    /// Converts a Unigram vocabulary whose last tokens stand for embedding rows without text.
     pub(super) fn text_then_vectors(&mut self, voice: bool) -> Result<(), Error> {
         let model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
         if model.algorithm != sentencepiece::UNIGRAM {
-            let what = "is no model of most probable pieces";
-            let help = "check that the tokenizer is this model's";
+            let what = "is not a Unigram model";
+            let help = "check that the tokenizer belongs to this model";
             let path = self.files.path(SENTENCEPIECE);
             return Err(Error::input("vocabulary-other-model", &path, what, help));
         }

@@ -1,20 +1,20 @@
-//! What is done to a text before merging.
+//! Steps of pre-tokenization.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// One thing that is done to a text before merging, in the only spelling that is compared.
+/// Step of normalization or pre-tokenization, in a normalized spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step<'a> {
-    /// Cut at the matches; `behavior` says which piece a match goes to.
+    /// Splits at the matches; `behavior` determines to which piece a match belongs.
     Split { regex: Cow<'a, str>, behavior: Cow<'a, str> },
-    /// Cut at ASCII and Unicode punctuation.
+    /// Splits at ASCII and Unicode punctuation.
     Punctuation { behavior: Cow<'a, str> },
-    /// Write one text for another.
+    /// Replaces a string.
     Replace { from: Cow<'a, str>, to: Cow<'a, str> },
-    /// Write each byte as a character of the byte-level alphabet.
+    /// Maps each byte to a character of the byte-level alphabet.
     Bytes,
-    /// Something that no known pre-tokenizer does.
+    /// Step of an unknown pre-tokenizer.
     Other(Cow<'a, str>),
 }
 

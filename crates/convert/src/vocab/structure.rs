@@ -1,12 +1,11 @@
-//! The parts of a `tokenizer.json` that a `tokenizer.ggml.pre` stands for: what [`super::pre`]
-//! recognises, written.
+//! Inverse of [`super::pre`]: the parts of a `tokenizer.json` for a `tokenizer.ggml.pre`.
 
 use serde_json::{Value, json};
 
 use super::pre_table::TABLE;
 use super::step::Step;
 
-/// How a vocabulary cuts texts, in the words of `tokenizer.json`.
+/// Normalizer and pre-tokenizer of a `tokenizer.json`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Structure {
     pub normalizer: Value,
@@ -14,7 +13,7 @@ pub(crate) struct Structure {
     pub ignore_merges: bool,
 }
 
-/// The structure for a name; `None` if it is not known.
+/// Returns the structure for a name; `None` if it is unknown.
 pub(crate) fn pre_tokenizer(name: &str) -> Option<Structure> {
     let row = TABLE.iter().find(|row| row.names().contains(&name))?;
     let (mut normalizers, mut cuts) = (Vec::new(), Vec::new());
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_recognised() {
+    fn written_pre_tokenizers_are_recognized() {
         for row in TABLE {
             let name = row.name;
             let structure = pre_tokenizer(name).unwrap();
@@ -63,7 +62,7 @@ mod tests {
                 "pre_tokenizer": structure.pre_tokenizer,
                 "model": { "ignore_merges": structure.ignore_merges },
             });
-            let found = super::super::pre::recognise(
+            let found = super::super::pre::recognize(
                 &tokenizer,
                 &[name],
                 std::path::Path::new("tokenizer.json"),

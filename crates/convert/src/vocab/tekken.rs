@@ -1,4 +1,4 @@
-//! `tekken.json`, Mistral's own tokenizer: special tokens first, then tokens of bytes by rank.
+//! `tekken.json`, Mistral's own tokenizer: special tokens, then byte tokens by rank.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use super::chat_template::ChatTemplate;
 use super::token::MAX_TOKENS;
 use super::{Builder, bpe, pre};
 
-/// The file.
+/// File name.
 pub(super) const FILE: &str = "tekken.json";
 
-/// The special tokens of files that list none.
-const USUAL: [&str; 20] = [
+/// Special tokens of files that list none.
+const DEFAULT_SPECIAL_TOKENS: [&str; 20] = [
     "<unk>",
     "<s>",
     "</s>",
@@ -39,20 +39,20 @@ const USUAL: [&str; 20] = [
     "[TOOL_CONTENT]",
 ];
 
-/// Roles, and the texts of their tokens.
+/// Roles and the texts of their tokens.
 const ROLES: [(&str, &str); 4] =
     [("bos", "<s>"), ("eos", "</s>"), ("unknown", "<unk>"), ("padding", "<pad>")];
 
-/// Versions whose chat template programs know by a name.
+/// Versions whose chat template runtimes know by name.
 const TEMPLATES: [(&str, &str); 2] = [("v3", "mistral-v3-tekken"), ("v7", "mistral-v7-tekken")];
 
-/// The longest token that is believed: finding its merges takes the square of its length.
+/// Maximum length of a token. Finding its merges takes quadratic time.
 const MAX_LEN: usize = 1024;
 
-/// What the file says.
+/// Content of the file.
 struct Tekken {
     special: Vec<String>,
-    /// The others, in order of rank.
+    /// Byte tokens, in the order of ranks.
     tokens: Vec<Vec<u8>>,
     version: String,
     pattern: String,
@@ -73,7 +73,7 @@ impl Builder<'_> {
             Ok((role, id as u32))
         });
         let ids: Vec<_> = ids.into_iter().collect::<Result<_, Error>>()?;
-        let pre = self.pre_of_tekken(&tekken.pattern)?;
+        let pre = self.tekken_pre_tokenizer(&tekken.pattern)?;
 
         let normal = tekken.tokens.iter().map(|token| bpe::spell(token));
         let texts: Vec<String> = tekken.special.iter().cloned().chain(normal).collect();
@@ -89,7 +89,7 @@ impl Builder<'_> {
             metadata.set(format!("tokenizer.ggml.{role}_token_id"), id);
         }
         metadata.set("tokenizer.ggml.tokens", Array::from_strings(&texts));
-        // Nothing to score: llama.cpp's converter writes zeros too, but of a type that programs refuse.
+        // llama.cpp's converter writes zeros too, but of a type that llama.cpp rejects.
         metadata.set("tokenizer.ggml.scores", Array::from(&vec![0f32; texts.len()][..]));
         metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
         if let Some(architecture) = self.options.architecture {
@@ -103,8 +103,8 @@ impl Builder<'_> {
             None => match known {
                 Some((_, name)) => self.metadata.set("tokenizer.chat_template", *name),
                 None => self.notes.push(format!(
-                    "there is no chat_template.jinja, and programs know no template of the \
-                     version `{}` of {FILE} by name: `gguf edit --chat-template-file` sets one",
+                    "chat_template.jinja is missing, and runtimes have no built-in template for the \
+                     version `{}` of {FILE}: set one with `gguf edit --chat-template-file`",
                     tekken.version
                 )),
             },
@@ -112,8 +112,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The name of the way in which `pattern` cuts text.
-    fn pre_of_tekken(&mut self, pattern: &str) -> Result<String, Error> {
+    /// Returns the name of the pre-tokenizer with this regex.
+    fn tekken_pre_tokenizer(&mut self, pattern: &str) -> Result<String, Error> {
         if let Some(name) = self.options.pre {
             return Ok(pre::requested(name, &mut self.notes));
         }
@@ -123,34 +123,37 @@ impl Builder<'_> {
         let steps = json!({ "type": "Sequence", "pretokenizers": [split, bytes] });
         let tokenizer = json!({ "pre_tokenizer": steps, "model": { "ignore_merges": true } });
         let path = self.files.path(FILE);
-        pre::recognise(&tokenizer, &["tekken"], &path, &mut self.notes)
+        pre::recognize(&tokenizer, &["tekken"], &path, &mut self.notes)
     }
 }
 
 impl Tekken {
-    /// Reads the file; errors are ends of a sentence about it.
+    /// Parses the file. Errors are predicates of a sentence about it.
     fn read(root: &Map<String, Value>) -> Result<Self, String> {
         let config = root.get("config").unwrap_or(&Value::Null);
         let text = |field: &str| {
-            config[field].as_str().map(str::to_owned).ok_or(format!("has no text `config.{field}`"))
+            config[field].as_str().map(str::to_owned).ok_or(format!("has no string `config.{field}`"))
         };
         let count = |field: &str| {
             let count = config[field].as_u64().filter(|count| *count <= MAX_TOKENS);
-            count.ok_or(format!("has no number of tokens in `config.{field}`"))
+            count.ok_or(format!("has no valid number `config.{field}`"))
         };
         let (all, special) = (count("default_vocab_size")?, count("default_num_special_tokens")?);
         let vocab = root.get("vocab").and_then(Value::as_array);
         let vocab = vocab.ok_or("has no list `vocab`")?;
         let normal = all.checked_sub(special).filter(|normal| *normal <= vocab.len() as u64);
         let normal = normal.ok_or_else(|| {
-            format!("states {all} tokens, {special} of them special, and lists {}", vocab.len())
+            format!(
+                "has {all} tokens by `config`, {special} of them special, but {} in `vocab`",
+                vocab.len()
+            )
         })?;
         let entry = |(rank, entry): (u64, &Value)| {
             let bytes = entry["token_bytes"].as_str().and_then(|text| BASE64.decode(text).ok());
             bytes
                 .filter(|bytes| (1..=MAX_LEN).contains(&bytes.len()))
                 .filter(|_| entry["rank"] == rank)
-                .ok_or(format!("vocab[{rank}] has not this `rank`, or no `token_bytes` in base64"))
+                .ok_or(format!("vocab[{rank}] has another `rank`, or no `token_bytes` in base64"))
         };
         let tokens = (0..normal).zip(vocab).map(entry).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -161,18 +164,18 @@ impl Tekken {
         })
     }
 
-    /// Of each token but single bytes, every pair of tokens that it is made of.
+    /// Returns every pair of tokens that forms another token.
     fn merges(&self) -> Result<Vec<String>, String> {
         let ranks: HashMap<&[u8], usize> =
             self.tokens.iter().enumerate().map(|(rank, token)| (&token[..], rank)).collect();
         if ranks.len() < self.tokens.len() {
-            return Err("lists a token twice in `vocab`".to_owned());
+            return Err("has a duplicate token in `vocab`".to_owned());
         }
         let mut merges = Vec::new();
         for (rank, token) in self.tokens.iter().enumerate() {
             if rank < 256 {
                 if token.len() > 1 {
-                    return Err(format!("vocab[{rank}] is no single byte, as the first 256 are"));
+                    return Err(format!("vocab[{rank}] has several bytes; the first 256 tokens must be single bytes"));
                 }
                 continue;
             }
@@ -180,7 +183,7 @@ impl Tekken {
                 .filter_map(|at| Some((*ranks.get(&token[..at])?, *ranks.get(&token[at..])?)))
                 .collect();
             if pairs.is_empty() {
-                return Err(format!("vocab[{rank}] is no merge of two other tokens"));
+                return Err(format!("vocab[{rank}] is not a merge of two other tokens"));
             }
             pairs.sort_unstable();
             let spelled = |rank: usize| bpe::spell(&self.tokens[rank]);
@@ -190,24 +193,27 @@ impl Tekken {
     }
 }
 
-/// The special tokens in order of their ids, which are numbered where the list ends early.
+/// Returns the special tokens in the order of ids. Ids behind the end of the list get numbered tokens.
 fn special_tokens(listed: Option<&Value>, count: usize) -> Result<Vec<String>, String> {
     let mut special: Vec<String> = match listed {
         None | Some(Value::Null) => {
-            USUAL.iter().take(count).map(|text| (*text).to_owned()).collect()
+            DEFAULT_SPECIAL_TOKENS.iter().take(count).map(|text| (*text).to_owned()).collect()
         }
         Some(list) => {
             let list = list.as_array().ok_or("has no list `special_tokens`")?;
             let entry = |(id, entry): (usize, &Value)| {
                 let text = entry["token_str"].as_str().filter(|_| entry["rank"] == id);
                 text.map(str::to_owned)
-                    .ok_or(format!("special_tokens[{id}] has not this `rank`, or no `token_str`"))
+                    .ok_or(format!("special_tokens[{id}] has another `rank`, or no `token_str`"))
             };
             list.iter().enumerate().map(entry).collect::<Result<_, _>>()?
         }
     };
     if special.len() > count {
-        return Err(format!("lists {} special tokens and states {count}", special.len()));
+        return Err(format!(
+            "has {} entries in `special_tokens`, but `config` has {count}",
+            special.len()
+        ));
     }
     special.extend((special.len()..count).map(|id| format!("<SPECIAL_{id}>")));
     Ok(special)

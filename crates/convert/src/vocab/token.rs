@@ -1,43 +1,43 @@
-//! One entry of a vocabulary.
+//! Token of a vocabulary.
 
 use gguf_models::token::TokenType;
 
-/// A token as it stands in a GGUF.
+/// Token as a GGUF stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
-    /// Text, or for byte-level vocabularies its transcription.
+    /// Text; for byte-level vocabularies, in the byte-level alphabet.
     pub text: String,
-    /// Merge priority of SentencePiece models; others do not store it.
+    /// Score of SentencePiece models. Other vocabularies do not store it.
     pub score: f32,
-    /// Its type.
+    /// Type.
     pub kind: TokenType,
 }
 
-/// The score of tokens that are matched by their text only.
+/// Score of tokens that are matched only by their text.
 pub const ADDED_SCORE: f32 = -1000.0;
 
-/// No model has nearly as many tokens; a larger size in a file would only cost memory.
+/// Maximum number of tokens, which bounds memory use for damaged files.
 pub(super) const MAX_TOKENS: u64 = 1 << 24;
 
 impl Token {
-    /// A token for an id that the tokenizer does not use.
+    /// Returns a token for an unused id.
     pub fn padding(id: usize, score: f32) -> Self {
         Self { text: format!("[PAD{id}]"), score, kind: TokenType::Unused }
     }
 
-    /// A token that was added to the vocabulary after training, without a score.
+    /// Returns a token that was added to the vocabulary after training, without a score.
     pub(crate) fn added(text: String, special: bool) -> Self {
         if special || looks_special(&text) {
             return Self { text, score: ADDED_SCORE, kind: TokenType::Control };
         }
-        // Runtimes match these before SentencePiece writes its spaces.
+        // Runtimes match these before SentencePiece replaces spaces.
         let text = text.replace('\u{2581}', " ");
         Self { text, score: ADDED_SCORE, kind: TokenType::UserDefined }
     }
 }
 
-/// True for texts that are control tokens whatever their file says: Command R, DeepSeek and Gemma
-/// ship some that are not marked.
+/// Returns whether a text is a control token whatever the file says. Command R, DeepSeek and Gemma have unmarked
+/// control tokens.
 fn looks_special(text: &str) -> bool {
     let between = |start, end| text.starts_with(start) && text.ends_with(end);
     matches!(text, "<pad>" | "<mask>" | "<2mass>" | "[@BOS@]")
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn added_tokens_are_control_by_flag_or_by_look() {
+    fn added_tokens_are_control_tokens_by_flag_or_text() {
         for (text, special, kind) in [
             ("[INST]", true, TokenType::Control),
             ("[INST]", false, TokenType::UserDefined),

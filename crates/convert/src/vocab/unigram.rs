@@ -1,5 +1,4 @@
-//! Vocabularies of most probable pieces: T5 and XLM-RoBERTa, from SentencePiece models or from
-//! `tokenizer.json`.
+//! Unigram vocabularies of T5 and XLM-RoBERTa, from SentencePiece models or `tokenizer.json`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,36 +14,36 @@ use super::special::named_special_tokens;
 use super::token::{MAX_TOKENS, Token};
 use super::{Array, Builder};
 
-/// What XLM-RoBERTa calls its SentencePiece model.
+/// File name of XLM-RoBERTa's SentencePiece model.
 pub(crate) const XLM_ROBERTA_MODEL: &str = "sentencepiece.bpe.model";
 
-/// What T5 calls its own.
+/// File name of T5's SentencePiece model.
 pub(crate) const T5_MODEL: &str = "spiece.model";
 
-/// Pieces and the preparation of text, from either kind of file.
+/// Pieces and normalizer settings.
 pub(super) struct Unigram {
     pub tokens: Vec<Token>,
-    /// Whether a space is put in front of a text.
+    /// Whether a space is added in front of a text.
     pub space_prefix: bool,
-    /// Whether runs of spaces are folded.
+    /// Whether extra spaces are removed.
     pub fold_spaces: bool,
-    /// What is written in place of what, as SentencePiece stores it; may be empty.
+    /// Precompiled character map of SentencePiece; may be empty.
     pub charsmap: Vec<u8>,
 }
 
 impl Builder<'_> {
     pub(super) fn t5(&mut self) -> Result<(), Error> {
         let Some(name) = t5_model(&self.files) else {
-            let unigram = self.unigram_of_json()?;
+            let unigram = self.unigram_from_json()?;
             return self.unigram(unigram, false);
         };
         let model = sentencepiece::read(&self.files, name)?;
         match model.algorithm {
             sentencepiece::UNIGRAM => {}
-            // Some relatives of T5 merge pairs.
+            // Some T5 variants use BPE.
             _ if self.files.has_sentencepiece() => return self.sentencepiece(),
             _ => {
-                let what = "merges pairs instead of finding the most probable pieces";
+                let what = "is a BPE model; expected a Unigram model";
                 let path = self.files.path(name);
                 return Err(Error::input(
                     "vocabulary-missing",
@@ -70,20 +69,20 @@ impl Builder<'_> {
 
     pub(super) fn xlm_roberta(&mut self) -> Result<(), Error> {
         let unigram = match self.files.has(XLM_ROBERTA_MODEL) {
-            true => self.realigned(XLM_ROBERTA_MODEL)?,
-            false => self.unigram_of_json()?,
+            true => self.with_shifted_ids(XLM_ROBERTA_MODEL)?,
+            false => self.unigram_from_json()?,
         };
         self.unigram(unigram, true)
     }
 
-    /// Writes the keys; encoders say how many kinds of segments there are.
+    /// Writes the keys. Encoders have a number of token types.
     fn unigram(&mut self, unigram: Unigram, is_encoder: bool) -> Result<(), Error> {
         self.pieces(&unigram, is_encoder);
         self.special_tokens(unigram.tokens.len())?.write(&mut self.metadata);
         Ok(())
     }
 
-    /// The same without special tokens.
+    /// Writes the keys without those of special tokens.
     pub(super) fn pieces(&mut self, unigram: &Unigram, is_encoder: bool) {
         let Unigram { tokens, space_prefix, fold_spaces, charsmap } = unigram;
         self.tokens("t5", "default".to_owned(), tokens, true);
@@ -97,14 +96,14 @@ impl Builder<'_> {
         }
     }
 
-    /// A SentencePiece model with ids as XLM-RoBERTa has them: four special tokens of its own
-    /// take the place of the model's three, and all others move up by one.
-    fn realigned(&mut self, name: &str) -> Result<Unigram, Error> {
+    /// Reads a SentencePiece model with XLM-RoBERTa's ids: its four special tokens replace the model's first three
+    /// pieces, and the ids of all others increase by one.
+    fn with_shifted_ids(&mut self, name: &str) -> Result<Unigram, Error> {
         let Model { pieces, add_dummy_prefix, remove_extra_whitespaces, charsmap, algorithm } =
             sentencepiece::read(&self.files, name)?;
         if algorithm != sentencepiece::UNIGRAM {
-            let what = "is no model of most probable pieces";
-            let help = "check that the tokenizer is this model's";
+            let what = "is not a Unigram model";
+            let help = "check that the tokenizer belongs to this model";
             return Err(Error::input("vocabulary-other-model", &self.files.path(name), what, help));
         }
         let rows = self.rows(pieces.len() as u64)?;
@@ -125,7 +124,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Rows of the embedding, or tokens if there are more.
+    /// Returns the number of rows of the embedding, or the number of tokens if it is larger.
     fn rows(&self, tokens: u64) -> Result<usize, Error> {
         let rows = self.options.vocab_size.unwrap_or(0).max(tokens);
         if rows > MAX_TOKENS {
@@ -136,7 +135,7 @@ impl Builder<'_> {
         Ok(rows as usize)
     }
 
-    fn unigram_of_json(&self) -> Result<Unigram, Error> {
+    fn unigram_from_json(&self) -> Result<Unigram, Error> {
         let path = self.files.tokenizer_path();
         let fault = |what: String| {
             Error::input("vocabulary-damaged", path, what, "download the file again")
@@ -144,12 +143,12 @@ impl Builder<'_> {
         let tokenizer = self.files.require_tokenizer()?;
         let model = &tokenizer["model"];
         if model["type"] != "Unigram" {
-            let what = format!("the model is {}, this family needs Unigram", model["type"]);
+            let what = format!("`model.type` is {}; expected Unigram", model["type"]);
             return Err(Error::input(
                 "vocabulary-other-model",
                 path,
                 what,
-                "check that the tokenizer is this model's",
+                "check that the tokenizer belongs to this model",
             ));
         }
         let vocab =
@@ -165,7 +164,7 @@ impl Builder<'_> {
         let mut tokens = Vec::with_capacity(vocab.len());
         for (entry, id) in vocab.iter().zip(0u64..) {
             let (Some(piece), Some(score)) = (entry[0].as_str(), entry[1].as_f64()) else {
-                return Err(fault(format!("piece {id} is {entry}, not a text with a score")));
+                return Err(fault(format!("piece {id} is {entry}; expected a string and a score")));
             };
             let text = added.get(&id).copied().unwrap_or(piece).to_owned();
             let kind = match added.contains_key(&id) {
@@ -186,13 +185,13 @@ impl Builder<'_> {
         Ok(Unigram {
             tokens,
             space_prefix: stated("add_prefix_space")
-                .unwrap_or_else(|| puts_space_in_front(&tokenizer["pre_tokenizer"])),
+                .unwrap_or_else(|| adds_space_prefix(&tokenizer["pre_tokenizer"])),
             fold_spaces: stated("clean_up_tokenization_spaces").unwrap_or(true),
             charsmap: charsmap.unwrap_or_default(),
         })
     }
 
-    /// The id of the token that `tokenizer_config.json` names as unknown.
+    /// Returns the id of the unknown token of `tokenizer_config.json`.
     fn unknown_id(&self, added: &HashMap<u64, &str>) -> Option<u64> {
         let named = self.files.tokenizer_config()?.get("unk_token")?;
         let named = super::files::special_token_text(named)?;
@@ -200,7 +199,7 @@ impl Builder<'_> {
     }
 }
 
-/// The SentencePiece model under one of its two names.
+/// Returns the file name of the SentencePiece model, which has one of two names.
 fn t5_model(files: &Files) -> Option<&'static str> {
     if files.has_sentencepiece() {
         return Some(SENTENCEPIECE);
@@ -208,16 +207,16 @@ fn t5_model(files: &Files) -> Option<&'static str> {
     Some(T5_MODEL).filter(|name| files.has(name))
 }
 
-/// The map in a normalizer, which may be a sequence.
+/// Returns the character map in a normalizer, which may be a sequence.
 fn charsmap(normalizer: &Value) -> Option<&str> {
     let parts = normalizer["normalizers"].as_array();
     normalizer["precompiled_charsmap"].as_str().or_else(|| parts?.iter().find_map(charsmap))
 }
 
-/// Whether a pre-tokenizer, which may be a sequence, marks the start of a text as a space.
-fn puts_space_in_front(part: &Value) -> bool {
+/// Returns whether a pre-tokenizer, which may be a sequence, adds a space in front of a text.
+fn adds_space_prefix(part: &Value) -> bool {
     if let Some(parts) = part["pretokenizers"].as_array() {
-        return parts.iter().all(puts_space_in_front);
+        return parts.iter().all(adds_space_prefix);
     }
     part["type"] != "Metaspace"
         || part["prepend_scheme"] != "never" && part["add_prefix_space"] != false

@@ -1,4 +1,4 @@
-//! Vocabularies of single families.
+//! Vocabularies of single model families.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::token::Token;
 use super::{Builder, assembled, bpe, llama_hf, merges, sentencepiece};
 
 const TEMPLATE: &str = "tokenizer.chat_template";
-/// How Qwen's chat models take a conversation.
+/// Chat template of Qwen's first chat models.
 const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 const ADD_SPACE_PREFIX: &str = "tokenizer.ggml.add_space_prefix";
 
@@ -41,7 +41,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Merges stand beside the tokens; those around thoughts and tools are ordinary text for programs.
+    /// Converts Gemma 4's vocabulary, which has merges. The tokens around thoughts and tool calls are ordinary text for
+    /// runtimes.
     pub(super) fn gemma4(&mut self) -> Result<(), Error> {
         const SHOWN: [&str; 7] = [
             "<|channel>",
@@ -66,7 +67,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Gives added tokens the kind that they have where `tokenizer_config.json` lists them.
+    /// Sets the types of added tokens as if `tokenizer_config.json` listed them.
     fn mark_added(&self, tokens: &mut [Token]) {
         for entry in self.files.added_tokens() {
             let id = entry["id"].as_u64().and_then(|id| usize::try_from(id).ok());
@@ -77,8 +78,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The scores that `tokenizer.json` does not have: runtimes merge what has the highest score
-    /// first, so that the rank of the merge which makes a token, negated, orders them alike.
+    /// Sets the scores, which `tokenizer.json` lacks. Runtimes merge the pair with the highest score first, so the
+    /// negated rank of the merge that forms a token keeps the order.
     fn score_by_merges(&mut self, tokens: &mut [Token]) -> Result<(), Error> {
         let merges = merges::read(&self.files, &mut self.notes)?;
         let mut ranks = HashMap::new();
@@ -122,7 +123,7 @@ impl Builder<'_> {
         let tokens = sentencepiece::tokens_as_flagged(model, files, rows, &mut self.notes)?;
         let mut special = self.scored_tokens(&tokens)?;
         self.metadata.set(ADD_SPACE_PREFIX, prefix);
-        // Chat models end their turns with this.
+        // Ends the turns of chat models.
         let end = tokens.iter().position(|token| {
             token.text == "<|im_end|>"
                 && matches!(token.kind, TokenType::Control | TokenType::UserDefined)
@@ -175,7 +176,7 @@ impl Builder<'_> {
         if let Some(end) = self.files.config_integer("eod_token_id").and_then(id) {
             self.metadata.set("tokenizer.ggml.eos_token_id", end);
         }
-        // Of several that end a generation the first ends a turn.
+        // The first of several end-of-generation tokens ends a turn.
         let generation = self.files.object("generation_config.json")?.unwrap_or_default();
         let ends = generation.get("eos_token_id").and_then(|ends| ends.as_array());
         let turn = ends.filter(|ends| ends.len() > 1).and_then(|ends| ends[0].as_i64());
@@ -231,7 +232,7 @@ impl Builder<'_> {
         let pre = self.pre()?;
         let rows = self.options.vocab_size;
         let mut tokens = bpe::tokens(&self.files, "BPE", rows, &mut self.notes)?;
-        // Shown as text otherwise.
+        // Runtimes would otherwise print the token.
         for token in tokens.iter_mut().filter(|token| token.text == TURN) {
             token.kind = TokenType::Control;
         }
@@ -245,7 +246,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `roles` are the tokens that have them, unless a file names others.
+    /// Converts a GLM vocabulary. `roles` are the default tokens of roles.
     pub(super) fn glm(&mut self, roles: &[(&'static str, &str)]) -> Result<(), Error> {
         let mut special = self.byte_level_tokens()?;
         for &(role, text) in roles {
@@ -260,11 +261,10 @@ impl Builder<'_> {
     }
 }
 
-/// Some runtimes take a text that begins with a zero for an empty one; llama.cpp's converter puts
-/// this in its place.
+/// Replacement for the token of a zero byte, which some runtimes read as an empty string, as in llama.cpp's converter.
 pub(crate) const INTERNLM2_ZERO: &str = "\u{1F409}";
 
-/// `<end_of_turn>`, in all models of the first generation.
+/// Id of `<end_of_turn>` in Gemma 1.
 const GEMMA_END_OF_TURN: u32 = 107;
 
 const END_OF_TEXT: &str = "<|endoftext|>";

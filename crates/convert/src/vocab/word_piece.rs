@@ -1,4 +1,4 @@
-//! Vocabularies of pieces of words: BERT.
+//! WordPiece vocabularies: BERT.
 
 use gguf::Error;
 use gguf_models::token::TokenType;
@@ -6,15 +6,15 @@ use gguf_models::token::TokenType;
 use super::token::Token;
 use super::{Builder, bpe};
 
-/// The only name that programs know; they cut all text as BERT does.
+/// The only pre-tokenizer that runtimes know for WordPiece.
 const PRE: &str = "bert-bge";
 
-/// What stands in front of pieces that continue a word.
+/// Prefix of pieces that continue a word.
 const CONTINUATION: &str = "##";
 
 impl Builder<'_> {
     pub(super) fn word_piece(&mut self) -> Result<(), Error> {
-        self.check_cuts()?;
+        self.check_pre_tokenizer()?;
         let vocab_size = self.options.vocab_size;
         let mut tokens = bpe::tokens(&self.files, "WordPiece", vocab_size, &mut self.notes)?;
         tokens.iter_mut().for_each(mark_start);
@@ -25,15 +25,15 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Programs cut text for this kind of vocabulary in one way, whatever the file says.
-    fn check_cuts(&mut self) -> Result<(), Error> {
+    /// Fails if normalizer or pre-tokenizer is not BERT's, the only ones that runtimes know for WordPiece.
+    fn check_pre_tokenizer(&mut self) -> Result<(), Error> {
         let tokenizer = self.files.require_tokenizer()?;
         for (part, expected) in
             [("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")]
         {
             let found = &tokenizer[part]["type"];
             if self.options.pre.is_none() && found != expected {
-                let what = format!("the {part} is {found}, programs know {expected}");
+                let what = format!("the {part} is {found}; expected {expected}");
                 let help = "convert with --pre bert-bge if the difference does not matter";
                 return Err(Error::input(
                     "vocabulary-unsupported",
@@ -45,8 +45,8 @@ impl Builder<'_> {
         }
         let prefix = &tokenizer["model"]["continuing_subword_prefix"];
         if !prefix.is_null() && prefix != CONTINUATION {
-            let what = format!("pieces that continue a word begin with {prefix}");
-            let help = format!("only {CONTINUATION:?} is known");
+            let what = format!("`continuing_subword_prefix` is {prefix}; expected {CONTINUATION:?}");
+            let help = "runtimes support no other prefix";
             return Err(Error::input(
                 "vocabulary-unsupported",
                 self.files.tokenizer_path(),
@@ -58,7 +58,7 @@ impl Builder<'_> {
     }
 }
 
-/// In a GGUF the mark is on the pieces that start a word instead of on the others.
+/// Moves the mark from pieces that continue a word to pieces that start a word, as GGUF has it.
 fn mark_start(token: &mut Token) {
     if token.kind == TokenType::Control {
         return;

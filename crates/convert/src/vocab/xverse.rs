@@ -1,4 +1,4 @@
-//! A `tokenizer.json` of SentencePiece style whose tokens get no scores.
+//! XVERSE: a SentencePiece BPE `tokenizer.json` whose tokens get no scores.
 
 use gguf::{Array, Error};
 use gguf_models::token::{TokenType, byte_of_token};
@@ -6,7 +6,7 @@ use gguf_models::token::{TokenType, byte_of_token};
 use super::token::{MAX_TOKENS, Token};
 use super::{Builder, bpe};
 
-/// In the place of the text that is a zero, which some programs take for an empty one: as Python shows it.
+/// Replacement for the token of a zero byte, which some runtimes read as an empty string.
 pub(crate) const ZERO: &str = "<b'\\x00'>";
 
 impl Builder<'_> {
@@ -17,9 +17,9 @@ impl Builder<'_> {
         let known = ids.max().map_or(0, |last| last.saturating_add(1));
         let rows = self.options.vocab_size.unwrap_or(known);
         if known > rows || rows > MAX_TOKENS {
-            let what = format!("has ids up to {known} for {rows} rows of the embedding");
+            let what = format!("has {known} ids for {rows} rows of the embedding");
             let path = self.files.tokenizer_path();
-            let help = "check that the tokenizer is this model's";
+            let help = "check that the tokenizer belongs to this model";
             return Err(Error::input("vocabulary-other-model", path, what, help));
         }
         let mut tokens: Vec<Token> = (0..rows as usize).map(|id| Token::padding(id, 0.0)).collect();

@@ -119,12 +119,12 @@ fn extracted_adapter_merges_to_the_tuned_model() {
     let (dir, base_path, tuned_path) = tuned();
     let (base, tuned) = (Model::open(&base_path).unwrap(), Model::open(&tuned_path).unwrap());
     let extraction = extract::extract(&base, &tuned, 2, &()).unwrap();
-    assert!(extraction.held.iter().all(|(_, share)| *share > 0.999_999), "{:?}", extraction.held);
+    assert!(extraction.captured.iter().all(|(_, share)| *share > 0.999_999), "{:?}", extraction.captured);
     let adapter_path = dir.path().join("adapter.gguf");
     write(&extraction.job, &adapter_path);
 
     let adapter = Model::open(&adapter_path).unwrap();
-    let adapter = Adapter::of_model(&adapter).unwrap();
+    let adapter = Adapter::read(&adapter).unwrap();
     assert_eq!(adapter.misfits(&base), [] as [String; 0]);
     for (scale, wanted) in [(1.0, &tuned), (0.0, &base)] {
         let merge = merge::Merge::new(&base, &[(adapter.clone(), scale)]).unwrap();
@@ -152,7 +152,7 @@ fn adapters_of_other_models_fail() {
     let misfits = |job: &Job| {
         write(job, &path);
         let files = Model::open(&path).unwrap();
-        Adapter::of_model(&files).map(|adapter| adapter.misfits(&base))
+        Adapter::read(&files).map(|adapter| adapter.misfits(&base))
     };
     let key = "gguf_kit.adapter.base_digest";
     let digest = job.metadata.str(key).unwrap().to_owned();
@@ -165,7 +165,7 @@ fn adapters_of_other_models_fail() {
     assert!(misfits(&job).unwrap_err().to_string().contains("only one matrix"));
     job.items.pop();
     job.metadata.set("general.type", "model");
-    assert!(misfits(&job).unwrap_err().to_string().contains("no LoRA adapter"));
+    assert!(misfits(&job).unwrap_err().to_string().contains("not a LoRA adapter"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn adapters_are_extracted_checked_and_merged() {
 
     let report = json(&succeeds(&["lora", "check", &base, &adapter, "--json"]));
     assert_eq!((&report["compatible"], &report["rank"]), (&true.into(), &8.into()));
-    fails(&["lora", "check", &base, &base], 1, &["no LoRA adapter"]);
+    fails(&["lora", "check", &base, &base], 1, &["not a LoRA adapter"]);
 
     let (merged, half) = (dir.path("merged.gguf"), format!("{adapter}=0.5"));
     succeeds(&["lora", "merge", &base, &half, "-o", &merged, "--outtype", "q8_0"]);

@@ -100,7 +100,7 @@ fn export_requires_an_empty_directory() {
     for words in ["export whole.gguf old", "export whole.gguf old --dtype f16 --force"] {
         fails(dir.path(), words, 2, &["old is not empty", "more"]);
     }
-    fails(dir.path(), "export whole.gguf whole.gguf", 2, &["whole.gguf is no directory"]);
+    fails(dir.path(), "export whole.gguf whole.gguf", 2, &["whole.gguf is not a directory"]);
     assert!(files(dir.path()) == before);
     // Files left by a killed export are ignored.
     let new = dir.path().join("new");

@@ -1,8 +1,5 @@
-//! What the library `tokenizers`, which `tokenizer.json` was made for, would refuse in such a file or
-//! read otherwise.
-//!
-//! Our own reader forgives more, so what it reads back proves too little. The rules are those of
-//! version 0.23; `tests/export/vocab.rs` has the library itself load every export.
+//! Checks of a `tokenizer.json` by the rules of the `tokenizers` library (version 0.23), which is stricter than this
+//! crate's reader.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,10 +7,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 
-/// Texts of a model with their ids.
+/// Token ids by text.
 type Ids<'t> = HashMap<&'t str, u64>;
 
-/// Everything that is wrong with a `tokenizer.json`, the first of each sort.
+/// Returns the faults of a `tokenizer.json`, the first of each kind.
 pub(super) fn faults(tokenizer: &Value) -> Vec<String> {
     let model = &tokenizer["model"];
     let mut faults = Vec::new();
@@ -31,12 +28,12 @@ pub(super) fn faults(tokenizer: &Value) -> Vec<String> {
     let parts = parts.unwrap_or(std::slice::from_ref(normalizer));
     let maps = parts.iter().filter_map(|part| part["precompiled_charsmap"].as_str());
     faults.extend(maps.filter(|map| !is_charsmap(map)).map(|_| {
-        "the map of characters that it normalizes by is none of SentencePiece".to_owned()
+        "its precompiled character map is not one of SentencePiece".to_owned()
     }));
     faults
 }
 
-/// A vocabulary that maps texts to ids.
+/// Checks a vocabulary that maps texts to ids.
 fn vocab<'t>(model: &'t Value, faults: &mut Vec<String>) -> Ids<'t> {
     let Some(vocab) = model["vocab"].as_object() else {
         faults.push("it has no vocabulary".to_owned());
@@ -48,13 +45,13 @@ fn vocab<'t>(model: &'t Value, faults: &mut Vec<String>) -> Ids<'t> {
         vocab.iter().find(|(_, id)| id.as_u64().is_none_or(|id| !used.insert(id)))
     {
         faults.push(format!(
-            "the token {text:?} has the id {id}, which another token has or none can"
+            "the id {id} of the token {text:?} is a duplicate or out of range"
         ));
     }
     ids
 }
 
-/// A vocabulary with scores, where the place is the id.
+/// Checks a vocabulary with scores, where the index is the id.
 fn unigram<'t>(model: &'t Value, faults: &mut Vec<String>) -> Ids<'t> {
     let vocab = model["vocab"].as_array().map(Vec::as_slice).unwrap_or_default();
     let entry = |entry: &'t Value| entry[0].as_str().filter(|_| entry[1].is_number());
@@ -67,7 +64,7 @@ fn unigram<'t>(model: &'t Value, faults: &mut Vec<String>) -> Ids<'t> {
     vocab.iter().zip(0..).filter_map(|(scored, id)| Some((entry(scored)?, id))).collect()
 }
 
-/// Every part of a merge and what it makes must be tokens of the model.
+/// Checks that the parts and results of merges are tokens.
 fn merges(model: &Value, ids: &Ids) -> Option<String> {
     let broken = |merge: &&Value| {
         let parts = match merge {
@@ -79,10 +76,10 @@ fn merges(model: &Value, ids: &Ids) -> Option<String> {
         [left, right, &format!("{left}{right}")].iter().any(|text| !ids.contains_key(text))
     };
     let merge = model["merges"].as_array()?.iter().find(broken)?;
-    Some(format!("the merge {merge} is not two tokens of the vocabulary that make a third"))
+    Some(format!("the merge {merge} is not two tokens of the vocabulary that form a third"))
 }
 
-/// Tokens that are only added get the ids behind those of the model, whatever ids the file states.
+/// Checks the ids of added tokens: the library numbers those that the model lacks from the end of its vocabulary.
 fn added(tokenizer: &Value, ids: &Ids) -> Option<String> {
     let mut ids = ids.clone();
     let mut next = ids.len() as u64;
@@ -100,7 +97,7 @@ fn added(tokenizer: &Value, ids: &Ids) -> Option<String> {
     None
 }
 
-/// The length of a trie, the trie in steps of four bytes, then texts.
+/// Returns whether this is a character map: length of a trie, trie of 4-byte units, strings.
 fn is_charsmap(base64: &str) -> bool {
     let Ok(map) = BASE64.decode(base64) else { return false };
     let Some((len, rest)) = map.split_first_chunk() else { return false };

@@ -1,7 +1,7 @@
-//! The merges of a `tokenizer.json`, best first.
+//! Merges of a `tokenizer.json`, best first.
 //!
-//! Loaders refuse a whole file for one merge that names no token of the model. So merges and the
-//! vocabulary beside them are made together: what a merge names is listed there.
+//! Loaders reject a file if a merge names a token that the model's vocabulary lacks, so this module also determines
+//! which tokens the vocabulary must list.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::{Token, is_padding};
 
-/// Merges all of whose parts and results are tokens.
+/// Merges whose parts and results are tokens.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Merges<'t> {
     pairs: Vec<(&'t str, &'t str)>,
-    /// How many tokens, from the first on, the vocabulary of the model must have for them.
+    /// Number of tokens, from the first on, that the model's vocabulary must list for the merges.
     pub reach: usize,
-    /// How many others there were: they never apply.
+    /// Number of other merges, which never apply.
     pub left_out: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'t> Merges<'t> {
         out
     }
 
-    /// The merges of a GGUF.
+    /// Reads the merges of a GGUF.
     pub fn read(metadata: &'t Metadata, tokens: &[Token]) -> Self {
         let merges = metadata.array("tokenizer.ggml.merges").and_then(Array::strings);
         let mut malformed = 0;
@@ -57,11 +57,10 @@ impl<'t> Merges<'t> {
         Self { left_out: out.left_out + malformed, ..out }
     }
 
-    /// The list: texts as all loaders know them, or pairs, which newer ones know, where a text
-    /// would be read otherwise.
+    /// Returns the list: strings, which all loaders read, or pairs if a string is ambiguous.
     pub fn list(&self) -> Value {
         let is_plain = |(left, right): &(&str, &str)| {
-            // The first line of a `merges.txt` begins so.
+            // Loaders skip a first merge that looks like the version line of a `merges.txt`.
             !left.contains(' ') && !right.contains(' ') && !left.starts_with("#version")
         };
         match self.pairs.iter().all(is_plain) {
@@ -71,7 +70,7 @@ impl<'t> Merges<'t> {
     }
 }
 
-/// Both parts of a merge, of which the first may begin with a space.
+/// Splits a merge into its parts. The first may start with a space.
 fn parts(merge: &str) -> Option<(&str, &str)> {
     let first = merge.chars().next()?.len_utf8();
     let space = first + merge.get(first..)?.find(' ')?;

@@ -1,5 +1,4 @@
-//! Tokenizer files from the `tokenizer.*` keys: for each kind of vocabulary the inverse of what
-//! [`crate::vocab`] reads.
+//! Export of the `tokenizer.*` keys to tokenizer files, the inverse of [`crate::vocab`].
 
 mod bpe;
 mod json;
@@ -24,25 +23,25 @@ use serde_json::{Map, Value, json};
 use super::{File, json_file};
 use crate::vocab::{self, ADDED_SCORE, Folder};
 
-/// Tokenizer files, and what belongs to them elsewhere.
+/// Exported tokenizer.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
-    /// The files.
+    /// Files.
     pub files: Vec<File>,
-    /// Fields of `config.json`: ids of special tokens, and how many kinds of segments there are.
+    /// Fields of `config.json`: ids of special tokens, and the number of token types.
     pub config: Map<String, Value>,
-    /// What the user should know: above all which keys do not come back.
+    /// Notes for the user, such as keys that the files do not restore.
     pub notes: Vec<String>,
 }
 
-/// A vocabulary that is to be written.
+/// Vocabulary to export.
 struct Vocabulary<'m> {
     metadata: &'m Metadata,
     tokens: Vec<Token<'m>>,
     kind: VocabularyKind,
 }
 
-/// A token of the GGUF.
+/// Token of the GGUF.
 #[derive(Clone, Copy)]
 struct Token<'m> {
     text: &'m str,
@@ -50,20 +49,19 @@ struct Token<'m> {
     kind: TokenType,
 }
 
-/// Roles of special tokens that Hugging Face's files name.
+/// Roles of special tokens in Hugging Face's files.
 const ROLES: [&str; 6] = ["bos", "eos", "unk", "sep", "pad", "mask"];
 
-/// How many kinds of segments an encoder tells apart.
+/// Key of the number of token types of an encoder.
 const SEGMENTS: &str = "tokenizer.ggml.token_type_count";
 
-/// The tokenizer files for the vocabulary in `metadata`, to be read by a family with vocabularies
-/// of `kind` that prefers the pre-tokenizers in `hints`.
+/// Exports the vocabulary in `metadata` to tokenizer files for a converter with vocabularies of `kind` and the preferred
+/// pre-tokenizers `hints`.
 ///
-/// The files are read back, and `config`, the `config.json` that they will stand beside, with them.
-/// Keys that come back otherwise are noted.
+/// Converts the files again, with `config` as `config.json`, and notes keys that change.
 ///
 /// # Errors
-/// If the vocabulary is broken.
+/// If the vocabulary is invalid.
 pub fn tokenizer(
     metadata: &Metadata,
     kind: VocabularyKind,
@@ -73,7 +71,7 @@ pub fn tokenizer(
     let Some(model) = metadata.str("tokenizer.ggml.model") else {
         return Ok(Tokenizer::noting("the file has no tokenizer".to_owned()));
     };
-    if (model, kind) == (vocab::CODES, VocabularyKind::Codes) {
+    if (model, kind) == (vocab::NO_VOCABULARY, VocabularyKind::Codes) {
         return Ok(Tokenizer { files: Vec::new(), config: Map::new(), notes: Vec::new() });
     }
     let vocabulary = Vocabulary { metadata, tokens: tokens(metadata)?, kind };
@@ -91,7 +89,7 @@ pub fn tokenizer(
             if lost == 0 {
                 return Ok(out);
             }
-            // Some readers take `tokenizer.json` first, and find less there than in the model.
+            // Some loaders prefer `tokenizer.json`, which has less information than the model.
             let (alone, lost_alone) = written(sentencepiece::write);
             return Ok(if lost_alone < lost { alone } else { out });
         }
@@ -102,25 +100,25 @@ pub fn tokenizer(
         vocab::PLAMO_MODEL => plamo::write,
         other => {
             return Ok(Tokenizer::noting(format!(
-                "left out the tokenizer: its kind `{other}` is not known"
+                "skipped the tokenizer: its kind `{other}` is unknown"
             )));
         }
     };
     Ok(written(writer).0)
 }
 
-/// Writes the files of one kind of vocabulary; the map becomes `tokenizer_config.json`.
+/// Function that writes the files of a kind of vocabulary. The map becomes `tokenizer_config.json`.
 type Writer = fn(&Vocabulary, &mut Tokenizer, &mut Map<String, Value>);
 
 impl Tokenizer {
-    /// Nothing but what there is to say.
+    /// Returns a result with only a note.
     fn noting(note: String) -> Self {
         Self { files: Vec::new(), config: Map::new(), notes: vec![note] }
     }
 }
 
 impl<'m> Vocabulary<'m> {
-    /// All files, and what belongs elsewhere.
+    /// Writes all files and fields.
     fn written(&self, write: Writer) -> Tokenizer {
         let mut out = Tokenizer { files: Vec::new(), config: Map::new(), notes: Vec::new() };
         let mut config = self.named_roles();
@@ -140,23 +138,23 @@ impl<'m> Vocabulary<'m> {
         out
     }
 
-    /// The token with a role: its id and text.
+    /// Returns id and text of the token with a role.
     fn role(&self, role: &str) -> Option<(u64, &'m str)> {
         self.of_key(token::id_key(role)?)
     }
 
-    /// The token whose id a key has: its id and text.
+    /// Returns id and text of the token whose id a key has.
     fn of_key(&self, key: &str) -> Option<(u64, &'m str)> {
         let id = self.metadata.u64(key)?;
         Some((id, self.tokens.get(usize::try_from(id).ok()?)?.text))
     }
 
-    /// Whether runtimes add the token of a role.
+    /// Returns whether runtimes add the token of a role.
     fn flag(&self, role: &str) -> Option<bool> {
         self.metadata.bool(&format!("tokenizer.ggml.add_{role}_token"))
     }
 
-    /// All flags, as `tokenizer_config.json` states them.
+    /// Writes all flags to `tokenizer_config.json`.
     fn set_flags(&self, config: &mut Map<String, Value>) {
         for role in vocab::FLAGS {
             if let Some(add) = self.flag(role) {
@@ -169,21 +167,20 @@ impl<'m> Vocabulary<'m> {
         self.metadata.str("tokenizer.ggml.model") == Some("gpt2")
     }
 
-    /// Byte-level, and of an encoder.
+    /// Returns whether this is a byte-level vocabulary of an encoder.
     fn is_roberta(&self) -> bool {
         self.kind == VocabularyKind::Encoder && self.is_byte_level()
     }
 
-    /// The tokens behind those that fill up the rows of an embedding are none: the others, where
-    /// readers fill up with this score.
+    /// Returns the tokens without the padding tokens at the end, which have this score.
     fn without_padding(&self, score: f32) -> &[Token<'m>] {
         let last = (self.tokens.iter().enumerate())
             .rposition(|(id, token)| !(is_padding(id, token) && token.score == score));
         &self.tokens[..last.map_or(0, |last| last + 1)]
     }
 
-    /// The special tokens by role, as `tokenizer_config.json` names them. A named token counts as
-    /// a control token, so only those are named; the ids of others stand in `config.json`.
+    /// Returns the fields of `tokenizer_config.json` for special tokens. Loaders treat named tokens as control tokens, so
+    /// only control tokens are named. `config.json` has the ids of others.
     fn named_roles(&self) -> Map<String, Value> {
         let named = ROLES.iter().filter_map(|role| {
             let (id, text) = self.role(role)?;
@@ -195,7 +192,7 @@ impl<'m> Vocabulary<'m> {
     }
 }
 
-/// What other programs would not read, and which keys other values come back for than they have.
+/// Returns notes about faults for loaders and about keys that converting the files changes.
 fn not_restored(
     vocabulary: &Vocabulary,
     hints: &[&str],
@@ -215,7 +212,7 @@ fn not_restored(
         Ok(restored) => restored.metadata,
         Err(error) => {
             return vec![format!(
-                "the tokenizer files do not lead back to the vocabulary: {error}"
+                "the exported tokenizer files do not convert: {error}"
             )];
         }
     };
@@ -227,29 +224,29 @@ fn not_restored(
     });
     let lost = lost.map(|(key, value)| match (key, value.as_str()) {
         ("tokenizer.ggml.pre", Some(pre)) => format!(
-            "the tokenizer files do not tell the name of the pre-tokenizer: convert them with \
+            "the exported tokenizer files do not determine the pre-tokenizer: convert them with \
              --pre {pre}"
         ),
         _ => format!("the tokenizer files do not express `{key}`"),
     });
     let added = restored.iter().filter(|(key, _)| metadata.get(key).is_none());
-    let added = added.map(|(key, _)| format!("converting back adds `{key}`"));
+    let added = added.map(|(key, _)| format!("converting the export adds `{key}`"));
     refused.into_iter().chain(lost).chain(added).collect()
 }
 
-/// What the library that `tokenizer.json` is for would refuse there.
+/// Returns notes about faults of `tokenizer.json` for the `tokenizers` library.
 fn refused(out: &Tokenizer) -> Vec<String> {
     let file = out.files.iter().find(|file| file.name == "tokenizer.json");
     let tokenizer = file.and_then(|file| serde_json::from_slice(&file.bytes).ok());
     let faults = tokenizer.as_ref().map(loader::faults).unwrap_or_default();
-    let note = |fault| format!("`tokenizers` will not read tokenizer.json as it should: {fault}");
+    let note = |fault| format!("the `tokenizers` library reads tokenizer.json differently: {fault}");
     faults.into_iter().map(note).collect()
 }
 
-/// One template as a text, several as a list with names.
+/// Returns one template as a string, or several as a list with names.
 fn chat_template(metadata: &Metadata) -> Option<Value> {
     let default = metadata.str("tokenizer.chat_template");
-    // This name stands for a template that programs have built in.
+    // The name of a built-in template.
     if default == Some(vocab::RWKV_CHAT_TEMPLATE) {
         return None;
     }
@@ -288,13 +285,13 @@ fn tokens<'m>(metadata: &'m Metadata) -> Result<Vec<Token<'m>>, Error> {
         .collect()
 }
 
-/// True for the tokens that fill up the rows of an embedding; older programs called them unknown.
+/// Returns whether a token is padding up to the rows of the embedding. Older programs gave padding the type unknown.
 fn is_padding(id: usize, token: &Token) -> bool {
     matches!(token.kind, TokenType::Unused | TokenType::Unknown)
         && token.text == format!("[PAD{id}]")
 }
 
-/// True for the tokens that were added to a vocabulary with scores after training.
+/// Returns whether a token was added to a vocabulary with scores after training.
 fn is_added(token: &Token) -> bool {
     token.score == ADDED_SCORE && matches!(token.kind, TokenType::UserDefined | TokenType::Control)
 }

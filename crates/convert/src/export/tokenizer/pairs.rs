@@ -1,5 +1,4 @@
-//! `tokenizer.json` that merges pairs as SentencePiece does: for loaders that read no model file,
-//! or not all of it.
+//! `tokenizer.json` of a SentencePiece BPE vocabulary, for loaders that do not read model files.
 
 use std::collections::HashMap;
 
@@ -11,7 +10,7 @@ use super::merges::Merges;
 use super::{Token, Tokenizer, Vocabulary, is_added, json_file, post_processor};
 use gguf_models::convert::VocabularyKind;
 
-/// Longer tokens are made by no merge here: finding one takes the square of the length.
+/// Maximum length of tokens with merges. Finding the merges takes quadratic time.
 const MAX_LEN: usize = 1024;
 
 pub(super) fn write(
@@ -41,7 +40,7 @@ pub(super) fn write(
         "vocab": vocab(&tokens, reach),
         "merges": merges.list(),
     }));
-    // Readers of these kinds believe what is listed here more than the model.
+    // Loaders of these kinds prefer this list to the model.
     let is_believed = matches!(vocabulary.kind, VocabularyKind::Phi3 | VocabularyKind::InternLm2);
     let is_listed = |(_, token): &(usize, &Token)| {
         is_added(token)
@@ -71,7 +70,7 @@ pub(super) fn write(
     out.files.push(json_file("tokenizer.json", &tokenizer));
 }
 
-/// All pairs of tokens that make a token, those of the highest score first.
+/// Returns all pairs of tokens that form a token, highest score first.
 fn merges<'t>(tokens: &[Token<'t>]) -> Merges<'t> {
     let is_piece = |token: &&Token| {
         matches!(token.kind, TokenType::Normal | TokenType::UserDefined)
@@ -82,7 +81,7 @@ fn merges<'t>(tokens: &[Token<'t>]) -> Merges<'t> {
     let ids: HashMap<&str, usize> = pieces().map(|(id, token)| (token.text, id)).collect();
     let mut merges = Vec::new();
     for (_, token) in pieces() {
-        // Symbols that were defined come before what was trained.
+        // User-defined symbols come before trained tokens.
         let score = if token.kind == TokenType::UserDefined { 0.0 } else { token.score };
         let cuts = token.text.char_indices().skip(1).map(|(at, _)| token.text.split_at(at));
         let mut pairs: Vec<_> = cuts

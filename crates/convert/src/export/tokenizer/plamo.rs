@@ -1,4 +1,4 @@
-//! The text file of PLaMo 2 and 3: a JSON list for each token.
+//! Vocabulary file of PLaMo 2 and 3: one JSON list per token.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::vocab::PLAMO;
 
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, _: &mut Map<String, Value>) {
     let mut text = String::new();
-    // What fills up the embedding is numbered from 1 on, and no line of the file.
+    // Padding tokens are numbered from 1 on, and have no line in the file.
     let is_used = |token: &super::Token| token.kind != TokenType::Unused;
     let last = vocabulary.tokens.iter().rposition(is_used);
     for token in &vocabulary.tokens[..last.map_or(0, |last| last + 1)] {
@@ -20,7 +20,7 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, _: &mut Map<St
             TokenType::Byte => "BYTE",
             _ => "NORMAL",
         };
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "{}", json!([token.text, token.score, kind]));
     }
     out.files.push(File { name: PLAMO, bytes: text.into_bytes() });

@@ -1,15 +1,15 @@
-//! What `tokenizer.json` puts around a text, from the flags of a GGUF.
+//! Post-processor of `tokenizer.json` from the flags of a GGUF.
 //!
-//! The reader of this part guesses, as llama.cpp's converter does. So what can be written is tried
-//! from the most usual on, and the first that is read as the flags say is taken.
+//! The reader uses the heuristics of llama.cpp's converter. The writer tries candidates, the most usual first, and uses
+//! the first that the reader maps to the flags.
 
 use serde_json::{Map, Value, json};
 
 use super::Vocabulary;
 use crate::vocab::{FLAGS, read_post_processor};
 
-/// Fills in `post_processor` of `tokenizer`; what it does not tell becomes a flag of `config`,
-/// which must name the special tokens already.
+/// Sets `post_processor` of `tokenizer`. Flags that it does not determine go into `config`, which must already name the
+/// special tokens.
 pub(super) fn fill(
     vocabulary: &Vocabulary,
     tokenizer: &mut Value,
@@ -20,7 +20,7 @@ pub(super) fn fill(
         tokenizer["post_processor"] = candidate;
         let told = read_post_processor(tokenizer, config);
         if FLAGS.iter().all(|role| told.get(role).is_none() || told.get(role) == wanted(role)) {
-            // A loader takes a stated flag for an order to write the template anew.
+            // Loaders rebuild the template if the configuration has a flag.
             let open = FLAGS.iter().filter(|role| told.get(role).is_none());
             for (role, add) in open.filter_map(|role| Some((role, wanted(role)?))) {
                 config.insert(format!("add_{role}_token"), add.into());
@@ -30,7 +30,7 @@ pub(super) fn fill(
     }
 }
 
-/// The most usual first; the last one says nothing.
+/// Returns the candidates, the most usual first. The last one is null.
 fn candidates(vocabulary: &Vocabulary, config: &Map<String, Value>) -> Vec<Value> {
     let around = |role: &str| match vocabulary.flag(role) {
         Some(true) => vocabulary.role(role),
@@ -44,7 +44,7 @@ fn candidates(vocabulary: &Vocabulary, config: &Map<String, Value>) -> Vec<Value
         })),
         (None, None) => {}
         _ => {
-            // Its last token cannot be another than the one that is named.
+            // Its last token is always the named one.
             let names_last = last
                 .is_some_and(|(_, text)| config.get("eos_token").is_some_and(|eos| eos == text));
             if let (Some(first), Some(last), true) =
@@ -56,7 +56,7 @@ fn candidates(vocabulary: &Vocabulary, config: &Map<String, Value>) -> Vec<Value
                 }));
             }
             all.extend(whisper(vocabulary));
-            // What stands between two texts.
+            // Separators of two texts.
             let [first_text, last_text] = [first, last].map(|token| token.map(|(_, text)| text));
             let both: Vec<&str> = last_text.into_iter().chain(first_text).collect();
             let once: Vec<&str> = last_text.into_iter().collect();
@@ -73,7 +73,7 @@ fn candidates(vocabulary: &Vocabulary, config: &Map<String, Value>) -> Vec<Value
     all
 }
 
-/// What Whisper's tokenizers put around a text, of which the flags tell nothing.
+/// Returns the post-processor of Whisper's tokenizers, which the flags do not determine.
 fn whisper(vocabulary: &Vocabulary) -> Option<Value> {
     if vocabulary.metadata.architecture() != Some("whisper") {
         return None;
@@ -88,7 +88,7 @@ fn whisper(vocabulary: &Vocabulary) -> Option<Value> {
 
 type Special<'t> = (u64, &'t str);
 
-/// Puts `first` and `last` around a text and around two, and `between` between two.
+/// Returns a template that adds `first` and `last` to one and two texts, and `between` between two texts.
 fn template(first: &[Special], between: &[&str], last: Option<Special>) -> Value {
     let special =
         |text: &str, segment: u8| json!({ "SpecialToken": { "id": text, "type_id": segment } });
@@ -97,7 +97,7 @@ fn template(first: &[Special], between: &[&str], last: Option<Special>) -> Value
     let begin: Vec<Value> =
         (first.iter().map(|(_, token)| special(token, 0))).chain([text("A", 0)]).collect();
     let end = |segment| last_text.map(|token| special(token, segment));
-    // What begins a text belongs to the second, all else between them to the first.
+    // A token that starts a text has the type id of the second text, other separators that of the first.
     let between = between.iter().map(|&token| {
         let begins = first.iter().any(|(_, text)| *text == token) && last_text != Some(token);
         special(token, u8::from(begins))

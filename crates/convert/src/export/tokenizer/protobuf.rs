@@ -1,25 +1,25 @@
-//! The wire format of protocol buffers, as far as it is written.
+//! Writer of the protobuf wire format.
 
-/// Appends a field of bytes: its number, their length, they.
+/// Appends a bytes field.
 pub(super) fn bytes(out: &mut Vec<u8>, id: u64, bytes: &[u8]) {
     varint(out, id << 3 | 2);
     varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Appends a field with a number; negative ones in two's complement.
+/// Appends a varint field. Negative numbers are in two's complement.
 pub(super) fn number(out: &mut Vec<u8>, id: u64, value: i64) {
     varint(out, id << 3);
     varint(out, value.cast_unsigned());
 }
 
-/// Appends a field with a number of single precision.
+/// Appends a float field.
 pub(super) fn float(out: &mut Vec<u8>, id: u64, value: f32) {
     varint(out, id << 3 | 5);
     out.extend(value.to_le_bytes());
 }
 
-/// Seven bits per byte, the lowest first; all but the last have the highest bit set.
+/// Appends a varint: seven bits per byte, lowest first, with the highest bit set in all but the last byte.
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! The text file of RWKV World: Python literals.
+//! Vocabulary file of RWKV World: Python literals.
 
 use std::fmt::Write;
 
@@ -10,23 +10,23 @@ use crate::vocab::{RWKV_WORLD, unescape};
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
     let mut text = String::new();
     let mut odd = 0;
-    // The first token is no line of the file.
+    // The first token has no line in the file.
     for (id, token) in vocabulary.without_padding(0.0).iter().enumerate().skip(1) {
         let bytes = unescape(token.text).unwrap_or_else(|| {
             odd += 1;
             token.text.as_bytes().to_vec()
         });
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "{id} {} {}", literal(&bytes), bytes.len());
     }
     if odd > 0 {
-        out.notes.push(format!("{odd} tokens are no bytes in Python's spelling"));
+        out.notes.push(format!("{odd} tokens are not valid Python literals"));
     }
     out.files.push(File { name: RWKV_WORLD, bytes: text.into_bytes() });
     vocabulary.set_flags(config);
 }
 
-/// A literal of Python: of a text where the bytes are one.
+/// Returns a Python literal: a string if the bytes are UTF-8, else bytes.
 fn literal(bytes: &[u8]) -> String {
     let has = |quote: u8| bytes.contains(&quote);
     let quote = if has(b'\'') && !has(b'"') { '"' } else { '\'' };
@@ -52,7 +52,7 @@ fn push(out: &mut String, c: char, quote: char) {
         ('\\', _) => out.push_str(r"\\"),
         (c, _) if c == quote => out.extend(['\\', c]),
         (_, code @ (..0x20 | 0x7F..=0xA0 | 0xAD)) => *out += &format!(r"\x{code:02x}"),
-        // What breaks lines or is blank.
+        // Line breaks and whitespace.
         (c, code) if c.is_whitespace() && c != ' ' => *out += &format!(r"\u{code:04x}"),
         (c, _) => out.push(c),
     }

@@ -1,4 +1,4 @@
-//! `tokenizer.model`: the message `ModelProto` of SentencePiece, and what was added to it.
+//! `tokenizer.model` (the message `ModelProto` of SentencePiece), and the files of its added tokens.
 //!
 //! Field numbers are those of `sentencepiece_model.proto`.
 
@@ -12,10 +12,10 @@ use super::json::{added, spelled};
 use super::{File, Token, Tokenizer, Vocabulary, is_added, json_file, pairs, protobuf};
 use crate::vocab::{Added, INTERNLM2_ZERO, PADDING_SCORE, SENTENCEPIECE};
 
-/// What a model file says.
+/// Content of a model file.
 pub(super) struct Model<'t> {
     pub pieces: Vec<(String, f32, TokenType)>,
-    /// 1 for the most probable pieces, 2 for merging pairs.
+    /// Model type: 1 for Unigram, 2 for BPE.
     pub algorithm: i64,
     pub add_dummy_prefix: bool,
     pub remove_extra_whitespaces: bool,
@@ -25,7 +25,7 @@ pub(super) struct Model<'t> {
 pub(super) const UNIGRAM: i64 = 1;
 const PAIRS: i64 = 2;
 
-/// The model, and the same in a `tokenizer.json`: some loaders read only the one or the other.
+/// Writes the model and a `tokenizer.json`, because some loaders read only one of them.
 pub(super) fn write_with_json(
     vocabulary: &Vocabulary,
     out: &mut Tokenizer,
@@ -34,12 +34,12 @@ pub(super) fn write_with_json(
     files(vocabulary, true, out, config);
 }
 
-/// The model alone.
+/// Writes only the model.
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
     files(vocabulary, false, out, config);
 }
 
-/// `tokenizer.json` alone, of tokens without scores.
+/// Writes only a `tokenizer.json`, for tokens without scores.
 pub(super) fn write_json(
     vocabulary: &Vocabulary,
     out: &mut Tokenizer,
@@ -64,15 +64,15 @@ fn files(
     let mut decoder = Map::new();
     let mut beside = Map::new();
     for (id, token) in tokens.iter().enumerate().filter(|(_, token)| is_added(token)) {
-        // A reader decides by their looks whether these are control tokens, and undoes visible
-        // spaces; what it would change stands in the other file.
+        // The reader recognizes control tokens by their text, and replaces visible spaces. Tokens that it would change
+        // go to the other file.
         match crate::vocab::added(vocabulary.kind, token.text, token.kind == TokenType::Control) {
             Added { text, is_control }
                 if text == token.text && is_control == (token.kind == TokenType::Control) =>
             {
                 let text = spelled(vocabulary, token);
                 let mut entry = added(vocabulary, id, &text, token.kind, false);
-                // Here the key is the id; loaders complain of another one.
+                // The key is the id. Loaders reject an additional id.
                 entry.as_object_mut().map(|fields| fields.remove("id"));
                 decoder.insert(id.to_string(), entry);
             }
@@ -85,13 +85,13 @@ fn files(
         pieces: pieces(vocabulary, inner(tokens)),
         algorithm: PAIRS,
         add_dummy_prefix: prefix.unwrap_or(true),
-        // Programs keep spaces as they are.
+        // Runtimes keep spaces.
         remove_extra_whitespaces: false,
         charsmap: &[],
     };
     if !model.pieces.iter().any(|(_, _, kind)| *kind == TokenType::Unknown) {
         out.notes.push(
-            "no token is the unknown one: SentencePiece itself refuses such a model".to_owned(),
+            "the vocabulary has no unknown token: SentencePiece does not load such a model".to_owned(),
         );
     }
     out.files.push(File { name: SENTENCEPIECE, bytes: model.bytes(vocabulary) });
@@ -100,7 +100,7 @@ fn files(
     }
     config.insert("added_tokens_decoder".into(), decoder.into());
     if with_json {
-        // Loads what the file says; the classes of these models build something of their own.
+        // This class loads the file unchanged; the models' own classes build their own tokenizer.
         config.insert("tokenizer_class".into(), "PreTrainedTokenizerFast".into());
         pairs::write(vocabulary, tokens, model.add_dummy_prefix, out, config);
     } else {
@@ -109,14 +109,14 @@ fn files(
             _ => "LlamaTokenizer",
         };
         config.insert("tokenizer_class".into(), class.into());
-        // Programs put the space behind special tokens too.
+        // Runtimes add the space behind special tokens too.
         config.insert("legacy".into(), true.into());
     }
     vocabulary.set_flags(config);
 }
 
-/// The tokens but for the last ones that were added after training. What fills up the embedding
-/// between added tokens must be a piece, so that these keep their ids.
+/// Returns the tokens without the last ones that were added after training. Padding between added tokens must be a
+/// piece, so that added tokens keep their ids.
 fn inner<'t, 'm>(tokens: &'t [Token<'m>]) -> &'t [Token<'m>] {
     let last = tokens.iter().rposition(|token| !is_added(token));
     &tokens[..last.map_or(0, |last| last + 1)]
@@ -126,7 +126,7 @@ fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, TokenT
     let texts: HashSet<&str> = tokens.iter().map(|token| token.text).collect();
     let unknown = unknown(vocabulary, tokens);
     let zero = match vocabulary.kind {
-        // The first one stands for it, if there is a real one too.
+        // The first token replaces it if there is also a real one.
         VocabularyKind::InternLm2 => tokens.iter().position(|token| token.text == INTERNLM2_ZERO),
         _ => None,
     };
@@ -138,7 +138,7 @@ fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, TokenT
         let kind = match token.kind {
             _ if Some(id) == unknown => TokenType::Unknown,
             _ if is_symbol(token) => TokenType::UserDefined,
-            // Gemma's models match the marks of turns in a text.
+            // Gemma matches turn tokens in texts.
             TokenType::Control if is_gemma && is_added(token) && !has_role(id) => {
                 TokenType::UserDefined
             }
@@ -157,16 +157,16 @@ fn pieces(vocabulary: &Vocabulary, tokens: &[Token]) -> Vec<(String, f32, TokenT
     tokens.iter().enumerate().map(piece).collect()
 }
 
-/// What tells pieces that were defined, and so have no score, from trained ones: these have
-/// negative scores, for pairs down from a negative zero. Readers make no difference.
+/// Returns a function that tells user-defined pieces from trained ones. Trained pieces have negative scores, for BPE
+/// from negative zero down.
 pub(super) fn symbols(tokens: &[Token]) -> impl Fn(&Token) -> bool + use<> {
     let is_trained =
         tokens.iter().any(|token| token.kind == TokenType::Normal && token.score < 0.0);
     move |token| is_trained && token.kind == TokenType::Normal && token.score.to_bits() == 0
 }
 
-/// The token that a model must have. Where it is among those that were added, and so is a control
-/// token in the GGUF, its role tells it or its text.
+/// Returns the unknown token, which a model must have. If it was added, and is a control token in the GGUF, its role or
+/// text determines it.
 fn unknown(vocabulary: &Vocabulary, tokens: &[Token]) -> Option<usize> {
     let stands_for = |id: &usize| {
         tokens.get(*id).is_some_and(|token| token.kind == TokenType::Unknown || is_added(token))
@@ -195,7 +195,7 @@ impl Model<'_> {
         out
     }
 
-    /// The algorithm, and which pieces have which role.
+    /// Encodes the model type and the ids of special pieces.
     fn trainer(&self, vocabulary: &Vocabulary) -> Vec<u8> {
         let mut out = Vec::new();
         protobuf::number(&mut out, 3, self.algorithm);
@@ -227,7 +227,7 @@ impl Model<'_> {
         }
         protobuf::number(&mut out, 3, self.add_dummy_prefix.into());
         protobuf::number(&mut out, 4, self.remove_extra_whitespaces.into());
-        // Spaces are made visible.
+        // Spaces become visible.
         protobuf::number(&mut out, 5, 1);
         out
     }

@@ -1,5 +1,5 @@
-//! Vocabularies of most probable pieces: T5's and XLM-RoBERTa's SentencePiece models, or
-//! `tokenizer.json` where such a model cannot say what the GGUF does.
+//! Unigram vocabularies: SentencePiece models of T5 and XLM-RoBERTa, or `tokenizer.json` if a SentencePiece model
+//! cannot express the vocabulary.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -12,7 +12,7 @@ use super::sentencepiece::{Model, UNIGRAM, symbols};
 use super::{File, Token, Tokenizer, Vocabulary, is_added, json_file, post_processor};
 use crate::vocab::{PADDING_SCORE, T5_MODEL, XLM_ROBERTA_MODEL};
 
-/// What XLM-RoBERTa's tokens begin with, whatever its model does.
+/// First tokens of XLM-RoBERTa.
 const XLM_ROBERTA: [(&str, TokenType); 4] = [
     ("<s>", TokenType::Control),
     ("<pad>", TokenType::Control),
@@ -20,7 +20,7 @@ const XLM_ROBERTA: [(&str, TokenType); 4] = [
     ("<unk>", TokenType::Unknown),
 ];
 
-/// What its model begins with instead.
+/// First pieces of XLM-RoBERTa's model, which its tokens replace.
 const REPLACED: [(&str, TokenType); 3] =
     [("<unk>", TokenType::Unknown), ("<s>", TokenType::Control), ("</s>", TokenType::Control)];
 
@@ -35,7 +35,7 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
                 .collect::<Vec<_>>()
         })
         .collect();
-    let text = Preparation {
+    let text = NormalizerSettings {
         space_prefix: flag("add_space_prefix").unwrap_or(true),
         fold_spaces: flag("remove_extra_whitespaces").unwrap_or(true),
         charsmap,
@@ -51,8 +51,8 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
         }
     }
     let pieces = match is_encoder {
-        true => realigned(vocabulary),
-        false => as_they_are(vocabulary, out),
+        true => pieces_with_shifted_ids(vocabulary),
+        false => pieces_with_same_ids(vocabulary, out),
     };
     let Some(pieces) = pieces else {
         return tokenizer_json(vocabulary, &text, out, config);
@@ -69,8 +69,8 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     vocabulary.set_flags(config);
 }
 
-/// What happens to a text before it is cut.
-struct Preparation {
+/// Normalizer settings.
+struct NormalizerSettings {
     space_prefix: bool,
     fold_spaces: bool,
     charsmap: Vec<u8>,
@@ -78,15 +78,15 @@ struct Preparation {
 
 type Pieces = Vec<(String, f32, TokenType)>;
 
-fn as_pieces(tokens: &[Token]) -> Pieces {
+fn unchanged_pieces(tokens: &[Token]) -> Pieces {
     let is_symbol = symbols(tokens);
     let kind = |token: &Token| if is_symbol(token) { TokenType::UserDefined } else { token.kind };
     tokens.iter().map(|token| (token.text.to_owned(), token.score, kind(token))).collect()
 }
 
-/// The pieces of a model with the same ids; what was added to it goes to a file of its own. `None`
-/// if there are tokens that neither can have.
-fn as_they_are(vocabulary: &Vocabulary, out: &mut Tokenizer) -> Option<Pieces> {
+/// Returns the pieces of a model with the same ids, and writes added tokens to a separate file. `None` if a token fits
+/// neither.
+fn pieces_with_same_ids(vocabulary: &Vocabulary, out: &mut Tokenizer) -> Option<Pieces> {
     let tokens = vocabulary.without_padding(PADDING_SCORE);
     let is_user = |token: &Token| token.kind == TokenType::UserDefined;
     if tokens.iter().any(|token| is_user(token) && !is_added(token)) {
@@ -100,18 +100,18 @@ fn as_they_are(vocabulary: &Vocabulary, out: &mut Tokenizer) -> Option<Pieces> {
     if !added.is_empty() {
         out.files.push(json_file("added_tokens.json", &added.into()));
     }
-    Some(as_pieces(&tokens[..trained]))
+    Some(unchanged_pieces(&tokens[..trained]))
 }
 
-/// The pieces of XLM-RoBERTa's model: three in place of the first four, then the same. `None` if
-/// tokens that such a model does not have follow.
-fn realigned(vocabulary: &Vocabulary) -> Option<Pieces> {
+/// Returns the pieces of XLM-RoBERTa's model: three for the first four tokens, then the same. `None` if other tokens
+/// follow.
+fn pieces_with_shifted_ids(vocabulary: &Vocabulary) -> Option<Pieces> {
     let (first, rest) = vocabulary.tokens.split_at_checked(XLM_ROBERTA.len())?;
     let expected = first.iter().zip(XLM_ROBERTA);
     let is_usual = |(token, (text, kind)): (&Token, (&str, TokenType))| {
         (token.text, token.score, token.kind) == (text, 0.0, kind)
     };
-    // Its padding counts from the pieces of the model, which are one fewer.
+    // Padding tokens are numbered by pieces of the model, which has one piece fewer.
     let is_padding = |(place, token): (usize, &Token)| {
         token.kind == TokenType::Unused
             && token.score == PADDING_SCORE
@@ -127,12 +127,12 @@ fn realigned(vocabulary: &Vocabulary) -> Option<Pieces> {
         return None;
     }
     let replaced = REPLACED.map(|(text, kind)| (text.to_owned(), 0.0, kind));
-    Some(replaced.into_iter().chain(as_pieces(rest)).collect())
+    Some(replaced.into_iter().chain(unchanged_pieces(rest)).collect())
 }
 
 fn tokenizer_json(
     vocabulary: &Vocabulary,
-    text: &Preparation,
+    text: &NormalizerSettings,
     out: &mut Tokenizer,
     config: &mut Map<String, Value>,
 ) {
@@ -178,7 +178,7 @@ fn tokenizer_json(
     tokenizer["pre_tokenizer"] = spaces.clone();
     tokenizer["decoder"] = spaces;
     post_processor::fill(vocabulary, &mut tokenizer, config);
-    // The reader takes a field about decoding for one about folding spaces.
+    // The reader uses this field, which is about decoding, for the removal of extra spaces.
     config.insert("clean_up_tokenization_spaces".into(), text.fold_spaces.into());
     config.insert("add_prefix_space".into(), text.space_prefix.into());
     let special: Vec<Value> = (tokens.iter())

@@ -1,4 +1,4 @@
-//! `tokenizer.json` and `vocab.txt` of pieces of words: BERT.
+//! `tokenizer.json` and `vocab.txt` of WordPiece vocabularies.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 use super::json::{added, bert, file};
 use super::{File, Tokenizer, Vocabulary, json_file, post_processor};
 
-/// What a GGUF has in front of pieces that start a word.
+/// Prefix of pieces that start a word in GGUF.
 const START: char = '\u{2581}';
 
 pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut Map<String, Value>) {
     let pieces = pieces(vocabulary);
-    // These names are the encoder's for what begins and ends a text.
+    // BERT's roles of the tokens that start and end a text.
     if let Some(first) = config.remove("bos_token") {
         config.insert("cls_token".into(), first);
     }
@@ -49,7 +49,7 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     config.insert("tokenizer_class".into(), "BertTokenizer".into());
     out.files.push(json_file("tokenizer.json", &tokenizer));
 
-    // The place of a line is the id.
+    // The line number is the id.
     let lines = pieces.iter().enumerate().map(|(id, piece)| match piece {
         Some(piece) => format!("{piece}\n"),
         None => format!("[unused{id}]\n"),
@@ -57,7 +57,7 @@ pub(super) fn write(vocabulary: &Vocabulary, out: &mut Tokenizer, config: &mut M
     out.files.push(File { name: "vocab.txt", bytes: lines.collect::<String>().into_bytes() });
 }
 
-/// The pieces with the mark on those that continue a word; none for padding.
+/// Returns the pieces with the mark on those that continue a word; `None` for padding.
 fn pieces(vocabulary: &Vocabulary) -> Vec<Option<String>> {
     let is_padding = |id: usize, text: &str| text == format!("{START}[PAD{id}]");
     let starts = |text: &str| text.strip_prefix(START).map(str::to_owned);
@@ -72,7 +72,7 @@ fn pieces(vocabulary: &Vocabulary) -> Vec<Option<String>> {
             TokenType::Unused if is_padding(id, token.text) => None,
             TokenType::Control => Some(token.text.to_owned()),
             _ => {
-                // A piece that continues a word can be the mark itself.
+                // A continuation piece can be the mark itself.
                 let start = starts(token.text).filter(|text| !text.is_empty());
                 let free = start.filter(|text| taken.insert(text.clone()));
                 Some(free.unwrap_or_else(|| format!("##{}", token.text)))

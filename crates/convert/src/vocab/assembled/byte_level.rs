@@ -1,4 +1,4 @@
-//! `vocab.json` and `merges.txt`: GPT-2 and those that took over its tokenizer.
+//! `vocab.json` and `merges.txt`: GPT-2's tokenizer.
 
 use gguf::Error;
 use gguf_models::pre_tokenizer::CL100K_DIGITS;
@@ -7,19 +7,19 @@ use serde_json::{Map, Value, json};
 use super::{Assembled, added_tokens, class, template};
 use crate::vocab::files::Files;
 
-/// The special tokens of GPT-2, and those of RoBERTa.
+/// Special tokens of GPT-2.
 const GPT2: &[&str] = &["<|endoftext|>"];
 const ROBERTA: &[&str] = &["<s>", "</s>", "<unk>", "<pad>", "<mask>"];
 
 pub(super) fn assemble(files: &Files, vocab: Map<String, Value>) -> Result<Assembled, Error> {
     let path = files.path("vocab.json");
     if !files.has("merges.txt") {
-        let what = "has no `merges.txt` beside it";
+        let what = "has no `merges.txt` in its directory";
         return Err(Error::input(
             "vocabulary-missing",
             &path,
             what,
-            "copy the missing file into the directory",
+            "copy the missing file to the directory",
         ));
     }
     let class = class(files);
@@ -62,5 +62,5 @@ pub(super) fn assemble(files: &Files, vocab: Map<String, Value>) -> Result<Assem
         "decoder": { "type": "ByteLevel" },
         "model": { "type": "BPE", "vocab": vocab }, // the merges are read where they are
     });
-    Ok(Assembled { tokenizer, path, states_cuts: true, roles: vec![] })
+    Ok(Assembled { tokenizer, path, has_pre_tokenizer: true, roles: vec![] })
 }

@@ -1,7 +1,6 @@
-//! Tokenizers in the files that were usual before `tokenizer.json`, put into its form.
+//! Tokenizer files from before `tokenizer.json`, assembled to a `tokenizer.json`.
 //!
-//! So all else needs to know only one form. What `tokenizer.json` would say and these files do
-//! not (how text is cut, what is put around it) is what the class of the tokenizer does.
+//! The tokenizer's class determines the pre-tokenizer and the post-processor, which these files lack.
 
 mod byte_level;
 mod tiktoken;
@@ -16,29 +15,28 @@ use serde_json::{Map, Value, json};
 use super::files::{AddedToken, Files};
 use super::special::named_special_tokens;
 
-/// A tokenizer in the form of `tokenizer.json`.
+/// Tokenizer in the form of `tokenizer.json`.
 struct Assembled {
     pub tokenizer: Value,
-    /// The file that has the vocabulary.
+    /// File of the vocabulary.
     pub path: PathBuf,
-    /// Whether the files tell how text is cut.
-    pub states_cuts: bool,
-    /// Roles of special tokens that the files do not tell: a field of `tokenizer_config.json`, and
-    /// the text.
+    /// Whether the files determine the pre-tokenizer.
+    pub has_pre_tokenizer: bool,
+    /// Roles of special tokens that the files lack: field of `tokenizer_config.json`, and text.
     pub roles: Vec<(&'static str, &'static str)>,
 }
 
-/// Where there is no `tokenizer.json`, puts one together from older files.
+/// Assembles a `tokenizer.json` from older files if there is none.
 pub(super) fn assemble(files: &mut Files, notes: &mut Vec<String>) -> Result<(), Error> {
     if files.tokenizer().is_none()
-        && let Some(Assembled { tokenizer, path, states_cuts, roles }) = read(files, notes)?
+        && let Some(Assembled { tokenizer, path, has_pre_tokenizer, roles }) = read(files, notes)?
     {
-        files.set_tokenizer(tokenizer, path, states_cuts, roles);
+        files.set_tokenizer(tokenizer, path, has_pre_tokenizer, roles);
     }
     Ok(())
 }
 
-/// The tokenizer of the older files, if there are any.
+/// Reads the tokenizer of older files, if there are any.
 fn read(files: &Files, notes: &mut Vec<String>) -> Result<Option<Assembled>, Error> {
     if let Some(vocab) = files.object("vocab.json")? {
         return byte_level::assemble(files, vocab).map(Some);
@@ -52,15 +50,15 @@ fn read(files: &Files, notes: &mut Vec<String>) -> Result<Option<Assembled>, Err
     }
 }
 
-/// The class of the tokenizer, without the suffix of fast ones.
+/// Returns the tokenizer's class without the suffix of fast tokenizers.
 fn class<'f>(files: &'f Files) -> &'f str {
     let class = files.tokenizer_config().and_then(|c| c.get("tokenizer_class")?.as_str());
     let class = class.unwrap_or_default();
     class.strip_suffix("Fast").unwrap_or(class)
 }
 
-/// The entries of `added_tokens`: those that the JSON files list, those that they name by role,
-/// and of the `usual` ones of the class those that the vocabulary has.
+/// Returns the entries of `added_tokens`: those that the JSON files list or name by role, and the class's default
+/// tokens that the vocabulary has.
 fn added_tokens(
     files: &Files,
     vocab: &Map<String, Value>,
@@ -94,7 +92,7 @@ fn added_tokens(
         added.push((id, AddedToken { content: text, special: true, normalized: false }));
     }
 
-    // The first mention counts: it tells most.
+    // The first entry of a token has the most information.
     let mut seen = HashSet::new();
     added.retain(|(_, token)| seen.insert(token.content.clone()));
     added.sort_by_key(|(id, _)| *id);
@@ -105,7 +103,7 @@ fn added_tokens(
     Ok(added.into_iter().map(entry).collect())
 }
 
-/// What is put around a text: `first` in front, `last` behind it and behind a second one.
+/// Returns a post-processor that adds `first` in front of a text, and `last` behind it and behind a second text.
 fn template(first: &[&str], last: &str) -> Value {
     let special = |text: &&str| json!({ "SpecialToken": { "id": text, "type_id": 0 } });
     let text = |id: &str| json!({ "Sequence": { "id": id, "type_id": 0 } });

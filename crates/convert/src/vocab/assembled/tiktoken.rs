@@ -1,7 +1,7 @@
-//! tiktoken files: in each line a token's bytes in base64, and its rank, which is its id.
+//! tiktoken files: each line has the bytes of a token in base64, and its rank, which is its id.
 //!
-//! They hold no merges. These follow from the ranks: a token is made by the merge of the two
-//! pieces that are left when its bytes are merged by all better ranks.
+//! The files have no merges. They follow from the ranks: a token is the merge of the two pieces that remain after all
+//! merges of lower ranks.
 
 use std::collections::HashMap;
 
@@ -15,26 +15,26 @@ use crate::vocab::files::{Files, SENTENCEPIECE};
 use crate::vocab::tiktoken_line::{entry, is_tiktoken};
 use crate::vocab::token::MAX_TOKENS;
 
-/// A file whose special tokens stand only in a program beside it.
+/// Tokenizer whose special tokens are only in the model's code.
 struct Known {
     name: &'static str,
-    /// They follow the others, in this order.
+    /// Special tokens behind the ranked tokens, in this order.
     special: &'static [&'static str],
-    /// And so many, which are numbered.
+    /// Number of additional numbered special tokens.
     extra: u64,
-    /// How text is cut, if that is known to be the usual way.
-    states_cuts: bool,
-    /// Fields of `tokenizer_config.json`, and the tokens that have the role.
+    /// Regex of the pre-tokenizer, if it is known.
+    has_pre_tokenizer: bool,
+    /// Fields of `tokenizer_config.json` with the tokens of these roles.
     roles: &'static [(&'static str, &'static str)],
 }
 
-/// The first of Qwen, and Hunyuan.
+/// Qwen 1 and Hunyuan.
 const KNOWN: [Known; 2] = [
     Known {
         name: "qwen.tiktoken",
         special: &["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
         extra: 205,
-        states_cuts: true,
+        has_pre_tokenizer: true,
         roles: &[
             ("bos_token", "<|endoftext|>"),
             ("eos_token", "<|endoftext|>"),
@@ -45,15 +45,15 @@ const KNOWN: [Known; 2] = [
         name: "hy.tiktoken",
         special: &["<|endoftext|>", "<|startoftext|>", "<|bos|>", "<|eos|>", "<|pad|>"],
         extra: 205,
-        states_cuts: false,
+        has_pre_tokenizer: false,
         roles: &[],
     },
 ];
 
-/// The longest token that is believed: finding its merge takes the square of its length.
+/// Maximum length of a token. Finding its merge takes quadratic time.
 const MAX_LEN: usize = 1024;
 
-/// The tiktoken file of a directory, under one of the names that are usual.
+/// Returns the tiktoken file of a directory, which has one of several names.
 pub(super) fn find(files: &Files) -> Result<Option<String>, Error> {
     let folder = files.folder();
     let others = ["tiktoken.model", SENTENCEPIECE].map(str::to_owned);
@@ -72,7 +72,7 @@ pub(super) fn assemble(
         let parsed =
             entry(line).filter(|(token, rank)| token.len() <= MAX_LEN && *rank < MAX_TOKENS);
         let (token, rank) = parsed.ok_or_else(|| {
-            let what = format!("line {} is no token in base64 with its rank", number + 1);
+            let what = format!("line {} is not a token in base64 with its rank", number + 1);
             Error::input("vocabulary-damaged", &path, what, "download the file again")
         })?;
         ranks.insert(token, rank);
@@ -93,7 +93,7 @@ pub(super) fn assemble(
         }
     }
     if odd > 0 {
-        notes.push(format!("{odd} tokens are no merge of two others: no text will have them"));
+        notes.push(format!("{odd} tokens are not merges of two others: no text contains them"));
     }
 
     let known = KNOWN.iter().find(|known| known.name == name);
@@ -101,11 +101,11 @@ pub(super) fn assemble(
         Some(known) => known.added(tokens.last().map_or(0, |&(_, rank)| rank + 1)),
         None => added_tokens(files, &vocab, &[])?,
     };
-    let states_cuts = known.is_some_and(|known| known.states_cuts);
+    let has_pre_tokenizer = known.is_some_and(|known| known.has_pre_tokenizer);
     let bytes = json!({ "type": "ByteLevel", "add_prefix_space": false, "use_regex": false });
     let cut = json!({ "type": "Split", "pattern": { "Regex": CL100K_DIGITS },
         "behavior": "Isolated", "invert": false });
-    let pre_tokenizer = match states_cuts {
+    let pre_tokenizer = match has_pre_tokenizer {
         true => json!({ "type": "Sequence", "pretokenizers": [cut, bytes] }),
         false => bytes,
     };
@@ -116,11 +116,11 @@ pub(super) fn assemble(
         "model": { "type": "BPE", "vocab": vocab, "merges": merges },
     });
     let roles = known.map_or(vec![], |known| known.roles.to_vec());
-    Ok(Assembled { tokenizer, path, states_cuts, roles })
+    Ok(Assembled { tokenizer, path, has_pre_tokenizer, roles })
 }
 
 impl Known {
-    /// The special tokens, from the id `first` on.
+    /// Returns the special tokens, with ids from `first` on.
     fn added(&self, first: u64) -> Vec<Value> {
         let extra = (0..self.extra).map(|number| format!("<|extra_{number}|>"));
         let texts = self.special.iter().map(|text| (*text).to_owned()).chain(extra);
@@ -130,9 +130,9 @@ impl Known {
     }
 }
 
-/// The pieces of a token after all merges whose rank is better than its own.
+/// Returns the pieces of a token after all merges with lower ranks than its own.
 fn pieces<'t>(ranks: &HashMap<Vec<u8>, u64>, token: &'t [u8], rank: u64) -> Vec<&'t [u8]> {
-    // Where pieces end.
+    // Ends of pieces.
     let mut ends: Vec<usize> = (1..=token.len()).collect();
     loop {
         let best = (0..ends.len().saturating_sub(1))

@@ -1,4 +1,4 @@
-//! `vocab.txt`: BERT, a piece in each line.
+//! `vocab.txt` of BERT: one piece per line.
 
 use gguf::Error;
 use serde_json::{Map, Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 use super::{Assembled, added_tokens, template};
 use crate::vocab::files::Files;
 
-/// The name of the file.
+/// File name.
 pub(super) const FILE: &str = "vocab.txt";
 
 const SPECIAL: &[&str] = &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 pub(super) fn assemble(files: &Files) -> Result<Assembled, Error> {
     let text = files.text(FILE)?;
-    // Line by line by the line break only: other characters that break lines are pieces.
+    // Only `\n` ends a line: other line break characters are pieces.
     let lines = text.strip_suffix('\n').unwrap_or(&text).split('\n');
     let vocab: Map<String, Value> = lines
         .zip(0u64..)
@@ -36,9 +36,9 @@ pub(super) fn assemble(files: &Files) -> Result<Assembled, Error> {
         "decoder": { "type": "WordPiece" },
         "model": { "type": "WordPiece", "vocab": vocab },
     });
-    // The class has these unless told otherwise.
+    // Defaults of the class.
     let roles = ["unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
     let texts = ["[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"];
     let roles = roles.into_iter().zip(texts).filter(|(_, text)| known.contains(text)).collect();
-    Ok(Assembled { tokenizer, path: files.path(FILE), states_cuts: true, roles })
+    Ok(Assembled { tokenizer, path: files.path(FILE), has_pre_tokenizer: true, roles })
 }

@@ -124,15 +124,15 @@ fn export_notes_name_lost_tensors_and_keys() {
     let config = llama_config(json!({"rope_scaling": other_bounds}));
     let (config, notes) = export_after_edit(&checkpoint(config, llama_layer(), TIED), |_| {});
     assert_eq!(config.get("rope_scaling"), None);
-    assert_eq!(notes, ["left out `rope_freqs.weight`: the configuration cannot express it"]);
+    assert_eq!(notes, ["skipped `rope_freqs.weight`: config.json cannot express it"]);
     let (_, notes) =
         export_after_edit(&checkpoint(llama_config(json!({})), llama_layer(), TIED), |keys| {
             keys.set("llama.rope.dimension_count", 8u32);
             keys.remove("llama.vocab_size");
         });
     let key = |key| format!("`llama.{key}`");
-    let another = format!("converting exported gives another {}", key("rope.dimension_count"));
-    assert_eq!(notes, [another, format!("converting exported adds {}", key("vocab_size"))]);
+    let changed = format!("converting the export changes {}", key("rope.dimension_count"));
+    assert_eq!(notes, [changed, format!("converting the export adds {}", key("vocab_size"))]);
 }
 
 #[test]

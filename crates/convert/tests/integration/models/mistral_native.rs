@@ -273,9 +273,9 @@ fn invalid_params_and_tekken_are_named() {
         ),
         (|_, tekken| tekken["vocab"][7]["rank"] = json!(8), &["tekken.json", "vocab[7]"]),
         (|_, tekken| tekken["vocab"][7]["token_bytes"] = json!("?"), &["vocab[7]", "base64"]),
-        (|_, tekken| tekken["vocab"][7]["token_bytes"] = json!("AA=="), &["a token twice"]),
+        (|_, tekken| tekken["vocab"][7]["token_bytes"] = json!("AA=="), &["a duplicate token"]),
         (|_, tekken| tekken["vocab"][258]["token_bytes"] = json!("AAEC"), &["vocab[258]", "merge"]),
-        (|_, tekken| tekken["config"]["default_vocab_size"] = json!(900), &["states 900 tokens"]),
+        (|_, tekken| tekken["config"]["default_vocab_size"] = json!(900), &["has 900 tokens"]),
         (|_, tekken| tekken["special_tokens"][1]["token_str"] = json!("x"), &["token `<s>`"]),
         (|_, tekken| tekken["config"]["pattern"] = json!("\\w+"), &["tekken.json", "--pre"]),
     ];

@@ -56,5 +56,5 @@ fn merges_come_from_merges_txt_if_tokenizer_json_has_none() {
         [("tokenizer.json", json.as_bytes()), ("merges.txt", b"#version\n\na b\nbad\n")];
     let found = convert(&files, VocabularyKind::Bpe, &rows(8)).unwrap();
     assert_eq!(strings(&found.metadata, "tokenizer.ggml.merges"), ["a b"]);
-    assert_noted(&found, "left out line 4");
+    assert_noted(&found, "skipped line 4");
 }

@@ -34,9 +34,9 @@ fn missing_and_malformed_files_are_named() {
     broken(|t| t["model"]["vocab"] = json!([]), "model.vocab is missing");
     broken(|t| t["model"]["vocab"]["a"] = json!(-1), "the id of \"a\" is -1");
     broken(|t| t["model"]["vocab"]["a"] = json!(8), "token id 8 does not fit a vocabulary of 8");
-    broken(|t| t["model"]["type"] = json!("WordPiece"), "needs BPE");
+    broken(|t| t["model"]["type"] = json!("WordPiece"), "expected BPE");
     broken(|t| t["model"]["merges"] = json!([["a"]]), "merge 0 is");
-    broken(|t| t["added_tokens"][0] = json!({"id": 1}), "lacks id or content");
+    broken(|t| t["added_tokens"][0] = json!({"id": 1}), "has no `id` or no `content`");
 
     let size = |fault: Error| assert!(fault.to_string().contains("vocab_size is"), "{fault}");
     size(convert_bpe(&tiny_bpe(), &rows(u64::MAX)).unwrap_err());

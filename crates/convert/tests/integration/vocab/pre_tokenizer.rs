@@ -40,11 +40,11 @@ fn hints_and_ignore_merges_choose_among_equivalent_names() {
     assert_eq!(pre(&llama, &["nothing", "chatglm-bpe"]).0, "chatglm-bpe");
     let (name, notes) = pre(&llama, &["llama-bpe"]);
     assert_eq!(name, "llama-bpe");
-    assert!(notes.contains("take words that are tokens whole"), "{notes}");
+    assert!(notes.contains("`ignore_merges` is false in tokenizer.json, but true"), "{notes}");
     llama["model"]["ignore_merges"] = json!(true);
     let (name, notes) = pre(&llama, &[]);
     assert_eq!(name, "llama-bpe");
-    assert!(notes.contains("the same for runtimes: llama3"), "{notes}");
+    assert!(notes.contains("names that runtimes treat the same: llama3"), "{notes}");
     assert!(notes.contains("other defaults: dbrx, smaug-bpe, glm4"), "{notes}");
     assert_eq!(pre(&llama, &["llama-bpe", "smaug-bpe"]).0, "llama-bpe");
 
@@ -117,7 +117,7 @@ fn unknown_pre_tokenizer_error_names_its_steps_and_the_nearest() {
     // `prepend_scheme: always` adds a space to every piece, not only to the text.
     let mut tokenizer = tiny_bpe();
     tokenizer["pre_tokenizer"]["add_prefix_space"] = json!(true);
-    assert!(pre(&tokenizer, &[]).1.contains("puts a space in front of every text"));
+    assert!(pre(&tokenizer, &[]).1.contains("adds a space in front of every text"));
     let tokenizer = with_steps(json!([
         {"type": "Digits", "individual_digits": true},
         {"type": "ByteLevel", "add_prefix_space": true},

@@ -79,7 +79,7 @@ fn settings_that_runtimes_ignore_are_noted() {
         assert_noted(&found.unwrap(), part);
     };
     noted(bytes(2, &number(3, 3)), "into words");
-    noted(bytes(3, &number(3, 0)), "does not start texts with a space");
+    noted(bytes(3, &number(3, 0)), "does not add a space in front of a text");
     noted(bytes(3, &number(4, 1)), "folds runs of spaces");
 }
 
@@ -100,10 +100,10 @@ fn damaged_models_fail() {
         (vec![], "no pieces, at byte 0"),
         (b"not a model".to_vec(), "at byte"),
         (piece("x", 0.0, 9), "a piece of an unknown type"),
-        (number(1, 1), "a number where a message belongs, at byte 0"),
+        (number(1, 1), "a number instead of a message, at byte 0"),
         (bytes(1, &bytes(1, &[0xFF])), "a piece is not UTF-8, at byte 4"),
         (bytes(1, &number(1, 1)), "a piece with a value of the wrong type, at byte 2"),
-        (vec![0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F], "a value reaches past its end, at byte 6"),
+        (vec![0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F], "a value ends behind its message, at byte 6"),
     ] {
         let fault = fault(&model).unwrap_err().to_string();
         assert!(fault.contains(what), "{fault}");
