@@ -77,7 +77,8 @@ pub(super) fn configuration(
 pub(super) fn as_model_error(error: Error, config: &Path, model: &Model) -> Error {
     match error {
         Error::InFile { path, finding } if path == config => {
-            let what = format!("its keys do not form a complete configuration: {}", finding.message);
+            let what =
+                format!("its keys do not form a complete configuration: {}", finding.message);
             let finding = Finding::error("export-incomplete", what).help(
                 "`gguf check` lists the missing keys; or export the tensors under their \
                  GGUF names: --to safetensors --keep-names",

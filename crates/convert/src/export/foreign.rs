@@ -65,7 +65,9 @@ pub(super) fn tensors(
                 notes.push(format!("skipped `{name}`: config.json cannot express it"));
                 continue;
             }
-            let what = format!("tensor `{name}` has no name in checkpoints of the architecture {architecture}");
+            let what = format!(
+                "tensor `{name}` has no name in checkpoints of the architecture {architecture}"
+            );
             return Err(refused(what));
         };
         if found != count {
@@ -241,7 +243,8 @@ fn combine(
 
 fn invert_steps(mut tensor: Tensor, steps: &[Step]) -> Result<Tensor, TensorMismatch> {
     for step in steps.iter().rev() {
-        let inverse = step.inverse().ok_or_else(|| format!("has the step {step:?}, which has no inverse"))?;
+        let inverse =
+            step.inverse().ok_or_else(|| format!("has the step {step:?}, which has no inverse"))?;
         tensor = tensor.changed(inverse)?;
     }
     Ok(tensor)

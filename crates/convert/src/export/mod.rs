@@ -63,7 +63,9 @@ pub fn plan(model: &Model, options: ExportOptions) -> Result<Export, Error> {
         }
         let what = match (architecture, converters::is_known(architecture)) {
             ("", _) => "`general.architecture` is missing".to_owned(),
-            (_, false) => format!("the architecture `{architecture}` has no known checkpoint format"),
+            (_, false) => {
+                format!("the architecture `{architecture}` has no known checkpoint format")
+            }
             (_, true) => format!(
                 "keys and tensors do not determine the class of this {architecture} model: \
                  `gguf check` lists what is missing"
@@ -81,7 +83,8 @@ pub fn plan(model: &Model, options: ExportOptions) -> Result<Export, Error> {
     for (field, value) in &exported.unwritten {
         as_config.set(field, value.clone());
     }
-    let key_notes = config::not_restored(metadata, converter, &as_config).map_err(as_model_error)?;
+    let key_notes =
+        config::not_restored(metadata, converter, &as_config).map_err(as_model_error)?;
     notes.extend(key_notes);
     let tensors = foreign::tensors(model, converter, &exported, &as_config, &mut notes);
     let tensors = tensors.map_err(as_model_error)?;

@@ -64,7 +64,9 @@ pub fn extract(
         let name = &*tensor.info.name;
         let before = index.get(name).filter(|before| before.info.shape == tensor.info.shape);
         let Some(before) = before else {
-            return Err(different(format!("the base model has no tensor `{name}` of the same shape")));
+            return Err(different(format!(
+                "the base model has no tensor `{name}` of the same shape"
+            )));
         };
         if let Some((share, pair)) = low_rank(before, tensor, rank)? {
             captured.push((name.to_owned(), share));
@@ -116,7 +118,11 @@ pub fn extract(
 
 fn different(what: String) -> Error {
     let what = format!("cannot extract an adapter: {what}");
-    Error::request("adapter-models-differ", what, "specify a model and the model that it was tuned from")
+    Error::request(
+        "adapter-models-differ",
+        what,
+        "specify a model and the model that it was tuned from",
+    )
 }
 
 /// Returns the pair for a matrix, and the share of the difference that it captures; `None` if there is no difference.
@@ -151,7 +157,8 @@ fn low_rank(
     }
     let dims = |dims: [u64; 2]| {
         let all = [&dims[..], &shape[2..]].concat();
-        Shape::new(&all).unwrap_or_else(|| unreachable!("the pair has the number of dimensions of the tensor"))
+        Shape::new(&all)
+            .unwrap_or_else(|| unreachable!("the pair has the number of dimensions of the tensor"))
     };
     let tensor = |suffix: &str, shape, values| Tensor {
         name: format!("{}{suffix}", after.info.name),

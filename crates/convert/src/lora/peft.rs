@@ -266,7 +266,11 @@ fn tensors(
         };
         let found = match modules.iter_mut().find(|(known, _)| *known == module) {
             Some((_, found)) => found,
-            None => &mut modules.push_mut((module, ModulePair { is_embedding, ..ModulePair::default() })).1,
+            None => {
+                &mut modules
+                    .push_mut((module, ModulePair { is_embedding, ..ModulePair::default() }))
+                    .1
+            }
         };
         *(if is_a { &mut found.a } else { &mut found.b }) = Some(entry);
     }
@@ -288,8 +292,10 @@ fn tensors(
         let made = match converter.mapping(config, &format!("{module}.weight"))? {
             Mapping::Made(made) | Mapping::Behind(_, made) => made,
             Mapping::Dropped | Mapping::DroppedIfZero | Mapping::Shared(_) | Mapping::Unknown => {
-                let what =
-                    format!("belongs to no tensor of the architecture {}", converter.architecture());
+                let what = format!(
+                    "belongs to no tensor of the architecture {}",
+                    converter.architecture()
+                );
                 return Err(fault(what));
             }
         };
@@ -317,7 +323,8 @@ fn tensors(
                 continue;
             };
             if converter.is_row_stacked(&name) {
-                let what = format!("belongs to a part of `{name}`, which GGUF adapters do not support");
+                let what =
+                    format!("belongs to a part of `{name}`, which GGUF adapters do not support");
                 return Err(fault(what));
             }
             let position = experts.iter().position(|(known, _)| *known == name);
@@ -327,8 +334,9 @@ fn tensors(
             });
             let parts = &mut experts[position].1;
             let slot = parts.get_mut(index as usize);
-            *slot.ok_or_else(|| fault(format!("belongs to an expert beyond the {count} experts of the base model")))? =
-                Some(pair);
+            *slot.ok_or_else(|| {
+                fault(format!("belongs to an expert beyond the {count} experts of the base model"))
+            })? = Some(pair);
             if let Some(parts) = parts.iter().cloned().collect::<Option<Vec<_>>>() {
                 experts.remove(position);
                 let (a, b): (Vec<_>, Vec<_>) = parts.into_iter().map(|[a, b]| (a, b)).unzip();
@@ -389,7 +397,9 @@ fn apply_step(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], TensorMismat
             let [a, b] = pair;
             Ok([a, b.changed(step)?])
         }
-        other => Err(format!("does not support the conversion step {other:?} of the base tensor").into()),
+        other => {
+            Err(format!("does not support the conversion step {other:?} of the base tensor").into())
+        }
     }
 }
 

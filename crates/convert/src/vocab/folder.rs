@@ -91,7 +91,8 @@ impl Folder<'_> {
                     let entry = entry.map_err(|source| Error::read(&path, source))?;
                     let name = Path::new(inner).join(entry.file_name());
                     // No program writes names that are not Unicode.
-                    if let Some(name) = name.to_str().filter(|name| has_extension(Path::new(name))) {
+                    if let Some(name) = name.to_str().filter(|name| has_extension(Path::new(name)))
+                    {
                         names.push(name.to_owned());
                     }
                 }

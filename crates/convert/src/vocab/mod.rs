@@ -215,8 +215,7 @@ pub fn require_pre(pre: Option<&str>, metadata: &Metadata) -> Result<(), Error> 
     let written = metadata.str("tokenizer.ggml.pre");
     let Some(pre) = pre.filter(|pre| written != Some(pre)) else { return Ok(()) };
     let model = metadata.str("tokenizer.ggml.model").unwrap_or("none");
-    let what =
-        format!("--pre {pre}: a vocabulary of the kind `{model}` has no pre-tokenizer");
+    let what = format!("--pre {pre}: a vocabulary of the kind `{model}` has no pre-tokenizer");
     Err(Error::request("option-contradicts", what, "leave it out"))
 }
 

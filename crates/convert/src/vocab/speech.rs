@@ -40,7 +40,11 @@ impl Builder<'_> {
         let mut names: Vec<String> = (0..count).map(|code| format!("<|codec_{code}|>")).collect();
         let mut name = |field: &str, code: &Value, name: String| {
             let place = code.as_u64().and_then(|code| names.get_mut(usize::try_from(code).ok()?));
-            let fault = || fault(format!("field `{field}` is {code}; expected a number below {count}, the number of codec tokens"));
+            let fault = || {
+                fault(format!(
+                    "field `{field}` is {code}; expected a number below {count}, the number of codec tokens"
+                ))
+            };
             *place.ok_or_else(fault)? = name;
             Ok::<(), Error>(())
         };

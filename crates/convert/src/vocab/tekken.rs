@@ -132,7 +132,10 @@ impl Tekken {
     fn read(root: &Map<String, Value>) -> Result<Self, String> {
         let config = root.get("config").unwrap_or(&Value::Null);
         let text = |field: &str| {
-            config[field].as_str().map(str::to_owned).ok_or(format!("has no string `config.{field}`"))
+            config[field]
+                .as_str()
+                .map(str::to_owned)
+                .ok_or(format!("has no string `config.{field}`"))
         };
         let count = |field: &str| {
             let count = config[field].as_u64().filter(|count| *count <= MAX_TOKENS);
@@ -175,7 +178,9 @@ impl Tekken {
         for (rank, token) in self.tokens.iter().enumerate() {
             if rank < 256 {
                 if token.len() > 1 {
-                    return Err(format!("vocab[{rank}] has several bytes; the first 256 tokens must be single bytes"));
+                    return Err(format!(
+                        "vocab[{rank}] has several bytes; the first 256 tokens must be single bytes"
+                    ));
                 }
                 continue;
             }

@@ -45,7 +45,8 @@ impl Builder<'_> {
         }
         let prefix = &tokenizer["model"]["continuing_subword_prefix"];
         if !prefix.is_null() && prefix != CONTINUATION {
-            let what = format!("`continuing_subword_prefix` is {prefix}; expected {CONTINUATION:?}");
+            let what =
+                format!("`continuing_subword_prefix` is {prefix}; expected {CONTINUATION:?}");
             let help = "runtimes support no other prefix";
             return Err(Error::input(
                 "vocabulary-unsupported",

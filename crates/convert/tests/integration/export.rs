@@ -117,7 +117,8 @@ fn quantized_models_export_to_safetensors_decoded_or_raw() {
     let (gguf, out) = (dir.path().join("q.gguf"), dir.path().join("out.safetensors"));
     convert(Path::new(MODEL), &gguf, Some("q8_0".parse().unwrap()));
     let model = Model::open(&gguf).unwrap();
-    let tensors = export::gguf_tensors(&model, export::ExportOptions { dtype: Some(TensorType::F32) });
+    let tensors =
+        export::gguf_tensors(&model, export::ExportOptions { dtype: Some(TensorType::F32) });
     safetensors::write(&out, &tensors, false, &overwrite(), &keep_going).unwrap();
     let bytes = std::fs::read(&out).unwrap();
     let read = ::safetensors::SafeTensors::deserialize(&bytes).unwrap();

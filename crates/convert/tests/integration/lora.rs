@@ -119,7 +119,11 @@ fn extracted_adapter_merges_to_the_tuned_model() {
     let (dir, base_path, tuned_path) = tuned();
     let (base, tuned) = (Model::open(&base_path).unwrap(), Model::open(&tuned_path).unwrap());
     let extraction = extract::extract(&base, &tuned, 2, &()).unwrap();
-    assert!(extraction.captured.iter().all(|(_, share)| *share > 0.999_999), "{:?}", extraction.captured);
+    assert!(
+        extraction.captured.iter().all(|(_, share)| *share > 0.999_999),
+        "{:?}",
+        extraction.captured
+    );
     let adapter_path = dir.path().join("adapter.gguf");
     write(&extraction.job, &adapter_path);
 

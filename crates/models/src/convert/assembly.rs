@@ -1,4 +1,4 @@
-//! Tensors of an output, put together from those of a checkpoint.
+//! Assembly of output tensors from checkpoint tensors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,42 +10,41 @@ use gguf_pipeline::{Content, Step, Stored, Tensor};
 
 use super::mapping::{ExpertSlot, MappedTensor};
 
-/// What is done about a fault of a checkpoint.
+/// Help of errors about tensors that do not match the configuration.
 pub const CONFIG_OF_ANOTHER: &str = "check that the weights are complete and go with `config.json`";
 
-/// The tensors of an output so far, in the order in which the checkpoint completes them.
+/// Builder of the output tensors, in the order in which the checkpoint's tensors complete them.
 pub struct Assembly<'c> {
     checkpoint: &'c Checkpoint,
-    /// How names end of tensors whose parts follow one another as rows.
+    /// Name suffixes of tensors whose parts are stacked as rows.
     rows_of_parts: &'static [&'static str],
     tensors: Vec<Tensor>,
-    /// Name of a whole to its parts so far.
+    /// Parts of incomplete tensors, by name.
     partial: BTreeMap<String, Vec<Option<Tensor>>>,
 }
 
 impl<'c> Assembly<'c> {
-    /// Begins with tensors that no file holds.
+    /// Starts with tensors that no checkpoint file holds.
     pub fn new(checkpoint: &'c Checkpoint, computed: Vec<Tensor>) -> Self {
         Self { checkpoint, rows_of_parts: &[], tensors: computed, partial: BTreeMap::new() }
     }
 
-    /// The same, where parts of tensors whose names end so follow one another as rows, not along a new
-    /// dimension.
+    /// Sets the name suffixes of tensors whose parts are stacked as rows instead of along a new dimension.
     pub fn rows_of_parts(self, ends: &'static [&'static str]) -> Self {
         Self { rows_of_parts: ends, ..self }
     }
 
-    /// Whether there is a tensor of this name.
+    /// Returns whether the model has a tensor.
     pub fn has(&self, name: &str) -> bool {
         self.tensors.iter().any(|tensor| tensor.name == name)
     }
 
-    /// Adds a tensor that is computed.
+    /// Adds a computed tensor.
     pub fn push(&mut self, tensor: Tensor) {
         self.tensors.push(tensor);
     }
 
-    /// Adds what is made of a tensor of the checkpoint, which is taken in this shape.
+    /// Adds the tensors that a checkpoint tensor, in this shape, maps to.
     pub fn add(
         &mut self,
         entry: &Entry,
@@ -59,7 +58,7 @@ impl<'c> Assembly<'c> {
                 continue;
             };
             let fault = |what: String| self.fault(entry, &what);
-            // Also keeps a forged count from costing memory.
+            // Bounds memory use for a damaged count.
             if count as usize > self.checkpoint.entries.len() {
                 let entries = self.checkpoint.entries.len();
                 return Err(fault(format!("is one of {count}, of {entries} tensors in all")));
@@ -84,7 +83,7 @@ impl<'c> Assembly<'c> {
         Ok(())
     }
 
-    /// Adds one tensor of several parts of one of the checkpoint, one after the other.
+    /// Adds a tensor of concatenated parts of a checkpoint tensor.
     pub fn rejoin(
         &mut self,
         entry: &Entry,
@@ -100,7 +99,7 @@ impl<'c> Assembly<'c> {
         Ok(())
     }
 
-    /// A tensor of the checkpoint after these steps.
+    /// Applies these steps to a checkpoint tensor.
     fn changed(
         &self,
         entry: &Entry,
@@ -117,7 +116,7 @@ impl<'c> Assembly<'c> {
             steps.iter().copied().try_fold(stored, Tensor::changed)
         };
         let tensor = match (changed(stored(self.checkpoint, entry, shape)), entry.floats) {
-            // Columns cannot become rows in blocks.
+            // Quantized tensors cannot be transposed.
             (Err(_), Some(_)) => changed(decoded(self.checkpoint, entry, shape)),
             (result, _) => result,
         };
@@ -130,7 +129,7 @@ impl<'c> Assembly<'c> {
         Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
     }
 
-    /// All tensors, unless parts of one are missing.
+    /// Returns all tensors. Fails if parts of a tensor are missing.
     pub fn finish(self, config: &Config) -> Result<Vec<Tensor>, Error> {
         if let Some((name, parts)) = self.partial.first_key_value() {
             let found = parts.iter().flatten().count();
@@ -141,7 +140,7 @@ impl<'c> Assembly<'c> {
     }
 }
 
-/// Tensors that no place is known for end a conversion: they are named, up to a screenful.
+/// Fails if there are unknown tensors. The error lists up to 20 of them.
 pub fn refuse_unknown(
     unknown: &[&Entry],
     architecture: &str,
@@ -161,7 +160,7 @@ pub fn refuse_unknown(
     Err(Error::input("checkpoint-tensor-unexpected", &checkpoint.path_of(first), what, help))
 }
 
-/// A tensor of the checkpoint under its foreign name, in a shape that holds as many elements.
+/// Returns a checkpoint tensor under its own name, in a shape with the same number of elements.
 pub fn stored(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
     let source = checkpoint.files[entry.file].source.clone();
     let at = Stored { source, offset: entry.offset };
@@ -199,7 +198,7 @@ pub fn vector_shape(len: u64) -> Shape {
     Shape::new(&[len]).unwrap_or_else(|| unreachable!("one dimension is no more than four"))
 }
 
-/// The elements of a tensor of the checkpoint.
+/// Returns the elements of a checkpoint tensor.
 pub fn elements(checkpoint: &Checkpoint, entry: &Entry) -> Result<Vec<f32>, Error> {
     let shape = vector_shape(entry.shape.iter().product());
     let tensor = stored(checkpoint, entry, shape).changed(Step::Decode);
@@ -213,7 +212,7 @@ pub fn elements(checkpoint: &Checkpoint, entry: &Entry) -> Result<Vec<f32>, Erro
     Ok(numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
 }
 
-/// A tensor of blocks as floats.
+/// Returns a quantized tensor decoded to F32.
 fn decoded(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
     let blocks = stored(checkpoint, entry, shape);
     let Some(file) = entry.floats else { return blocks };
@@ -221,14 +220,14 @@ fn decoded(checkpoint: &Checkpoint, entry: &Entry, shape: Shape) -> Tensor {
     Tensor::stored(blocks.name, blocks.shape, TensorType::F32, stored)
 }
 
-/// A list of whole numbers that no file holds.
+/// Returns a computed I64 vector.
 pub fn integer_list(name: &str, numbers: &[i64]) -> Tensor {
     let shape = vector_shape(numbers.len() as u64);
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     Tensor::stored(name, shape, TensorType::I64, Stored { source: Arc::new(bytes), offset: 0 })
 }
 
-/// A vector that no file holds.
+/// Returns a computed F32 vector.
 pub fn computed(name: String, values: Vec<f32>) -> Tensor {
     let shape = vector_shape(values.len() as u64);
     Tensor { name, shape, stored_type: TensorType::F32, content: Content::Values(values) }

@@ -1,4 +1,4 @@
-//! What drafts have in common: they guess tokens of another model, often among some of them only.
+//! Common parts of draft models, whose vocabulary may be a subset of the target model's.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -11,13 +11,13 @@ use crate::convert::{Exported, Values};
 /// draft's number.
 pub const LIST: &str = "d2t";
 
-/// Which tokens of the target the draft has; no program needs it.
+/// Tensor of the target tokens in the draft vocabulary, which no runtime needs.
 const INVERSE: &str = "t2d";
 
-/// Where some configurations have all that is of the layers.
+/// Section of some configurations with the fields of the layers.
 const LAYERS: &str = "transformer_layer_config";
 
-/// Fields of the layers stand at the top.
+/// Moves the fields of the layers to the top level.
 pub fn flatten(config: &mut Config) {
     let fields = config.part(LAYERS).json().clone();
     for (field, value) in fields.as_object().into_iter().flatten() {
@@ -27,12 +27,12 @@ pub fn flatten(config: &mut Config) {
     }
 }
 
-/// Whether configurations of the layers stand apart.
+/// Returns whether the fields of the layers are in their own section.
 pub fn is_nested(config: &Config) -> bool {
     config.find(&[LAYERS]).is_some()
 }
 
-/// Whether a tensor is a list of tokens.
+/// Returns whether a tensor is a list of tokens.
 pub fn is_no_weight(name: &str) -> bool {
     let name = name.strip_prefix("model.").unwrap_or(name);
     name == LIST || name == INVERSE
@@ -78,25 +78,25 @@ pub fn read_list(
     Ok(())
 }
 
-/// A number as arrays of the format have it.
+/// Returns a number as GGUF arrays store it.
 pub fn signed(number: u32) -> i32 {
     number.try_into().unwrap_or(i32::MAX)
 }
 
-/// The numbers in an array under the name of the model's architecture.
+/// Returns the numbers in an array under the architecture's name.
 pub fn numbers(model: &Model, key: &str) -> Option<Vec<i64>> {
     let metadata = model.metadata();
     let array = metadata.array(&format!("{}.{key}", metadata.architecture()?))?;
     array.iter().map(|value| value.to_i64()).collect()
 }
 
-/// How many tokens the list of a model has; `None` if it has no list.
+/// Returns the number of tokens in the list of a model; `None` if it has no list.
 pub fn list_shape(model: &Model) -> Option<u64> {
     let tensor = model.tensors().iter().find(|tensor| &*tensor.info.name == LIST)?;
     tensor.info.shape.elements()
 }
 
-/// The list as checkpoints have it, if the model has one; `None` if it cannot be read.
+/// Returns the list in the checkpoint's form, if the model has one; `None` if it cannot be read.
 pub fn export_list(model: &Model, exported: Exported) -> Option<Exported> {
     let Some(tensor) = model.tensors().iter().find(|tensor| &*tensor.info.name == LIST) else {
         return Some(exported);

@@ -1,4 +1,4 @@
-//! What leads back from a GGUF to a checkpoint, apart from what conversion itself says.
+//! Description of an export, beyond the tables of the conversion.
 
 use crate::schema::Hyper;
 use gguf::Shape;
@@ -10,38 +10,35 @@ use crate::convert::assembly;
 use crate::convert::tensor_names::{Table, foreign};
 use crate::schema::key;
 
-/// What the exporter must know of a family beside its conversion.
+/// Description of an export.
 #[derive(Clone)]
 pub struct Exported {
-    /// The class name of the model.
+    /// Class name of the model.
     pub class: &'static str,
     /// `model_type` of its configuration.
     pub model_type: &'static str,
-    /// All foreign names, with `{}` for the number of the layer and then of the expert. Of several
-    /// for one tensor the first counts.
+    /// Checkpoint tensor names, with `{}` for the indices of layer and expert. The first match counts.
     pub patterns: Vec<String>,
-    /// Keys under the architecture's name, and the fields that they come from: where the family
-    /// has other names than most, or other keys.
+    /// Pairs of a key under the architecture's name and its field, where they differ from the usual ones.
     pub fields: Vec<(&'static str, &'static str)>,
-    /// Fields that no key holds as it is.
+    /// Fields whose values no key has unchanged.
     pub config: Map<String, Value>,
-    /// Fields of the scaling of rotary embedding, where there is one, that no key holds.
+    /// Fields of RoPE scaling that no key has.
     pub scaling: Map<String, Value>,
     /// Usual keys that are no field of this class.
     pub without: Vec<&'static str>,
-    /// JSON files beside the configuration: names within the directory, contents.
+    /// Additional JSON files: names and contents.
     pub files: Vec<(&'static str, Value)>,
-    /// Fields that conversion takes from elsewhere than the configuration: from values of tensors, from
-    /// another model.
+    /// Fields that the conversion infers from tensor values or another model.
     pub unwritten: Map<String, Value>,
-    /// Tensors that are not made of those of the model as the family says.
+    /// Computed tensors.
     pub tensors: Vec<Tensor>,
-    /// Tensors of the model that such stand for.
+    /// Names of the model's tensors that computed tensors replace.
     pub replaced: Vec<String>,
 }
 
 impl Exported {
-    /// A model whose tensors have the foreign names in `tables`.
+    /// Returns the description of a model with the checkpoint names in `tables`.
     pub fn new(class: &'static str, model_type: &'static str, tables: &[Table]) -> Self {
         let patterns = tables.iter().copied().flat_map(foreign).collect();
         Self {
@@ -59,31 +56,31 @@ impl Exported {
         }
     }
 
-    /// The model as another class than the first of its family.
+    /// Sets another class than the converter's first.
     pub fn class(self, class: &'static str, model_type: &'static str) -> Self {
         Self { class, model_type, ..self }
     }
 
-    /// Foreign names that count before all others so far.
+    /// Adds checkpoint names in front of all others.
     pub fn first<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
         self.patterns.splice(0..0, patterns.into_iter().map(str::to_owned));
         self
     }
 
-    /// Takes the foreign names of a table away.
+    /// Removes the checkpoint names of a table.
     pub fn without_names(mut self, table: Table) -> Self {
         let unwanted: Vec<String> = foreign(table).collect();
         self.patterns.retain(|pattern| !unwanted.contains(pattern));
         self
     }
 
-    /// Foreign names that are in no table.
+    /// Adds checkpoint names.
     pub fn patterns<'p>(mut self, patterns: impl IntoIterator<Item = &'p str>) -> Self {
         self.patterns.extend(patterns.into_iter().map(str::to_owned));
         self
     }
 
-    /// Keys with fields of their own.
+    /// Adds pairs of key and field.
     pub fn fields(mut self, fields: &[(&'static str, &'static str)]) -> Self {
         self.fields.extend(fields);
         self
@@ -95,7 +92,7 @@ impl Exported {
         self
     }
 
-    /// Sets a field if the model tells its value.
+    /// Sets a field if there is a value.
     pub fn set_some(self, field: &str, value: Option<impl Into<Value>>) -> Self {
         match value {
             Some(value) => self.set(field, value),
@@ -103,7 +100,7 @@ impl Exported {
         }
     }
 
-    /// Puts in front of all foreign names so far what the tables leave out.
+    /// Adds the prefix to all checkpoint names.
     pub fn prefixed(mut self, prefix: &str) -> Self {
         for pattern in self.patterns.iter_mut().filter(|pattern| !pattern.starts_with("lm_head.")) {
             pattern.insert_str(0, prefix);
@@ -111,25 +108,25 @@ impl Exported {
         self
     }
 
-    /// Sets a field of the scaling of rotary embedding, if the model has one.
+    /// Sets a field of RoPE scaling, if the model has one.
     pub fn scaling(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.scaling.insert(field.to_owned(), value.into());
         self
     }
 
-    /// Leaves out the usual fields of these keys.
+    /// Removes the usual fields of these keys.
     pub fn without(mut self, keys: &[&'static str]) -> Self {
         self.without.extend(keys);
         self
     }
 
-    /// Sets a field that is in no configuration.
+    /// Sets a field that config.json lacks.
     pub fn unwritten(mut self, field: &str, value: Value) -> Self {
         self.unwritten.insert(field.to_owned(), value);
         self
     }
 
-    /// Adds a vector that keys tell of.
+    /// Adds a computed vector.
     pub fn vector(mut self, name: String, values: Vec<f32>) -> Self {
         self.tensors.push(assembly::computed(name, values));
         self
@@ -142,73 +139,72 @@ impl Exported {
         self
     }
 
-    /// Adds a tensor that stands for one of the model.
+    /// Adds a tensor that replaces one of the model.
     pub fn in_place_of(mut self, ours: &str, tensor: Tensor) -> Self {
         self.replaced.push(ours.to_owned());
         self.tensors.push(tensor);
         self
     }
 
-    /// Adds files beside the configuration.
+    /// Adds JSON files.
     pub fn files(mut self, files: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
         self.files.extend(files);
         self
     }
 }
 
-/// A number under the name of the model's architecture.
+/// Returns a number under the architecture's name.
 pub fn number(model: &Model, key: &str) -> Option<f64> {
     let value = Hyper::of(model.metadata()).ok()?.stated(key)?;
     value.to_f64().or_else(|| value.to_u64().map(|number| number as f64))
 }
 
-/// An unsigned number under the name of the model's architecture.
+/// Returns an unsigned integer under the architecture's name.
 pub fn count(model: &Model, key: &str) -> Option<u64> {
     Hyper::of(model.metadata()).ok()?.stated(key)?.to_u64()
 }
 
-/// The width of a head.
+/// Returns the head width.
 pub fn head_dim(model: &Model) -> Option<u64> {
     Hyper::of(model.metadata()).ok()?.u64("attention.key_length").ok()
 }
 
-/// Heads of keys and values.
+/// Returns the number of key/value heads.
 pub fn head_count_kv(model: &Model) -> Option<u64> {
     Hyper::of(model.metadata()).ok()?.u64("attention.head_count_kv").ok()
 }
 
-/// How many times the number of one key contains that of another.
+/// Returns the ratio of two keys.
 pub fn ratio(model: &Model, key: &str, of: &str) -> Option<Value> {
     Some(whole(number(model, key)? / number(model, of)?))
 }
 
-/// A number as JSON, without a point if it is whole.
+/// Returns a number as JSON, as an integer if it has no fraction.
 pub fn whole(number: f64) -> Value {
     let is_whole = number.fract() == 0.0 && (0.0..1e9).contains(&number);
     if is_whole { (number as u64).into() } else { number.into() }
 }
 
-/// Whether there is a tensor of this name.
+/// Returns whether the model has a tensor.
 pub fn has(model: &Model, tensor: &str) -> bool {
     model.tensors().iter().any(|found| *found.info.name == *tensor)
 }
 
-/// The same; and true of a model without a single tensor, whose keys do not say what it would have.
+/// Returns whether the model has a tensor; true for a model without tensors.
 pub fn may_have(model: &Model, tensor: &str) -> bool {
     model.tensors().is_empty() || has(model, tensor)
 }
 
-/// The share of a head's dimensions that rotate.
+/// Returns the share of rotary dimensions in a head.
 pub fn rotated_share(model: &Model) -> Option<f64> {
     let rotated = number(model, key::ROPE_DIMENSION_COUNT)?;
     let head_dim = head_dim(model).filter(|&dim| dim != 0)? as f64;
-    // Programs round down what they compute from it.
+    // Loaders round the product down.
     let leads_back = |share| (rotated..rotated + 1e-6).contains(&(share * head_dim));
     Some(shortest(rotated / head_dim, leads_back))
 }
 
-/// The number of the fewest digits near `x` that leads back to what `x` was computed from: the one
-/// that a person wrote. `x` itself if no number does.
+/// Returns the number with the fewest digits near `x` for which `leads_back` is true; `x` if there is none.
 pub fn shortest(x: f64, leads_back: impl Fn(f64) -> bool) -> f64 {
     let mut rounded = (0..17).filter_map(|digits| format!("{x:.digits$e}").parse().ok());
     rounded.find(|number| leads_back(*number)).unwrap_or(x)

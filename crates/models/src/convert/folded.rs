@@ -1,4 +1,4 @@
-//! An embedding behind two layers of a network, as the embedding that leads to the same.
+//! Token embedding with a two-layer projection folded into it.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use gguf::{Error, Finding};
 use gguf_pipeline::Tensor;
 use gguf_store::Source;
 
-/// What is between the layers.
+/// Activation function between the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// `x / (1 + exp(-x))`.
     Silu,
-    /// By the error function.
+    /// GELU with the error function.
     Gelu,
-    /// Nothing below zero.
+    /// ReLU.
     Relu,
 }
 
@@ -27,15 +27,15 @@ impl Activation {
     }
 }
 
-/// A matrix with a bias.
+/// Linear layer with a bias.
 pub struct Layer {
-    /// Column by column: those of the first input come first.
+    /// Elements in column-major order.
     columns: Vec<f32>,
     bias: Vec<f32>,
 }
 
 impl Layer {
-    /// A layer of a matrix whose rows are outputs; `None` if it and the bias do not fit.
+    /// Returns a layer of a matrix whose rows are outputs; `None` if matrix and bias differ in size.
     pub fn new(rows: &[f32], bias: Vec<f32>) -> Option<Self> {
         let (outputs, len) = (bias.len(), rows.len());
         if outputs == 0 || !len.is_multiple_of(outputs) {
@@ -51,17 +51,17 @@ impl Layer {
         Some(Self { columns, bias })
     }
 
-    /// How many numbers go in.
+    /// Returns the number of inputs.
     pub fn inputs(&self) -> usize {
         self.columns.len() / self.bias.len()
     }
 
-    /// How many come out.
+    /// Returns the number of outputs.
     pub fn outputs(&self) -> usize {
         self.bias.len()
     }
 
-    /// What becomes of several rows: a column of the matrix at a time for all of them.
+    /// Applies the layer to several rows, one column of the matrix at a time.
     fn of(&self, rows: &[f32]) -> Vec<f32> {
         let (inputs, outputs) = (self.inputs(), self.outputs());
         let count = rows.len() / inputs.max(1);
@@ -79,33 +79,33 @@ impl Layer {
     }
 }
 
-/// Rows of an embedding after a network, then rows of another as they are: as F32.
+/// F32 rows of an embedding after a network, then unchanged rows of another embedding.
 pub struct Folded {
-    /// What goes into the network.
+    /// Input of the network.
     pub embedding: Tensor,
-    /// Its layers.
+    /// Layers.
     pub layers: [Layer; 2],
-    /// What is between them.
+    /// Activation function between the layers.
     pub activation: Activation,
-    /// The rows behind.
+    /// Unchanged rows behind the others.
     pub others: Tensor,
 }
 
-/// Rows that go through the network together, so that its matrices are read once for all of them.
+/// Number of rows per batch, for which the matrices are read once.
 const TOGETHER: u64 = 32;
 
 impl Folded {
-    /// As bytes, of which each part is computed when it is read.
+    /// Returns the source of the bytes, which are computed when they are read.
     pub fn source(self) -> Arc<dyn Source> {
         Arc::new(self)
     }
 
-    /// How wide rows are.
+    /// Returns the width of rows.
     fn width(&self) -> u64 {
         self.layers[1].outputs() as u64
     }
 
-    /// So many rows from `first` on, all of one kind.
+    /// Returns rows from `first` on, all of one kind.
     fn rows(&self, first: u64, count: u64) -> Result<Vec<f32>, Error> {
         let before = self.embedding.rows();
         if first >= before {

@@ -1,8 +1,8 @@
-//! Names in checkpoints that hold more than the weights of a text model.
+//! Tensor names of checkpoints that have more than the weights of a text model.
 
 use std::borrow::Cow;
 
-/// The name without the prefixes that a text model has inside a multimodal one.
+/// Returns the name without the prefixes of the text model in multimodal checkpoints.
 pub fn text_name(name: &str) -> Cow<'_, str> {
     const PREFIXES: [&str; 4] = ["thinker.", "language_model.", "text_model.", "llm."];
     let mut name = Cow::Borrowed(name);
@@ -14,8 +14,7 @@ pub fn text_name(name: &str) -> Cow<'_, str> {
     name
 }
 
-/// True for values that programs compute themselves, which old checkpoints contain: frequencies
-/// of rotary embedding, and masks.
+/// Returns whether a tensor is a buffer of old checkpoints that runtimes compute: RoPE frequencies and masks.
 pub fn is_buffer(name: &str) -> bool {
     const ENDS: [&str; 8] = [
         ".rotary_emb.inv_freq",
@@ -30,7 +29,7 @@ pub fn is_buffer(name: &str) -> bool {
     ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// True for the weights that see and hear, in a multimodal checkpoint.
+/// Returns whether a tensor belongs to a vision or audio encoder of a multimodal checkpoint.
 pub fn is_other_modality(name: &str) -> bool {
     const STARTS: [&str; 13] = [
         "model.aligner.",
@@ -59,7 +58,7 @@ pub fn is_other_modality(name: &str) -> bool {
         "qwen2_model.",
         "sam_model.",
         "image_newline",
-        "view_seperator", // spelled so in checkpoints
+        "view_seperator", // misspelled in checkpoints
         "patch_embed",
         "patch_merger.",
         "model.connector.",

@@ -440,7 +440,7 @@ pub fn stated_rotated_dims(config: &Config) -> Result<Option<u32>, Error> {
     Ok(Some((share * f64::from(head_dim(config)?)) as u32))
 }
 
-/// The share of a head's dimensions that rotate.
+/// Returns the share of rotary dimensions in a head.
 pub fn rotated_share(config: &Config, default: f64) -> Result<f64, Error> {
     Ok(stated_share(config)?.unwrap_or(default))
 }

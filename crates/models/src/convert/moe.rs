@@ -1,4 +1,4 @@
-//! Experts: matrices that stand one by one, or as one tensor of all.
+//! Mixture of experts: one tensor per expert, or stacked tensors.
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
@@ -8,8 +8,7 @@ use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{ExpertSlot, MappedTensor, Mapping, hparams};
 use crate::schema::key;
 
-/// The router, and the expert that is always asked, as DeepSeek's classes and those after them name
-/// them.
+/// Router and shared expert, with DeepSeek's names.
 pub const BESIDE_SHARED: Table = &[
     ("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
     ("model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
@@ -17,13 +16,13 @@ pub const BESIDE_SHARED: Table = &[
     ("model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
 ];
 
-/// What is added to scores only to choose experts.
+/// Bias of the router's scores, which only affects the selection of experts.
 pub const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.e_score_correction_bias";
 
-/// The feed-forward width of one expert.
+/// Field of an expert's feed-forward width.
 pub const WIDTH: &[&str] = &["moe_intermediate_size"];
 
-/// Keys of these classes, and the fields they come from.
+/// Keys of these classes and their fields.
 pub const ROUTED_FIELDS: &[(&str, &str)] = &[
     (key::EXPERT_COUNT, "n_routed_experts"),
     (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
@@ -33,14 +32,14 @@ pub const ROUTED_FIELDS: &[(&str, &str)] = &[
     (key::LEADING_DENSE_BLOCK_COUNT, "first_k_dense_replace"),
 ];
 
-/// Each expert's matrices as most families name them: foreign name of one, our name of all.
+/// Matrices of an expert with the usual names: checkpoint name of one, GGUF name of the stack.
 const ONE_BY_ONE: [(&str, &str); 3] = [
     ("model.layers.{}.mlp.experts.{}.gate_proj.weight", "ffn_gate_exps"),
     ("model.layers.{}.mlp.experts.{}.down_proj.weight", "ffn_down_exps"),
     ("model.layers.{}.mlp.experts.{}.up_proj.weight", "ffn_up_exps"),
 ];
 
-/// The foreign names of matrices that stand one by one.
+/// Returns the checkpoint names of one expert's matrices.
 pub fn one_by_one() -> [&'static str; 3] {
     ONE_BY_ONE.map(|(name, _)| name)
 }
@@ -91,7 +90,7 @@ pub fn mapping(
     Ok(None)
 }
 
-/// The same of these classes, with the bias of the router.
+/// Maps an expert's matrix or the router's bias.
 pub fn routed(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     if let Some(bias) = router_bias(ROUTER_BIAS, name) {
         return Ok(Some(bias));
@@ -100,8 +99,7 @@ pub fn routed(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
     mapping(config, name, width)
 }
 
-/// A matrix of gates above one of what they gate, `width` rows each, in one tensor: for each of
-/// `count` experts.
+/// Splits a stacked tensor whose `count` matrices each have `width` gate rows, then `width` up rows.
 pub fn halves([gate, up]: [String; 2], count: u32, width: u32) -> Mapping {
     let (groups, len) = (count.into(), width.into());
     let half = |stem: String, start| MappedTensor {
@@ -136,7 +134,7 @@ pub fn turned(
     Ok(Some(Mapping::Made(turned.collect())))
 }
 
-/// Experts' matrices that stand as output, gate, input, as of most families, in the order gate, input, output.
+/// Sorts the stacked matrices of experts from down, gate, up to gate, up, down.
 pub fn gates_first(tensors: &mut [Tensor]) {
     const ORDER: [&str; 3] = ["ffn_down_exps.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight"];
     for start in 0..tensors.len().saturating_sub(2) {

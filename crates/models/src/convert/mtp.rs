@@ -1,4 +1,4 @@
-//! Layers that guess further tokens, where checkpoints call them `mtp`: they stand behind the others.
+//! Multi-token prediction (MTP) layers of checkpoints that name them `mtp`. They follow the other layers.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use crate::convert::export::Exported;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 
-/// The field that counts them.
+/// Field with the number of MTP layers.
 pub const COUNT: &str = "num_nextn_predict_layers";
 
-/// What such layers have beside those of any layer, by the names of other checkpoints.
+/// Tensors that only MTP layers have, with the names of other checkpoints.
 pub const NAMES: Table = &[
     ("model.layers.{}.eh_proj", "blk.{}.nextn.eh_proj"),
     ("model.layers.{}.enorm", "blk.{}.nextn.enorm"),
@@ -23,7 +23,7 @@ pub const NAMES: Table = &[
     ("model.layers.{}.shared_head.norm", "blk.{}.nextn.shared_head_norm"),
 ];
 
-/// What stands beside the layers, and its name in the first of them.
+/// MTP tensors outside of layers, and their names in the first MTP layer.
 const BESIDE: Table = &[
     ("mtp.fc.weight", "eh_proj.weight"),
     ("mtp.pre_fc_norm_embedding.weight", "enorm.weight"),
@@ -33,8 +33,8 @@ const BESIDE: Table = &[
 
 const LAYERS: &str = "mtp.layers.";
 
-/// How many such layers the checkpoint has, set as `field`: configurations do not say it, or say it of
-/// weights that were left out.
+/// Sets `field` to the number of MTP layers in the checkpoint. Configurations lack it, or count layers that the
+/// checkpoint lacks.
 pub fn survey(config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>, field: &str) {
     let number = |name: Cow<'_, str>| {
         let name = name.strip_prefix("model.").unwrap_or(&name);
@@ -44,7 +44,7 @@ pub fn survey(config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>
     config.set(field, count);
 }
 
-/// The name in a layer behind the last of `blocks`; `None` for what belongs to no such layer.
+/// Returns the name of an MTP tensor in a layer behind the `blocks` others; `None` for other tensors.
 pub fn name_in_layer(name: &str, blocks: u32) -> Option<String> {
     let name = name.strip_prefix("model.").unwrap_or(name);
     if let Some((_, of_layer)) = BESIDE.iter().find(|(further, _)| *further == name) {
@@ -55,8 +55,7 @@ pub fn name_in_layer(name: &str, blocks: u32) -> Option<String> {
     Some(format!("model.layers.{block}.{rest}"))
 }
 
-/// What leads back to such names, where layers have the names of these tables and patterns, and `field`
-/// counts them.
+/// Adds the MTP names to an export, whose layers have the names of these tables and patterns. `field` counts the layers.
 pub fn export(
     model: &Model,
     exported: Exported,

@@ -1,7 +1,7 @@
-//! Which layers see a window only.
+//! Layers with sliding-window attention.
 //!
-//! llama.cpp's converter writes this of few families; programs then take it from the architecture. What
-//! a model has otherwise is written, so that it computes what it was trained for.
+//! llama.cpp's converter writes the keys for few architectures, and runtimes otherwise use the architecture's default.
+//! This module writes them if a model differs from the default.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -14,7 +14,7 @@ const LENGTH: &str = "attention.sliding_window";
 
 const PATTERN: &str = "attention.sliding_window_pattern";
 
-/// A flag for each layer: as listed, or as `usual` says of its number.
+/// Returns a flag for each layer: from the list in the configuration, or from `usual`.
 fn listed(config: &Config, usual: impl Fn(u32) -> bool) -> Result<Vec<bool>, Error> {
     if let Some((_, kinds)) = config.find(&["layer_types"]) {
         let kinds = kinds.as_array().into_iter().flatten();
@@ -23,21 +23,19 @@ fn listed(config: &Config, usual: impl Fn(u32) -> bool) -> Result<Vec<bool>, Err
     Ok((0..hparams::block_count(config)?).map(usual).collect())
 }
 
-/// Of so many layers all but the last.
+/// Returns a function that is true for all but the last of `period` layers.
 fn of_period(period: u32) -> impl Fn(u32) -> bool {
     move |layer| period == 0 || layer % period < period - 1
 }
 
-/// A flag for each layer. Of `period` layers all but the last are windowed, unless the configuration says
-/// which.
+/// Returns a flag for each layer: from the list in the configuration, or true for all but the last of `period` layers.
 pub fn layers(config: &Config, period: u32) -> Result<Vec<bool>, Error> {
     let period =
         config.u32(&["sliding_window_pattern", "_sliding_window_pattern"])?.unwrap_or(period);
     listed(config, of_period(period))
 }
 
-/// Writes which layers have the window that is written, if it is not what programs know: of `period`
-/// layers all but the last.
+/// Writes the layers with a sliding window, unless they are all but the last of `period` layers, the runtimes' default.
 pub fn unusual_pattern(keys: &mut Keys, config: &Config, period: u32) -> Result<(), Error> {
     let layers = layers(config, period)?;
     let usual = (0..hparams::block_count(config)?).map(of_period(period));
@@ -47,13 +45,12 @@ pub fn unusual_pattern(keys: &mut Keys, config: &Config, period: u32) -> Result<
     Ok(())
 }
 
-/// Writes a window of all layers, which programs do not expect of the architecture, if it is shorter than
-/// the context.
+/// Writes a window of all layers, for an architecture without a default window, if it is shorter than the context.
 pub fn unexpected(keys: &mut Keys, config: &Config, len: Option<u32>) -> Result<(), Error> {
     unexpected_in(keys, config, len, of_period(0))
 }
 
-/// The same of the layers that are listed, or of which `usual` says so.
+/// Writes a window of the listed layers, or of those for which `usual` is true.
 fn unexpected_in(
     keys: &mut Keys,
     config: &Config,
@@ -82,7 +79,7 @@ pub fn qwen(
     if config.bool("use_sliding_window")? != Some(true) {
         return Ok(());
     }
-    // A window that is null is none; one that is not stated is that of the class.
+    // Null disables the window. A missing field has the default of the class.
     let len = match config.json().get("sliding_window") {
         None => Some(4096),
         Some(_) => config.u32(&["sliding_window"])?,
@@ -91,7 +88,7 @@ pub fn qwen(
     unexpected_in(keys, config, len, |layer| usual(layer, first))
 }
 
-/// The fields that lead to a window which programs do not expect.
+/// Returns the fields of a window for an architecture without a default window.
 pub fn export_of_qwen(model: &Model, exported: Exported) -> Exported {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();
@@ -102,7 +99,7 @@ pub fn export_of_qwen(model: &Model, exported: Exported) -> Exported {
     export_of_pattern(model, exported)
 }
 
-/// The field that lists which layers have a window, where a key does.
+/// Returns the field that lists the layers with a window, if a key does.
 pub fn export_of_pattern(model: &Model, exported: Exported) -> Exported {
     let metadata = model.metadata();
     let architecture = metadata.architecture().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! State spaces in layers of models that have attention in others.
+//! State-space (Mamba) layers of hybrid models.
 
 use gguf::Shape;
 use gguf_pipeline::{Function, Step};
@@ -6,7 +6,7 @@ use gguf_pipeline::{Function, Step};
 use crate::convert::tensor_names::{Table, captures, filled, renamed};
 use crate::convert::{Mapping, hparams};
 
-/// Matrices and norms, as most checkpoints name them.
+/// Matrices and norms of most checkpoints.
 pub const NAMES: Table = &[
     ("model.layers.{}.mamba.in_proj", "blk.{}.ssm_in"),
     ("model.layers.{}.mamba.conv1d", "blk.{}.ssm_conv1d"),
@@ -19,41 +19,40 @@ pub const NAMES: Table = &[
     ("model.layers.{}.mamba.out_proj", "blk.{}.ssm_out"),
 ];
 
-/// What is no matrix and no norm.
+/// Tensors other than matrices and norms.
 const PARAMETERS: [(&str, &str); 3] = [
     ("model.layers.{}.mamba.A_log", "blk.{}.ssm_a"),
     ("model.layers.{}.mamba.D", "blk.{}.ssm_d"),
     ("model.layers.{}.mamba.dt_bias", "blk.{}.ssm_dt.bias"),
 ];
 
-/// The foreign names of what is no matrix and no norm.
+/// Returns the checkpoint names of tensors other than matrices and norms.
 pub fn parameters() -> [&'static str; 3] {
     PARAMETERS.map(|(name, _)| name)
 }
 
-/// The extents of a state space.
+/// Dimensions of a state-space layer.
 pub struct Sizes {
     pub inner: u32,
     pub kernel: u32,
     pub state: u32,
-    /// Heads and groups of the second generation; `None` in the first.
+    /// Heads and groups of Mamba 2; `None` for Mamba 1.
     pub heads: Option<(u32, u32)>,
 }
 
 impl Sizes {
-    /// The channels of the convolution: in the second generation those of inputs and outputs of the state
-    /// too.
+    /// Returns the channels of the convolution, which in Mamba 2 include B and C.
     fn channels(&self) -> u64 {
         let groups = self.heads.map_or(0, |(_, groups)| groups);
         u64::from(self.inner) + 2 * u64::from(groups) * u64::from(self.state)
     }
 
-    /// What becomes of a tensor of a state space; `None` if it is none.
+    /// Maps a tensor of a state-space layer; `None` for other tensors.
     pub fn mapping(&self, name: &str) -> Option<Mapping> {
         for (foreign, ours) in PARAMETERS {
             let Some(numbers) = captures(foreign, name) else { continue };
             let mut steps = Vec::new();
-            // One number for each head, as a matrix so that it spreads over the head.
+            // One number per head, as a matrix that broadcasts over the head.
             if let Some((heads, _)) = self.heads.filter(|_| !ours.ends_with("bias")) {
                 steps.push(reshape(&[heads], &[1, heads]));
             }

@@ -1,4 +1,4 @@
-//! The model that a draft is for: the draft has its vocabulary, and reads what its layers compute.
+//! Target model of a draft model, which provides the vocabulary and hidden states.
 
 use std::path::{Path, PathBuf};
 
@@ -8,25 +8,25 @@ use gguf_checkpoint::config::Config;
 use super::converter::{Converter, Draft};
 use super::vocabulary::VocabularyKind;
 
-/// The field of a draft's configuration under which that of its target stands during a conversion.
+/// Field of a draft model's configuration that holds the target's configuration during a conversion.
 pub const FIELD: &str = "target_model";
 
-/// Values that belong to a draft's mask token, for embeddings that other files have: no conversion takes them.
+/// File with the embedding of the mask token, which the conversion does not support.
 const MASK_EMBEDDING: &str = "mask_embedding.pt";
 
-/// The model that a draft is for.
+/// Target model of a draft model.
 pub struct Target {
     dir: PathBuf,
-    /// `None` if its class is not known.
+    /// Converter of the target; `None` if its class is unknown.
     converter: Option<&'static dyn Converter>,
     draft: Draft,
 }
 
 impl Target {
-    /// The target of a model, if it is a draft; its configuration becomes a field of the draft's.
+    /// Returns the target of a draft model, and sets its configuration as a field of the draft's.
     ///
     /// # Errors
-    /// If a draft has none, a model that is no draft has one, or it has no configuration.
+    /// If a draft model has no target, another model has one, or the target has no configuration.
     pub fn of(
         config: &mut Config,
         converter: &dyn Converter,
@@ -63,12 +63,12 @@ impl Target {
         Ok(Some(Self { dir: target.to_owned(), converter, draft }))
     }
 
-    /// Where the vocabulary is.
+    /// Returns the directory of the vocabulary.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Its kind, and the pre-tokenizers that are preferred for it, of a draft of this converter.
+    /// Returns the kind of vocabulary and the preferred pre-tokenizers of a draft model with this converter.
     pub fn vocabulary(
         &self,
         draft: &'static dyn Converter,

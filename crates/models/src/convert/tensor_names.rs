@@ -1,14 +1,13 @@
-//! Tensor names that many families share: Hugging Face's on the left, ours on the right.
+//! Tensor names of several models: checkpoint names on the left, GGUF names on the right.
 //!
-//! `{}` stands for the number of the layer. The part after the last dot, `weight` or `bias`, is
-//! not in the table: it stays as it is.
+//! `{}` matches the layer index. The suffix (`weight` or `bias`) is not in the table.
 
 use std::borrow::Cow;
 
-/// Foreign name to ours.
+/// Pairs of checkpoint name and GGUF name.
 pub type Table = &'static [(&'static str, &'static str)];
 
-/// The decoder layout that llama began and most families follow.
+/// Names of Llama and most other decoders.
 pub const LLAMA_LIKE: Table = &[
     ("model.embed_tokens", "token_embd"),
     ("model.norm", "output_norm"),
@@ -26,8 +25,7 @@ pub const LLAMA_LIKE: Table = &[
     ("model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
 ];
 
-/// The name with the prefix `model.` that a decoder's tensors have, and lack in checkpoints of a
-/// class without a head.
+/// Returns the name with the prefix `model.`, which checkpoints of a class without a head lack.
 pub fn with_model(name: &str) -> Cow<'_, str> {
     const BARE: [&str; 4] = ["layers.", "embed_tokens.", "embedding_norm.", "norm."];
     match BARE.iter().any(|start| name.starts_with(start)) {
@@ -36,24 +34,24 @@ pub fn with_model(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Our name for a foreign one, from the first of these tables that has it.
+/// Returns the GGUF name of a checkpoint tensor, from the first table that has it.
 pub fn renamed(name: &str, tables: &[Table]) -> Option<String> {
     let name = Name::parse(name)?;
     tables.iter().find_map(|table| name.mapped(table))
 }
 
-/// The number of the layer that a tensor of the usual names belongs to.
+/// Returns the layer index in a usual tensor name.
 pub fn block_of(name: &str) -> Option<u32> {
     let rest = name.strip_prefix("model.layers.")?;
     rest[..rest.find('.')?].parse().ok()
 }
 
-/// The foreign names in a table, weights and biases.
+/// Returns the checkpoint names in a table, with both suffixes.
 pub fn foreign(table: Table) -> impl Iterator<Item = String> {
     table.iter().flat_map(|(name, _)| [format!("{name}.weight"), format!("{name}.bias")])
 }
 
-/// A foreign tensor name, taken apart.
+/// Checkpoint tensor name, split at its last dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name<'a> {
     /// Everything but the last segment.
@@ -63,13 +61,13 @@ pub struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// Takes a name apart at its last dot.
+    /// Splits a name at its last dot.
     pub fn parse(name: &'a str) -> Option<Self> {
         let (stem, suffix) = name.rsplit_once('.')?;
         matches!(suffix, "weight" | "bias").then_some(Self { stem, suffix })
     }
 
-    /// Our name for it, if the table has one.
+    /// Returns the GGUF name, if the table has one.
     pub fn mapped(self, table: Table) -> Option<String> {
         table.iter().find_map(|(foreign, ours)| {
             let numbers = captures(foreign, self.stem)?;
@@ -78,7 +76,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// The numbers that stand for `{}` in `pattern`, if `text` matches it.
+/// Returns the numbers that `{}` matches, if `text` matches `pattern`.
 pub fn captures(pattern: &str, text: &str) -> Option<Vec<u32>> {
     let mut pieces = pattern.split("{}");
     let mut rest = text.strip_prefix(pieces.next()?)?;
@@ -91,7 +89,7 @@ pub fn captures(pattern: &str, text: &str) -> Option<Vec<u32>> {
     rest.is_empty().then_some(numbers)
 }
 
-/// `pattern` with these numbers for `{}`.
+/// Returns `pattern` with these numbers in place of `{}`.
 pub fn filled(pattern: &str, numbers: &[u32]) -> String {
     numbers
         .iter()

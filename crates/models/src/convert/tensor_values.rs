@@ -1,4 +1,4 @@
-//! Values of a checkpoint's tensors, for keys and tables that hold them.
+//! Values of a checkpoint's tensors, for keys and computed tensors.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use gguf_checkpoint::{Checkpoint, Entry};
 use crate::convert::assembly::CONFIG_OF_ANOTHER;
 use crate::convert::{assembly, foreign};
 
-/// More elements than any list of them has: what is larger is no list.
+/// Maximum number of elements of a list.
 const MOST: u64 = 1 << 24;
 
 /// The tensors of a checkpoint.
@@ -22,7 +22,7 @@ impl<'c> Values<'c> {
         Self { checkpoint }
     }
 
-    /// The elements of a tensor, by its name in the text model; `None` if there is none.
+    /// Returns the elements of a tensor, by its name in the text model; `None` if it is missing.
     ///
     /// # Errors
     /// If it is too large for a list, or cannot be read.
@@ -32,7 +32,7 @@ impl<'c> Values<'c> {
         assembly::elements(self.checkpoint, entry).map(Some)
     }
 
-    /// The same of a tensor that must be there.
+    /// Returns the elements of a required tensor.
     ///
     /// # Errors
     /// Also if it is missing.
@@ -40,7 +40,7 @@ impl<'c> Values<'c> {
         self.find(name)?.ok_or_else(|| self.missing(name, meaning))
     }
 
-    /// The elements of a tensor of whole numbers; `None` if there is none.
+    /// Returns the elements of an integer tensor; `None` if it is missing.
     ///
     /// # Errors
     /// If it is too large for a list, of another type, or cannot be read.
@@ -62,12 +62,12 @@ impl<'c> Values<'c> {
         Ok(Some(numbers))
     }
 
-    /// How many elements a row of a tensor has; 0 if there is none of this name.
+    /// Returns the row length of a tensor; 0 if it is missing.
     pub fn row_len(&self, name: &str) -> u64 {
         self.entry(name).and_then(|entry| entry.shape.last().copied()).unwrap_or(0)
     }
 
-    /// The numbers of rows from `first` on that are nothing but zeros, of a matrix that must be there.
+    /// Returns the indices of all-zero rows from `first` on, of a required matrix.
     ///
     /// # Errors
     /// If it is missing, or cannot be read.
@@ -83,7 +83,7 @@ impl<'c> Values<'c> {
         Ok(zeros)
     }
 
-    /// The names of all tensors, as in a text model.
+    /// Returns the names of all tensors, as in a text model.
     pub fn names(&self) -> impl Iterator<Item = Cow<'c, str>> {
         self.checkpoint.entries.iter().map(|entry| foreign::text_name(&entry.name))
     }
@@ -121,7 +121,7 @@ impl<'c> Values<'c> {
         Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
     }
 
-    /// That there is no tensor of this name.
+    /// Returns an error about a missing tensor.
     pub fn missing(&self, name: &str, meaning: &str) -> Error {
         let path = self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
         let what = format!("has no tensor `{name}` ({meaning})");

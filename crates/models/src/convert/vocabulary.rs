@@ -1,6 +1,6 @@
 //! Kinds of vocabularies, by the tokenizer files that a model class ships.
 
-/// Which tokenizer files a model family reads, and in which order it tries them.
+/// Kind of vocabulary: the tokenizer files that a converter reads, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VocabularyKind {
     /// `tekken.json` where there is no `tokenizer.json`; else `tokenizer.model`, a
@@ -12,15 +12,13 @@ pub enum VocabularyKind {
     Bpe,
     /// As [`VocabularyKind::Bpe`], else `tokenizer.model`.
     BpeElseSentencePiece,
-    /// Whatever there is: pieces of words (BERT), byte-level (RoBERTa), or the most probable
-    /// pieces (XLM-RoBERTa).
+    /// WordPiece (BERT), byte-level BPE (RoBERTa) or Unigram (XLM-RoBERTa), whichever the files have.
     Encoder,
-    /// As [`VocabularyKind::Bpe`], where nothing begins a text unless a file says so: EuroBERT.
+    /// As [`VocabularyKind::Bpe`], without BOS by default: EuroBERT.
     EuroBert,
-    /// As [`VocabularyKind::Bpe`], with tokens around texts unless a file says otherwise: ModernBERT.
+    /// As [`VocabularyKind::Bpe`], with BOS, EOS and SEP by default: ModernBERT.
     ModernBert,
-    /// A SentencePiece model of most probable pieces: `spiece.model`, `tokenizer.model` or
-    /// `tokenizer.json`.
+    /// Unigram: `spiece.model`, `tokenizer.model` or `tokenizer.json`.
     T5,
     /// `rwkv_vocab_v20230424.txt`, else as [`VocabularyKind::Bpe`].
     Rwkv,
@@ -62,11 +60,11 @@ pub enum VocabularyKind {
     Hunyuan,
     /// A `tokenizer.json` of SentencePiece style, else a byte-level one: DeciLM.
     LlamaHf,
-    /// As [`VocabularyKind::Bpe`], where every text begins with a token whatever the files say: LLaDA.
+    /// As [`VocabularyKind::Bpe`], always with BOS: LLaDA.
     BpeWithBos,
-    /// As [`VocabularyKind::Bpe`], where the end of a turn also begins and ends texts: Qwen that hears.
+    /// As [`VocabularyKind::Bpe`], where the end-of-turn token is also BOS and EOS: Qwen's audio models.
     QwenTurns {
-        /// The chat template is the usual one of Qwen, whatever the files say.
+        /// Whether the chat template is Qwen's, whatever the files have.
         chatml: bool,
     },
     /// `tokenizer.model`, with tokens that `tokenizer_config.json` puts in the place of others: Arctic.
@@ -75,7 +73,7 @@ pub enum VocabularyKind {
     Xverse,
     /// `tokenizer.jsonl`: PLaMo 2 and 3.
     Plamo {
-        /// The chat template comes along.
+        /// Whether the chat template is written.
         template: bool,
     },
     /// As [`VocabularyKind::Bpe`], where texts begin with `<|bos|>` whatever the configuration says: Hunyuan with experts.
@@ -89,13 +87,13 @@ pub enum VocabularyKind {
     BpeWithTurnEnd(&'static str),
     /// As [`VocabularyKind::Bpe`], where the second of the tokens that end texts ends a turn: Laguna.
     Laguna,
-    /// None: what goes in are codes of sound.
+    /// No vocabulary: the inputs are codec tokens.
     Codes,
-    /// As [`VocabularyKind::Bpe`], then codes of sound, which the configuration of the talker names: Qwen 3 TTS.
+    /// As [`VocabularyKind::Bpe`], then codec tokens, which the talker's configuration names: Qwen3-TTS.
     TextThenCodes,
-    /// `tokenizer.model` of most probable pieces, then vectors that are looked up like tokens: Pocket TTS.
+    /// `tokenizer.model` (Unigram), then embedding rows without text: Pocket TTS.
     TextThenVectors {
-        /// There is one in front of the voice to speak with.
+        /// Whether a row precedes the voice prompt.
         voice: bool,
     },
 }

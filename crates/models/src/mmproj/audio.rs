@@ -1,4 +1,4 @@
-//! What encoders of sound have in common: that of Whisper.
+//! Common parts of audio encoders, most of which derive from Whisper.
 
 use gguf::{Error, Shape, TensorType};
 use gguf_pipeline::{Content, Tensor};
@@ -10,11 +10,11 @@ use super::tensor_types::Kept;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
-/// Convolutions are F16 whatever matrices are.
+/// Types of convolutions: F16 for all matrix types.
 pub const CONVOLUTIONS: &[(&str, Kept)] =
     &[("a.conv1d.", Kept::F16), ("a.conv2d.", Kept::F16), ("a.conv_out.weight", Kept::F16)];
 
-/// Whisper's names of fields, unless there are others.
+/// Renames Whisper's fields, unless the configuration has the usual ones.
 pub fn whisper_fields(parts: &mut Parts) {
     let audio = &mut parts.audio;
     if audio.find(&["hidden_size", "intermediate_size"]).is_some() {
@@ -31,7 +31,7 @@ pub fn whisper_fields(parts: &mut Parts) {
     }
 }
 
-/// How sound is prepared, and the epsilon of the norms.
+/// Writes the number of mel bins and the epsilon of the layer norms.
 pub fn spectrogram(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let bins = Parts::number(&parts.audio, &["num_mel_bins"], "of the spectrogram")?;
     keys.set(key::AUDIO_NUM_MEL_BINS, bins);
@@ -40,9 +40,9 @@ pub fn spectrogram(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-/// Positions as sines and cosines, of as many frames as half a minute has.
+/// Returns sinusoidal position embeddings for the 1500 frames of 30 seconds.
 ///
-/// Computed in double precision and rounded once.
+/// Computed in F64 and rounded once.
 pub fn positions(parts: &Parts) -> Result<Vec<Tensor>, Error> {
     const FRAMES: u32 = 1500;
     let width = Parts::number(&parts.audio, &["hidden_size"], "the width of the encoder")?;
@@ -68,11 +68,11 @@ pub fn positions(parts: &Parts) -> Result<Vec<Tensor>, Error> {
     }])
 }
 
-/// The layer of a norm, what to multiply with, and what to add.
+/// Layer, scale and shift of a folded batch norm.
 pub type Folded = (Option<u32>, Vec<f32>, Vec<f32>);
 
-/// A norm by running means, as what to multiply with and to add: of the tensors under `pattern` those of the
-/// layer come at its weight, and the others are part of them. `None` if the tensor is not of such a norm.
+/// Folds a batch norm into scale and shift. Of the tensors under `pattern`, the weight returns both, and the others return
+/// empty vectors. `None` if the tensor does not belong to such a norm.
 pub fn folded_norm(tensor: &Foreign, pattern: &str) -> Result<Option<Folded>, Error> {
     const EPSILON: f32 = 1e-5;
     let Some((layer, end)) = layer_of(tensor.name, pattern) else { return Ok(None) };

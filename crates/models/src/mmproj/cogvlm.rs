@@ -1,4 +1,4 @@
-//! CogVLM: a vision transformer with a token of its own, and a gated projector.
+//! CogVLM: a vision transformer with a class token, and a gated projector.
 
 use super::encoder::{Encoder, common};
 use crate::schema::key;

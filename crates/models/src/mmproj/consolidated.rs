@@ -1,4 +1,4 @@
-//! Pixtral in Mistral's own form (`params.json`), with rows of queries and keys in the order of GGUF.
+//! Pixtral in Mistral's own format (`params.json`), with query and key rows in GGUF's order.
 
 use gguf::Error;
 use serde_json::json;
@@ -40,7 +40,7 @@ const TOWER: Table = &[
 const PROJECTOR: Table =
     &[("w_in", "mm.1"), ("w_out", "mm.2"), ("merging_layer", "mm.patch_merger")];
 
-/// All images are prepared alike, as the package `mistral-common` says (`tokens/tokenizers/image.py`).
+/// Image preprocessing is fixed in the package `mistral-common` (`tokens/tokenizers/image.py`).
 fn complete(parts: &mut Parts) -> Result<(), Error> {
     parts.image.set("image_mean", CLIP_MEAN.to_vec());
     parts.image.set("image_std", CLIP_DEVIATION.to_vec());
@@ -64,7 +64,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-/// The norm before the projector, and what stands between rows of patches, a token of the text model.
+/// Maps the norm before the projector, and the row-break token, which is a token of the text model.
 fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     match tensor.name {
         "pre_mm_projector_norm.weight" => Ok(Some(Made::one("mm.input_norm.weight", []))),
@@ -75,13 +75,13 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     }
 }
 
-/// Its id, which the configuration states, or a number below 0 where the tokenizer tells.
+/// Returns the id of the row-break token. If the configuration has a negative number, the tokenizer determines it.
 fn break_token(parts: &Parts) -> Result<Option<u64>, Error> {
     const FIELD: &str = "image_break_token_id";
     let stated = parts.vision.find(&[FIELD]).and_then(|(_, id)| id.as_i64());
     let stated = stated.ok_or_else(|| parts.vision.missing(FIELD, "what stands between rows"))?;
     if let Ok(id) = u64::try_from(stated) {
-        // 0 is no such token, but one that is unknown.
+        // 0 is the unknown token.
         return Ok(Some(id).filter(|id| *id > 0));
     }
     let tekken = parts.model.file("tekken.json")?.unwrap_or_default();

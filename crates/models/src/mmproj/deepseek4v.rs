@@ -1,4 +1,4 @@
-//! DeepSeek V4 with vision: gated layers, and fields of its own at the top of the configuration.
+//! DeepSeek V4 with vision: gated layers, and its own fields at the top level of the configuration.
 
 use gguf::Error;
 
@@ -73,7 +73,7 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     for field in ["image_mean", "image_std"] {
         parts.image.default(field, vec![0.5, 0.5, 0.5]);
     }
-    // Programs know these by heart.
+    // Runtimes hard-code these.
     for (field, number) in [("vision_max_n_token", 384), ("vision_max_wh_ratio", 8)] {
         if let Some(other) = parts.model.u32(&[field])?.filter(|stated| *stated != number) {
             return Err(parts.model.wrong(field, &other.into(), &number.to_string()));

@@ -1,4 +1,4 @@
-//! DeepSeek OCR: the encoder of SAM in front of CLIP, or in front of Qwen 2.
+//! DeepSeek-OCR: SAM's encoder in front of CLIP or Qwen2.
 
 use gguf::Error;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub static DEEPSEEK_OCR: Encoder = Encoder {
         ("qwen2_model.", QWEN2),
         ("projector.", &[("layers", "mm.model.fc")]),
         ("image_newline", &[("", "v.image_newline")]),
-        // Spelled so in checkpoints.
+        // Misspelled in checkpoints.
         ("view_seperator", &[("", "v.view_seperator")]),
     ],
     steps: |_, name, shape| {
@@ -44,7 +44,7 @@ pub static DEEPSEEK_OCR: Encoder = Encoder {
     ..Encoder::DEFAULT
 };
 
-/// The same with smaller pieces of an image.
+/// DeepSeek-OCR with smaller image tiles.
 pub static UNLIMITED_OCR: Encoder = Encoder {
     classes: &["UnlimitedOCRForCausalLM"],
     keys: |parts, keys| keys_of(parts, keys, "deepseekocr", 32),
@@ -97,7 +97,7 @@ const CLIP: Table = &[
     ("embeddings.class_embedding", "v.class_embd"),
     ("embeddings.patch_embedding", "v.patch_embd"),
     ("embeddings.position_embedding", "v.position_embd"),
-    // Spelled so in checkpoints.
+    // Misspelled in checkpoints.
     ("pre_layrnorm", "v.pre_ln"),
     ("transformer.layers.{}.layer_norm1", "v.blk.{}.ln1"),
     ("transformer.layers.{}.layer_norm2", "v.blk.{}.ln2"),
@@ -122,7 +122,7 @@ const QWEN2: Table = &[
     ("model.model.layers.{}.mlp.down_proj", "v.blk.{}.ffn_down"),
 ];
 
-/// What is said of SAM counts as a part of its own, and what is said of CLIP as if it stood at the top.
+/// Moves the SAM configuration to its own section, and CLIP's fields to the top level.
 fn take(parts: &mut Parts, clip: &gguf_checkpoint::config::Config) {
     for (field, value) in clip.json().as_object().into_iter().flatten() {
         parts.vision.set(field, value.clone());
@@ -132,7 +132,7 @@ fn take(parts: &mut Parts, clip: &gguf_checkpoint::config::Config) {
     }
 }
 
-/// The width of the feed-forward layers as llama.cpp's converter writes it, which programs do not read.
+/// Feed-forward width as llama.cpp's converter writes it. Runtimes do not read it.
 fn heads(parts: &mut Parts) -> Result<(), Error> {
     if let Some(heads) = parts.vision.u32(&["heads"])? {
         parts.vision.set("num_heads", heads);

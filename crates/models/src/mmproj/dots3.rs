@@ -1,5 +1,4 @@
-//! dots 3: images by layers of which some have experts, and more of them the deeper they are; sound by
-//! gated layers behind convolutions.
+//! Dots 3: a vision encoder with mixture-of-experts layers, and an audio encoder with gated layers behind convolutions.
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
@@ -19,13 +18,13 @@ const EXPERTS: [(&str, &str); 3] = [
     ("vision_encoder.blocks.{}.mlp.experts.{}.fc2.weight", "ffn_down_exps"),
     ("vision_encoder.blocks.{}.mlp.experts.{}.fc3.weight", "ffn_up_exps"),
 ];
-/// What has no end in checkpoints.
+/// Tensors without a suffix in checkpoints.
 const ROUTER: [(&str, &str); 2] = [
     ("vision_encoder.blocks.{}.mlp.gate_weight", "ffn_gate_inp"),
     ("vision_encoder.blocks.{}.mlp.router_bias", "exp_probs_b"),
 ];
 const GATED: &str = "audio_encoder.dots_encoder.speech_encoder.layers.{}.fc1";
-/// The bound of norms of sound, in the class.
+/// Epsilon of the audio encoder's norms, from its class.
 const SOUND_EPSILON: f32 = 1e-6;
 
 pub static DOTS3: Encoder = Encoder {
@@ -114,7 +113,7 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     ] {
         parts.audio.set(field, Parts::number(&whisper, &[stated], "a size of the encoder")?);
     }
-    // What is called so is the width behind the projector; images have any size.
+    // This field is the output width of the projector. Images have any size.
     let width = Parts::number(&parts.vision, &["embed_dim"], "the width of the encoder")?;
     parts.vision.set("hidden_size", width);
     parts.vision.set("image_size", 0);
@@ -125,7 +124,7 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     Ok(())
 }
 
-/// That a field has the only value that programs compute; if it is `wanted`, also that it is there.
+/// Fails if a field has a value that no runtime supports, or if it is required and missing.
 fn require(config: &Config, field: &str, expected: &Value, wanted: bool) -> Result<(), Error> {
     let same = |value: &Value| match (value.as_f64(), expected.as_f64()) {
         (Some(value), Some(expected)) => value == expected,
@@ -140,7 +139,7 @@ fn require(config: &Config, field: &str, expected: &Value, wanted: bool) -> Resu
     }
 }
 
-/// Experts of each layer, 0 in one that is dense.
+/// Returns the number of experts of each layer, 0 for dense layers.
 fn pyramid(parts: &Parts) -> Result<Vec<i32>, Error> {
     const FIELD: &str = "pyramid_num_routed";
     let missing = || parts.vision.missing(FIELD, "the experts of each layer");
@@ -185,7 +184,7 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
             return Ok(Some(Made::Mapped(Mapping::slot(name, slot))));
         }
     }
-    // Gates above what they gate.
+    // Gate rows, then up rows.
     Ok(layer_of(tensor.name, GATED).map(|(block, end)| {
         let names = ["gate", "up"].map(|part| format!("a.blk.{block}.ffn_{part}.{end}"));
         divided(names, tensor.shape)

@@ -1,4 +1,4 @@
-//! dots.ocr: patches of images of any size, with gated layers.
+//! dots.ocr: a vision encoder with gated layers for images of any size.
 
 use super::encoder::{Encoder, common};
 use super::parts::Parts;

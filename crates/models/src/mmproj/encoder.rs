@@ -1,4 +1,4 @@
-//! What an encoder is: a table with functions for what differs.
+//! Table of an encoder, with functions for its differences.
 
 use std::collections::BTreeMap;
 
@@ -14,69 +14,69 @@ use crate::convert::hparams::Keys;
 use crate::convert::{MappedTensor, Mapping};
 use crate::schema::key;
 
-/// What is done to a tensor, by our name and the shape that it is stored in.
+/// Function that returns the steps for a tensor, from its GGUF name and stored shape.
 type Change = fn(&Parts, &str, &[u64]) -> Result<Vec<Step>, Error>;
 
-/// What an encoder is: data, and functions for what differs from most.
+/// Description of an encoder.
 pub struct Encoder {
-    /// The class names in `architectures` of the model, or of its `vision_config`.
+    /// Class names in `architectures` of the model, or of its `vision_config`.
     pub classes: &'static [&'static str],
-    /// Where in the configuration that of images stands; empty if it sees none.
+    /// Path of the vision configuration; empty without a vision encoder.
     pub vision: &'static [&'static str],
-    /// Where that of sound stands; empty if it hears none.
+    /// Path of the audio configuration; empty without an audio encoder.
     pub audio: &'static [&'static str],
-    /// A folder of the checkpoint with further weights, which stand in front of the others in a file: their
-    /// names begin with it and a slash.
+    /// Folder of the checkpoint with additional weights, which come first in the file. Their names start with the folder
+    /// and a slash.
     pub folder: Option<&'static str>,
-    /// The tensors of that folder in the order in which they are taken; all, by name, if this is empty.
+    /// Returns the tensors of that folder in order; an empty list stands for all of them, sorted by name.
     pub(crate) wanted: fn(&Parts) -> Result<Vec<String>, Error>,
-    /// Sets fields that a configuration may leave out, or calls otherwise.
+    /// Sets fields that a configuration may lack or name differently.
     pub(crate) complete: fn(&mut Parts) -> Result<(), Error>,
-    /// Sets fields that only the tensors of the checkpoint tell.
+    /// Sets fields that only the tensors of the checkpoint determine.
     pub(crate) survey: fn(&mut Parts, &Checkpoint) -> Result<(), Error>,
-    /// The hyper-parameters.
+    /// Writes the hyper-parameters.
     pub(crate) keys: fn(&Parts, &mut Keys) -> Result<(), Error>,
-    /// What foreign tensor names of the encoder begin with, without `model.`, and names behind that with
-    /// ours. Tensors of other names are those of the text model.
+    /// Prefixes of the encoder's tensor names, without `model.`, each with a table of the names behind it and their GGUF
+    /// names. Tensors with other names belong to the text model.
     pub(crate) places: Places,
-    /// Parts of names of tensors, without `model.`, that no program needs.
+    /// Parts of names, without `model.`, of tensors that no runtime needs.
     pub(crate) ignored: &'static [&'static str],
-    /// What becomes of a tensor if `places` do not tell; asked before them.
+    /// Maps a tensor that the tables do not cover. It is called before them.
     pub(crate) special: fn(&Parts, &Foreign) -> Result<Option<Made>, Error>,
-    /// What is done to a tensor that `places` have, by our name and the shape that it is stored in.
+    /// Returns the steps for a tensor that the tables map, from its GGUF name and stored shape.
     pub(crate) steps: Change,
-    /// Parts of our names of tensors, and which type these have instead of that of matrices.
+    /// Parts of GGUF tensor names, and the types of these tensors instead of the matrix type.
     pub(crate) kept: &'static [(&'static str, Kept)],
-    /// Tensors that no file holds.
+    /// Returns tensors that no checkpoint file holds.
     pub(crate) computed: fn(&Parts) -> Result<Vec<Tensor>, Error>,
 }
 
 /// A tensor of the checkpoint.
 pub struct Foreign<'a> {
-    /// Its name without `model.`
+    /// Name without `model.`
     pub name: &'a str,
-    /// Its shape, fastest dimension first.
+    /// Shape, fastest dimension first.
     pub shape: &'a [u64],
-    /// Where other tensors are.
+    /// Checkpoint with the other tensors.
     pub checkpoint: &'a Checkpoint,
 }
 
 impl Foreign<'_> {
-    /// That the tensor is not as it must be.
+    /// Returns an error about the tensor.
     pub fn misfit(&self, what: &str) -> Error {
         let path = self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
         let what = format!("tensor `{}` {what}", self.name);
         Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
     }
 
-    /// The elements of a vector of the checkpoint, by its name without `model.`
+    /// Returns the elements of a vector of the checkpoint, by its name without `model.`
     pub fn vector(&self, name: &str) -> Result<Vec<f32>, Error> {
         let bare =
             |entry: &&Entry| entry.name.strip_prefix("model.").unwrap_or(&entry.name) == name;
         let path =
             || self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
         let entry = self.checkpoint.entries.iter().find(bare).ok_or_else(|| {
-            let what = format!("has no tensor `{name}`, which belongs to `{}`", self.name);
+            let what = format!("has no tensor `{name}`, which `{}` requires", self.name);
             Error::input("checkpoint-misfit", &path(), what, CONFIG_OF_ANOTHER)
         })?;
         assembly::elements(self.checkpoint, entry)
@@ -87,32 +87,32 @@ impl Foreign<'_> {
 pub enum Made {
     /// As with text models.
     Mapped(Mapping),
-    /// One tensor of parts of it, one after the other.
+    /// A tensor of concatenated parts of it.
     Rejoined(String, Vec<Vec<Step>>),
-    /// Vectors that are computed of it and others.
+    /// Vectors that are computed from it and other tensors.
     Computed(Vec<(String, Vec<f32>)>),
-    /// One tensor of this shape that is computed of it.
+    /// A tensor of this shape that is computed from it.
     Whole(String, Shape, Vec<f32>),
 }
 
 impl Made {
-    /// One tensor, after these steps.
+    /// Maps to one tensor, after these steps.
     pub fn one(name: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
         Self::Mapped(Mapping::one(name, steps))
     }
 
-    /// Several tensors, each after its steps.
+    /// Maps to several tensors, each after its steps.
     pub fn several(made: impl IntoIterator<Item = (String, Vec<Step>)>) -> Self {
         let made = made.into_iter().map(|(name, steps)| MappedTensor { name, steps, slot: None });
         Self::Mapped(Mapping::Made(made.collect()))
     }
 
-    /// Nothing.
+    /// Maps to no tensor.
     pub const DROPPED: Self = Self::Mapped(Mapping::Dropped);
 }
 
 impl Encoder {
-    /// An encoder of images whose configuration is `vision_config`, and whose tensors are as they are stored.
+    /// A vision encoder whose configuration is `vision_config`, and whose tensors have no steps.
     pub const DEFAULT: Self = Self {
         classes: &[],
         vision: &["vision_config"],
@@ -130,10 +130,10 @@ impl Encoder {
         computed: |_| Ok(Vec::new()),
     };
 
-    /// One of sound whose configuration is `audio_config`.
+    /// An audio encoder whose configuration is `audio_config`.
     pub const OF_SOUND: Self = Self { vision: &[], audio: &["audio_config"], ..Self::DEFAULT };
 
-    /// The hyper-parameters; `file_type` is the number of the mix, which stands among them.
+    /// Writes the hyper-parameters, with `file_type` as `general.file_type` among them.
     pub fn metadata(
         &self,
         parts: &Parts,
@@ -145,10 +145,10 @@ impl Encoder {
         keys.finish(&parts.model)
     }
 
-    /// The tensors of a checkpoint in the order in which they are taken.
+    /// Returns the tensors of a checkpoint in the order of the conversion.
     ///
     /// # Errors
-    /// If one of those of the folder is missing.
+    /// If a tensor of the folder is missing.
     pub fn entries<'c>(
         &self,
         parts: &Parts,
@@ -168,7 +168,7 @@ impl Encoder {
         let find = |name: &String| {
             by_name.get(&**name).copied().ok_or_else(|| {
                 let what =
-                    format!("has no tensor `{name}`, which the class {} needs", self.classes[0]);
+                    format!("has no tensor `{name}`, which the class {} requires", self.classes[0]);
                 let dir = parts.model.path().with_file_name(folder);
                 Error::input("checkpoint-misfit", &dir, what, CONFIG_OF_ANOTHER)
             })
@@ -177,7 +177,7 @@ impl Encoder {
         Ok(wanted.into_iter().chain(others).collect())
     }
 
-    /// What becomes of a tensor of the checkpoint.
+    /// Maps a tensor of the checkpoint.
     pub fn made(
         &self,
         parts: &Parts,
@@ -206,18 +206,18 @@ impl Encoder {
         }))
     }
 
-    /// The type of a tensor where matrices have type `matrices`.
+    /// Returns the type of a tensor where matrices have the type `matrices`.
     pub fn float_type(&self, name: &str, shape: &Shape, matrices: TensorType) -> TensorType {
         float_type(name, shape, matrices, self.kept)
     }
 
-    /// Tensors that no file holds.
+    /// Returns tensors that no checkpoint file holds.
     pub fn computed(&self, parts: &Parts) -> Result<Vec<Tensor>, Error> {
         (self.computed)(parts)
     }
 }
 
-/// What all files state, in the order of llama.cpp's converter.
+/// Writes the keys of all encoders, in the order of llama.cpp's converter.
 pub fn common(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     const WIDTH: &str = "the width of the encoder";
     const FEED_FORWARD: &str = "the width of the feed-forward layers";
@@ -260,16 +260,16 @@ pub fn common(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same elements in another shape.
+/// Returns the steps that reshape a tensor.
 pub fn reshaped(from: &[u64], to: &[u64]) -> Vec<Step> {
     match (Shape::new(from), Shape::new(to)) {
         (Some(from), Some(to)) => vec![Step::Reshape { from, to }],
-        // What has more dimensions than any tensor is refused before it comes to this.
+        // Tensors with too many dimensions have already failed.
         _ => Vec::new(),
     }
 }
 
-/// The parts of `count` that rows of a tensor are divided into, each under its name.
+/// Splits the rows of a fused tensor into equal parts with these names.
 pub fn divided<const N: usize>(names: [String; N], shape: &[u64]) -> Made {
     let rows = if shape.len() > 1 { shape[1] } else { shape.first().copied().unwrap_or(0) };
     let len = rows / N as u64;
@@ -281,8 +281,8 @@ pub fn divided<const N: usize>(names: [String; N], shape: &[u64]) -> Made {
     )
 }
 
-/// A convolution over two images one after the other, as one over each: `v.patch_embd.weight` and
-/// `v.patch_embd.weight.1`. The shape is that of five dimensions: width, height, time, colours, outputs.
+/// Splits a 3D convolution over two frames into one 2D convolution per frame: `v.patch_embd.weight` and
+/// `v.patch_embd.weight.1`. The five dimensions are width, height, time, channels, outputs.
 pub fn frames(shape: &[u64]) -> Option<Made> {
     let [width, height, frames @ 2, colours, outputs] = *shape else { return None };
     let of_frame = |frame| {
@@ -301,8 +301,8 @@ pub fn frames(shape: &[u64]) -> Option<Made> {
     Some(Made::several((0..frames).map(|frame| (name(frame), of_frame(frame)))))
 }
 
-/// Patches that are stored colour by colour of each pixel become images of each colour: from rows of
-/// `side * side * colours` to four dimensions.
+/// Returns the steps that turn a channel-last patch embedding, with rows of `side * side * channels`, into a channel-first
+/// convolution with four dimensions.
 pub fn patches(shape: &[u64], colours: u64) -> Vec<Step> {
     let (columns, rows) = (shape.first().copied().unwrap_or(0), shape.get(1).copied().unwrap_or(0));
     let pixels = columns / colours.max(1);

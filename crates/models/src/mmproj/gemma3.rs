@@ -1,4 +1,4 @@
-//! Gemma 3: SigLIP, and one matrix that projects what is left of it after pooling.
+//! Gemma 3: SigLIP, and a projection matrix behind pooling.
 
 use gguf::Error;
 use gguf_pipeline::{Function, Step};

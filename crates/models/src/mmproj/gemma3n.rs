@@ -1,4 +1,4 @@
-//! Gemma 3n: images by convolutions of one mobile network, sound by a conformer.
+//! Gemma 3n: a MobileNet vision encoder and a Conformer audio encoder.
 
 use gguf::Error;
 
@@ -9,7 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 
-/// As many layers as files state of images, whatever there are: no program asks.
+/// Number of vision layers in all files. Runtimes ignore it.
 const LAYERS_STATED: u32 = 128;
 
 pub static GEMMA3N: Encoder = Encoder {
@@ -52,7 +52,7 @@ pub const SOUND: Table = &[
     ("soft_embedding_norm", "mm.a.soft_emb_norm"),
 ];
 
-/// Names in blocks are those of the library that the network comes from.
+/// Tensor names in blocks are those of the `timm` library.
 const MOBILE: Table = &[
     ("conv_stem.conv", "v.conv_stem.conv"),
     ("conv_stem.bn", "v.conv_stem.bn"),
@@ -130,7 +130,7 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     ] {
         vision.set(field, value);
     }
-    // Colours go in as they are.
+    // Channels are not normalized.
     parts.image.set("image_mean", vec![0.0; 3]);
     parts.image.set("image_std", vec![1.0; 3]);
     for (field, stated) in [

@@ -1,4 +1,4 @@
-//! Gemma 4: images of any size, and sound by a conformer.
+//! Gemma 4: a vision encoder for images of any size, and a Conformer audio encoder.
 
 use gguf::Error;
 use gguf_pipeline::{Function, Step};
@@ -15,7 +15,7 @@ pub static GEMMA4: Encoder = Encoder {
     classes: &["Gemma4ForConditionalGeneration"],
     audio: &["audio_config"],
     complete: |parts| {
-        // Images are of any size.
+        // Images have any size.
         parts.vision.set("image_size", 224);
         parts.hears = parts.audio.find(&["hidden_size", "model_type"]).is_some();
         let bins = parts.audio.u32(&["input_feat_size"])?.unwrap_or(128);
@@ -133,7 +133,7 @@ fn keys_of(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same without layers: patches and sound go into the text model as they are.
+/// Gemma 4 Unified, without encoder layers: projected patches and audio frames go directly into the text model.
 pub static GEMMA4_UNIFIED: Encoder = Encoder {
     classes: &["Gemma4UnifiedForConditionalGeneration"],
     complete: |parts| {
@@ -172,7 +172,7 @@ pub static GEMMA4_UNIFIED: Encoder = Encoder {
     ],
     steps: |_, name, shape| {
         Ok(match (name, shape) {
-            // Colours of each pixel become pixels of each colour.
+            // Channel-last becomes channel-first.
             ("v.patch_embd.weight", &[len, rows]) => by_colour(shape, len / 3, rows),
             ("v.patch_norm.1.weight" | "v.patch_norm.1.bias", &[len]) => {
                 by_colour(shape, len / 3, 1)
@@ -190,7 +190,7 @@ pub static GEMMA4_UNIFIED: Encoder = Encoder {
     ..GEMMA4
 };
 
-/// Rows of three numbers for each of `pixels`, as three times as many as there are pixels.
+/// Returns the steps that turn rows of `pixels` channel triples into three rows of pixels.
 fn by_colour(shape: &[u64], pixels: u64, rows: u64) -> Vec<Step> {
     let mut steps = reshaped(shape, &[3, pixels, rows]);
     steps.push(Step::Transpose);

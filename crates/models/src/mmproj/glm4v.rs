@@ -1,4 +1,4 @@
-//! GLM 4.1 V and later: Qwen's tower, and a gated projector.
+//! GLM-4.1V and later: Qwen's vision encoder, and a gated projector.
 
 use gguf::Error;
 

@@ -1,5 +1,4 @@
-//! Granite 4 with vision: SigLIP, of which several layers go through projectors of their own into layers of
-//! the text model.
+//! Granite 4 Vision: SigLIP, several of whose layers have projectors into layers of the text model.
 
 use gguf::{Array, Error};
 use serde_json::Value;
@@ -23,8 +22,7 @@ pub static GRANITE4_VISION: Encoder = Encoder {
     ..Encoder::DEFAULT
 };
 
-/// A projector: the layer of the encoder that it takes, that of the text model that gets it, and where it
-/// stands among those of its kind.
+/// Projector: its encoder layer, its text model layer, and its index among projectors of its kind.
 struct Projector {
     from: i64,
     to: i64,
@@ -32,7 +30,7 @@ struct Projector {
     place: u32,
 }
 
-/// The projectors, in the order of the layers that get them.
+/// Returns the projectors, in the order of the text model's layers.
 fn projectors(parts: &Parts) -> Result<Vec<Projector>, Error> {
     let encoder = i64::from(Parts::layers(&parts.vision)?);
     let text = i64::from(Parts::layers(&parts.text)?);

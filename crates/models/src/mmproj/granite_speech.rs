@@ -1,4 +1,4 @@
-//! Granite with sound: a conformer, and a projector that asks windows of it.
+//! Granite Speech: a Conformer, and a windowed Q-Former projector.
 
 use gguf::{Array, Error};
 

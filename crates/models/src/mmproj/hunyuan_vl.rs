@@ -1,4 +1,4 @@
-//! Hunyuan VL: a vision transformer, and a projector with tokens around an image.
+//! Hunyuan VL: a vision transformer, and a projector with start and end tokens.
 
 use gguf::Error;
 use gguf_pipeline::Step;
@@ -42,7 +42,7 @@ pub static HUNYUAN_VL: Encoder = Encoder {
     )],
     steps: |_, name, shape| {
         Ok(match (name, shape) {
-            // The first position is that of a token that the encoder does not have.
+            // The first position belongs to a class token, which the encoder lacks.
             ("v.position_embd.weight", &[_, rows]) => {
                 vec![Step::Pick { groups: 1, start: 1, len: rows.saturating_sub(1) }]
             }

@@ -1,4 +1,4 @@
-//! Idefics 3 and SmolVLM: SigLIP, and one matrix behind a shuffle of pixels.
+//! Idefics 3 and SmolVLM: SigLIP, and a projection matrix behind a pixel shuffle.
 
 use gguf::Error;
 

@@ -1,5 +1,4 @@
-//! InternVL: a vision transformer with scaled layers, and a projector of two layers behind a shuffle of
-//! pixels.
+//! InternVL: a vision transformer with layer scales, and a two-layer projector behind a pixel shuffle.
 
 use gguf::Error;
 

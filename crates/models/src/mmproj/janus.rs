@@ -1,4 +1,4 @@
-//! Janus Pro: SigLIP, and a projector of as many layers as it likes. What makes images is left out.
+//! Janus Pro: SigLIP, and a projector of any number of layers. The image generator is not converted.
 
 use gguf::Error;
 
@@ -36,7 +36,7 @@ pub static JANUS: Encoder = Encoder {
     ],
     special: |_, tensor| {
         let found = captured(tensor.name, &[("aligner.hidden_layers.{}", "mm")]);
-        // The first layer stands before them.
+        // The first layer has another name.
         let layer = |numbers: &[u32]| numbers.first().map_or(1, |layer| layer.saturating_add(1));
         Ok(found
             .map(|(numbers, end, ours)| Made::one(format!("{ours}.{}.{end}", layer(&numbers)), [])))

@@ -1,4 +1,4 @@
-//! MoonViT of Kimi VL, and its successor with frames of Kimi K2.5.
+//! MoonViT of Kimi-VL, and its successor for video in Kimi K2.5.
 
 use gguf::Error;
 use gguf_pipeline::Step;
@@ -51,7 +51,7 @@ const TOWER: Table = &[
     ("encoder.final_layernorm", "v.post_ln"),
 ];
 
-/// Positions by row and column become one list.
+/// Flattens two-dimensional position embeddings.
 fn flat_positions(name: &str, shape: &[u64]) -> Vec<Step> {
     match *shape {
         [width, columns, rows] if name == "v.position_embd.weight" => {
@@ -79,19 +79,19 @@ pub static KIMI_K2_5: Encoder = Encoder {
         let rows = tensor.shape.get(usize::from(tensor.shape.len() > 1)).copied().unwrap_or(0);
         let len = rows / 3;
         let part = |start| vec![Step::Pick { groups: 1, start: start * len, len }];
-        // Pairs of rows and columns, which take turns, become those of rows, then those of columns.
+        // Alternating row and column RoPE pairs become row pairs, then column pairs.
         let outer = len / u64::from(heads.max(1)) / 4;
         let sorted = Step::Exchange { groups: heads.into(), start: 0, outer, inner: 2, len: 2 };
         let rotated = |start| [part(start), vec![sorted]].concat();
         let name = format!("v.blk.{layer}.attn_qkv.{end}");
         Ok(Some(Made::Rejoined(name, vec![rotated(0), rotated(1), part(2)])))
     },
-    // Computed by programs.
+    // Runtimes compute this.
     ignored: &["pos_emb.time_weight"],
     ..Encoder::DEFAULT
 };
 
-/// The same with other names in the projector.
+/// The encoder of GLM-5V: that of Kimi K2.5 with other projector names.
 pub static GLM5_V: Encoder = Encoder { classes: &["Glm5vForConditionalGeneration"], ..KIMI_K2_5 };
 
 const WITH_FRAMES: Places = &[
@@ -100,7 +100,7 @@ const WITH_FRAMES: Places = &[
         "mm_projector.",
         &[
             ("pre_norm", "mm.input_norm"),
-            // The layer between them has no weights.
+            // The activation between them has no weights.
             ("proj.0", "mm.1"),
             ("proj.2", "mm.2"),
             ("proj.linear_{}", "mm.{}"),

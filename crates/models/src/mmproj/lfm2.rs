@@ -1,4 +1,4 @@
-//! LFM 2 VL: SigLIP 2, and a projector of two layers behind a shuffle of pixels.
+//! LFM2-VL: SigLIP 2, and a two-layer projector behind a pixel shuffle.
 
 use gguf::Error;
 
@@ -11,7 +11,7 @@ use crate::schema::key;
 pub static LFM2_VL: Encoder = Encoder {
     classes: &["Lfm2VlForConditionalGeneration"],
     complete: |parts| {
-        // Images are of any size.
+        // Images have any size.
         parts.vision.set("image_size", 256);
         Ok(())
     },
@@ -39,7 +39,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     let factor = parts.model.u32(&["downsample_factor"])?.unwrap_or(2);
     keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, factor);
     keys.set(key::USE_GELU, true);
-    // The layer whose output is taken, counted from the last one.
+    // Index of the output layer, counted from the end.
     let layer = parts.model.find(&["vision_feature_layer"]).and_then(|(_, layer)| layer.as_i64());
     let dropped = -(layer.unwrap_or(-1).saturating_add(1));
     let layers = i64::from(Parts::layers(&parts.vision)?).saturating_sub(dropped);

@@ -1,4 +1,4 @@
-//! LFM 2 with sound: a conformer.
+//! LFM2-Audio: a Conformer.
 
 use super::audio;
 use super::encoder::{Encoder, Made, common, reshaped};

@@ -1,4 +1,4 @@
-//! Ling 3 VL: Qwen's tower, and a projector beside it.
+//! Ling 3 VL: Qwen's vision encoder, and a separate projector.
 
 use gguf::Error;
 

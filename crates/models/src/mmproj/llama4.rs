@@ -1,4 +1,4 @@
-//! Llama 4: a vision transformer with rotary positions, and an adapter behind a shuffle of pixels.
+//! Llama 4: a vision transformer with RoPE, and an adapter behind a pixel shuffle.
 
 use gguf::Error;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! MiMo V2.5: images by Qwen's tower with windows, sound by codes, which its tokenizer of sound makes.
+//! MiMo V2.5: Qwen's vision encoder with window attention, and an audio tokenizer with codebooks.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::schema::key;
 
 const FOLDER: &str = "audio_tokenizer";
 const CODEBOOK: &str = "audio_tokenizer/encoder.quantizer.vq.layers.{}._codebook.embed";
-/// Where the numbers of codes stand, once the tensors are known.
+/// Field of the codebook sizes, which the tensors determine.
 const SIZES: &str = "codebook_sizes";
 const EMBEDDING: &str = "speech_embeddings.{}.weight";
 
@@ -40,7 +40,7 @@ pub static MIMO: Encoder = Encoder {
     ],
     ignored: &[
         "audio_tokenizer/decoder.",
-        // What training counts for each code.
+        // Usage counts of codes, for training.
         "_codebook.cluster_size",
         "_codebook.embed_avg",
         "_codebook.inited",
@@ -76,7 +76,7 @@ const LOCAL: Table = &[
     ("input_local_transformer.norm", "mm.a.local_norm"),
 ];
 
-/// Of the tokenizer, besides what Whisper's encoder has.
+/// Tensors of the audio tokenizer that Whisper's encoder lacks.
 const TOKENIZER: Table =
     &[("down_sample_layer.0", "a.downsample.conv"), ("down_sample_norm", "a.downsample.norm")];
 
@@ -97,7 +97,7 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many codes each codebook has.
+/// Returns the size of each codebook.
 fn survey(parts: &mut Parts, checkpoint: &Checkpoint) -> Result<(), Error> {
     let of_codebook = |entry: &gguf_checkpoint::Entry| {
         Some((*captures(CODEBOOK, &entry.name)?.first()?, entry.shape.first().copied()?))
@@ -106,7 +106,7 @@ fn survey(parts: &mut Parts, checkpoint: &Checkpoint) -> Result<(), Error> {
     let missing = (0..).zip(sizes.keys()).find(|(wanted, found)| wanted != *found);
     let missing = missing.map(|(wanted, _)| wanted).or(sizes.is_empty().then_some(0));
     if let Some(missing) = missing {
-        let what = format!("has no codebook {missing} of the tokenizer of sound");
+        let what = format!("has no codebook {missing} of the audio tokenizer");
         return Err(Error::input("checkpoint-misfit", parts.audio.path(), what, CONFIG_OF_ANOTHER));
     }
     parts.audio.set(SIZES, sizes.into_values().collect::<Vec<_>>());
@@ -151,7 +151,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-/// Of each layer that sees images: -1 for all of an image, else in which order windows are.
+/// Returns the attention kind of each vision layer: -1 for global attention, else the window order.
 fn kinds_of_windows(vision: &Config) -> Result<Vec<i32>, Error> {
     const FIELD: &str = "vit_window_attn_types";
     let Some((_, value)) = vision.find(&[FIELD]) else { return Ok(Vec::new()) };
@@ -160,7 +160,7 @@ fn kinds_of_windows(vision: &Config) -> Result<Vec<i32>, Error> {
     kinds.ok_or_else(|| vision.wrong(FIELD, value, "a list of whole numbers"))
 }
 
-/// Of each layer that hears: 0 with a window, -1 without.
+/// Returns the attention kind of each audio layer: 0 for windowed attention, -1 for global attention.
 fn windowed_layers(audio: &Config) -> Result<Vec<i32>, Error> {
     let layers = Parts::number(audio, &["encoder_layers"], "the layers that hear")?;
     let layers = crate::convert::hparams::possible(audio, "layers", layers)?;

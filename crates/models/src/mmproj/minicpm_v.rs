@@ -1,4 +1,4 @@
-//! MiniCPM V 4.6: SigLIP with a layer in between that merges patches.
+//! MiniCPM-V 4.6: SigLIP with a patch merger between its layers.
 
 use gguf::{Array, Error};
 
@@ -45,7 +45,7 @@ pub static MINICPM_V: Encoder = Encoder {
     ..Encoder::DEFAULT
 };
 
-/// Whether four patches become one, and not sixteen.
+/// Returns whether 4 patches are merged into one, instead of 16.
 fn is_merged_less(parts: &Parts) -> Result<bool, Error> {
     const FIELD: &str = "downsample_mode";
     match parts.image.find(&[FIELD]).map(|(_, mode)| (mode.as_str(), mode)) {

@@ -1,4 +1,4 @@
-//! MiniMax M3: CLIP with rotary positions in three dimensions, over frames.
+//! MiniMax M3: CLIP with three-dimensional RoPE, over frames.
 
 use gguf::Error;
 use gguf_pipeline::Step;
@@ -38,8 +38,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-/// Queries and keys: of a head the first halves of what rotates by time, row and column stand before the
-/// second halves; each half comes beside the other.
+/// Returns the steps for query and key rows: RoPE halves of time, row and column become interleaved pairs.
 fn rotated(parts: &Parts, name: &str, shape: &[u64]) -> Result<Vec<Step>, Error> {
     if !(name.contains(".attn_q.") || name.contains(".attn_k.")) {
         return Ok(Vec::new());
@@ -48,7 +47,7 @@ fn rotated(parts: &Parts, name: &str, shape: &[u64]) -> Result<Vec<Step>, Error>
         parts.vision.require_u32(&["num_attention_heads"], "the number of attention heads")?;
     let rows = shape.get(usize::from(shape.len() > 1)).copied().unwrap_or(0);
     let head = rows / u64::from(heads);
-    // Of each axis: a third of the head, as pairs.
+    // Each axis has a third of the head, as pairs.
     let half = 2 * (head / 2) / 3 / 2;
     Ok(vec![Step::Exchange { groups: heads.into(), start: 0, outer: 2, inner: 3, len: half }])
 }

@@ -1,7 +1,7 @@
-//! What sees and hears: encoders of images and sound, with what projects them into a text model.
+//! Vision and audio encoders with their multimodal projectors.
 //!
-//! They go into a file of their own, of the architecture `clip`, which programs load beside the model. As
-//! with [families](super) of text models, each kind is a table with functions for what differs.
+//! An mmproj file holds them under the architecture `clip`. Each kind of encoder is a table with functions for its
+//! differences.
 
 mod audio;
 mod cogvlm;
@@ -49,7 +49,7 @@ pub use encoder::{Encoder, Made};
 use gguf_checkpoint::config::Config;
 pub use parts::Parts;
 
-/// All kinds.
+/// All encoders.
 static ENCODERS: &[&Encoder] = &[
     &gemma3::GEMMA3,
     &gemma3n::GEMMA3N,
@@ -108,18 +108,18 @@ static ENCODERS: &[&Encoder] = &[
     &granite_speech::GRANITE_SPEECH_PLUS,
 ];
 
-/// The encoder of a model in Mistral's own form; none if the configuration is another.
+/// Returns the encoder of a model in Mistral's own format; `None` for another configuration.
 pub fn of_params(config: &Config) -> Option<&'static Encoder> {
     let has_one = config.is_params_json() && config.find(&["vision_encoder"]).is_some();
     has_one.then_some(&consolidated::NATIVE)
 }
 
-/// The encoder of models of this class.
+/// Returns the encoder of a class.
 pub fn find(class: &str) -> Option<&'static Encoder> {
     ENCODERS.iter().copied().find(|encoder| encoder.classes.contains(&class))
 }
 
-/// The class that decides about the encoder: that of the encoder, where it has one of its own.
+/// Returns the class that determines the encoder: the encoder's own class, or else the model's.
 pub fn class(config: &Config) -> Option<&str> {
     let own = config.json().get("vision_config").and_then(|part| part.get("architectures"));
     let stated = config.json().get("architectures");
@@ -130,7 +130,7 @@ pub fn class(config: &Config) -> Option<&str> {
         .find(|class| find(class).is_some())
 }
 
-/// All classes whose encoders convert, in alphabetical order.
+/// Returns all classes with a known encoder, sorted.
 pub fn encoder_classes() -> Vec<&'static str> {
     let mut classes: Vec<_> =
         ENCODERS.iter().flat_map(|encoder| encoder.classes).copied().collect();

@@ -1,4 +1,4 @@
-//! Muse Glimmer: patches of images one after the other, summed; pairs that rotate stand side by side.
+//! Muse Glimmer: temporal patches are summed, and RoPE halves become interleaved pairs.
 
 use gguf::{Error, Shape};
 use gguf_pipeline::Step;
@@ -61,8 +61,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-/// Patches of images one after the other, each with weights of its own: of a still image, which is all of
-/// them, the sum of the weights.
+/// Sums the weights of temporal patches, which is equivalent for a still image.
 fn patches(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     if tensor.name != PATCHES {
         return Ok(None);

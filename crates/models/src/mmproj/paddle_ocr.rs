@@ -1,4 +1,4 @@
-//! PaddleOCR VL: SigLIP for images of any size.
+//! PaddleOCR-VL: SigLIP for images of any size.
 
 use gguf::Error;
 

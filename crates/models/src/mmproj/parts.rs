@@ -1,4 +1,4 @@
-//! The configuration of a model that sees or hears, taken apart.
+//! Configurations of a multimodal model.
 
 use gguf::Error;
 use gguf_checkpoint::Checkpoint;
@@ -13,25 +13,25 @@ use crate::schema::key;
 pub struct Parts {
     /// All of `config.json`, as it stands there.
     pub model: Config,
-    /// That of the text model, with the fields of the whole.
+    /// Configuration of the text model, with the fields of the whole.
     pub text: Config,
-    /// That of the encoder of images; empty if there is none.
+    /// Configuration of the vision encoder; empty if there is none.
     pub vision: Config,
-    /// That of the encoder of sound; empty if there is none.
+    /// Configuration of the audio encoder; empty if there is none.
     pub audio: Config,
-    /// How images are prepared: `preprocessor_config.json` and `processor_config.json`.
+    /// Image preprocessing: `preprocessor_config.json` and `processor_config.json`.
     pub image: Config,
-    /// Whether the file encodes images.
+    /// Whether the file has a vision encoder.
     pub sees: bool,
-    /// Whether the file encodes sound.
+    /// Whether the file has an audio encoder.
     pub hears: bool,
 }
 
 impl Parts {
-    /// Takes the configuration of a model apart, of which `encoder` knows where things stand.
+    /// Reads the configurations at the paths that `encoder` has.
     ///
     /// # Errors
-    /// If a file beside it is no JSON, or if the configuration has no part for the encoder.
+    /// If a file is not valid JSON, or if the configuration lacks the encoder's section.
     pub fn read(model: Config, encoder: &Encoder, checkpoint: &Checkpoint) -> Result<Self, Error> {
         let part =
             |path: &[&str]| path.iter().fold(model.clone(), |config, name| config.part(name));
@@ -51,7 +51,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// That the configuration of an encoder, which stands under these names, is there.
+    /// Fails if a required configuration is missing.
     fn require(&self, config: &Config, path: &[&str], is_wanted: bool) -> Result<(), Error> {
         match is_wanted && config.json().as_object().is_none_or(Map::is_empty) {
             true => Err(self.model.missing(&path.join("."), "the configuration of the encoder")),
@@ -59,31 +59,31 @@ impl Parts {
         }
     }
 
-    /// The configuration in a folder beside that of the model.
+    /// Reads the configuration in a folder of the checkpoint.
     pub fn of_folder(&self, folder: &str) -> Result<Config, Error> {
         let name = format!("{folder}/config.json");
         match self.model.file(&name)? {
             Some(Value::Object(fields)) => Ok(self.model.sibling(&name, fields)),
             _ => {
                 let dir = self.model.path().with_file_name(folder);
-                let what = "holds no `config.json` of a part of the model";
-                let help = "fetch all folders of the model's repository";
+                let what = "has no `config.json`";
+                let help = "download all folders of the model's repository";
                 Err(Error::input("config-missing", &dir, what, help))
             }
         }
     }
 
-    /// A number that must be there, and may be 0.
+    /// Returns a required number, which may be 0.
     pub fn number(config: &Config, names: &[&str], meaning: &str) -> Result<u32, Error> {
         config.u32(names)?.ok_or_else(|| config.missing(names[0], meaning))
     }
 
-    /// How many layers an encoder has.
+    /// Returns the number of layers of an encoder.
     pub fn layers(config: &Config) -> Result<u32, Error> {
         Self::number(config, LAYERS, "the number of layers of the encoder")
     }
 
-    /// How many pixels an image has at least and at most.
+    /// Writes the minimum and maximum number of pixels of an image.
     pub fn pixels(&self, keys: &mut Keys, least: &str, most: &str) -> Result<(), Error> {
         for (key, field) in [("vision.image_min_pixels", least), ("vision.image_max_pixels", most)]
         {
@@ -92,8 +92,8 @@ impl Parts {
         Ok(())
     }
 
-    /// How many patches a side are pooled into one so that an image becomes as many tokens as its
-    /// preparation says; `None` where that is 4, which programs take, or cannot be.
+    /// Returns the pooling factor per side that turns an image into the number of tokens in the preprocessor
+    /// configuration; `None` if it is 4, the default of runtimes, or invalid.
     pub fn pooled(&self) -> Result<Option<u32>, Error> {
         let side = |field| Self::number(&self.vision, &[field], "of an image, in pixels");
         let tokens = self.image.u32(&["image_seq_length"])?.unwrap_or(256);
@@ -101,7 +101,7 @@ impl Parts {
         Ok(patches.checked_div(tokens.isqrt()).filter(|factor| ![0, 4].contains(factor)))
     }
 
-    /// Which activation function the encoder of images has: `hidden_act`.
+    /// Writes the activation function of the vision encoder: `hidden_act`.
     pub fn activation(&self, keys: &mut Keys) -> Result<(), Error> {
         match self.vision.find(&["hidden_act"]).and_then(|(_, name)| name.as_str()) {
             Some("gelu") => keys.set(key::USE_GELU, true),
@@ -114,17 +114,17 @@ impl Parts {
         Ok(())
     }
 
-    /// How wide the text model is, which the projector leads to.
+    /// Returns the width of the text model, which is the projector's output width.
     pub fn text_width(&self) -> Result<u32, Error> {
         self.text.require_u32(&["hidden_size", "n_embd"], "the width of the text model")
     }
 }
 
-/// Mean and deviation of the colours of CLIP's images, which other encoders have taken over.
+/// Mean and standard deviation per channel of CLIP's images, which other encoders also use.
 pub const CLIP_MEAN: [f64; 3] = [0.48145466, 0.4578275, 0.40821073];
 pub const CLIP_DEVIATION: [f64; 3] = [0.26862954, 0.26130258, 0.27577711];
 
-/// Names of the number of layers.
+/// Field names of the number of layers.
 pub const LAYERS: &[&str] = &[
     "n_layers",
     "num_hidden_layers",
@@ -136,7 +136,7 @@ pub const LAYERS: &[&str] = &[
     "vt_num_hidden_layers",
 ];
 
-/// How images are prepared, of both files; what is nested for images counts as if it stood at the top.
+/// Reads the image preprocessing of both files. Nested image fields move to the top level.
 fn preparation(model: &Config) -> Result<Map<String, Value>, Error> {
     const FILES: [(&str, &str); 2] = [
         ("preprocessor_config.json", "media_proc_cfg"),

@@ -1,4 +1,4 @@
-//! Phi 4 with vision: SigLIP 2 without its last layer, for images of any size.
+//! Phi-4 vision: SigLIP 2 without its last layer, for images of any size.
 
 use gguf::Error;
 use gguf_checkpoint::Checkpoint;
@@ -20,7 +20,7 @@ pub static PHI4: Encoder = Encoder {
     ],
     ignored: &[".vision_model.head.", ".vision_model.post_layernorm."],
     special: |parts, tensor| {
-        // Programs take what the last layer but one yields.
+        // Runtimes use the output of the second-to-last layer.
         let layers = Parts::layers(&parts.vision)?;
         let rest = tensor.name.split_once("vision_model.encoder.layers.").map(|(_, rest)| rest);
         let layer = rest.and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());

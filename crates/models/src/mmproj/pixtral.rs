@@ -1,4 +1,4 @@
-//! Pixtral, in Mistral's models and in others: patches of images of any size.
+//! Pixtral, the vision encoder of Mistral's and other models, for images of any size.
 
 use gguf::Error;
 use gguf_pipeline::Step;
@@ -64,7 +64,7 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
         return Err(parts.vision.wrong(
             "model_type",
             &stated,
-            "pixtral, the encoder that programs have",
+            "pixtral, the only supported encoder",
         ));
     }
     for (field, value) in [
@@ -94,7 +94,7 @@ fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error>
     Ok(())
 }
 
-/// Queries and keys, for rotary embedding by pairs.
+/// Returns the steps for query and key rows, whose RoPE halves become interleaved pairs.
 fn rotated(parts: &Parts, name: &str) -> Result<Vec<Step>, Error> {
     if !(name.contains(".attn_q.") || name.contains(".attn_k.")) {
         return Ok(Vec::new());
@@ -104,21 +104,21 @@ fn rotated(parts: &Parts, name: &str) -> Result<Vec<Step>, Error> {
     Ok(vec![Step::InterleaveHalves { heads: heads.into() }])
 }
 
-/// What stands between rows of patches is a token of the text model.
+/// Maps the token embedding of the text model to the row-break token.
 fn between_rows(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     const TOKEN: &str = "[IMG_BREAK]";
     if !tensor.name.ends_with("embed_tokens.weight") {
         return Ok(None);
     }
     let Some(token) = token(parts, TOKEN)? else {
-        let what = format!("has no token `{TOKEN}`, which stands between rows of an image");
+        let what = format!("has no token `{TOKEN}`, the row break of images");
         let help = "take the tokenizer's files from the model's repository";
         return Err(Error::input("vocabulary-other-model", parts.model.path(), what, help));
     };
     Ok(Some(row_between(tensor, token)))
 }
 
-/// The row of that token in the table of the text model.
+/// Returns the row of that token in the token embedding.
 pub fn row_between(tensor: &Foreign, token: u64) -> Made {
     let width = tensor.shape.first().copied().unwrap_or(0);
     let mut steps = vec![Step::Pick { groups: 1, start: token, len: 1 }];
@@ -126,7 +126,7 @@ pub fn row_between(tensor: &Foreign, token: u64) -> Made {
     Made::one("v.token_embd.img_break", steps)
 }
 
-/// The id of a special token, by the files of the tokenizer.
+/// Returns the id of a special token in the tokenizer files.
 fn token(parts: &Parts, text: &str) -> Result<Option<u64>, Error> {
     let stated = parts.model.file("tokenizer_config.json")?.unwrap_or_default();
     let decoder = stated["added_tokens_decoder"].as_object();

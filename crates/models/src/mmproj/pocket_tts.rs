@@ -1,5 +1,4 @@
-//! Pocket TTS: an encoder of voices, and what makes sound of the vectors that the model answers with: a network that
-//! flows to them, and the decoder of Mimi.
+//! Pocket TTS: the voice encoder, the flow network, and the decoder of the Mimi codec.
 
 use gguf::Error;
 
@@ -10,7 +9,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures, filled};
 use crate::schema::key;
 
-/// Convolutions that change how many steps there are, in each half of Mimi.
+/// Number of resampling convolutions in Mimi's encoder and decoder.
 const STAGES: u32 = 3;
 
 pub static POCKET_TTS: Encoder = Encoder {
@@ -25,7 +24,7 @@ pub static POCKET_TTS: Encoder = Encoder {
     ..Encoder::OF_SOUND
 };
 
-/// Names that have an end, before it.
+/// Tensor names before a suffix.
 const ENDING: Table = &[
     ("flow_lm.input_linear", "a.gen.input_linear"),
     ("flow_lm.out_eos", "a.gen.out_eos"),
@@ -44,7 +43,7 @@ const ENDING: Table = &[
     ("mimi.quantizer.output_proj", "a.gen.wav.quant_out"),
 ];
 
-/// Names that have none, or another.
+/// Tensor names without a suffix or with another.
 const WHOLE: Table = &[
     ("flow_lm.speaker_proj_weight", "a.speaker_proj.weight"),
     ("flow_lm.emb_mean", "a.gen.emb_mean"),
@@ -53,8 +52,8 @@ const WHOLE: Table = &[
     ("flow_lm.flow_net.time_embed.{}.mlp.3.alpha", "a.gen.flow.time.{}.norm"),
 ];
 
-/// Both halves of Mimi: what their names begin with, what ours do, and where in a stage the convolution stands that
-/// changes the number of steps, and where what it adds to.
+/// Mimi's encoder and decoder: prefixes of checkpoint and GGUF names, and indices of the resampling convolution and the
+/// residual block in a stage.
 struct Half {
     name: &'static str,
     layers: &'static str,
@@ -74,7 +73,7 @@ const HALVES: [Half; 2] = [
     },
 ];
 
-/// Of layers of Mimi, between their number and the end.
+/// Tensor names of Mimi's layers, between layer index and suffix.
 const LAYER: Table = &[
     ("norm1", "ln1"),
     ("norm2", "ln2"),
@@ -100,7 +99,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::AUDIO_FEED_FORWARD_LENGTH, wide);
     keys.set(key::AUDIO_ATTENTION_HEAD_COUNT, heads);
     keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
-    // Sound goes in as it is.
+    // Audio is not normalized.
     keys.set(key::AUDIO_NUM_MEL_BINS, 1u32);
     keys.set(key::HAS_GEN_AUDIO_ENCODER, true);
     keys.set(key::GEN_AUDIO_PROJECTOR_TYPE, "pockettts_gen");
@@ -110,7 +109,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::GEN_AUDIO_BLOCK_COUNT, layers);
     keys.set(key::GEN_AUDIO_ATTENTION_HEAD_COUNT, heads);
     keys.set(key::GEN_AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
-    // Of the language, by which folders of the repository are called.
+    // Language, which names the folders of the repository.
     let dir = parts.model.path().parent().and_then(|dir| dir.file_name());
     let variant = dir.unwrap_or_default().to_string_lossy().into_owned();
     keys.set(key::GEN_AUDIO_MODEL_VARIANT, variant);
@@ -139,7 +138,7 @@ fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     Ok(HALVES.iter().find_map(|half| layer(half, tensor).or_else(|| convolution(half, name, end))))
 }
 
-/// A tensor of a layer of Mimi.
+/// Maps a tensor of a Mimi layer.
 fn layer(half: &Half, tensor: &Foreign) -> Option<Made> {
     let name = tensor.name.strip_prefix("mimi.")?.strip_prefix(half.name)?;
     let (number, part) = name.strip_prefix("_transformer.transformer.layers.")?.split_once('.')?;
@@ -155,7 +154,7 @@ fn layer(half: &Half, tensor: &Foreign) -> Option<Made> {
     Some(Made::one(ours(&format!("{part}.{end}")), Vec::new()))
 }
 
-/// A convolution of Mimi, of which the number says what it is.
+/// Maps a convolution of Mimi, whose number determines its role.
 fn convolution(half: &Half, name: &str, end: &str) -> Option<Made> {
     let name = name.strip_prefix("mimi.")?.strip_prefix(half.name)?.strip_prefix(".model.")?;
     let (number, rest) = name.split_once('.')?;

@@ -1,5 +1,5 @@
-//! Qwen 2 VL, 2.5 VL and 2.5 Omni, and what has their vision tower: patches of two images one after the
-//! other, and a projector that merges four of them.
+//! Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni and models with their vision encoder: patches over two frames, and a projector that
+//! merges four patches.
 
 use gguf::Error;
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub static QWEN2_VL: Encoder = Encoder {
     ..Encoder::DEFAULT
 };
 
-/// Its text model is llama's.
+/// Sarashina2 Vision, whose text model is Llama's.
 pub static SARASHINA2: Encoder = Encoder { classes: &["Sarashina2VisionForCausalLM"], ..QWEN2_VL };
 
 pub static QWEN2_5_VL: Encoder = Encoder {
@@ -99,7 +99,7 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
             vision.set(field, value);
         }
     }
-    // Of the first generation `hidden_size` is that of the text model.
+    // In Qwen2-VL, `hidden_size` is the width of the text model.
     if let Some(width) = vision.find(&["embed_dim"]).map(|(_, width)| width.clone()) {
         let hidden = vision.find(&["hidden_size"]).map_or(Value::Null, |(_, width)| width.clone());
         vision.set("intermediate_size", hidden);
@@ -108,12 +108,12 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     Ok(())
 }
 
-/// That of the class, whatever the text model has.
+/// Default of the class, whatever the text model has.
 fn epsilon(keys: &mut Keys) {
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, 1e-6f32);
 }
 
-/// Most layers see windows.
+/// Writes the keys of window attention, which most layers use.
 fn windowed(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::USE_SILU, true);
     let every = every(parts)?.ok_or_else(|| {
@@ -124,7 +124,7 @@ fn windowed(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-/// Every how many layers one sees the whole image.
+/// Returns the period of layers with full attention.
 fn every(parts: &Parts) -> Result<Option<u32>, Error> {
     const FIELD: &str = "fullatt_block_indexes";
     let Some(layers) = parts.vision.u32s(FIELD)? else { return Ok(None) };

@@ -1,5 +1,4 @@
-//! Qwen 3 TTS: an encoder of voices, the predictor of the other codes of a frame, and the decoder that makes sound of
-//! codes, which is in a folder of its own.
+//! Qwen3-TTS: the speaker encoder, the code predictor, and the audio decoder, which has its own folder.
 
 use gguf::{Error, Shape};
 
@@ -12,15 +11,15 @@ use crate::convert::{ExpertSlot, Mapping};
 use crate::schema::key;
 
 const FOLDER: &str = "speech_tokenizer";
-/// Codes of a frame behind the first.
+/// Number of codes of a frame behind the first.
 const CODES: u32 = 15;
 const EMBEDDING: &str = "talker.code_predictor.model.codec_embedding.{}.weight";
 const OUTPUT: &str = "talker.code_predictor.lm_head.{}.weight";
-/// What is added to what is divided by.
+/// Epsilon of divisors.
 const SNAKE_EPSILON: f32 = 1e-9;
-/// No code counts as used less than so often.
+/// Minimum usage count of a code.
 const LEAST_USED: f32 = 1e-5;
-/// Blocks of the decoder that make the sound finer.
+/// Number of upsampling blocks of the decoder.
 const BLOCKS: usize = 4;
 
 pub static QWEN3_TTS: Encoder = Encoder {
@@ -131,7 +130,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::AUDIO_PROJECTION_DIM, projected);
     keys.set(key::AUDIO_NUM_MEL_BINS, 128u32);
     keys.set(key::AUDIO_BLOCK_COUNT, 3u32);
-    // It has neither attention nor such layers: programs want numbers.
+    // Runtimes require these keys, although the encoder has no attention.
     keys.set(key::AUDIO_EMBEDDING_LENGTH, 1536u32);
     keys.set(key::AUDIO_ATTENTION_HEAD_COUNT, 1u32);
     keys.set(key::AUDIO_FEED_FORWARD_LENGTH, 1536u32);
@@ -151,7 +150,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-/// The tensors of the decoder in the order of llama.cpp's converter.
+/// Returns the tensors of the decoder in the order of llama.cpp's converter.
 fn wanted(parts: &Parts) -> Result<Vec<String>, Error> {
     let config = parts.of_folder(FOLDER)?.part("decoder_config");
     let layers = Parts::number(&config, &["num_hidden_layers"], "the layers of the decoder")?;
@@ -162,7 +161,7 @@ fn wanted(parts: &Parts) -> Result<Vec<String>, Error> {
     };
     let (before, after) = (list("upsampling_ratios")?, list("upsample_rates")?);
     if after.len() != BLOCKS {
-        let expected = "four numbers, for which programs have places";
+        let expected = "four numbers, which runtimes support";
         return Err(config.wrong("upsample_rates", &after.into(), expected));
     }
     let mut names: Vec<String> = Vec::new();
@@ -254,7 +253,7 @@ fn exponential(x: f32) -> f32 {
     f64::from(x).exp() as f32
 }
 
-/// What a part of a block that makes the sound finer is called, and the activation behind all of them.
+/// Maps a tensor of an upsampling block, and the activation behind all blocks.
 fn finer(stem: &str) -> Option<String> {
     if stem == "decoder.5" {
         return Some("post_snake".into());
@@ -274,7 +273,7 @@ fn finer(stem: &str) -> Option<String> {
     })
 }
 
-/// The codebooks of one kind, at the last tensor of them: sums of vectors by how many there were.
+/// Computes the codebooks of one kind when their last tensor arrives: sums of vectors divided by usage counts.
 fn codebooks(tensor: &Foreign, name: &str) -> Result<Made, Error> {
     let (kind, count) = match name.starts_with("first.") {
         true => ("first", 1),
@@ -293,7 +292,7 @@ fn codebooks(tensor: &Foreign, name: &str) -> Result<Made, Error> {
         let width = sums.len() / used.len().max(1);
         let stated = *shape.get_or_insert((width, used.len()));
         if width * used.len() != sums.len() || stated != (width, used.len()) || width == 0 {
-            return Err(tensor.misfit("differs from the codebooks beside it"));
+            return Err(tensor.misfit("differs in shape from the other codebooks"));
         }
         let used = used.into_iter().map(|used| used.max(LEAST_USED));
         let codes = sums.chunks_exact(width).zip(used);

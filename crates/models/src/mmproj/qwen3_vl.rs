@@ -1,5 +1,4 @@
-//! Qwen 3 VL, 3.5 and 3 Omni, and Qwen's own speech recognition: images go into several layers of the
-//! text model.
+//! Qwen3-VL, Qwen3.5, Qwen3-Omni and Qwen3-ASR: DeepStack feeds image features into several layers of the text model.
 
 use gguf::{Array, Error};
 
@@ -26,7 +25,7 @@ pub static QWEN3_VL: Encoder = Encoder {
     ..Encoder::DEFAULT
 };
 
-/// Of which images go into the first layer only.
+/// Qwen3.5, without DeepStack.
 pub static QWEN3_5: Encoder = Encoder {
     classes: &[
         "Qwen3_5ForConditionalGeneration",
@@ -119,7 +118,7 @@ fn of_images(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
 
 const TAKEN: &str = "deepstack_visual_indexes";
 
-/// The layers whose output goes to the text model as well.
+/// Returns the DeepStack layers.
 fn taken(parts: &Parts) -> Result<Vec<u32>, Error> {
     Ok(parts.vision.u32s(TAKEN)?.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! RADIO, the encoder of images of Nemotron Nano VL, and Parakeet, its encoder of sound.
+//! RADIO, the vision encoder of Nemotron Nano VL, and Parakeet, its audio encoder.
 
 use gguf::{Error, Shape};
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::schema::key;
 
 const PATCHES: &str = "vision_model.radio_model.model.patch_generator.embedder.weight";
-/// With or without an end.
+/// Tensor names with or without a suffix.
 const POSITIONS: &str = "vision_model.radio_model.model.patch_generator.pos_embed";
 const SIDE: &str = "force_image_size";
 
@@ -18,7 +18,7 @@ pub static RADIO: Encoder = Encoder {
     classes: &["NemotronH_Nano_VL_V2", "RADIOModel"],
     audio: &["sound_config"],
     complete: |parts| {
-        // The published size, which no configuration states.
+        // The size of the published model, which no configuration has.
         for (field, value) in [
             ("hidden_size", 1280),
             ("intermediate_size", 5120),
@@ -81,7 +81,7 @@ pub static RADIO: Encoder = Encoder {
         ),
         ("sound_projection.", &[("norm", "mm.a.norm_pre"), ("linear{}", "mm.a.mlp.{}")]),
     ],
-    // What prepares images, films, and what only training needs.
+    // Image preprocessing, video, and tensors for training.
     ignored: &["input_conditioner", "video_embedder", "num_batches"],
     special,
     steps: |_, name, shape| {
@@ -106,7 +106,7 @@ pub static RADIO: Encoder = Encoder {
     ..Encoder::DEFAULT
 };
 
-/// Whether a bias is added to images of channels.
+/// Returns whether a bias belongs to a convolution.
 fn has_broad_bias(name: &str) -> bool {
     name.starts_with("a.conv1d.") || name.contains(".conv_pw")
 }
@@ -161,11 +161,9 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     Ok(Some(Made::Whole(NAME.to_owned(), shape, made)))
 }
 
-/// Positions of a square of `stored` patches as those of `side`, the corners in the same places: between four
-/// of them by their distances.
+/// Resizes position embeddings from a square of `stored` patches to one of `side` by bilinear interpolation.
 ///
-/// As `interpolate` of torch with `align_corners`: in single precision, each product added without rounding it,
-/// in that order.
+/// Computes in F32 with fused multiply-add, in the order of torch's `interpolate` with `align_corners`.
 fn shrunk(values: &[f32], width: usize, stored: usize, side: usize) -> Vec<f32> {
     let scale = if side > 1 { (stored - 1) as f32 / (side - 1) as f32 } else { 0.0 };
     let between = |i: usize| {
@@ -202,11 +200,11 @@ mod tests {
 
     #[test]
     fn corners_stay_where_they_are() {
-        // Three by three positions of one number each, as two by two.
+        // 3 x 3 positions of width 1, resized to 2 x 2.
         let values: Vec<f32> = (0..9).map(|i| i as f32).collect();
         assert_eq!(shrunk(&values, 1, 3, 2), [0.0, 2.0, 6.0, 8.0]);
         assert_eq!(shrunk(&values, 1, 3, 1), [0.0]);
-        // In the middle of four.
+        // Center of four positions.
         let values: Vec<f32> = (0..16).map(|i| i as f32).collect();
         assert_eq!(shrunk(&values, 1, 4, 3)[4], 7.5);
     }

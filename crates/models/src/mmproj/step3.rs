@@ -1,4 +1,4 @@
-//! Step 3 VL: a vision transformer as CLIP's authors wrote it, and convolutions that make images smaller.
+//! Step3-VL: a vision transformer with OpenAI CLIP's names, and downsampling convolutions.
 
 use gguf::Error;
 

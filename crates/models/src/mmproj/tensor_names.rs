@@ -1,15 +1,14 @@
-//! Tensor names that encoders share: foreign ones on the left, behind the prefix of a place, ours on the
-//! right.
+//! Tensor names of several encoders: checkpoint names behind a prefix on the left, GGUF names on the right.
 //!
-//! `{}` stands for a number. What follows, `weight`, `bias` or a bound of values, is not in the table: it
-//! stays as it is. A tensor without that has its whole name on the left.
+//! `{}` matches a number. The suffix (`weight`, `bias` or a clamping bound) is not in the table. A tensor without a
+//! suffix has its whole name in the table.
 
 use crate::convert::tensor_names::{Table, captures, filled};
 
-/// Where the tensors of an encoder stand, and what they are called there.
+/// Prefixes of an encoder's tensor names, each with its table of names.
 pub type Places = &'static [(&'static str, Table)];
 
-/// Our name for a foreign one.
+/// Returns the GGUF name of a checkpoint tensor.
 pub fn renamed(name: &str, places: Places) -> Option<String> {
     const ENDS: [&str; 6] =
         ["weight", "bias", "input_max", "input_min", "output_max", "output_min"];
@@ -28,12 +27,12 @@ pub fn renamed(name: &str, places: Places) -> Option<String> {
     })
 }
 
-/// The encoder of CLIP and SigLIP as `transformers` has it.
+/// Encoder of CLIP and SigLIP in `transformers`.
 pub const CLIP: Table = &[
     ("embeddings.class_embedding", "v.class_embd"),
     ("embeddings.patch_embedding", "v.patch_embd"),
     ("embeddings.position_embedding", "v.position_embd"),
-    // Spelled so in checkpoints.
+    // Misspelled in checkpoints.
     ("pre_layrnorm", "v.pre_ln"),
     ("post_layernorm", "v.post_ln"),
     ("encoder.layers.{}.layer_norm1", "v.blk.{}.ln1"),
@@ -46,10 +45,10 @@ pub const CLIP: Table = &[
     ("encoder.layers.{}.mlp.fc2", "v.blk.{}.ffn_down"),
 ];
 
-/// A projector of two layers.
+/// Two-layer projector.
 pub const TWO_LAYERS: Table = &[("linear_{}", "mm.{}")];
 
-/// The vision tower of Qwen, which others took over.
+/// Vision encoder of Qwen, which other models also use.
 pub const QWEN: Table = &[
     ("patch_embed.proj", "v.patch_embd"),
     ("pos_embed", "v.position_embd"),
@@ -73,12 +72,12 @@ pub const QWEN: Table = &[
     ("merger.ln_q", "v.post_ln"),
     ("merger.norm", "v.post_ln"),
     ("merger.mlp.{}", "mm.{}"),
-    // As many as Qwen 2 has, and counted as there.
+    // The same layers as Qwen2-VL, with its numbers.
     ("merger.linear_fc1", "mm.0"),
     ("merger.linear_fc2", "mm.2"),
 ];
 
-/// The encoder of Whisper.
+/// Encoder of Whisper.
 pub const WHISPER: Table = &[
     ("embed_positions", "a.position_embd"),
     ("conv{}", "a.conv1d.{}"),
@@ -93,7 +92,7 @@ pub const WHISPER: Table = &[
     ("layers.{}.fc2", "a.blk.{}.ffn_down"),
 ];
 
-/// What GLM has besides [`QWEN`], or otherwise.
+/// Tensors of GLM that [`QWEN`] lacks or names differently.
 pub const GLM: Table = &[
     ("embeddings.position_embedding", "v.position_embd"),
     ("post_conv_layernorm", "v.norm_embd"),
@@ -106,7 +105,7 @@ pub const GLM: Table = &[
     ("merger.down_proj", "mm.down"),
 ];
 
-/// Qwen's encoder of sound: Whisper's layers, behind other convolutions.
+/// Audio encoder of Qwen: Whisper's layers behind other convolutions.
 pub const QWEN_SOUND: Table = &[
     ("conv{}", "a.conv1d.{}"),
     ("conv2d{}", "a.conv2d.{}"),
@@ -124,7 +123,7 @@ pub const QWEN_SOUND: Table = &[
     ("layers.{}.fc2", "a.blk.{}.ffn_down"),
 ];
 
-/// Projectors of sound.
+/// Audio projectors.
 pub const SOUND_PROJECTOR: Table = &[
     ("linear_{}", "mm.a.mlp.{}"),
     ("linear", "mm.a.fc"),
@@ -132,19 +131,19 @@ pub const SOUND_PROJECTOR: Table = &[
     ("ln_mid", "mm.a.norm_mid"),
 ];
 
-/// The number of the layer, and what follows the last dot, of a name that fits the pattern.
+/// Returns the layer index and the suffix of a name that matches the pattern.
 pub fn layer_of<'n>(name: &'n str, pattern: &str) -> Option<(u32, &'n str)> {
     let (stem, end) = name.rsplit_once('.')?;
     Some((*captures(pattern, stem)?.first()?, end))
 }
 
-/// The numbers in a name, what follows its last dot, and what the table has for it.
+/// Returns the numbers in a name, its suffix, and its entry in the table.
 pub fn captured(name: &str, table: Table) -> Option<(Vec<u32>, &str, &'static str)> {
     let (stem, end) = name.rsplit_once('.')?;
     table.iter().find_map(|(pattern, ours)| Some((captures(pattern, stem)?, end, *ours)))
 }
 
-/// What the table has for a name: as a whole, or before its last dot.
+/// Returns the GGUF name from the table, for the whole name or the name before its suffix.
 pub fn captured_whole(name: &str, table: Table) -> Option<String> {
     let find = |name: &str| table.iter().find(|(foreign, _)| *foreign == name);
     let whole = find(name).map(|(_, ours)| (*ours).to_owned());

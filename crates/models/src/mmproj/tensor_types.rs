@@ -1,15 +1,15 @@
-//! Which type a tensor of an encoder has.
+//! Types of encoder tensors.
 
 use gguf::{Shape, TensorType};
 
-/// A type instead of that of matrices.
+/// Type of a tensor instead of the matrix type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// F32.
     F32,
     /// F16.
     F16,
-    /// F16 in files of F16, F32 in all others.
+    /// F16 in F16 files, F32 in all others.
     Float,
 }
 
@@ -23,15 +23,15 @@ impl Kept {
     }
 }
 
-/// The type of a tensor where matrices have type `matrices`; `kept` are the exceptions of an encoder: how
-/// names begin, or what is in them where it begins with a dot; a star stands between both.
+/// Returns the type of a tensor where matrices have the type `matrices`. `kept` are the exceptions of an encoder: a prefix
+/// of names, a part of names (starting with a dot), or both with a star between them.
 pub fn float_type(
     name: &str,
     shape: &Shape,
     matrices: TensorType,
     kept: &[(&str, Kept)],
 ) -> TensorType {
-    // Convolutions: not every program has them for BF16 or blocks.
+    // Some runtimes support no BF16 or quantized convolutions.
     const CONVOLUTIONS: &[(&str, Kept)] =
         &[(".patch_embd.weight", Kept::Float), (".patch_merger.weight", Kept::Float)];
     if shape.len() <= 1 || name.ends_with("_norm.weight") {
@@ -49,7 +49,7 @@ pub fn float_type(
     let is_position = matches!(name, "v.position_embd.weight" | "a.position_embd.weight");
     match is_position || !name.ends_with(".weight") {
         true => TensorType::F32,
-        // Of rows that do not divide into blocks.
+        // Rows may not divide into blocks.
         false if matrices.byte_len(shape).is_none() => TensorType::F16,
         false => matrices,
     }

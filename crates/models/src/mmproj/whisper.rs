@@ -1,4 +1,4 @@
-//! Whisper's encoder in front of a text model: Qwen 2 Audio, Ultravox, Voxtral and others.
+//! Whisper's encoder in front of a text model: Qwen2-Audio, Ultravox, Voxtral and others.
 
 use gguf::Error;
 
@@ -112,7 +112,7 @@ pub static GLM_ASR: Encoder = Encoder {
             return Ok(Some(Made::several([token("v.boi", 0), token("v.eoi", 1)])));
         }
         Ok(captured(tensor.name, PROJECTOR).map(|(numbers, end, ours)| match numbers[..] {
-            // The layer between them has no weights.
+            // The activation between them has no weights.
             [layer] => Made::one(format!("{ours}.{}.{end}", layer / 2 + 1), []),
             _ => Made::one(format!("{ours}.{end}"), []),
         }))
@@ -126,7 +126,7 @@ fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error>
     audio::spectrogram(parts, keys)
 }
 
-/// How many frames the projector joins.
+/// Writes the number of frames that the projector stacks.
 fn stacked(parts: &Parts, keys: &mut Keys, field: &str) -> Result<(), Error> {
     let factor = parts.model.require_u32(&[field], "the frames that the projector joins")?;
     keys.set(key::AUDIO_PROJECTOR_STACK_FACTOR, factor);

@@ -1,4 +1,4 @@
-//! Youtu VL: SigLIP 2, of which most layers see windows.
+//! Youtu-VL: SigLIP 2 with window attention in most layers.
 
 use gguf::{Array, Error};
 

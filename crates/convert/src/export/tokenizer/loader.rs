@@ -27,9 +27,10 @@ pub(super) fn faults(tokenizer: &Value) -> Vec<String> {
     let parts = normalizer["normalizers"].as_array().map(Vec::as_slice);
     let parts = parts.unwrap_or(std::slice::from_ref(normalizer));
     let maps = parts.iter().filter_map(|part| part["precompiled_charsmap"].as_str());
-    faults.extend(maps.filter(|map| !is_charsmap(map)).map(|_| {
-        "its precompiled character map is not one of SentencePiece".to_owned()
-    }));
+    faults.extend(
+        maps.filter(|map| !is_charsmap(map))
+            .map(|_| "its precompiled character map is not one of SentencePiece".to_owned()),
+    );
     faults
 }
 
@@ -44,9 +45,7 @@ fn vocab<'t>(model: &'t Value, faults: &mut Vec<String>) -> Ids<'t> {
     if let Some((text, id)) =
         vocab.iter().find(|(_, id)| id.as_u64().is_none_or(|id| !used.insert(id)))
     {
-        faults.push(format!(
-            "the id {id} of the token {text:?} is a duplicate or out of range"
-        ));
+        faults.push(format!("the id {id} of the token {text:?} is a duplicate or out of range"));
     }
     ids
 }

@@ -211,9 +211,7 @@ fn not_restored(
     let restored = match vocab::load_from(Folder::Memory(files), vocabulary.kind, &options) {
         Ok(restored) => restored.metadata,
         Err(error) => {
-            return vec![format!(
-                "the exported tokenizer files do not convert: {error}"
-            )];
+            return vec![format!("the exported tokenizer files do not convert: {error}")];
         }
     };
     let refused = refused(out);
@@ -239,7 +237,8 @@ fn refused(out: &Tokenizer) -> Vec<String> {
     let file = out.files.iter().find(|file| file.name == "tokenizer.json");
     let tokenizer = file.and_then(|file| serde_json::from_slice(&file.bytes).ok());
     let faults = tokenizer.as_ref().map(loader::faults).unwrap_or_default();
-    let note = |fault| format!("the `tokenizers` library reads tokenizer.json differently: {fault}");
+    let note =
+        |fault| format!("the `tokenizers` library reads tokenizer.json differently: {fault}");
     faults.into_iter().map(note).collect()
 }
 

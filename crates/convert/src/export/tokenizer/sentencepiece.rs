@@ -91,7 +91,8 @@ fn files(
     };
     if !model.pieces.iter().any(|(_, _, kind)| *kind == TokenType::Unknown) {
         out.notes.push(
-            "the vocabulary has no unknown token: SentencePiece does not load such a model".to_owned(),
+            "the vocabulary has no unknown token: SentencePiece does not load such a model"
+                .to_owned(),
         );
     }
     out.files.push(File { name: SENTENCEPIECE, bytes: model.bytes(vocabulary) });

@@ -94,7 +94,10 @@ pub fn talker_embeds_projected_text_and_codec_tokens() {
     let error = changed("hidden_act", json!("tanh"));
     assert!(error.contains("`hidden_act` is tanh"), "{error}");
     let error = changed("codec_bos_id", json!(CODES));
-    assert!(error.contains("field `codec_bos_id` is 3072; expected a number below 3072"), "{error}");
+    assert!(
+        error.contains("field `codec_bos_id` is 3072; expected a number below 3072"),
+        "{error}"
+    );
     tiny.tensors.retain(|(name, _)| !name.ends_with("linear_fc1.bias"));
     let error = tiny.convert().unwrap_err().to_string();
     assert!(error.contains("`talker.text_projection.linear_fc1.bias`"), "{error}");

@@ -244,7 +244,8 @@ fn unloadable_tokens_and_merges_are_skipped_or_noted() {
     metadata.set("tokenizer.ggml.precompiled_charsmap", Array::from(&[1u8, 2, 3][..]));
     let out =
         export::tokenizer(&metadata, VocabularyKind::T5, &[], &json!({ "vocab_size": 7 })).unwrap();
-    let refused = "the `tokenizers` library reads tokenizer.json differently: its precompiled character map";
+    let refused =
+        "the `tokenizers` library reads tokenizer.json differently: its precompiled character map";
     assert!(out.notes[0].starts_with(refused), "{:?}", out.notes);
 }
 
