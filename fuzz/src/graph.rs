@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use gguf::{Bytes, Finding, Gguf, Header, Metadata, RawHeader, Shape, TensorInfo, TensorType};
 use gguf_graph::{Graph, Limits, OutputKind, RawGraph};
-use gguf_models::schema::{self, Expected, Need};
+use gguf_models::schema::{self, Expected, Presence};
 use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Token, Value};
 use gguf_store::{Model, ModelFile};
 use serde_json::Value as Json;
@@ -271,7 +271,7 @@ fn ngrams(metadata: &mut Metadata) -> Option<TensorInfo> {
 fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInfo>, wanted: &str) {
     for one in expected.take(1000) {
         match one {
-            Expected::Tensor { ref name, need: Need::Optional, .. }
+            Expected::Tensor { ref name, presence: Presence::Optional, .. }
                 if !name.starts_with(wanted)
                     && (name.contains("indexer")
                         || ![".attn_k.weight", ".attn_v.weight"]

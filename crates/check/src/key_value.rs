@@ -141,7 +141,7 @@ impl KeyValue {
 /// # Errors
 /// If the key does not allow the number.
 pub fn check_number(key: &str, value: &Value) -> Result<(), BadValue> {
-    match schema::key(key).and_then(|standard| standard.value.refuses(value)) {
+    match schema::key(key).and_then(|standard| standard.value.out_of_range(value)) {
         Some(wrong) => Err(BadValue(format!("`{key}`: {wrong}"))),
         None => Ok(()),
     }

@@ -1,33 +1,33 @@
-//! How byte-level vocabularies cut text into words: the expressions that the names in
-//! `tokenizer.ggml.pre` stand for, as the models' `tokenizer.json` has them, and which models
-//! compose characters first. Data only; who cuts by which of them is said by those who cut.
+//! Pre-tokenizers of byte-level BPE: the regular expressions of the names in `tokenizer.ggml.pre`, as
+//! in the models' `tokenizer.json`, and which models normalize to NFC. The tokenizer crate combines
+//! the expressions.
 
 mod names;
 
-pub use names::{NAMES, alike};
+pub use names::{NAMES, aliases};
 
-/// Whether the tokenizers of models normalize text to Unicode's form C, of which a GGUF tells
-/// nothing: `pre` is the name of the pre-tokenizer.
+/// Returns true if the tokenizer normalizes text to NFC. GGUF has no key for it, so the pre-tokenizer
+/// and the architecture decide.
 pub fn composes(pre: &str, architecture: &str) -> bool {
     match pre {
         "qwen2" | "qwen35" | "f2llmv2" | "mpt" | "olmo" | "modern-bert" => true,
-        // GPT-NeoX goes by the name of GPT-2, which cuts alike but does not normalize.
+        // GPT-NeoX uses the pre-tokenizer name of GPT-2, which splits alike but does not normalize.
         "gpt-2" => matches!(architecture, "gptneox" | "mamba" | "mpt" | "rwkv" | "stablelm"),
         _ => false,
     }
 }
 
-/// A digit, of any script.
+/// Digit of any script.
 pub const DIGIT: &str = r"\p{N}";
-/// A run of digits.
+/// Run of digits.
 pub const DIGITS: &str = r"\p{N}+";
 /// Up to three digits.
 pub const THREE_DIGITS: &str = r"\p{N}{1,3}";
-/// Chinese characters and both kinds of kana.
+/// Chinese characters, hiragana and katakana.
 pub const CJK_KANA: &str = "[\u{4E00}-\u{9FA5}\u{3040}-\u{309F}\u{30A0}-\u{30FF}]+";
-/// Meant for Chinese characters and Hangul, but the middle range spans all between.
+/// Intended for Chinese characters and Hangul; the middle range matches everything in between.
 pub const CJK_HANGUL: &str = "[\u{4E00}-\u{9FA5}\u{800}-\u{4E00}\u{AC00}-\u{D7FF}]+";
-/// Punctuation of ASCII and of Chinese, with a space in front.
+/// ASCII and Chinese punctuation, with an optional leading space.
 pub const DEEPSEEK_PUNCTUATION: &str =
     "\\s?[!-/:-~\u{FF01}-\u{FF0F}\u{FF1A}-\u{FF5E}\u{2018}-\u{201F}\u{3000}-\u{3002}]+";
 /// Hangul, Chinese punctuation, Bopomofo, Chinese and kana.
@@ -35,21 +35,21 @@ pub const YOUTU_SCRIPTS: &str = "[\u{AC00}-\u{D7A3}\u{3131}-\u{318E}]+|\
     [\u{FF01}\u{2026}\u{201C}\u{201D}\u{2018}\u{2019}\u{2014}\u{FF1A}\u{FF1B}\u{FF0C}\
     \u{3001}-\u{303F}\u{FE30}-\u{FE4F}]+|\
     [\u{3105}-\u{312F}]+|[\u{4E00}-\u{9FA5}\u{3040}-\u{309F}\u{30A0}-\u{30FF}]+";
-/// Everything but spaces and punctuation of several scripts. The inner class is a slip of its
-/// authors that changes nothing.
+/// Everything except spaces and punctuation of several scripts. The inner class is a mistake of the
+/// authors without effect.
 pub const BLOOM: &str = " ?[^(\\s|[.,!?\u{2026}\u{3002}\u{FF0C}\u{3001}\u{964}\u{6D4}\u{60C}])]+";
 
-// Parts that `concat!` puts together: it takes no constants.
+// A macro, because `concat!` does not accept constants.
 macro_rules! contractions {
     () => {
         "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
     };
 }
 
-/// The expression inside `ByteLevel`.
+/// GPT-2, the default expression of `ByteLevel`.
 pub const GPT2: &str =
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
-/// OpenAI's cl100k, as Llama 3 took it over: digits in groups of up to three.
+/// OpenAI's cl100k, as in Llama 3: digits in groups of up to three.
 pub const CL100K: &str = concat!(
     contractions!(),
     r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}",
@@ -67,20 +67,20 @@ pub const CL100K_RUNS: &str = concat!(
     r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+",
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 );
-/// cl100k with single digits, and marks as part of words, as in Qwen 3.5.
+/// cl100k with single digits, and combining marks as part of words, as in Qwen 3.5.
 pub const CL100K_MARKS: &str = concat!(
     contractions!(),
     r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}",
     r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 );
-/// cl100k with runs of spaces cut to powers of two.
+/// cl100k with runs of spaces split into powers of two.
 pub const CL100K_SPACES: &str = concat!(
     contractions!(),
     r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)",
     r"|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1}",
 );
-/// OpenAI's o200k: words cut where lower case turns to upper case.
+/// OpenAI's o200k: splits words where lower case changes to upper case.
 pub const O200K: &str = concat!(
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
     contractions!(),
@@ -102,7 +102,7 @@ pub const TEKKEN: &str = concat!(
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 );
-/// o200k with Chinese characters on their own.
+/// o200k with separate runs of Chinese characters (Kimi K2).
 pub const KIMI: &str = concat!(
     r"[\p{Han}]+",
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*",
@@ -113,17 +113,17 @@ pub const KIMI: &str = concat!(
     contractions!(),
     r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 );
-/// A symbol with the Latin word behind it, words with marks, symbols, space.
+/// DeepSeek-V3: a symbol followed by a Latin word, words with marks, symbols, white space.
 pub const DEEPSEEK_V3: &str = concat!(
     r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"##,
     r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 );
-/// As above, with every line break on its own.
+/// [`DEEPSEEK_V3`] with single line breaks.
 pub const SPARK: &str = concat!(
     r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"##,
     r"| ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+",
 );
-/// cl100k with single digits; no line breaks behind symbols.
+/// cl100k with single digits and without line breaks after symbols.
 pub const SEED_CODER: &str = concat!(
     contractions!(),
     r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}",
@@ -132,13 +132,13 @@ pub const SEED_CODER: &str = concat!(
 /// cl100k with single digits, without English contractions.
 pub const UFAKZEKA: &str =
     r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-/// cl100k with single digits, words joined by spaces, at most one character behind symbols.
+/// cl100k with single digits, sequences of words with single spaces, and at most one line break or slash after symbols.
 pub const EXAONE_MOE: &str = concat!(
     contractions!(),
     r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+",
     r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+",
 );
-/// Letters of the scripts that have cases, with a space in front.
+/// Letters of scripts with upper and lower case, with an optional leading space.
 pub const DEEPSEEK_LETTERS: &str = "\
     \\s?[A-Za-z\u{B5}\u{C0}-\u{D6}\u{D8}-\u{F6}\u{F8}-\u{1BA}\u{1BC}-\u{1BF}\u{1C4}-\u{293}\
     \u{295}-\u{2AF}\u{370}-\u{373}\u{376}\u{377}\u{37B}-\u{37D}\u{37F}\u{386}\u{388}-\u{38A}\
@@ -156,17 +156,17 @@ pub const DEEPSEEK_LETTERS: &str = "\
     \u{10C80}-\u{10CB2}\u{10CC0}-\u{10CF2}\u{118A0}-\u{118DF}\u{1E900}-\u{1E943}]+";
 /// Three ASCII digits.
 pub const THREE_ASCII: &str = "[0-9][0-9][0-9]";
-/// Chameleon's images.
+/// Sentinel tokens of Chameleon.
 pub const SENTINELS: &str = "<sentinel:[0-9]+>";
-/// Chameleon's parts of images.
+/// Image tokens of Chameleon.
 pub const IMAGES: &str = "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z";
-/// Chameleon's white space.
+/// White space of Chameleon.
 pub const TABS_AND_PAIRS: &str = r"([\t\n]|    |  )";
-/// A line break on its own.
+/// Single line break.
 pub const LINE_BREAK: &str = r"[\r\n]";
-/// DeepSeek Coder's words.
+/// Words of DeepSeek Coder.
 pub const SPACED_LETTERS: &str = r"\s?\p{L}+";
-/// DeepSeek Coder's punctuation.
+/// Punctuation of DeepSeek Coder.
 pub const SPACED_PUNCTUATION: &str = r"\s?\p{P}+";
-/// White space at the end.
+/// Trailing white space.
 pub const LAST_SPACE: &str = r"\s+$";

@@ -21,7 +21,7 @@ use crate::*;
 #[cfg(feature = "graph")]
 pub(crate) type BuildGraph = fn(&mut graph::Builder<'_>) -> Result<(), gguf::Finding>;
 
-/// An architecture with everything that is known about it.
+/// Registry entry of an architecture.
 pub struct Row {
     /// Metadata keys and tensors; its name is the value of `general.architecture`.
     pub schema: &'static Architecture,
@@ -217,18 +217,18 @@ pub fn row(name: &str) -> Option<&'static Row> {
     ROWS.get(at)
 }
 
-/// Returns the configuration of a checkpoint without config.json whose tensors tell it: Pocket TTS. `None`
-/// for all others.
+/// Returns the configuration of a Pocket TTS checkpoint, which has no config.json: its tensors determine
+/// it. `None` for all other checkpoints.
 ///
 /// # Errors
-/// If a tensor that tells a size is missing.
+/// If a tensor that determines a size is missing.
 #[cfg(feature = "convert")]
 pub fn inferred_config(dir: &Path, checkpoint: &Checkpoint) -> Result<Option<Config>, Error> {
     pockettts::convert::configuration(dir, checkpoint)
 }
 
-/// Returns the converter of a checkpoint in the form of Mistral and Meta, `params.json` with
-/// `consolidated.*`; `None` if the configuration is another one.
+/// Returns the converter of a checkpoint in Mistral's or Meta's format, `params.json` with
+/// `consolidated.*`; `None` for other configurations.
 ///
 /// # Errors
 /// If the configuration has RoPE scaling without its factors, or an invalid field.
@@ -243,7 +243,7 @@ pub(crate) fn converter(architecture: &str) -> Option<&'static dyn Converter> {
     row(architecture)?.converters.first().copied()
 }
 
-/// Returns the architectures that a graph can be built for, sorted by name.
+/// Returns the architectures that have a computation graph, sorted by name.
 #[cfg(feature = "graph")]
 pub fn architectures_with_graph() -> impl Iterator<Item = &'static str> {
     ROWS.iter().filter(|row| row.build_graph.is_some()).map(|row| row.schema.name)
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn every_architecture_has_exactly_one_folder() {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let folders = std::fs::read_dir(source).unwrap().map(|entry| entry.unwrap());
         let mut folders: Vec<_> = folders
             .filter(|entry| entry.path().join("schema.rs").is_file())

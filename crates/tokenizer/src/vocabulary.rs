@@ -91,7 +91,7 @@ impl<'m> Vocabulary<'m> {
     /// Whether a key, under any of its names, assigns an existing token to a role.
     pub fn names(&self, role: &str) -> bool {
         let Some(role) = token::role(role) else { return false };
-        let mut keys = [role.id_key].into_iter().chain(role.other_key);
+        let mut keys = [role.id_key].into_iter().chain(role.alternative_key);
         keys.any(|key| matches!(self.id_of_key(key, None), Ok(Some(_))))
     }
 

@@ -10,7 +10,7 @@ use gguf::FileKind;
 use gguf::Subject;
 use gguf::TensorInfo;
 use gguf::{Finding, Sink};
-use gguf_models::schema::{self, Architecture, Block, Expected, Hyper, Need, SYMBOLS, Scope};
+use gguf_models::schema::{self, Architecture, Block, Expected, HyperParameters, Presence, SYMBOLS, Scope};
 
 /// More layers than any model has: tensors of a forged file are not looked at layer by layer.
 const MOST_LAYERS: usize = 4096;
@@ -90,10 +90,10 @@ fn unknown(subject: &Subject, name: &str, sink: &mut dyn Sink) -> ControlFlow<()
 }
 
 fn keys(subject: &Subject, architecture: &Architecture, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let hyper = Hyper::new(&subject.draft.metadata, architecture.name);
+    let hparams = HyperParameters::new(&subject.draft.metadata, architecture.name);
     for key in architecture.required.iter().copied().flatten() {
-        if hyper.stated(key).is_none() {
-            sink.report(hyper.missing(key))?;
+        if hparams.value(key).is_none() {
+            sink.report(hparams.missing(key))?;
         }
     }
     ControlFlow::Continue(())
@@ -102,7 +102,7 @@ fn keys(subject: &Subject, architecture: &Architecture, sink: &mut dyn Sink) -> 
 /// Layers that guess further tokens may stand in a file of their own, with the keys of the whole
 /// model.
 fn guesses_only(subject: &Subject, scope: &Scope) -> bool {
-    scope.value("n_next", None).is_some_and(|next| next > 0)
+    scope.value("n_mtp", None).is_some_and(|next| next > 0)
         && subject.draft.tensors.iter().all(|tensor| !tensor.name.starts_with("blk.0."))
 }
 
@@ -152,9 +152,9 @@ impl Check<'_, '_> {
 
     fn one(&mut self, expected: &Expected) {
         match expected {
-            Expected::Tensor { name, shape, need } => match self.find(name) {
-                Some(i) => self.shape(i, shape, *need),
-                None if *need == Need::Required => self.missing(name),
+            Expected::Tensor { name, shape, presence } => match self.find(name) {
+                Some(i) => self.shape(i, shape, *presence),
+                None if *presence == Presence::Required => self.missing(name),
                 None => {}
             },
             Expected::OneOf(options) => self.one_of(options),
@@ -164,7 +164,7 @@ impl Check<'_, '_> {
     fn one_of(&mut self, options: &[Vec<Expected>]) {
         let needed = |option: &[Expected], present: bool| {
             let names = option.iter().filter_map(|expected| match expected {
-                Expected::Tensor { name, need: Need::Required, .. } => Some(name.as_str()),
+                Expected::Tensor { name, presence: Presence::Required, .. } => Some(name.as_str()),
                 _ => None,
             });
             names.filter(|name| self.index.contains_key(name) == present).count()
@@ -208,10 +208,10 @@ impl Check<'_, '_> {
         );
     }
 
-    fn shape(&mut self, i: usize, shape: &[Option<u64>], need: Need) {
+    fn shape(&mut self, i: usize, shape: &[Option<u64>], presence: Presence) {
         let Some(tensor) = self.subject.draft.tensors.get(i) else { return };
         // Where the tables know a part of the tensors, what others share may differ in shape.
-        if fits(tensor, shape) || (self.architecture.open && need == Need::Optional) {
+        if fits(tensor, shape) || (self.architecture.open && presence == Presence::Optional) {
             return;
         }
         let dims: Vec<_> = shape

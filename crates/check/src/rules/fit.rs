@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gguf::TensorInfo;
-use gguf_models::schema::{Architecture, Need, architectures};
+use gguf_models::schema::{Architecture, Presence, architectures};
 
 /// How well the names of tensors fit an architecture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,16 +24,16 @@ impl Fit {
 
     pub fn of(architecture: &Architecture, names: &HashSet<String>) -> Self {
         // A tensor can stand in blocks of two kinds; needed by one, it counts as needed.
-        let mut own: HashMap<String, Need> = HashMap::new();
-        for (name, need) in architecture.tensor_names() {
-            let entry = own.entry(name).or_insert(need);
-            if need == Need::Required {
-                *entry = need;
+        let mut own: HashMap<String, Presence> = HashMap::new();
+        for (name, presence) in architecture.tensor_names() {
+            let entry = own.entry(name).or_insert(presence);
+            if presence == Presence::Required {
+                *entry = presence;
             }
         }
         let known = own.keys().filter(|name| names.contains(*name)).count();
         let missing =
-            |(name, need): &(&String, &Need)| **need == Need::Required && !names.contains(*name);
+            |(name, presence): &(&String, &Presence)| **presence == Presence::Required && !names.contains(*name);
         let missing = own.iter().filter(missing).count();
         Self { strange: names.len() - known + missing, unused: own.len() - known - missing, known }
     }

@@ -2,7 +2,7 @@
 
 use gguf::Finding;
 use gguf::Metadata;
-use gguf_models::schema::Hyper;
+use gguf_models::schema::HyperParameters;
 
 /// What is wrong with `sidecar` as a file that programs load beside `model`: an encoder with its projector,
 /// of the architecture `clip`.
@@ -30,7 +30,7 @@ pub fn check_sidecar(model: &Metadata, sidecar: &Metadata) -> Vec<Finding> {
 /// What comes out of the projector stands where embeddings of tokens do.
 fn wrong_width(model: &Metadata, sidecar: &Metadata, key: &'static str) -> Option<Finding> {
     let architecture = model.architecture()?;
-    let wanted = Hyper::new(model, architecture).u64("embedding_length").ok()?;
+    let wanted = HyperParameters::new(model, architecture).u64("embedding_length").ok()?;
     let width = sidecar.u64(key).filter(|width| *width != wanted)?;
     let what = format!("is {width}, but {architecture}.embedding_length of the model is {wanted}");
     Some(Finding::error("sidecar-width", what).key(key))

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use gguf::Subject;
 use gguf::{Finding, Severity, Sink};
-use gguf_models::schema::{self, Architecture, Arity, Hyper, Scope};
+use gguf_models::schema::{self, Architecture, Arity, HyperParameters, Scope};
 
 /// What `rope.scaling.type` may say; llama.cpp ends at anything else.
 const ROPE_SCALINGS: &[&str] = &["none", "linear", "yarn", "longrope"];
@@ -88,8 +88,8 @@ fn wrong(
             found.push(("rope.dimension_count", Error, message));
         }
     }
-    let hyper = Hyper::new(&subject.draft.metadata, architecture.name);
-    if let Ok(kind) = hyper.str("rope.scaling.type")
+    let hparams = HyperParameters::new(&subject.draft.metadata, architecture.name);
+    if let Ok(kind) = hparams.str("rope.scaling.type")
         && !ROPE_SCALINGS.contains(&kind)
     {
         let message = format!("is {kind:?}; expected one of {}", ROPE_SCALINGS.join(", "));
@@ -111,7 +111,7 @@ fn wrong(
     }
     for (symbol, suffix, severity) in [
         ("n_dense", "leading_dense_block_count", Warning),
-        ("n_next", "nextn_predict_layers", Error),
+        ("n_mtp", "nextn_predict_layers", Error),
     ] {
         if let (Some(part), Some(layers)) = (value(symbol), value("n_layer"))
             && part > layers

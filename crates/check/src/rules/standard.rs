@@ -50,7 +50,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             };
             sink.report(finding.key(key).at(subject.value_of(i)))?;
         }
-        if let Some(wrong) = standard.value.refuses(value) {
+        if let Some(wrong) = standard.value.out_of_range(value) {
             sink.report(
                 Finding::error("key-value", wrong)
                     .key(key)

@@ -8,7 +8,7 @@ use std::path::Path;
 use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
-use gguf_models::schema::Need;
+use gguf_models::schema::Presence;
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Preset, Target as Recipe};
@@ -231,7 +231,7 @@ fn tie_output(config: &Config, converter: &'static dyn Converter, tensors: &mut 
     let is_tied = matches!(config.bool("tie_word_embeddings"), Ok(Some(true)));
     let schema = gguf_models::schema::architecture(converter.architecture());
     let is_needed = schema.is_some_and(|schema| {
-        schema.tensor_names().any(|(name, need)| name == OUTPUT && need == Need::Required)
+        schema.tensor_names().any(|(name, presence)| name == OUTPUT && presence == Presence::Required)
     });
     if !is_tied || !is_needed || tensors.iter().any(|tensor| tensor.name == OUTPUT) {
         return;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use gguf::Error;
 use gguf::spelling::distance;
-use gguf_models::pre_tokenizer::{GPT2, alike};
+use gguf_models::pre_tokenizer::{GPT2, aliases};
 use serde_json::Value;
 
 use super::pre_table::{Known, TABLE};
@@ -16,7 +16,7 @@ use super::step::Step;
 
 /// Returns the name that the user chose, with a note if no runtime knows it.
 pub(super) fn requested(name: &str, notes: &mut Vec<String>) -> String {
-    if alike(name).is_empty() {
+    if aliases(name).is_empty() {
         notes.push(format!("tokenizer.ggml.pre is {name:?}, which llama.cpp does not know"));
     }
     name.to_owned()

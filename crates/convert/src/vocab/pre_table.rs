@@ -29,7 +29,7 @@ macro_rules! known {
 impl Known {
     /// Returns all names that runtimes treat the same, the usual one first.
     pub fn names(&self) -> &'static [&'static str] {
-        alike(self.name)
+        aliases(self.name)
     }
 }
 

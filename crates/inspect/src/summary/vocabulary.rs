@@ -47,7 +47,7 @@ impl Vocabulary {
         let tokens = metadata.array("tokenizer.ggml.tokens");
         let tokens = tokens.filter(|tokens| tokens.element_type() == ValueType::String);
         let special = ROLES.iter().filter_map(|role| {
-            let id = metadata.u64(role.id_key).or_else(|| metadata.u64(role.other_key?))?;
+            let id = metadata.u64(role.id_key).or_else(|| metadata.u64(role.alternative_key?))?;
             let mut strings = tokens.and_then(|tokens| tokens.strings());
             let bytes = usize::try_from(id).ok().and_then(|id| strings.as_mut()?.nth(id));
             Some(SpecialToken {

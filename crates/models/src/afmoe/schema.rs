@@ -10,7 +10,7 @@ const GATED_ATTENTION: &[Item] = &[
     All(QKV),
     Required("attn_gate.weight", "n_embd, n_q"),
     All(ATTN_OUTPUT),
-    All(HEAD_NORMS),
+    All(QK_NORMS),
     All(FFN_NORM),
     All(POST_NORMS),
 ];
@@ -19,8 +19,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "afmoe",
     note: "Arcee Trinity. Token embeddings are scaled by the square root of the hidden size. \
            Every fourth layer has full attention without RoPE; the others have a sliding window.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
-    optional: &[HEADS, ROPE, WINDOW, ROUTED_KEYS, &[key::VOCAB_SIZE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, DEEPSEEK_MOE_KEYS, &[key::VOCAB_SIZE]],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),
@@ -38,7 +38,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_dense",
             to: "n_layer",
-            items: &[All(GATED_ATTENTION), All(ROUTED_EXPERTS)],
+            items: &[All(GATED_ATTENTION), All(DEEPSEEK_MOE)],
         },
     ],
     ..Architecture::DEFAULT

@@ -22,7 +22,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 /// xIELU (arXiv 2411.13010): `p x^2 + b x` above 0 and `n (exp(x) - 1 - x) + b x` below, with `p =
 /// softplus(alpha_p)` and `n = b + softplus(alpha_n)`.
 fn xielu(builder: &mut Builder<'_>, x: ValueId, layer: u64) -> Result<ValueId, Finding> {
-    let parameter = |name: &str| builder.bare_number_in(&format!("xielu.{name}"), layer);
+    let parameter = |name: &str| builder.f32_without_prefix(&format!("xielu.{name}"), layer);
     let softplus = |x: f32| if x > 20.0 { x } else { x.exp().ln_1p() };
     let beta = parameter("beta")?;
     let positive = softplus(parameter("alpha_p")?);

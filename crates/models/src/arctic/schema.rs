@@ -10,7 +10,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "arctic",
     note: "A dense FFN as wide as the model runs beside the MoE, which reads the layer input \
            through a norm of its own.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

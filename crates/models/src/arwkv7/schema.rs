@@ -43,7 +43,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
            gate.",
     required: &[
         SIZES,
-        RMS,
+        RMS_NORM,
         &[
             key::FEED_FORWARD_LENGTH,
             key::WKV_HEAD_SIZE,

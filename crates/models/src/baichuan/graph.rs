@@ -13,7 +13,7 @@ const ALIBI_BLOCK_COUNT: u64 = 40;
 /// ALiBi has a maximum bias of 8.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder::llama_like(builder, RopeLayout::Interleaved)?;
-    if builder.hyper.u64(key::BLOCK_COUNT)? == ALIBI_BLOCK_COUNT {
+    if builder.hparams.u64(key::BLOCK_COUNT)? == ALIBI_BLOCK_COUNT {
         decoder.bias = PositionBias::Alibi { max_bias: 8.0 };
         (decoder.rope, decoder.window_rope) = (None, None);
     }

@@ -10,7 +10,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "baichuan",
     note: "Models of 40 layers have ALiBi with a maximum bias of 8 and no key for it; the others \
            have RoPE.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[HEADS, ROPE, &[key::TENSOR_DATA_LAYOUT]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[

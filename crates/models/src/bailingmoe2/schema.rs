@@ -6,7 +6,7 @@ use crate::schema::groups::*;
 use crate::schema::key;
 
 const ATTENTION: &[Item] =
-    &[All(ATTN_NORM), All(FUSED_QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
+    &[All(ATTN_NORM), All(FUSED_QKV), All(ATTN_OUTPUT), All(QK_NORMS), All(FFN_NORM)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "bailingmoe2",
@@ -14,14 +14,14 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         &[key::EXPERT_SHARED_COUNT, key::EXPERT_GATING_FUNC],
     ],
     optional: &[
         HEADS,
         ROPE,
-        ROUTED_KEYS,
+        DEEPSEEK_MOE_KEYS,
         &[key::VOCAB_SIZE, key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::NEXTN_PREDICT_LAYERS],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
@@ -45,7 +45,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             items: &[
                 Maybe(ATTENTION),
                 Maybe(MOE_FFN),
-                Maybe(NEXT_TOKENS),
+                Maybe(MTP),
                 Optional("layer_output_norm.weight", "n_embd"),
             ],
         },

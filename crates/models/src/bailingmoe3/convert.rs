@@ -2,7 +2,7 @@
 //! 0 in Kimi Delta Attention layers. The gate `g_proj` becomes `attn_gate` or `ssm_g_a`
 //! accordingly, and `kv_b_proj` is split as in `deepseek2`.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
@@ -214,12 +214,12 @@ impl Converter for BailingMoe3 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let hyper = Hyper::of(model.metadata()).ok()?;
+        let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS);
         let all = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let blocks = all.checked_sub(mtp_layers.unwrap_or(0))?;
         let is_mla = |layer: u64| {
-            hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, layer).is_ok_and(|heads| heads > 0)
+            hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT_KV, layer).is_ok_and(|heads| heads > 0)
         };
         let period = (0..all).find(|layer| is_mla(*layer)).map_or(1, |first| first + 1);
         let rope_dims = count(model, key::ROPE_DIMENSION_COUNT)?;

@@ -44,7 +44,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         &[
             key::ATTENTION_KV_LORA_RANK,
@@ -56,7 +56,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
-        ROUTED_KEYS,
+        DEEPSEEK_MOE_KEYS,
         &[
             key::VOCAB_SIZE,
             key::KDA_SAFE_GATE,
@@ -86,7 +86,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             items: &[
                 Maybe(MIXER),
                 Maybe(MOE_FFN),
-                Maybe(NEXT_TOKENS),
+                Maybe(MTP),
                 Optional("layer_output_norm.weight", "n_embd"),
             ],
         },

@@ -46,11 +46,11 @@ pub(crate) fn encoder(builder: &mut Builder<'_>, encoder: &Encoder) -> Result<()
         }
     }
     x = builder.norm(x, "token_embd_norm", norm);
-    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
-        builder.at("blk.", Some(layer));
+    for layer in 0..builder.hparams.u64(key::BLOCK_COUNT)? {
+        builder.set_layer("blk.", Some(layer));
         x = self::layer(builder, x, layer, encoder, norm)?;
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     let hidden = builder.op(SelectOutputs { x });
     builder.output(OutputKind::Hidden, hidden);
     pooled(builder, hidden)
@@ -65,7 +65,7 @@ fn layer(
     encoder: &Encoder,
     norm: Norm,
 ) -> Result<ValueId, Finding> {
-    let causal = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
+    let causal = builder.hparams.bool(key::ATTENTION_CAUSAL)?;
     let attend = Attend {
         mask: if causal { Mask::Causal } else { Mask::Full },
         rope: encoder.rope.clone(),

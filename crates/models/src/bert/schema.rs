@@ -30,12 +30,12 @@ pub(crate) const FEED_FORWARD: &[Item] = &[All(FFN), All(FFN_BIASES_AND_NORM)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "bert",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: OPTIONAL_KEYS,
     tensors: &[
         All(EMBEDDING),
         All(TOKEN_TYPES),
-        All(POSITIONS),
+        All(POSITION_EMBEDDING),
         All(EMBEDDING_NORM),
         Optional("cls.weight", "n_embd, n_embd"),
         Optional("cls.bias", "n_embd"),

@@ -25,17 +25,17 @@ impl Heads {
     /// Reads the hyper-parameters.
     pub fn of(builder: &Builder<'_>, layer: u64) -> Result<Self, Finding> {
         Ok(Self {
-            heads: builder.size_in(key::ATTENTION_HEAD_COUNT, layer)?,
-            heads_kv: builder.size_in(key::ATTENTION_HEAD_COUNT_KV, layer)?,
-            key_len: builder.size_in(key::ATTENTION_KEY_LENGTH, layer)?,
-            value_len: builder.size_in(key::ATTENTION_VALUE_LENGTH, layer)?,
+            heads: builder.size_in_layer(key::ATTENTION_HEAD_COUNT, layer)?,
+            heads_kv: builder.size_in_layer(key::ATTENTION_HEAD_COUNT_KV, layer)?,
+            key_len: builder.size_in_layer(key::ATTENTION_KEY_LENGTH, layer)?,
+            value_len: builder.size_in_layer(key::ATTENTION_VALUE_LENGTH, layer)?,
         })
     }
 
     /// Reads the hyper-parameters of a layer with or without a sliding window, which may have other head sizes.
     pub fn within(builder: &Builder<'_>, layer: u64, has_window: bool) -> Result<Self, Finding> {
         let of_layer = Self::of(builder, layer)?;
-        if !has_window || builder.hyper.stated(key::ATTENTION_KEY_LENGTH_SWA).is_none() {
+        if !has_window || builder.hparams.value(key::ATTENTION_KEY_LENGTH_SWA).is_none() {
             return Ok(of_layer);
         }
         let key_len = builder.size(key::ATTENTION_KEY_LENGTH_SWA)?;
@@ -250,5 +250,5 @@ pub(crate) fn head_norm(
         return x;
     }
     let by_head = builder.extent(&weight, 0) == u64::from(len);
-    builder.norm_parts(x, name, norm, if by_head { heads } else { 1 })
+    builder.group_norm(x, name, norm, if by_head { heads } else { 1 })
 }

@@ -18,14 +18,14 @@ pub(crate) fn store_cross_attention(
     let [_, keys, values] = heads.widths();
     let mut states = Vec::new();
     for layer in 0..layers {
-        builder.at("dec.blk.", Some(layer));
+        builder.set_layer("dec.blk.", Some(layer));
         let key = builder.matmul(x, "cross_attn_k")?;
         let value = builder.matmul(x, "cross_attn_v")?;
         let state = builder.state(State::EncoderKv { key_width: keys, value_width: values });
         builder.op(KvStore { key, value, state });
         states.push(state);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     Ok(states)
 }
 

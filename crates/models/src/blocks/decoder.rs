@@ -73,10 +73,10 @@ pub(crate) type AttentionBuilder =
 pub(crate) fn decoder(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<(), Finding> {
     let mut x = embedding(builder, decoder)?;
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         x = (decoder.layer)(builder, x, layer, decoder)?;
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, decoder)
 }
 
@@ -92,15 +92,15 @@ pub(crate) fn embedding(builder: &mut Builder<'_>, decoder: &Decoder) -> Result<
         x = builder.norm(x, EMBEDDING_NORM, decoder.norm);
     }
     if decoder.normalizes_embedding {
-        x = builder.weightless_norm(x, decoder.norm, 1);
+        x = builder.norm_without_weight(x, decoder.norm, 1);
     }
     Ok(x)
 }
 
 /// Returns the number of layers without multi-token prediction (MTP) layers.
 pub(crate) fn layers(builder: &Builder<'_>) -> Result<u64, Finding> {
-    let guessing = builder.hyper.u64(key::NEXTN_PREDICT_LAYERS)?;
-    Ok(builder.hyper.u64(key::BLOCK_COUNT)?.saturating_sub(guessing))
+    let guessing = builder.hparams.u64(key::NEXTN_PREDICT_LAYERS)?;
+    Ok(builder.hparams.u64(key::BLOCK_COUNT)?.saturating_sub(guessing))
 }
 
 /// Adds a layer: attention, then the FFN, or both in parallel.
@@ -174,17 +174,17 @@ pub(crate) fn attend(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<Attend, Finding> {
-    let cached = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
+    let cached = builder.hparams.bool(key::ATTENTION_CAUSAL)?;
     let window = window(builder, layer, decoder.window_pattern)?;
     let heads = Heads::within(builder, layer, window.is_some())?;
-    let stated_scale = builder.known(key::ATTENTION_SCALE)?.filter(|scale| *scale != 0.0);
+    let stated_scale = builder.f32_or_default(key::ATTENTION_SCALE)?.filter(|scale| *scale != 0.0);
     let scale = stated_scale.or(decoder.attention_scale);
     // The specification has two spellings of two keys.
-    let clamp = builder.known(key::ATTENTION_CLAMP_KQV)?;
-    let clamp = clamp.or(builder.known(key::ATTENTION_CLIP_KQV)?).filter(|bound| *bound > 0.0);
+    let clamp = builder.f32_or_default(key::ATTENTION_CLAMP_KQV)?;
+    let clamp = clamp.or(builder.f32_or_default(key::ATTENTION_CLIP_KQV)?).filter(|bound| *bound > 0.0);
     let slopes = [
-        builder.known(key::ATTENTION_MAX_ALIBI_BIAS)?,
-        builder.known(key::ATTENTION_ALIBI_BIAS_MAX)?,
+        builder.f32_or_default(key::ATTENTION_MAX_ALIBI_BIAS)?,
+        builder.f32_or_default(key::ATTENTION_ALIBI_BIAS_MAX)?,
     ];
     let slopes = slopes.into_iter().flatten().find(|max| *max > 0.0);
     Ok(Attend {
@@ -204,7 +204,7 @@ pub(crate) fn attend(
         qk_norm_after_rope: false,
         temperature: None,
         bias: slopes.map_or(decoder.bias, |max| PositionBias::Alibi { max_bias: max }),
-        soft_cap: builder.known(key::ATTN_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0),
+        soft_cap: builder.f32_or_default(key::ATTN_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0),
         selection: None,
         compressed: None,
         clamp,
@@ -249,7 +249,7 @@ pub(crate) fn clamped_ffn(
     let function = decoder.function;
     let bounded = |limit| GluFunction::ClampAfter { function, limit };
     let [routed, shared] = ["swiglu_clamp_exp", "swiglu_clamp_shexp"].map(|name| {
-        let limit = builder.limit(name, layer)?;
+        let limit = builder.clamp_limit(name, layer)?;
         Ok(limit.map_or(function.into(), bounded))
     });
     let routing = Routing { function: routed?, ..decoder.routing };
@@ -264,9 +264,9 @@ pub(crate) fn clamped_activations(
     function: ActivationFunction,
 ) -> Result<[GluFunction; 2], Finding> {
     const OF_OTHERS: &str = "swiglu_clamp_shexp";
-    let of_experts = builder.limit(key::SWIGLU_CLAMP_EXP, layer)?;
-    let is_stated = builder.hyper.stated(OF_OTHERS).is_some();
-    let of_others = if is_stated { builder.limit(OF_OTHERS, layer)? } else { of_experts };
+    let of_experts = builder.clamp_limit(key::SWIGLU_CLAMP_EXP, layer)?;
+    let is_stated = builder.hparams.value(OF_OTHERS).is_some();
+    let of_others = if is_stated { builder.clamp_limit(OF_OTHERS, layer)? } else { of_experts };
     let bounded = |limit| GluFunction::ClampBefore { function, limit };
     Ok([of_experts, of_others].map(|limit| limit.map_or(function.into(), bounded)))
 }
@@ -315,7 +315,7 @@ pub(crate) fn add_outputs(
     let name = if builder.has("output.weight") { "output" } else { "token_embd" };
     let mut logits = builder.matmul(hidden, name)?;
     logits = builder.scale(logits, decoder.logit_scale);
-    if let Some(cap) = builder.known(key::FINAL_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0) {
+    if let Some(cap) = builder.f32_or_default(key::FINAL_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0) {
         logits = builder.op(SoftCap { x: logits, cap });
     }
     if let Some(suppressed_tokens) = decoder.suppressed_tokens {

@@ -88,7 +88,7 @@ pub(crate) fn kimi_delta_attention(
         beta: rate,
         state,
     });
-    let y = builder.norm_parts(y, "ssm_norm", norm, heads);
+    let y = builder.group_norm(y, "ssm_norm", norm, heads);
     let gate = if builder.has("ssm_g.weight") {
         builder.matmul(x, "ssm_g")?
     } else {

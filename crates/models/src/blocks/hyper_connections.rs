@@ -31,7 +31,7 @@ impl HyperConnections {
         Ok(Self {
             count: stream_count(builder)?,
             iterations: builder.size(key::HYPER_CONNECTION_SINKHORN_ITERATIONS)?.max(1),
-            epsilon: builder.hyper.f32(key::HYPER_CONNECTION_EPSILON)?,
+            epsilon: builder.hparams.f32(key::HYPER_CONNECTION_EPSILON)?,
             norm,
         })
     }
@@ -48,7 +48,7 @@ impl HyperConnections {
     ) -> Result<ValueId, Finding> {
         let mut x = repeated(builder, embedded, 1, self.count);
         for layer in 0..layers(builder)? {
-            builder.at("blk.", Some(layer));
+            builder.set_layer("blk.", Some(layer));
             for (name, part) in [("attn", &mut *attention), ("ffn", &mut *ffn)] {
                 let (input, shares) = self.gather(builder, x, &format!("hc_{name}"))?;
                 let input = normed(builder, input, &format!("{name}_norm"), decoder);
@@ -56,7 +56,7 @@ impl HyperConnections {
                 x = self.spread(builder, x, made, shares);
             }
         }
-        builder.at("", None);
+        builder.set_layer("", None);
         Ok(x)
     }
 
@@ -71,7 +71,7 @@ impl HyperConnections {
     ) -> Result<(ValueId, ValueId), Finding> {
         let (one, two) = (self.count, 2 * self.count);
         let every = one * one;
-        let x = builder.weightless_norm(streams, self.norm, 1);
+        let x = builder.norm_without_weight(streams, self.norm, 1);
         let x = builder.matmul(x, &format!("{name}_fn"))?;
         let table = builder.weight(&format!("{name}_scale.weight"))?;
         let factors = builder.op(Embedding { table, index: Index::Zero });

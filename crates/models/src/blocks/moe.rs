@@ -52,10 +52,10 @@ pub(crate) fn experts_by(
     layer: u64,
     routing: Routing,
 ) -> Result<Moe, Finding> {
-    let used = builder.size_in(key::EXPERT_USED_COUNT, layer)?;
+    let used = builder.size_in_layer(key::EXPERT_USED_COUNT, layer)?;
     let gating = gating(builder, routing.gating)?;
-    let normalize = match builder.hyper.stated(key::EXPERT_WEIGHTS_NORM) {
-        Some(_) => builder.hyper.bool(key::EXPERT_WEIGHTS_NORM)?,
+    let normalize = match builder.hparams.value(key::EXPERT_WEIGHTS_NORM) {
+        Some(_) => builder.hparams.bool(key::EXPERT_WEIGHTS_NORM)?,
         None => routing.normalize,
     };
     let selection_bias = builder.find("exp_probs_b.bias");
@@ -71,7 +71,7 @@ pub(crate) fn experts_by(
         // DeepSeek 2 compares groups by their best expert, DeepSeek 3 by their two best.
         group_top_k: if gating == Gating::Sigmoid { 2 } else { 1 },
         normalize_weights: normalize,
-        weights_scale: builder.factor(key::EXPERT_WEIGHTS_SCALE)?,
+        weights_scale: builder.scale_or_one(key::EXPERT_WEIGHTS_SCALE)?,
         weight_before_ffn: routing.weigh_input,
         gate: builder.find("ffn_gate_exps.weight"),
         up: match builder.find("ffn_gate_up_exps.weight") {
@@ -91,7 +91,7 @@ pub(crate) fn experts_by(
 /// Returns the router function: the model's, or the architecture's default.
 fn gating(builder: &Builder<'_>, usual: Gating) -> Result<Gating, Finding> {
     const NAME: &str = "expert_gating_func";
-    if builder.hyper.stated(NAME).is_none() {
+    if builder.hparams.value(NAME).is_none() {
         return Ok(usual);
     }
     match builder.size(NAME)? {

@@ -19,7 +19,7 @@ pub(crate) fn per_layer_inputs(builder: &mut Builder<'_>, x: ValueId) -> Result<
     let told = builder.scale(told, len.sqrt());
     let made = builder.matmul(x, "per_layer_model_proj")?;
     let made = builder.scale(made, 1.0 / width.sqrt());
-    let made = builder.norm_parts(made, "per_layer_proj_norm", norm, layers);
+    let made = builder.group_norm(made, "per_layer_proj_norm", norm, layers);
     let both = builder.add(made, told);
     Ok(builder.scale(both, std::f32::consts::FRAC_1_SQRT_2))
 }

@@ -17,7 +17,7 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
         DENSE.into_iter().filter(|name| builder.has(&format!("{name}.weight"))).collect();
     // Dense layers imply pooling: mean is the default.
     let usual = (!dense.is_empty()).then_some(Pooling::Mean);
-    if let Some(kind) = kind(builder.hyper.u64(key::POOLING_TYPE)?).or(usual) {
+    if let Some(kind) = kind(builder.hparams.u64(key::POOLING_TYPE)?).or(usual) {
         let mut x = builder.op(Pool { x: hidden, kind });
         for name in dense {
             x = builder.matmul(x, name)?;
@@ -28,12 +28,12 @@ pub(crate) fn pooled(builder: &mut Builder<'_>, hidden: ValueId) -> Result<(), F
     if !is_classifier {
         return Ok(());
     }
-    let stated = match builder.hyper.stated(key::CLASSIFIER_POOLING_TYPE) {
-        Some(_) => kind(builder.hyper.u64(key::CLASSIFIER_POOLING_TYPE)?),
+    let stated = match builder.hparams.value(key::CLASSIFIER_POOLING_TYPE) {
+        Some(_) => kind(builder.hparams.u64(key::CLASSIFIER_POOLING_TYPE)?),
         None => None,
     };
     // With causal attention only the last token sees the whole text.
-    let causal = builder.hyper.bool(key::ATTENTION_CAUSAL)?;
+    let causal = builder.hparams.bool(key::ATTENTION_CAUSAL)?;
     let kind = stated.unwrap_or(if causal { Pooling::Last } else { Pooling::Cls });
     let mut x = builder.op(Pool { x: hidden, kind });
     if builder.has("cls.weight") {

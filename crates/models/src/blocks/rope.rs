@@ -16,7 +16,7 @@ pub(crate) fn rope(
     builder: &mut Builder<'_>,
     pairs: RopeLayout,
 ) -> Result<Option<RopeParameters>, Finding> {
-    let base = builder.hyper.f32(key::ROPE_FREQ_BASE)?;
+    let base = builder.hparams.f32(key::ROPE_FREQ_BASE)?;
     let count = builder.size(key::ROPE_DIMENSION_COUNT)?;
     rotation_of_base(builder, pairs, base, count)
 }
@@ -27,12 +27,12 @@ pub(crate) fn window_rope(
     builder: &mut Builder<'_>,
     pairs: RopeLayout,
 ) -> Result<Option<RopeParameters>, Finding> {
-    let base = match builder.known(key::ROPE_FREQ_BASE_SWA)? {
+    let base = match builder.f32_or_default(key::ROPE_FREQ_BASE_SWA)? {
         Some(base) => base,
-        None => builder.hyper.f32(key::ROPE_FREQ_BASE)?,
+        None => builder.hparams.f32(key::ROPE_FREQ_BASE)?,
     };
     let own = "rope.dimension_count_swa";
-    let is_own = builder.hyper.stated(own).is_some();
+    let is_own = builder.hparams.value(own).is_some();
     let count = builder.size(if is_own { own } else { "rope.dimension_count" })?;
     rotation_of_base(builder, pairs, base, count)
 }
@@ -46,16 +46,16 @@ fn rotation_of_base(
     if count == 0 {
         return Ok(None);
     }
-    let hyper = &builder.hyper;
+    let hyper = &builder.hparams;
     // The newest of its names.
     let names = ["rope.scaling.factor", "rope.scale_linear", "rope.scale"];
-    let stated = names.into_iter().find(|name| hyper.stated(name).is_some());
-    let factor = stated.map_or(Ok(1.0), |name| builder.factor(name))?;
+    let stated = names.into_iter().find(|name| hyper.value(name).is_some());
+    let factor = stated.map_or(Ok(1.0), |name| builder.scale_or_one(name))?;
     let mut magnitude = hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
     let stretch = match hyper.str(key::ROPE_SCALING_TYPE)? {
         "none" => RopeScaling::None,
         "yarn" => {
-            magnitude *= match builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)? {
+            magnitude *= match builder.f32_if_present(key::ROPE_SCALING_YARN_ATTN_FACTOR)? {
                 Some(stated) => stated,
                 None => {
                     let by = hyper.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
@@ -95,7 +95,7 @@ pub(crate) fn yarn_attention_factor(factor: f32, by: f32) -> f32 {
 
 /// Returns the frequency factors: the tensors, outside of layers, that divide the frequencies.
 fn factors(builder: &mut Builder<'_>) -> Result<FreqFactors, Finding> {
-    let of = |builder: &mut Builder<'_>, name| builder.find_outside(name);
+    let of = |builder: &mut Builder<'_>, name| builder.find_global(name);
     if let Some(weight) = of(builder, "rope_freqs.weight") {
         return Ok(FreqFactors::Fixed(weight));
     }

@@ -20,8 +20,8 @@ impl Shared {
     /// Returns the state before the first layer.
     pub fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         const SHARING: &str = "attention.shared_kv_layers";
-        let sharing = match builder.hyper.stated(SHARING) {
-            Some(_) => builder.hyper.u64(SHARING)?,
+        let sharing = match builder.hparams.value(SHARING) {
+            Some(_) => builder.hparams.u64(SHARING)?,
             None => 0,
         };
         let own = layers(builder)?.saturating_sub(sharing);
@@ -52,7 +52,7 @@ pub(crate) fn shared_attention(
         let key = builder.matmul(x, "attn_k")?;
         let value = if builder.has("attn_v.weight") { builder.matmul(x, "attn_v")? } else { key };
         let key = normed(builder, key, "attn_k_norm", heads_kv);
-        let value = builder.weightless_norm(value, attend.norm, heads_kv);
+        let value = builder.norm_without_weight(value, attend.norm, heads_kv);
         let [_, keys, values] = attend.heads.widths();
         let state = builder.state(State::kv_cache(keys, values));
         *place = Some(KvSource::Cached { key, value, state });

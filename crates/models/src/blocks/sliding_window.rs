@@ -32,14 +32,14 @@ pub(crate) fn window(
 
 fn has_window(builder: &Builder<'_>, layer: u64, usual: WindowPattern) -> Result<bool, Finding> {
     const PATTERN: &str = "attention.sliding_window_pattern";
-    let hyper = &builder.hyper;
-    match hyper.stated(PATTERN) {
+    let hyper = &builder.hparams;
+    match hyper.value(PATTERN) {
         // One flag per layer, as booleans or integers.
         Some(stated) if stated.as_array().is_some() => {
             let flags = stated.as_array().and_then(|flags| {
                 flags.iter().nth(usize::try_from(layer).ok()?).and_then(|flag| flag.to_bool())
             });
-            flags.map_or_else(|| Ok(hyper.u64_in(PATTERN, layer)? != 0), Ok)
+            flags.map_or_else(|| Ok(hyper.u64_in_layer(PATTERN, layer)? != 0), Ok)
         }
         stated => {
             let stated = stated.map(|_| hyper.u64(PATTERN)).transpose()?;

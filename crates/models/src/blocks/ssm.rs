@@ -78,7 +78,7 @@ impl SsmSizes {
         let y = self.scan(builder, x, dt, [b, c], groups)?;
         let mut y = gated(builder, gate, y);
         if builder.has_norm("ssm_norm") {
-            y = builder.norm_parts(y, "ssm_norm", norm, groups);
+            y = builder.group_norm(y, "ssm_norm", norm, groups);
         }
         builder.matmul(y, "ssm_out")
     }

@@ -30,7 +30,7 @@ pub(crate) fn mixing_weights(
     name: &str,
     norm: Norm,
 ) -> Result<ValueId, Finding> {
-    let x = builder.weightless_norm(streams, norm, 1);
+    let x = builder.norm_without_weight(streams, norm, 1);
     let x = builder.matmul(x, &format!("{name}_fn"))?;
     let weight = builder.weight(&format!("{name}_scale.weight"))?;
     let x = builder.op(MulWeight { x, weight });

@@ -17,7 +17,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         suppressed_tokens: Some(IMAGE_TOKENS),
         ..Decoder::llama_like(builder, RopeLayout::Interleaved)?
     };
-    if builder.hyper.stated(key::SWIN_NORM).is_some() && builder.hyper.bool(key::SWIN_NORM)? {
+    if builder.hparams.value(key::SWIN_NORM).is_some() && builder.hparams.bool(key::SWIN_NORM)? {
         decoder.layer = post_norm_layer;
     }
     blocks::decoder(builder, &decoder)

@@ -16,7 +16,7 @@ const HEAD_LAYER_NORMS: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "chameleon",
     note: "Images are tokens of the vocabulary; the image tokenizer is not part of the file.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[HEADS, ROPE, &[key::SWIN_NORM]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(SWIGLU_LAYER), All(HEAD_LAYER_NORMS)])],

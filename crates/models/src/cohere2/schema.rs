@@ -10,8 +10,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "cohere2",
     note: "Attention and FFN are parallel and share one layer norm. Every fourth layer has full \
            attention without RoPE; the others have a sliding window.",
-    required: &[SIZES, TRANSFORMER, NORM, &[key::LOGIT_SCALE, key::ATTENTION_SLIDING_WINDOW]],
-    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM, &[key::LOGIT_SCALE, key::ATTENTION_SLIDING_WINDOW]],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM)],
     blocks: &[layers(&[
         All(ATTN_NORM),

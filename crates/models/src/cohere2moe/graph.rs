@@ -13,7 +13,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
         window_pattern: WindowPattern::AllButFirst(4),
         attention: |builder, x, layer, mut attend| {
-            if layer < builder.hyper.u64(key::LEADING_DENSE_BLOCK_COUNT)? {
+            if layer < builder.hparams.u64(key::LEADING_DENSE_BLOCK_COUNT)? {
                 attend.rope = rope(builder, RopeLayout::Interleaved)?;
             }
             attention(builder, x, &attend)
@@ -26,7 +26,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         rope: None,
         ..command_r_decoder(builder)?
     };
-    if builder.hyper.stated(key::ATTENTION_LAYER_NORM_RMS_EPSILON).is_some() {
+    if builder.hparams.value(key::ATTENTION_LAYER_NORM_RMS_EPSILON).is_some() {
         decoder.norm = Norm::rms(builder)?;
     }
     decoder.routing.gating = Gating::Sigmoid;

@@ -19,7 +19,7 @@ pub(crate) fn command_r_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Fi
     Ok(Decoder {
         function: ActivationFunction::Silu,
         parallel: true,
-        logit_scale: builder.factor(key::LOGIT_SCALE)?,
+        logit_scale: builder.scale_or_one(key::LOGIT_SCALE)?,
         ..Decoder::layer_norm_rope(builder, RopeLayout::Interleaved)?
     })
 }

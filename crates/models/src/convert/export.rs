@@ -1,6 +1,6 @@
 //! Description of an export, beyond the tables of the conversion.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::Shape;
 use gguf_pipeline::Tensor;
 use gguf_store::Model;
@@ -155,23 +155,23 @@ impl Exported {
 
 /// Returns a number under the architecture's name.
 pub fn number(model: &Model, key: &str) -> Option<f64> {
-    let value = Hyper::of(model.metadata()).ok()?.stated(key)?;
+    let value = HyperParameters::from_metadata(model.metadata()).ok()?.value(key)?;
     value.to_f64().or_else(|| value.to_u64().map(|number| number as f64))
 }
 
 /// Returns an unsigned integer under the architecture's name.
 pub fn count(model: &Model, key: &str) -> Option<u64> {
-    Hyper::of(model.metadata()).ok()?.stated(key)?.to_u64()
+    HyperParameters::from_metadata(model.metadata()).ok()?.value(key)?.to_u64()
 }
 
 /// Returns the head width.
 pub fn head_dim(model: &Model) -> Option<u64> {
-    Hyper::of(model.metadata()).ok()?.u64("attention.key_length").ok()
+    HyperParameters::from_metadata(model.metadata()).ok()?.u64("attention.key_length").ok()
 }
 
 /// Returns the number of key/value heads.
 pub fn head_count_kv(model: &Model) -> Option<u64> {
-    Hyper::of(model.metadata()).ok()?.u64("attention.head_count_kv").ok()
+    HyperParameters::from_metadata(model.metadata()).ok()?.u64("attention.head_count_kv").ok()
 }
 
 /// Returns the ratio of two keys.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use crate::schema::key;
 use gguf::{Array, Error, Finding, Metadata, Shape};
 use gguf_checkpoint::config::Config;
@@ -27,7 +27,7 @@ impl<'m> Keys<'m> {
 
     /// Sets `<architecture>.<key>`, as the table of keys has it.
     pub fn set(&mut self, key: &str, value: impl Into<gguf::Value>) {
-        let set = Hyper::set(self.metadata, self.architecture, key, value);
+        let set = HyperParameters::set(self.metadata, self.architecture, key, value);
         self.fault = self.fault.take().or(set.err());
     }
 

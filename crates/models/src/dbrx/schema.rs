@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "dbrx",
-    required: &[SIZES, TRANSFORMER, NORM, EXPERT_KEYS, &[key::ATTENTION_CLAMP_KQV]],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM, EXPERT_KEYS, &[key::ATTENTION_CLAMP_KQV]],
     optional: &[HEADS, &[key::ROPE_DIMENSION_COUNT, key::ROPE_FREQ_BASE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[

@@ -2,7 +2,7 @@
 //! describes each layer, from which head counts and FFN sizes become arrays. `linear_attn` becomes
 //! `attn_output` in layers without KV heads.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
@@ -112,10 +112,10 @@ impl Converter for Deci {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let hyper = Hyper::of(model.metadata()).ok()?;
+        let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let list = |key: &str| {
-            (0..blocks).map(|layer| hyper.u64_in(key, layer).unwrap_or(0)).collect::<Vec<u64>>()
+            (0..blocks).map(|layer| hyper.u64_in_layer(key, layer).unwrap_or(0)).collect::<Vec<u64>>()
         };
         let heads_kv = list("attention.head_count_kv");
         if model.metadata().array("deci.attention.head_count").is_none() {

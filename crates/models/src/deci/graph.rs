@@ -22,9 +22,9 @@ fn layer(
     layer: u64,
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
-    if builder.size_in(key::ATTENTION_HEAD_COUNT, layer)? > 0 {
+    if builder.size_in_layer(key::ATTENTION_HEAD_COUNT, layer)? > 0 {
         let input = normed(builder, x, "attn_norm", decoder);
-        let attended = if builder.size_in(key::ATTENTION_HEAD_COUNT_KV, layer)? > 0 {
+        let attended = if builder.size_in_layer(key::ATTENTION_HEAD_COUNT_KV, layer)? > 0 {
             let attend = attend(builder, layer, decoder)?;
             (decoder.attention)(builder, input, layer, attend)?
         } else {
@@ -32,7 +32,7 @@ fn layer(
         };
         x = builder.add(x, attended);
     }
-    if builder.size_in(key::FEED_FORWARD_LENGTH, layer)? > 0 {
+    if builder.size_in_layer(key::FEED_FORWARD_LENGTH, layer)? > 0 {
         let input = normed(builder, x, decoder.ffn_norm, decoder);
         let ffn_output = ffn(builder, input, layer, decoder)?;
         x = builder.add(x, ffn_output);

@@ -11,7 +11,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     note: "The number of KV heads differs between layers. Layers without KV heads have one \
            linear projection instead of attention, layers without heads have no attention, and \
            layers with an FFN size of 0 have no FFN.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(&[

@@ -10,8 +10,8 @@ pub(crate) const ATTENTION: &[Item] = &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPU
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "deepseek",
     note: "First generation: attention as in `llama`.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
-    optional: &[HEADS, ROPE, ROUTED_KEYS, &[key::VOCAB_SIZE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
+    optional: &[HEADS, ROPE, DEEPSEEK_MOE_KEYS, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
         Block {
@@ -24,7 +24,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_dense",
             to: "n_layer",
-            items: &[All(ATTENTION), All(ROUTED_EXPERTS)],
+            items: &[All(ATTENTION), All(DEEPSEEK_MOE)],
         },
     ],
     ..Architecture::DEFAULT

@@ -41,8 +41,8 @@ pub(crate) fn softmax_scale(builder: &Builder<'_>) -> Result<f32, Finding> {
 /// Returns whether a model without `expert_gating_func` has the sigmoid router: if it has a
 /// selection bias, or is GLM 4.7 Flash. (llama.cpp recognizes the latter only.)
 fn has_sigmoid_router(builder: &Builder<'_>) -> Result<bool, Finding> {
-    let first = builder.hyper.u64(key::LEADING_DENSE_BLOCK_COUNT)?;
-    let layers = builder.hyper.u64(key::BLOCK_COUNT)?;
+    let first = builder.hparams.u64(key::LEADING_DENSE_BLOCK_COUNT)?;
+    let layers = builder.hparams.u64(key::BLOCK_COUNT)?;
     let is_glm =
         matches!(layers, 47 | 48) && builder.extent("token_embd.weight", 1) == GLM_VOCAB_SIZE;
     Ok(is_glm || builder.has(&format!("blk.{first}.exp_probs_b.bias")))
@@ -57,12 +57,12 @@ pub(crate) fn yarn_mscale(
 ) -> Result<f32, Finding> {
     let RopeScaling::Yarn { factor, .. } = rope.scaling else { return Ok(1.0) };
     // For this architecture the key holds a tenth of the multiplier.
-    let multiplier = 10.0 * builder.hyper.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
+    let multiplier = 10.0 * builder.hparams.f32(key::ROPE_SCALING_YARN_LOG_MULTIPLIER)?;
     if multiplier == 0.0 {
         return Ok(1.0);
     }
-    if builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.is_none() {
-        rope.attention_factor = builder.hyper.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
+    if builder.f32_if_present(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.is_none() {
+        rope.attention_factor = builder.hparams.f32(key::ROPE_SCALING_ATTN_FACTOR)?;
     }
     Ok(yarn_attention_factor(factor, multiplier).powi(2))
 }
@@ -86,7 +86,7 @@ impl MlaDims {
         // Files from before 2025 have the head dimension in the key without `_mla`.
         let either = |builder: &Builder<'_>, name: &str| {
             let own = format!("{name}_mla");
-            let name = if builder.hyper.stated(&own).is_some() { &own } else { name };
+            let name = if builder.hparams.value(&own).is_some() { &own } else { name };
             builder.size(name)
         };
         Ok(Self {
@@ -245,7 +245,7 @@ fn rope_from(
 
 /// Applies the attention temperature to queries, in models that have one.
 fn apply_temperature(builder: &mut Builder<'_>, x: ValueId) -> Result<ValueId, Finding> {
-    let scale = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(0.0);
+    let scale = builder.f32_or_default(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(0.0);
     if scale == 0.0 {
         return Ok(x);
     }

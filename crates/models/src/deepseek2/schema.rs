@@ -56,7 +56,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         &[key::ATTENTION_KV_LORA_RANK, key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_SHARED_COUNT],
     ],
@@ -87,7 +87,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(MLA), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(MLA), Maybe(MOE_FFN), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

@@ -14,7 +14,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         layout: RopeLayout::Neox,
         start: 0,
         dimensions: Heads::of(builder, 0)?.key_len,
-        freq_base: builder.hyper.f32(key::ROPE_FREQ_BASE)?,
+        freq_base: builder.hparams.f32(key::ROPE_FREQ_BASE)?,
         scaling: RopeScaling::None,
         attention_factor: 1.0,
         freq_factors: FreqFactors::None,

@@ -27,7 +27,7 @@ pub(crate) fn decoder_with_indexer(
     let mut x = embedding(builder, &decoder)?;
     let mut selection = None;
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         x = layer_of(builder, x, layer, &decoder, &mut |builder, x, mut attend| {
             let latent = deepseek2::graph::query_latent(builder, x, &attend)?;
             if builder.has("indexer.attn_q_b.weight") {
@@ -38,7 +38,7 @@ pub(crate) fn decoder_with_indexer(
             deepseek2::graph::mla(builder, x, latent, MlaDims::of(builder)?, &mut attend)
         })?;
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &decoder)
 }
 

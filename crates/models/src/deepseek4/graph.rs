@@ -41,12 +41,12 @@ fn attention(
     let mut attend = attend(builder, layer, decoder)?;
     let Heads { heads, key_len, .. } = attend.heads;
     attend.heads = Heads { heads_kv: 1, value_len: key_len, ..attend.heads };
-    let block = builder.listed(key::ATTENTION_COMPRESS_RATIOS, layer)?;
+    let block = builder.size_from_list(key::ATTENTION_COMPRESS_RATIOS, layer)?;
     attend.rope = rope(builder, block, decoder)?;
     let rope = at_head_end(&attend.rope, key_len);
     let latent = deepseek2::graph::query_latent(builder, x, &attend)?;
     let query = builder.matmul(latent, "attn_q_b")?;
-    let query = builder.weightless_norm(query, attend.norm, heads);
+    let query = builder.norm_without_weight(query, attend.norm, heads);
     let query = apply_rope(builder, query, heads, &rope);
     let key = builder.matmul(x, "attn_kv")?;
     let key = builder.norm(key, "attn_kv_a_norm", attend.norm);
@@ -74,7 +74,7 @@ fn rope(
     if block == 0 {
         return Ok(Some(rope.without_scaling()));
     }
-    let base = builder.hyper.f32(key::ATTENTION_COMPRESS_ROPE_FREQ_BASE)?;
+    let base = builder.hparams.f32(key::ATTENTION_COMPRESS_ROPE_FREQ_BASE)?;
     Ok(Some(RopeParameters { freq_base: base, attention_factor: 1.0, ..rope }))
 }
 

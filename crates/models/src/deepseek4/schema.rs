@@ -60,7 +60,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
            hyper-connections. The first layers select experts by token id.",
     required: &[
         SIZES,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         INDEXER_KEYS,
         &[
@@ -121,7 +121,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
                 Maybe(ATTENTION),
                 Maybe(COMPRESSOR),
                 Maybe(BIASED_MOE_FFN),
-                Maybe(NEXT_TOKENS),
+                Maybe(MTP),
             ],
         },
     ],

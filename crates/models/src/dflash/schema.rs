@@ -69,11 +69,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     note: "A draft model that predicts a block of tokens at once; with `markov_w1` each token is \
            conditioned on the one before. With hyper-connections its layers are those of \
            `deepseek4`.",
-    required: &[SIZES, RMS, &[key::ATTENTION_HEAD_COUNT, key::TARGET_LAYERS, key::BLOCK_SIZE]],
+    required: &[SIZES, RMS_NORM, &[key::ATTENTION_HEAD_COUNT, key::TARGET_LAYERS, key::BLOCK_SIZE]],
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
+        SLIDING_WINDOW,
         &[
             key::ROPE_DIMENSION_SECTIONS,
             key::ATTENTION_CAUSAL,
@@ -102,7 +102,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         Maybe(&[
             Required("markov_w1.weight", "untold, n_vocab"),
             Required("markov_w2.weight", "untold, untold"),
-            Required("conf_proj.weight", "untold"),
+            Required("conf_proj.weight", "undetermined"),
             Required("conf_proj.bias", "1"),
         ]),
         Maybe(&[

@@ -6,12 +6,12 @@ use crate::schema::groups::*;
 use crate::schema::key;
 
 pub(crate) const ATTENTION: &[Item] =
-    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
+    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(QK_NORMS), All(FFN_NORM)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "dots1",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
-    optional: &[HEADS, ROPE, WINDOW, ROUTED_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS, &[key::EXPERT_SHARED_COUNT]],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, DEEPSEEK_MOE_KEYS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[
         Block {
@@ -24,7 +24,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_dense",
             to: "n_layer",
-            items: &[All(ATTENTION), All(ROUTED_EXPERTS)],
+            items: &[All(ATTENTION), All(DEEPSEEK_MOE)],
         },
     ],
     ..Architecture::DEFAULT

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
@@ -196,7 +196,7 @@ impl Converter for Dots3Note {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let hyper = Hyper::of(model.metadata()).ok()?;
+        let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
         let all = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let blocks = all.checked_sub(mtp_layers)?;
@@ -205,7 +205,7 @@ impl Converter for Dots3Note {
         let heads = |is_sliding: bool| {
             let mut layers = (0..).zip(&sliding).filter(|(_, is)| **is == is_sliding);
             let (layer, _) = layers.next()?;
-            hyper.u64_in(key::ATTENTION_HEAD_COUNT, layer).ok()
+            hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT, layer).ok()
         };
         let (full_heads, swa_heads) = (heads(false).or(heads(true)), heads(true).or(heads(false)));
         let rope_dims = count(model, key::ROPE_DIMENSION_COUNT)?;

@@ -36,7 +36,7 @@ const COMMON_ATTENTION: &[Item] = &[
 ];
 
 const ATTENTION: &[Item] =
-    &[All(COMMON_ATTENTION), When("windowed", SLIDING_MLA), Unless("windowed", INDEXED_MLA)];
+    &[All(COMMON_ATTENTION), When("swa", SLIDING_MLA), Unless("swa", INDEXED_MLA)];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "dots3note",
@@ -45,7 +45,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         INDEXER_KEYS,
         &[
@@ -60,7 +60,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
-        ROUTED_KEYS,
+        DEEPSEEK_MOE_KEYS,
         &[
             key::VOCAB_SIZE,
             key::ROPE_FREQ_BASE_SWA,
@@ -94,7 +94,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
                 Maybe(COMMON_ATTENTION),
                 Maybe(SLIDING_MLA),
                 Maybe(GATED_FFN),
-                Maybe(NEXT_TOKENS),
+                Maybe(MTP),
             ],
         },
     ],

@@ -11,16 +11,16 @@ use crate::schema::layers;
 pub(crate) const DRAFT_TENSORS: &[Item] = &[
     Optional("token_embd.weight", "n_embd, n_vocab"),
     Optional("output.weight", "n_embd, untold"),
-    Optional("d2t", "untold"),
+    Optional("d2t", "undetermined"),
     Required("fc.weight", "target_embd*n_target, n_embd"),
     All(OUTPUT_NORM),
-    Optional("rope_freqs.weight", "untold"),
+    Optional("rope_freqs.weight", "undetermined"),
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "eagle3",
     note: "A draft model of one layer that reads the hidden states of three target layers.",
-    required: &[SIZES, TRANSFORMER, RMS, &[key::TARGET_LAYERS, key::TARGET_HIDDEN_SIZE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, &[key::TARGET_LAYERS, key::TARGET_HIDDEN_SIZE]],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE, key::NORM_BEFORE_RESIDUAL, key::NORM_BEFORE_FC]],
     tensors: &[All(DRAFT_TENSORS), Optional("enc.output_norm.weight", "target_embd*n_target")],
     blocks: &[layers(&[

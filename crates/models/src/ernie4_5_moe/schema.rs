@@ -9,8 +9,8 @@ use crate::schema::key;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "ernie4_5-moe",
     note: "ERNIE 4.5 with a mixture of experts.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::INTERLEAVE_MOE_LAYER_STEP]],
-    optional: &[HEADS, ROPE, ROUTED_KEYS, &[key::EXPERT_SHARED_FEED_FORWARD_LENGTH]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS, &[key::INTERLEAVE_MOE_LAYER_STEP]],
+    optional: &[HEADS, ROPE, DEEPSEEK_MOE_KEYS, &[key::EXPERT_SHARED_FEED_FORWARD_LENGTH]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[
         Block { prefix: "blk.", from: "0", to: "n_dense", items: LAYER },
@@ -18,7 +18,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_dense",
             to: "n_layer",
-            items: &[All(ATTENTION), All(ROUTED_EXPERTS)],
+            items: &[All(ATTENTION), All(DEEPSEEK_MOE)],
         },
     ],
     ..Architecture::DEFAULT

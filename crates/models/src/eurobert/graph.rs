@@ -18,7 +18,7 @@ pub(crate) fn bidirectional(decoder: Decoder) -> Decoder {
     Decoder {
         attention: |builder, x, _, mut attend| {
             let key = "attention.causal";
-            let is_causal = builder.hyper.stated(key).is_some() && builder.hyper.bool(key)?;
+            let is_causal = builder.hparams.value(key).is_some() && builder.hparams.bool(key)?;
             if !is_causal {
                 attend.cached = false;
                 attend.mask = match attend.mask {

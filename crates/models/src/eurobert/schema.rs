@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "eurobert",
     note: "As `llama`, with bidirectional attention.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[
         HEADS,
         ROPE,

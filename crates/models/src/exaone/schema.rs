@@ -8,8 +8,8 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "exaone",
     note: "EXAONE 3 and 3.5.",
-    required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, NORM],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
+    optional: &[HEADS, ROPE, LAYER_NORM],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

@@ -20,7 +20,7 @@ pub(crate) fn exaone4_decoder(builder: &mut Builder<'_>) -> Result<Decoder, Find
         window_pattern: WindowPattern::AllButLast(4),
         ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
-    let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
+    let has_window = builder.hparams.value(key::ATTENTION_SLIDING_WINDOW).is_some();
     if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
         decoder.rope = None;
     }

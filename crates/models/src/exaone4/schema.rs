@@ -9,8 +9,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "exaone4",
     note: "Norms follow attention and FFN (post-norm). In models with a sliding window only its \
            layers have RoPE.",
-    required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE, key::NEXTN_PREDICT_LAYERS]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::VOCAB_SIZE, key::NEXTN_PREDICT_LAYERS]],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),
@@ -23,11 +23,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(EXAONE4_LAYER), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(EXAONE4_LAYER), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT
 };
 
 const EXAONE4_LAYER: &[Item] =
-    &[All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(GATED_FFN), All(POST_NORMS)];
+    &[All(QKV), All(ATTN_OUTPUT), All(QK_NORMS), All(GATED_FFN), All(POST_NORMS)];

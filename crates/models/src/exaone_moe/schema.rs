@@ -6,7 +6,7 @@ use crate::schema::groups::*;
 use crate::schema::key;
 
 pub(crate) const ATTENTION: &[Item] =
-    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS), All(FFN_NORM)];
+    &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(QK_NORMS), All(FFN_NORM)];
 
 const MOE_FFN: &[Item] = &[
     All(EXPERTS),
@@ -19,12 +19,12 @@ const MOE_FFN: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "exaone-moe",
     note: "K-EXAONE. Layers without a sliding window have no RoPE.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_FEED_FORWARD_LENGTH]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS, &[key::EXPERT_FEED_FORWARD_LENGTH]],
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
-        ROUTED_KEYS,
+        SLIDING_WINDOW,
+        DEEPSEEK_MOE_KEYS,
         &[key::VOCAB_SIZE, key::NEXTN_PREDICT_LAYERS, key::EXPERT_SHARED_FEED_FORWARD_LENGTH],
     ],
     tensors: &[
@@ -50,7 +50,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(ATTENTION), Maybe(GATED_FFN), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(ATTENTION), Maybe(GATED_FFN), Maybe(MOE_FFN), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

@@ -10,7 +10,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "falcon",
     note: "The 40B models have a second norm. `tensor_data_layout` is `jploski`: all query rows, \
            then all key rows, then all value rows.",
-    required: &[SIZES, TRANSFORMER, NORM, &[key::ATTENTION_HEAD_COUNT_KV]],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM, &[key::ATTENTION_HEAD_COUNT_KV]],
     optional: &[HEADS, ROPE, &[key::TENSOR_DATA_LAYOUT, key::ATTENTION_USE_NORM]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(&[

@@ -21,7 +21,7 @@ pub(crate) fn gemma_decoder(
     block_count: u64,
 ) -> Result<Decoder, Finding> {
     let width = builder.size(key::EMBEDDING_LENGTH)?;
-    let attention_scale = if builder.hyper.u64(key::BLOCK_COUNT)? == block_count {
+    let attention_scale = if builder.hparams.u64(key::BLOCK_COUNT)? == block_count {
         let heads = builder.size(key::ATTENTION_HEAD_COUNT)?.max(1);
         Some(1.0 / ((width / heads) as f32).sqrt())
     } else {

@@ -5,14 +5,14 @@ use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
-use crate::schema::key_schema::Absent;
+use crate::schema::key_schema::DefaultValue;
 use crate::schema::layers;
 
 pub(crate) const GEMMA3_LAYER: &[Item] = &[
     All(ATTN_NORM),
     All(QKV),
     All(ATTN_OUTPUT),
-    All(HEAD_NORMS),
+    All(QK_NORMS),
     All(FFN_NORM),
     All(GATED_FFN),
     All(POST_NORMS),
@@ -21,9 +21,9 @@ pub(crate) const GEMMA3_LAYER: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma3",
     note: "Five of six layers have a sliding window; RoPE scaling applies to the others only.",
-    required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, SOFT_CAPS],
-    defaults: &[(key::ROPE_FREQ_BASE_SWA, Absent::Number(10000.0))],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, SOFT_CAPS],
+    defaults: &[(key::ROPE_FREQ_BASE_SWA, DefaultValue::Number(10000.0))],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

@@ -39,7 +39,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     }
     let mut shared = Shared::of(builder)?;
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         let predicted = predict(builder, &streams, active, &decoder)?;
         let output = self::layer(builder, predicted[active], layer, &decoder, &mut shared)?;
         streams = correct(builder, &predicted, output, active, &decoder)?;
@@ -52,7 +52,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             *stream = builder.add(*stream, layer_input);
         }
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     let mut sum = streams[0];
     for output in stream_projections(builder, &streams[1..], "altup_unembd_proj.weight")? {
         let output = with_rms_of(builder, output, streams[0])?;
@@ -82,14 +82,14 @@ fn with_rms_of(builder: &mut Builder<'_>, x: ValueId, like: ValueId) -> Result<V
     let norm = Norm { kind: NormKind::Rms, epsilon: TINY };
     let width = builder.size(key::EMBEDDING_LENGTH)?;
     let size = divisor(builder, like, norm, width);
-    let x = builder.weightless_norm(x, norm, 1);
+    let x = builder.norm_without_weight(x, norm, 1);
     Ok(builder.op(Mul { a: x, b: size }))
 }
 
 /// Returns the divisor of a norm without weights, `sqrt(variance)` or RMS: the mean of `x norm(x)`
 /// over a row.
 fn divisor(builder: &mut Builder<'_>, x: ValueId, norm: Norm, width: u32) -> ValueId {
-    let unit = builder.weightless_norm(x, norm, 1);
+    let unit = builder.norm_without_weight(x, norm, 1);
     let product = builder.op(Mul { a: x, b: unit });
     let sum = builder.op(Sum { x: product, groups: 1 });
     builder.scale(sum, 1.0 / width.max(1) as f32)
@@ -182,13 +182,13 @@ fn layer(
 /// is the number of standard deviations of the layer.
 fn ffn(builder: &mut Builder<'_>, x: ValueId, layer: u64) -> Result<ValueId, Finding> {
     let mut gate = builder.matmul(x, "ffn_gate")?;
-    let threshold = builder.number_in(key::ACTIVATION_SPARSITY_SCALE, layer)?;
+    let threshold = builder.f32_in_layer(key::ACTIVATION_SPARSITY_SCALE, layer)?;
     // Minus infinity means no sparsity.
     if threshold.is_finite() {
         let norm = Norm { kind: NormKind::Layer, epsilon: TINY };
         let inner = u32::try_from(builder.extent("ffn_gate.weight", 1)).unwrap_or(1);
         let deviation = divisor(builder, gate, norm, inner);
-        let unit = builder.weightless_norm(gate, norm, 1);
+        let unit = builder.norm_without_weight(gate, norm, 1);
         let above = builder.op(AddScalar { x: unit, scalar: -threshold });
         let above = builder.op(Activation { x: above, function: ActivationFunction::Relu });
         gate = builder.op(Mul { a: above, b: deviation });

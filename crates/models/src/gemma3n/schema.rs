@@ -13,8 +13,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
-        WINDOW,
+        RMS_NORM,
+        SLIDING_WINDOW,
         &[
             key::ALTUP_ACTIVE_IDX,
             key::ALTUP_NUM_INPUTS,

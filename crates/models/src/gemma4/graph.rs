@@ -29,7 +29,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     };
     let mut shared = Shared::of(builder)?;
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         x = attention_residual(builder, x, layer, &decoder, &mut shared)?;
         let ffn_output = ffn(builder, x, layer, &decoder)?;
         let ffn_output = normed(builder, ffn_output, "post_ffw_norm", &decoder);
@@ -42,7 +42,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             x = builder.op(MulWeight { x, weight });
         }
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &decoder)
 }
 
@@ -76,7 +76,7 @@ fn ffn(
     }
     let dense = normed(builder, dense, "post_ffw_norm_1", decoder);
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
-    let scores = builder.weightless_norm(x, decoder.norm, 1);
+    let scores = builder.norm_without_weight(x, decoder.norm, 1);
     let scores = builder.scale(scores, 1.0 / width.sqrt());
     let weight = builder.weight("ffn_gate_inp.scale")?;
     let scores = builder.op(MulWeight { x: scores, weight });

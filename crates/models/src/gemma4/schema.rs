@@ -33,8 +33,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
-        WINDOW,
+        RMS_NORM,
+        SLIDING_WINDOW,
         &[key::ATTENTION_KEY_LENGTH_SWA, key::ATTENTION_VALUE_LENGTH_SWA],
     ],
     optional: &[
@@ -65,8 +65,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     ],
     blocks: &[layers(&[
         All(ATTN_NORM),
-        When("windowed", SLIDING_ATTENTION),
-        Unless("windowed", GLOBAL_ATTENTION),
+        When("swa", SLIDING_ATTENTION),
+        Unless("swa", GLOBAL_ATTENTION),
         All(FFN_NORM),
         All(GATED_FFN),
         All(POST_NORMS),

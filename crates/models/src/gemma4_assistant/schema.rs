@@ -13,8 +13,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
-        WINDOW,
+        RMS_NORM,
+        SLIDING_WINDOW,
         &[
             key::ATTENTION_KEY_LENGTH_SWA,
             key::ATTENTION_VALUE_LENGTH_SWA,
@@ -33,7 +33,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     blocks: &[layers(&[
         All(ATTN_NORM),
         When(
-            "windowed",
+            "swa",
             &[
                 Required("attn_q.weight", "n_embd, n_head*head_k_swa"),
                 Required("attn_output.weight", "n_head*head_k_swa, n_embd"),
@@ -41,7 +41,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             ],
         ),
         Unless(
-            "windowed",
+            "swa",
             &[
                 Required("attn_q.weight", "n_embd, n_q"),
                 Required("attn_output.weight", "n_q, n_embd"),

@@ -1,7 +1,7 @@
 //! Conversion of `Gemma3TextModel` (EmbeddingGemma): Gemma 3 with pooling and the two dense layers
 //! of sentence-transformers.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
@@ -59,7 +59,7 @@ impl Converter for GemmaEmbedding {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let is_encoder = !Hyper::of(model.metadata()).ok()?.bool("attention.causal").ok()?;
+        let is_encoder = !HyperParameters::from_metadata(model.metadata()).ok()?.bool("attention.causal").ok()?;
         let dense = sentence_transformers::dense_names();
         let exported = exported
             .patterns(dense.iter().map(String::as_str))

@@ -6,7 +6,7 @@ use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
 use crate::schema::key;
-use crate::schema::key_schema::Absent;
+use crate::schema::key_schema::DefaultValue;
 use crate::schema::layers;
 
 /// Sizes of the dense layers after pooling, named by their module folders in sentence-transformers.
@@ -17,18 +17,18 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma-embedding",
     note: "Gemma 3 as an embedding model: attention is bidirectional, with a symmetric sliding \
            window of half its length on each side.",
-    required: &[SIZES, TRANSFORMER, RMS, &[key::ATTENTION_SLIDING_WINDOW]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, &[key::ATTENTION_SLIDING_WINDOW]],
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
+        SLIDING_WINDOW,
         SOFT_CAPS,
         DENSE_KEYS,
         &[key::ATTENTION_CAUSAL, key::POOLING_TYPE],
     ],
     defaults: &[
-        (key::ROPE_FREQ_BASE_SWA, Absent::Number(10000.0)),
-        (key::ATTENTION_CAUSAL, Absent::Flag(false)),
+        (key::ROPE_FREQ_BASE_SWA, DefaultValue::Number(10000.0)),
+        (key::ATTENTION_CAUSAL, DefaultValue::Flag(false)),
     ],
     tensors: &[
         All(EMBEDDING),

@@ -11,7 +11,7 @@ use crate::schema::key;
 /// models). Sections are equal for text.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let sections =
-        builder.hyper.stated(key::ROPE_DIMENSION_SECTIONS).and_then(|all| all.as_array());
+        builder.hparams.value(key::ROPE_DIMENSION_SECTIONS).and_then(|all| all.as_array());
     let sections = sections.into_iter().flat_map(|all| all.iter()).take(2);
     let has_mrope =
         sections.filter(|section| section.to_i64().is_some_and(|len| len > 0)).count() == 2;

@@ -17,7 +17,7 @@ const LAYER: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "glm4",
     note: "GLM 4 (0414), GLM 4.1V and GLM OCR.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[
         HEADS,
         ROPE,
@@ -30,7 +30,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(LAYER), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(LAYER), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

@@ -50,7 +50,7 @@ fn mixer(
 ) -> Result<ValueId, Finding> {
     let mut attend = attend(builder, layer, decoder)?;
     if !builder.has("attn_kv_a_mqa.weight") {
-        let bound = builder.known(key::KDA_GATE_LOWER_BOUND)?;
+        let bound = builder.f32_or_default(key::KDA_GATE_LOWER_BOUND)?;
         let bound = bound.map(|least| DecayBound { least, sign: -1.0 });
         return kimi_delta_attention(builder, x, attend.heads.heads, attend.norm, bound);
     }
@@ -66,7 +66,7 @@ fn mixer(
 fn has_indexer(builder: &Builder<'_>, layer: u64) -> Result<bool, Finding> {
     const INDEXER_TYPES: &str = "attention.indexer.types";
     let is_full =
-        builder.hyper.stated(INDEXER_TYPES).is_none() || builder.flag_in(INDEXER_TYPES, layer)?;
+        builder.hparams.value(INDEXER_TYPES).is_none() || builder.bool_in_layer(INDEXER_TYPES, layer)?;
     Ok(is_full && builder.has("indexer.attn_q_b.weight"))
 }
 
@@ -81,7 +81,7 @@ fn select_blocks(
     let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
     let block = builder.size(key::ATTENTION_INDEXER_KPOOL)?.max(1);
     let top_k = builder.size(key::ATTENTION_INDEXER_TOP_K)? / block;
-    let include_tail = builder.hyper.bool(key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL)?;
+    let include_tail = builder.hparams.bool(key::ATTENTION_INDEXER_KPOOL_SELECT_TAIL)?;
     let query = builder.matmul(latent, "indexer.attn_q_b")?;
     let key = builder.matmul(x, "indexer.attn_k")?;
     let norm = Norm::layer(builder)?;

@@ -46,7 +46,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         INDEXER_KEYS,
         &[
@@ -64,8 +64,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
-        NORM,
-        ROUTED_KEYS,
+        LAYER_NORM,
+        DEEPSEEK_MOE_KEYS,
         &[
             key::VOCAB_SIZE,
             key::KDA_GATE_LOWER_BOUND,
@@ -89,7 +89,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(MLA), Maybe(KPOOL_INDEXER), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(MLA), Maybe(KPOOL_INDEXER), Maybe(MOE_FFN), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

@@ -17,7 +17,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
-        ROUTED_KEYS,
+        DEEPSEEK_MOE_KEYS,
         &[
             key::VOCAB_SIZE,
             key::ATTENTION_KEY_LENGTH_MLA,
@@ -44,7 +44,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(MLA), Maybe(INDEXER), Maybe(MOE_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(MLA), Maybe(INDEXER), Maybe(MOE_FFN), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

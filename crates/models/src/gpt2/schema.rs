@@ -7,8 +7,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gpt2",
-    required: &[SIZES, TRANSFORMER, NORM],
-    tensors: &[All(EMBEDDING), All(POSITIONS), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
-    blocks: &[layers(GPT_LAYER)],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
+    tensors: &[All(EMBEDDING), All(POSITION_EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
+    blocks: &[layers(GPT2_LAYER)],
     ..Architecture::DEFAULT
 };

@@ -12,11 +12,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         &[key::ATTENTION_SLIDING_WINDOW, key::EXPERT_FEED_FORWARD_LENGTH],
     ],
-    optional: &[HEADS, ROPE, WINDOW],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -10,7 +10,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gptj",
     note: "Not implemented in llama.cpp: keys follow the GGUF specification, tensors are \
            named as in phi2, which has the same layout but for biases.",
-    required: &[SIZES, TRANSFORMER, NORM, &[key::ROPE_DIMENSION_COUNT]],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM, &[key::ROPE_DIMENSION_COUNT]],
     optional: &[ROPE, &[key::VOCAB_SIZE]],
     tensors: &[
         All(EMBEDDING),

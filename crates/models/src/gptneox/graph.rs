@@ -10,7 +10,7 @@ use crate::schema::key;
 /// Builds a decoder with layer norms; `use_parallel_residual` tells whether attention and FFN run
 /// in parallel.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let parallel = builder.hyper.bool(key::USE_PARALLEL_RESIDUAL)?;
+    let parallel = builder.hparams.bool(key::USE_PARALLEL_RESIDUAL)?;
     let decoder = Decoder { parallel, ..Decoder::layer_norm_rope(builder, RopeLayout::Neox)? };
     blocks::decoder(builder, &decoder)
 }

@@ -11,7 +11,7 @@ pub(crate) const MULTIPLIERS: &[&str] =
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granite",
-    required: &[SIZES, TRANSFORMER, RMS, &[key::LOGIT_SCALE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, &[key::LOGIT_SCALE]],
     optional: &[HEADS, ROPE, EXPERT_KEYS, MULTIPLIERS, &[key::VOCAB_SIZE, key::DEEPSTACK_MAPPING]],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],

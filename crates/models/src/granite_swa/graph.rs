@@ -12,7 +12,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         attention: |builder, x, layer, mut attend| {
             let key = "attention.rope_pattern";
-            if builder.hyper.stated(key).is_some() && !builder.flag_in(key, layer)? {
+            if builder.hparams.value(key).is_some() && !builder.bool_in_layer(key, layer)? {
                 attend.rope = None;
             }
             attention(builder, x, &attend)

@@ -10,11 +10,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granite_swa",
     note: "As granite or granitemoe, with sliding-window attention and attention sinks. Gate \
            and up projections of experts are fused.",
-    required: &[SIZES, TRANSFORMER, RMS, WINDOW_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, WINDOW_KEYS],
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
+        SLIDING_WINDOW,
         EXPERT_KEYS,
         &[
             key::VOCAB_SIZE,

@@ -1,7 +1,7 @@
 //! Conversion of Granite 4 and Bamba: the number of KV heads of a layer is 0 where it is a Mamba 2
 //! layer. Granite 4 models without Mamba 2 layers become `granite` or `granitemoe`.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -126,13 +126,13 @@ impl Converter for GraniteHybrid {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let hyper = Hyper::of(model.metadata()).ok()?;
+        let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let heads: Vec<u64> = (0..blocks)
-            .map(|layer| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, layer).unwrap_or(0))
+            .map(|layer| hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT_KV, layer).unwrap_or(0))
             .collect();
         let kind = |heads: &u64| if *heads > 0 { "attention" } else { "mamba" };
-        let is_bamba = hyper.stated(FINETUNED).and_then(|value| value.to_bool()) == Some(true);
+        let is_bamba = hyper.value(FINETUNED).and_then(|value| value.to_bool()) == Some(true);
         let exported = exported
             .first(ssm::parameters())
             .without(&[key::ATTENTION_HEAD_COUNT_KV])

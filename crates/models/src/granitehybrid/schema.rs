@@ -10,7 +10,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granitehybrid",
     note: "Granite 4 and Bamba. Layers with 0 KV heads are Mamba 2 layers. Attention uses RoPE \
            if `rope.scaling.finetuned` is true.",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, SSM, &[key::SSM_GROUP_COUNT]],
     optional: &[
         HEADS,
         ROPE,

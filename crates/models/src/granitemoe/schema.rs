@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "granitemoe",
     note: "MoE with an optional shared expert, or the shared expert alone.",
-    required: &[SIZES, TRANSFORMER, RMS, &[key::LOGIT_SCALE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, &[key::LOGIT_SCALE]],
     optional: &[
         HEADS,
         ROPE,

@@ -22,7 +22,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut x = builder.scale(embedded, decoder.embedding_scale);
     let adapter = switch.adapter(builder, decoder.norm);
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         let input = normed(builder, x, "attn_norm", &decoder);
         let attend = attend(builder, layer, &decoder)?;
         let attended = adapter.attention(builder, input, &attend)?;
@@ -33,7 +33,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         let fed = builder.scale(fed, decoder.residual_scale);
         x = builder.add(x, fed);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &decoder)
 }
 
@@ -54,7 +54,7 @@ impl Switch {
     fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         let control = tokens(builder, "adapters.token_ids_activate")?;
         let substitutes = tokens(builder, "adapters.token_ids_substitute")?;
-        let adapters = builder.hyper.u64(key::ADAPTERS_COUNT)?;
+        let adapters = builder.hparams.u64(key::ADAPTERS_COUNT)?;
         if [&control, &substitutes].iter().any(|list| list.len() as u64 != adapters) {
             let message = format!(
                 "{} control tokens and {} substitute tokens for {adapters} adapters",
@@ -65,7 +65,7 @@ impl Switch {
                 .key("graniteswitch.adapters.count")
                 .help("convert the model again"));
         }
-        let gain = builder.stated(key::ADAPTERS_ROUTER_GAIN)?.unwrap_or(DEFAULT_GAIN);
+        let gain = builder.f32_if_present(key::ADAPTERS_ROUTER_GAIN)?.unwrap_or(DEFAULT_GAIN);
         let adapters = (1u32..).map(|number| number as f32).zip(substitutes);
         Ok(Self { tokens: control.into_iter().zip(adapters).collect(), gain })
     }
@@ -98,7 +98,7 @@ fn tokens(builder: &Builder<'_>, name: &str) -> Result<Vec<u32>, Finding> {
         let key = format!("graniteswitch.{name}");
         Finding::error(code, message).key(key).help("convert the model again")
     };
-    let list = builder.hyper.stated(name).and_then(|value| value.as_array());
+    let list = builder.hparams.value(name).and_then(|value| value.as_array());
     let list = list.ok_or_else(|| {
         error("key-missing", "the list is missing; expected a token ID per adapter")
     })?;

@@ -31,7 +31,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         &[
             key::LOGIT_SCALE,
             key::ADAPTERS_COUNT,

@@ -21,9 +21,9 @@ const ATTENTION_CAP: f32 = 30.0;
 /// logits are soft-capped, as in the original code (llama.cpp normalizes the weights and omits the
 /// cap). The attention temperature of Grok 2 beyond 1024 tokens is not applied, as in llama.cpp.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let embedding_scale = builder.stated(key::EMBEDDING_SCALE)?.unwrap_or(EMBEDDING_SCALE);
-    let logit_scale = builder.stated(key::LOGIT_SCALE)?.unwrap_or(LOGIT_SCALE);
-    let attention_scale = builder.stated(key::ATTENTION_OUTPUT_SCALE)?.unwrap_or(ATTENTION_SCALE);
+    let embedding_scale = builder.f32_if_present(key::EMBEDDING_SCALE)?.unwrap_or(EMBEDDING_SCALE);
+    let logit_scale = builder.f32_if_present(key::LOGIT_SCALE)?.unwrap_or(LOGIT_SCALE);
+    let attention_scale = builder.f32_if_present(key::ATTENTION_OUTPUT_SCALE)?.unwrap_or(ATTENTION_SCALE);
     let mut decoder = Decoder {
         function: ActivationFunction::GeluTanh,
         embedding_scale,
@@ -37,7 +37,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     // The stated attention factor multiplies the default of YaRN.
-    let factor = builder.stated(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.unwrap_or(1.0);
+    let factor = builder.f32_if_present(key::ROPE_SCALING_YARN_ATTN_FACTOR)?.unwrap_or(1.0);
     for rope in [&mut decoder.rope, &mut decoder.window_rope].into_iter().flatten() {
         if let RopeScaling::Yarn { factor: by, .. } = rope.scaling {
             rope.attention_factor = factor * yarn_attention_factor(by, 1.0);
@@ -45,7 +45,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     }
     decoder.routing.normalize = false;
     decoder.routing.function = GluFunction::Plain(ActivationFunction::GeluTanh);
-    let cap = builder.stated(key::ROUTER_LOGIT_SOFTCAPPING)?;
+    let cap = builder.f32_if_present(key::ROUTER_LOGIT_SOFTCAPPING)?;
     decoder.routing.soft_cap = cap.filter(|cap| *cap > 0.0);
     blocks::decoder(builder, &decoder)
 }

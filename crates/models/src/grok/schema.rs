@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "grok",
     note: "MoE; in Grok 2 a dense FFN runs in parallel.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
     optional: &[
         HEADS,
         ROPE,

@@ -28,7 +28,7 @@ fn moe_with_group_experts(
     let group_size = builder.extent("ffn_gate_exps.weight", 2) / groups;
     let small = Moe {
         experts_per_network: u32::try_from(group_size).unwrap_or(0),
-        weights_scale: large.weights_scale * builder.factor(key::EXPERT_GROUP_SCALE)?,
+        weights_scale: large.weights_scale * builder.scale_or_one(key::EXPERT_GROUP_SCALE)?,
         gate: Some(builder.weight("ffn_gate_chexps.weight")?),
         up: builder.weight("ffn_up_chexps.weight")?,
         down: builder.weight("ffn_down_chexps.weight")?,

@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "grovemoe",
     note: "Experts of a group share a smaller expert, `ffn_*_chexps`.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
     optional: &[
         HEADS,
         ROPE,
@@ -25,7 +25,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         All(ATTN_NORM),
         All(QKV),
         All(ATTN_OUTPUT),
-        All(HEAD_NORMS),
+        All(QK_NORMS),
         All(FFN_NORM),
         All(EXPERTS),
         Required("ffn_gate_chexps.weight", "n_embd, n_ff_chunk, n_expert/n_grove"),

@@ -12,14 +12,14 @@ use crate::schema::key;
 /// `high = H(high + low)`. The first run of stack L adds the initial state `hrm.z_l_init` in place
 /// of `low`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let embedding_scale = builder.factor(key::EMBEDDING_SCALE)?;
+    let embedding_scale = builder.scale_or_one(key::EMBEDDING_SCALE)?;
     let decoder = Decoder {
         weightless_norms: true,
         embedding_scale,
         ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
-    let layers_per_stack = builder.hyper.u64(key::HRM_LAYERS_PER_STACK)?;
-    let [h_cycles, l_cycles] = ["hrm.h_cycles", "hrm.l_cycles"].map(|key| builder.hyper.u64(key));
+    let layers_per_stack = builder.hparams.u64(key::HRM_LAYERS_PER_STACK)?;
+    let [h_cycles, l_cycles] = ["hrm.h_cycles", "hrm.l_cycles"].map(|key| builder.hparams.u64(key));
     let h_cycles = h_cycles?.clamp(1, MAX_LOOPS);
     let l_cycles = l_cycles?.clamp(1, MAX_LOOPS);
     let mut high = embedding(builder, &decoder)?;
@@ -50,9 +50,9 @@ fn stack(
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
     for index in layers {
-        builder.at("blk.", Some(index));
+        builder.set_layer("blk.", Some(index));
         x = layer(builder, x, index, decoder)?;
     }
-    builder.at("", None);
-    Ok(builder.weightless_norm(x, decoder.norm, 1))
+    builder.set_layer("", None);
+    Ok(builder.norm_without_weight(x, decoder.norm, 1))
 }

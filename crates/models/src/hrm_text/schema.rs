@@ -12,7 +12,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         &[key::HRM_LAYERS_PER_STACK, key::HRM_H_CYCLES, key::HRM_L_CYCLES],
     ],
     optional: &[HEADS, ROPE, &[key::EMBEDDING_SCALE, key::HRM_PREFIX_LM]],

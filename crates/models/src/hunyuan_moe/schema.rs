@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hunyuan-moe",
     note: "MoE with a shared expert of the full FFN size.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
     optional: &[
         HEADS,
         ROPE,
@@ -23,7 +23,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     blocks: &[layers(&[
         All(ATTN_NORM),
         All(QKV),
-        All(HEAD_NORMS),
+        All(QK_NORMS),
         All(ATTN_OUTPUT),
         All(FFN_NORM),
         All(EXPERTS),

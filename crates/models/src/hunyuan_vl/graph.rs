@@ -12,7 +12,7 @@ use crate::schema::key;
 /// alpha^(d/(d-2))`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = rope_before_norm(builder, RopeLayout::Neox)?;
-    let alpha = builder.stated(key::ROPE_SCALING_ALPHA)?.filter(|alpha| *alpha > 0.0);
+    let alpha = builder.f32_if_present(key::ROPE_SCALING_ALPHA)?.filter(|alpha| *alpha > 0.0);
     let dims = builder.size(key::ATTENTION_KEY_LENGTH)? as f32;
     for rope in [&mut decoder.rope, &mut decoder.window_rope].into_iter().flatten() {
         if let Some(alpha) = alpha {

@@ -9,9 +9,9 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hunyuan_vl",
     note: "As hunyuan-dense, with RoPE over four position dimensions (XD-RoPE).",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[HEADS, ROPE, &[key::ROPE_DIMENSION_SECTIONS, key::ROPE_SCALING_ALPHA]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
-    blocks: &[layers(&[All(SWIGLU_LAYER), All(HEAD_NORMS)])],
+    blocks: &[layers(&[All(SWIGLU_LAYER), All(QK_NORMS)])],
     ..Architecture::DEFAULT
 };

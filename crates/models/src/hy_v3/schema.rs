@@ -9,11 +9,11 @@ use crate::schema::key;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "hy_v3",
     note: "Hunyuan 3. Layers have a dense FFN or MoE.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::EXPERT_FEED_FORWARD_LENGTH]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS, &[key::EXPERT_FEED_FORWARD_LENGTH]],
     optional: &[
         HEADS,
         ROPE,
-        ROUTED_KEYS,
+        DEEPSEEK_MOE_KEYS,
         &[key::VOCAB_SIZE, key::NEXTN_PREDICT_LAYERS, key::EXPERT_SHARED_FEED_FORWARD_LENGTH],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
@@ -28,7 +28,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(ATTENTION), Maybe(GATED_FFN), Maybe(HY_EXPERTS), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(ATTENTION), Maybe(GATED_FFN), Maybe(HY_EXPERTS), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

@@ -28,7 +28,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut x = vec![embedded; streams.count as usize];
     let mut selection = None;
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         let (input, weights) = streams.gather(builder, &x, "hc_attn", &decoder)?;
         let input = normed(builder, input, "attn_norm", &decoder);
         let attended = attention(builder, input, layer, &decoder, &mut selection)?;
@@ -38,7 +38,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         let fed = ffn(builder, input, layer, &decoder)?;
         streams.spread(builder, &mut x, fed, weights);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     let x = streams.last(builder, &x, &decoder)?;
     finish(builder, x, &decoder)
 }
@@ -72,7 +72,7 @@ fn ffn(
     decoder: &Decoder,
 ) -> Result<ValueId, Finding> {
     let mut routing = decoder.routing;
-    if let Some(limit) = builder.limit(key::SWIGLU_CLAMP_EXP, layer)? {
+    if let Some(limit) = builder.clamp_limit(key::SWIGLU_CLAMP_EXP, layer)? {
         routing.function = GluFunction::ClampBefore { function: ActivationFunction::Silu, limit };
     }
     ffn_with(builder, x, layer, routing, decoder.function)
@@ -90,8 +90,8 @@ impl ResidualStreams {
     fn of(builder: &Builder<'_>) -> Result<Self, Finding> {
         Ok(Self {
             count: stream_count(builder)?,
-            epsilon: builder.hyper.f32(key::HYPER_CONNECTION_EPSILON)?,
-            magnitude: builder.hyper.f32(key::HYPER_CONNECTION_MAGNITUDE)?,
+            epsilon: builder.hparams.f32(key::HYPER_CONNECTION_EPSILON)?,
+            magnitude: builder.hparams.f32(key::HYPER_CONNECTION_MAGNITUDE)?,
         })
     }
 

@@ -32,7 +32,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         &[
             key::ATTENTION_KV_LORA_RANK,
@@ -46,7 +46,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
-        ROUTED_KEYS,
+        DEEPSEEK_MOE_KEYS,
         INDEXER_KEYS,
         &[
             key::VOCAB_SIZE,

@@ -33,7 +33,7 @@ const FULL_SIZE_EXPERTS: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jamba",
     note: "Layers with 0 KV heads are Mamba layers.",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, EXPERT_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, SSM, EXPERT_KEYS],
     optional: &[HEADS, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

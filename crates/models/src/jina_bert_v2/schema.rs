@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "jina-bert-v2",
     note: "Symmetric ALiBi with a maximum bias of 8, without a key; GELU-gated FFN.",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: OPTIONAL_KEYS,
     tensors: &[
         All(EMBEDDING),

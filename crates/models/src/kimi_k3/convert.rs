@@ -1,7 +1,7 @@
 //! Conversion of Kimi K3: as Kimi Linear, and the norm and projection that score residual streams
 //! are multiplied to one vector.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -186,7 +186,7 @@ impl Converter for KimiK3 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let hyper = Hyper::of(model.metadata()).ok()?;
+        let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let (class, model_type) = (exported.class, exported.model_type);
         let mut exported = kimi_linear::convert::export(model, exported)?
             .class(class, model_type)

@@ -17,18 +17,18 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = kda_mla_decoder(builder)?;
     (decoder.rope, decoder.window_rope) = (None, None);
-    let beta = builder.hyper.f32(key::ACTIVATION_SITU_BETA)?;
-    let linear = builder.known(key::ACTIVATION_SITU_LINEAR_BETA)?.filter(|beta| *beta > 0.0);
+    let beta = builder.hparams.f32(key::ACTIVATION_SITU_BETA)?;
+    let linear = builder.f32_or_default(key::ACTIVATION_SITU_LINEAR_BETA)?.filter(|beta| *beta > 0.0);
     let situ = GluFunction::Situ { beta, linear };
     decoder.routing.function = situ;
     decoder.routing.normalize = false;
-    let bound = builder.known(key::KDA_GATE_LOWER_BOUND)?;
+    let bound = builder.f32_or_default(key::KDA_GATE_LOWER_BOUND)?;
     let bound = bound.map(|least| DecayBound { least, sign: -1.0 });
-    let block_size = builder.hyper.u64(key::ATTN_RES_BLOCK_SIZE)?;
+    let block_size = builder.hparams.u64(key::ATTN_RES_BLOCK_SIZE)?;
     let mut stored = Vec::new();
     let mut x = builder.embedding()?;
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         let input = attention_residual(builder, x, &stored, "attn_res_score", decoder.norm)?;
         let normed = builder.norm(input, "attn_norm", decoder.norm);
         let attend = attend(builder, layer, &decoder)?;
@@ -44,7 +44,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         let fed = latent_moe(builder, normed, layer, &decoder)?;
         x = builder.add(x, fed);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     let x = attention_residual(builder, x, &stored, "output_res_score", decoder.norm)?;
     finish(builder, x, &decoder)
 }

@@ -46,7 +46,7 @@ const K3_EXPERTS: &[Item] = &[
     Required("ffn_down_shexp.weight", "n_ff_exp*n_expert_shared, n_embd"),
     Optional("ffn_routed_down.weight", "n_embd, n_latent_exp"),
     Optional("ffn_routed_up.weight", "n_latent_exp, n_embd"),
-    Optional("ffn_routed_norm.weight", "untold"),
+    Optional("ffn_routed_norm.weight", "undetermined"),
 ];
 
 pub(crate) static SCHEMA: Architecture = Architecture {
@@ -56,7 +56,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         &[
             key::ATTENTION_KV_LORA_RANK,
@@ -70,7 +70,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
-        ROUTED_KEYS,
+        DEEPSEEK_MOE_KEYS,
         &[
             key::VOCAB_SIZE,
             key::KDA_GATE_LOWER_BOUND,

@@ -2,7 +2,7 @@
 //! `A_log` becomes `-exp(A_log)`, convolutions get four dimensions, and the KV projection of MLA is
 //! split as in DeepSeek.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
@@ -198,10 +198,10 @@ pub(crate) fn conv1d_steps(config: &Config, name: &str, head_dim: u32) -> Result
 
 /// Completes an export: the kinds of layers follow from the numbers of KV heads.
 pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
-    let hyper = Hyper::of(model.metadata()).ok()?;
+    let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
     let number = |key| count(model, key);
     let blocks = number("block_count")?.min(1 << 16);
-    let is_full = |layer: &u64| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0) > 0;
+    let is_full = |layer: &u64| hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0) > 0;
     let (full, linear): (Vec<u64>, Vec<u64>) = (0..blocks).partition(is_full);
     let one_based =
         |layers: Vec<u64>| layers.into_iter().map(|layer| layer + 1).collect::<Vec<_>>();

@@ -33,14 +33,14 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         &[key::ATTENTION_KV_LORA_RANK, key::SSM_CONV_KERNEL, key::KDA_HEAD_DIM],
     ],
     optional: &[
         HEADS,
         ROPE,
-        ROUTED_KEYS,
+        DEEPSEEK_MOE_KEYS,
         &[
             key::VOCAB_SIZE,
             key::ATTENTION_Q_LORA_RANK,
@@ -60,7 +60,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_dense",
             to: "n_layer",
-            items: &[When("n_head_kv", MLA), Unless("n_head_kv", KDA), All(ROUTED_EXPERTS)],
+            items: &[When("n_head_kv", MLA), Unless("n_head_kv", KDA), All(DEEPSEEK_MOE)],
         },
     ],
     ..Architecture::DEFAULT

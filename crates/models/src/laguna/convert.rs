@@ -1,7 +1,7 @@
 //! Conversion of Laguna: query heads per layer, RoPE parameters per kind of layer, and a gate of
 //! the attention output.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Tensor;
@@ -117,9 +117,9 @@ impl Converter for Laguna {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let hyper = Hyper::of(model.metadata()).ok()?;
+        let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
-        let head_count = |layer| hyper.u64_in(key::ATTENTION_HEAD_COUNT, layer).unwrap_or(0);
+        let head_count = |layer| hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT, layer).unwrap_or(0);
         let heads: Vec<u64> = (0..blocks).map(head_count).collect();
         let dense = count(model, key::LEADING_DENSE_BLOCK_COUNT).unwrap_or(0);
         let kind = |layer| if layer < dense { "dense" } else { "sparse" };

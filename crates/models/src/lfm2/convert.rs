@@ -2,7 +2,7 @@
 //! FFN size of config.json is adjusted as the class does it. The audio tokenizer of LFM2.5 is
 //! another class.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
@@ -235,9 +235,9 @@ pub(crate) fn conv1d_steps(config: &Config, name: &str) -> Result<Vec<Step>, Err
 
 /// Sets the kind of each layer and the number of KV heads of an export.
 pub(crate) fn with_layer_types(model: &Model, exported: Exported) -> Exported {
-    let Ok(hyper) = Hyper::of(model.metadata()) else { return exported };
+    let Ok(hyper) = HyperParameters::from_metadata(model.metadata()) else { return exported };
     let blocks = export::count(model, key::BLOCK_COUNT).unwrap_or(0).min(1 << 16);
-    let heads_kv = |layer| hyper.u64_in(key::ATTENTION_HEAD_COUNT_KV, layer).unwrap_or(0);
+    let heads_kv = |layer| hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT_KV, layer).unwrap_or(0);
     let heads: Vec<u64> = (0..blocks).map(heads_kv).collect();
     let kind = |heads: &u64| if *heads > 0 { "full_attention" } else { "conv" };
     exported

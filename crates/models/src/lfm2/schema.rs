@@ -9,7 +9,7 @@ use crate::schema::layers;
 /// Attention in layers with KV heads, a short convolution in the others.
 pub(crate) const MIXER: &[Item] = &[
     All(ATTN_NORM),
-    When("n_head_kv", &[All(QKV), All(ATTN_OUTPUT), All(HEAD_NORMS)]),
+    When("n_head_kv", &[All(QKV), All(ATTN_OUTPUT), All(QK_NORMS)]),
     Unless(
         "n_head_kv",
         &[
@@ -32,7 +32,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "lfm2",
     note: "`token_embd_norm` is the final norm. Layers with 0 KV heads are short convolutions. \
            Audio tokenizers end in `dense_2`.",
-    required: &[SIZES, TRANSFORMER, RMS, SHORTCONV],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, SHORTCONV],
     optional: &[
         HEADS,
         ROPE,

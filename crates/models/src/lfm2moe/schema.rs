@@ -9,7 +9,7 @@ use crate::schema::key;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "lfm2moe",
     note: "As lfm2, with MoE after the leading dense layers.",
-    required: &[SIZES, TRANSFORMER, RMS, SHORTCONV, EXPERT_KEYS, &[key::EXPERT_GATING_FUNC]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, SHORTCONV, EXPERT_KEYS, &[key::EXPERT_GATING_FUNC]],
     optional: &[
         HEADS,
         ROPE,

@@ -8,7 +8,7 @@ use crate::schema::layers;
 const OPTIONAL: &[&[&str]] = &[
     HEADS,
     ROPE,
-    WINDOW,
+    SLIDING_WINDOW,
     EXPERT_KEYS,
     &["vocab_size", "tensor_data_layout", "expert_shared_feed_forward_length"],
 ];
@@ -17,7 +17,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "llama",
     note: "Also Mistral, Mixtral and others. `tensor_data_layout` is `Meta AI original pth` \
            where Q and K are in the interleaved RoPE layout.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: OPTIONAL,
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],

@@ -45,7 +45,7 @@ fn attention(
     } else {
         let length = stated_or(builder, "attention.temperature_length", DEFAULT_LENGTH)?;
         let scale =
-            builder.known(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(DEFAULT_TEMPERATURE_SCALE);
+            builder.f32_or_default(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(DEFAULT_TEMPERATURE_SCALE);
         query = builder.op(AttentionTemperature { x: query, offset: 1, length, scale });
     }
     let attended = attend_to(builder, [query, key, value], &attend);
@@ -62,7 +62,7 @@ fn rope_and_norm(
     if let Some(rope) = attend.rope.clone() {
         x = builder.op(Rope { x, heads, parameters: rope });
     }
-    if builder.hyper.u64(key::EXPERT_COUNT)? == EXPERTS_WITHOUT_QK_NORM {
+    if builder.hparams.u64(key::EXPERT_COUNT)? == EXPERTS_WITHOUT_QK_NORM {
         return Ok(x);
     }
     let Norm { epsilon, .. } = attend.norm;
@@ -72,5 +72,5 @@ fn rope_and_norm(
 
 /// Returns a key of the file, or a default.
 fn stated_or(builder: &Builder<'_>, name: &str, default: u32) -> Result<u32, Finding> {
-    if builder.hyper.stated(name).is_some() { builder.size(name) } else { Ok(default) }
+    if builder.hparams.value(name).is_some() { builder.size(name) } else { Ok(default) }
 }

@@ -14,11 +14,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         &[key::EXPERT_FEED_FORWARD_LENGTH, key::INTERLEAVE_MOE_LAYER_STEP],
     ],
-    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

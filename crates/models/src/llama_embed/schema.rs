@@ -8,7 +8,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "llama-embed",
     note: "Embedding models: as llama, with bidirectional attention.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[HEADS, ROPE, EXPERT_KEYS, &[key::VOCAB_SIZE, key::POOLING_TYPE]],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(LLAMA_LAYER)],

@@ -13,7 +13,7 @@ const INNER_EPSILON: f32 = 1e-6;
 /// Builds a model of Mamba layers; `ssm.dt_b_c_rms` tells whether time step, B and C are
 /// normalized.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let has_norms = builder.hyper.bool(key::SSM_DT_B_C_RMS)?;
+    let has_norms = builder.hparams.bool(key::SSM_DT_B_C_RMS)?;
     let norm = Norm { kind: NormKind::Rms, epsilon: INNER_EPSILON };
     let inner_norm = has_norms.then_some(norm);
     layers(builder, |builder, x, ssm, _| ssm.mamba1(builder, x, inner_norm))
@@ -27,12 +27,12 @@ pub(crate) fn layers<'m>(
     let ssm = SsmSizes::of(builder)?;
     let norm = Norm::rms(builder)?;
     let mut x = builder.embedding()?;
-    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
-        builder.at("blk.", Some(layer));
+    for layer in 0..builder.hparams.u64(key::BLOCK_COUNT)? {
+        builder.set_layer("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
         let mixed = mixer(builder, normed, ssm, norm)?;
         x = builder.add(x, mixed);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &Decoder::without_rope(norm))
 }

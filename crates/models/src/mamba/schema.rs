@@ -12,7 +12,7 @@ pub(crate) const OPTIONAL: &[&str] =
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mamba",
-    required: &[SIZES, RMS, STATE_SPACE],
+    required: &[SIZES, RMS_NORM, SSM],
     optional: &[OPTIONAL, &[key::SSM_DT_B_C_RMS]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

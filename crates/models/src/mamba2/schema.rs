@@ -9,7 +9,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mamba2",
-    required: &[SIZES, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
+    required: &[SIZES, RMS_NORM, SSM, &[key::SSM_GROUP_COUNT]],
     optional: &[OPTIONAL],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

@@ -13,7 +13,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         rope: None,
         ffn: |builder, x, layer, decoder| {
             let mut routing = decoder.routing;
-            if let Some(limit) = builder.limit(key::SWIGLU_CLAMP_EXP, layer)? {
+            if let Some(limit) = builder.clamp_limit(key::SWIGLU_CLAMP_EXP, layer)? {
                 routing.function =
                     GluFunction::ClampBefore { function: ActivationFunction::Silu, limit };
             }

@@ -12,7 +12,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
+        SLIDING_WINDOW,
         &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH, key::SWIGLU_CLAMP_EXP],
     ],
     tensors: mellum::schema::SCHEMA.tensors,

@@ -8,14 +8,14 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mellum",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
-    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
         All(QKV),
         All(ATTN_OUTPUT),
-        All(HEAD_NORMS),
+        All(QK_NORMS),
         All(FFN_NORM),
         All(EXPERTS),
     ])],

@@ -12,7 +12,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = Decoder {
         attention: |builder, x, _, attend| {
             let attended = attention(builder, x, &attend)?;
-            let scale = builder.factor(key::ATTENTION_VALUE_SCALE)?;
+            let scale = builder.scale_or_one(key::ATTENTION_VALUE_SCALE)?;
             Ok(builder.scale(attended, scale))
         },
         ..Decoder::llama_like(builder, RopeLayout::Neox)?

@@ -11,12 +11,12 @@ use crate::schema::key;
 /// residual branches times `1.4 / sqrt(layers)`, logits divided by `embedding_length / 256`
 /// (llama.cpp multiplies by it).
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let layers = builder.hyper.u64(key::BLOCK_COUNT)? as f32;
+    let layers = builder.hparams.u64(key::BLOCK_COUNT)? as f32;
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
-    let residual = builder.stated(key::RESIDUAL_SCALE)?;
-    let logit = builder.stated(key::LOGIT_SCALE)?;
+    let residual = builder.f32_if_present(key::RESIDUAL_SCALE)?;
+    let logit = builder.f32_if_present(key::LOGIT_SCALE)?;
     let decoder = Decoder {
-        embedding_scale: builder.factor(key::EMBEDDING_SCALE)?,
+        embedding_scale: builder.scale_or_one(key::EMBEDDING_SCALE)?,
         residual_scale: residual.unwrap_or(1.4 / layers.sqrt()),
         logit_scale: 1.0 / logit.filter(|scale| *scale != 0.0).unwrap_or(width / 256.0),
         ..Decoder::llama_like(builder, RopeLayout::Interleaved)?

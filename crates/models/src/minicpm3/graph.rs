@@ -10,7 +10,7 @@ use crate::schema::key;
 
 /// Builds a decoder with MLA and the multipliers of MiniCPM, which have no keys.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let layers = builder.hyper.u64(key::BLOCK_COUNT)? as f32;
+    let layers = builder.hparams.u64(key::BLOCK_COUNT)? as f32;
     let width = builder.size(key::EMBEDDING_LENGTH)? as f32;
     let decoder = Decoder {
         attention,

@@ -21,7 +21,7 @@ pub(crate) const MLA_KV: &[Item] = &[
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minicpm3",
-    required: &[SIZES, TRANSFORMER, RMS, MLA_KEYS, &[key::ATTENTION_Q_LORA_RANK]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, MLA_KEYS, &[key::ATTENTION_Q_LORA_RANK]],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT), All(LONG_ROPE)],
     blocks: &[layers(&[

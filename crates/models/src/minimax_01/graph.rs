@@ -15,11 +15,11 @@ use crate::schema::key;
 /// f(norm(x))`.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder::llama_like(builder, RopeLayout::Neox)?;
-    let scale = builder.factor(key::RESIDUAL_SCALE)?;
+    let scale = builder.scale_or_one(key::RESIDUAL_SCALE)?;
     let mut x = builder.embedding()?;
     let count = layers(builder)?;
     for layer in 0..count {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", decoder.norm);
         let attend = attend(builder, layer, &decoder)?;
         let mixed = if builder.has("attn_norm_2.weight") {
@@ -34,7 +34,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         let fed = ffn(builder, normed, layer, &decoder)?;
         x = scaled_residual(builder, normed, scale, fed);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &decoder)
 }
 

@@ -10,7 +10,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minimax-01",
     note: "MiniMax-Text-01 and M1. Every eighth layer has softmax attention, the others \
            lightning (linear) attention with a gate.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::RESIDUAL_SCALE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS, &[key::RESIDUAL_SCALE]],
     optional: &[HEADS, ROPE, &[key::FULL_ATTENTION_INTERVAL, key::ATTENTION_RECURRENT_LAYERS]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

@@ -8,8 +8,8 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minimax-m2",
     note: "QK-norm over all heads together.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
-    optional: &[HEADS, ROPE, ROUTED_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, DEEPSEEK_MOE_KEYS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -41,7 +41,7 @@ fn select_blocks(
     let block = builder.size(key::ATTENTION_INDEXER_BLOCK_SIZE)?;
     let parts = [("q", heads), ("k", 1)].map(|(part, heads)| {
         let projected = builder.matmul(x, &format!("indexer.{part}_proj"))?;
-        let x = builder.norm_parts(projected, &format!("indexer.{part}_norm"), attend.norm, heads);
+        let x = builder.group_norm(projected, &format!("indexer.{part}_norm"), attend.norm, heads);
         Ok(apply_rope(builder, x, heads, &attend.rope))
     });
     let [query, key]: [Result<ValueId, Finding>; 2] = parts;

@@ -12,7 +12,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
         &[
             key::EXPERT_SHARED_COUNT,
@@ -23,7 +23,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             key::ATTENTION_INDEXER_LOCAL_BLOCKS,
         ],
     ],
-    optional: &[HEADS, ROPE, ROUTED_KEYS],
+    optional: &[HEADS, ROPE, DEEPSEEK_MOE_KEYS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[
         Block {
@@ -38,7 +38,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             to: "n_layer",
             items: &[
                 All(ATTENTION),
-                All(ROUTED_EXPERTS),
+                All(DEEPSEEK_MOE),
                 Required("indexer.q_proj.weight", "n_embd, index_heads*index_dim"),
                 Required("indexer.k_proj.weight", "n_embd, index_dim"),
                 Required("indexer.q_norm.weight", "index_dim"),

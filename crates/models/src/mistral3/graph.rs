@@ -11,7 +11,7 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         attention: |builder, x, _, mut attend| {
-            let stated = builder.known(key::ATTENTION_TEMPERATURE_SCALE)?;
+            let stated = builder.f32_or_default(key::ATTENTION_TEMPERATURE_SCALE)?;
             if let Some(scale) = stated.filter(|scale| *scale != 0.0) {
                 let length = builder.size(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH)?;
                 attend.temperature = Some(Temperature { length, scale });

@@ -9,11 +9,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mistral3",
     note: "With `attention.temperature_scale`, queries have an attention temperature beyond the \
            original context.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
+        SLIDING_WINDOW,
         EXPERT_KEYS,
         &[key::VOCAB_SIZE, key::ATTENTION_TEMPERATURE_SCALE],
     ],

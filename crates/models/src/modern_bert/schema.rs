@@ -13,11 +13,11 @@ pub(crate) static SCHEMA: Architecture = Architecture {
            attention.",
     required: &[SIZES, TRANSFORMER],
     optional: &[
-        NORM,
-        RMS,
+        LAYER_NORM,
+        RMS_NORM,
         HEADS,
         ROPE,
-        WINDOW,
+        SLIDING_WINDOW,
         &[
             key::ATTENTION_CAUSAL,
             key::POOLING_TYPE,

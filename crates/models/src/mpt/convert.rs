@@ -112,7 +112,7 @@ impl Converter for Mpt {
         let mut attention = Map::new();
         attention.insert("alibi".into(), bias.is_some().into());
         attention.insert("qk_ln".into(), export::has(model, "blk.0.attn_q_norm.weight").into());
-        // Absent fields are left out, as `transformers` refuses null in some of them.
+        // DefaultValue fields are left out, as `transformers` refuses null in some of them.
         for (field, value) in [
             ("alibi_bias_max", bias.map(export::whole)),
             ("clip_qkv", number("attention.clamp_kqv").map(Value::from)),

@@ -10,7 +10,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "mpt",
     note: "The specification lists `attention.alibi_bias_max` and `attention.clip_kqv`; llama.cpp \
            writes and reads `attention.max_alibi_bias` and `attention.clamp_kqv`.",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: &[HEADS, &[key::ATTENTION_MAX_ALIBI_BIAS, key::ATTENTION_CLAMP_KQV]],
     tensors: &[
         All(EMBEDDING),

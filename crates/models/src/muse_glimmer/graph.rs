@@ -15,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder {
         window_pattern: WindowPattern::AllButLast(4),
         rope: None,
-        logit_scale: builder.factor(key::LOGIT_SCALE)?,
+        logit_scale: builder.scale_or_one(key::LOGIT_SCALE)?,
         normalizes_embedding: true,
         post_norm: Some(post_norm),
         ..Decoder::llama_like(builder, RopeLayout::Interleaved)?

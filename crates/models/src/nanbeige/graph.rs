@@ -10,20 +10,20 @@ use crate::schema::key;
 /// Builds a decoder whose layers run several times, with the output norm between the loops.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = Decoder::llama_like(builder, RopeLayout::Interleaved)?;
-    let stated = builder.hyper.stated(key::NUM_LOOPS).is_some();
-    let loops = if stated { builder.hyper.u64(key::NUM_LOOPS)?.clamp(1, MAX_LOOPS) } else { 1 };
-    let skips_norm = builder.hyper.stated(key::SKIP_LOOP_FINAL_NORM).is_some()
-        && builder.hyper.bool(key::SKIP_LOOP_FINAL_NORM)?;
+    let stated = builder.hparams.value(key::NUM_LOOPS).is_some();
+    let loops = if stated { builder.hparams.u64(key::NUM_LOOPS)?.clamp(1, MAX_LOOPS) } else { 1 };
+    let skips_norm = builder.hparams.value(key::SKIP_LOOP_FINAL_NORM).is_some()
+        && builder.hparams.bool(key::SKIP_LOOP_FINAL_NORM)?;
     let mut x = embedding(builder, &decoder)?;
     for iteration in 0..loops {
         if iteration > 0 && !skips_norm {
             x = builder.norm(x, "output_norm", decoder.norm);
         }
         for index in 0..layers(builder)? {
-            builder.at("blk.", Some(index));
+            builder.set_layer("blk.", Some(index));
             x = layer(builder, x, index, &decoder)?;
         }
-        builder.at("", None);
+        builder.set_layer("", None);
     }
     finish(builder, x, &decoder)
 }

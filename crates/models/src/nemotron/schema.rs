@@ -9,8 +9,8 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron",
     note: "FFN with squared ReLU, without gate.",
-    required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE, RMS, &[key::VOCAB_SIZE]],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
+    optional: &[HEADS, ROPE, RMS_NORM, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),

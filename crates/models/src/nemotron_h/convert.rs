@@ -2,7 +2,7 @@
 //! `layers_block_type` (names); the arrays of KV head counts and FFN widths are 0 in layers of
 //! other kinds.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
@@ -228,10 +228,10 @@ pub(crate) fn hybrid_keys(config: &Config, keys: &mut Keys, ffn_width: u32) -> R
 
 /// Completes the description of an export with what all hybrid models have.
 pub(crate) fn export_hybrid(model: &Model, exported: Exported) -> Option<Exported> {
-    let hyper = Hyper::of(model.metadata()).ok()?;
+    let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
     let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
     let is_routed = count(model, key::EXPERT_COUNT).is_some_and(|experts| experts > 0);
-    let at = |key: &str, layer: u64| hyper.u64_in(key, layer).unwrap_or(0);
+    let at = |key: &str, layer: u64| hyper.u64_in_layer(key, layer).unwrap_or(0);
     let letter = |layer: u64| match () {
         () if at("attention.head_count_kv", layer) > 0 => '*',
         () if at("feed_forward_length", layer) == 0 => 'M',

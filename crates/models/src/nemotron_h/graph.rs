@@ -19,7 +19,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     decoder.routing.function = decoder.function.into();
     let mut x = builder.embedding()?;
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
         let output = if builder.has("ffn_gate_inp.weight") {
             latent_moe(builder, normed, layer, &decoder)?
@@ -33,7 +33,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         };
         x = builder.add(x, output);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &decoder)
 }
 

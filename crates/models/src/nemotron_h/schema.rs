@@ -11,7 +11,7 @@ pub(crate) const FFN_KEYS: &[&str] = &[key::VOCAB_SIZE, key::ATTENTION_LAYER_NOR
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron_h",
     note: "Each layer is a Mamba 2 SSM, attention or an FFN.",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, SSM, &[key::SSM_GROUP_COUNT]],
     optional: &[HEADS, ROPE, FFN_KEYS],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), OneOf(&[MAMBA2, HYBRID_ATTENTION, FFN])])],

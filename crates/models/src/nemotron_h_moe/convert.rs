@@ -1,7 +1,7 @@
 //! Conversion of Nemotron-H with MoE layers, and of Puzzle variants, whose `block_configs` state
 //! the kind, the expert width and the number of used experts of each layer.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -133,7 +133,7 @@ impl Converter for NemotronHPuzzle {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let hyper = Hyper::of(model.metadata()).ok()?;
+        let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let exported = export_hybrid(model, exported)?;
         let letters = exported.config.get(PATTERN)?.as_str()?;
         let block = |(layer, letter): (u64, char)| match letter {
@@ -141,8 +141,8 @@ impl Converter for NemotronHPuzzle {
             '*' => Some(json!({BLOCK_KIND: "attention"})),
             _ => Some(json!({
                 BLOCK_KIND: "moe",
-                EXPERT_WIDTH: hyper.u64_in(key::EXPERT_FEED_FORWARD_LENGTH, layer).ok()?,
-                EXPERTS_PER_TOKEN: hyper.u64_in(key::EXPERT_USED_COUNT, layer).ok()?,
+                EXPERT_WIDTH: hyper.u64_in_layer(key::EXPERT_FEED_FORWARD_LENGTH, layer).ok()?,
+                EXPERTS_PER_TOKEN: hyper.u64_in_layer(key::EXPERT_USED_COUNT, layer).ok()?,
             })),
         };
         let blocks: Option<Vec<Value>> = (0..).zip(letters.chars()).map(block).collect();

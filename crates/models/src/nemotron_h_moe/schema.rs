@@ -23,12 +23,12 @@ const UNGATED_EXPERTS: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nemotron_h_moe",
     note: "As nemotron_h, with MoE layers.",
-    required: &[SIZES, TRANSFORMER, RMS, STATE_SPACE, &[key::SSM_GROUP_COUNT], EXPERT_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, SSM, &[key::SSM_GROUP_COUNT], EXPERT_KEYS],
     optional: &[
         HEADS,
         ROPE,
         FFN_KEYS,
-        ROUTED_KEYS,
+        DEEPSEEK_MOE_KEYS,
         &[key::EXPERT_SHARED_FEED_FORWARD_LENGTH, key::MOE_LATENT_SIZE, key::NEXTN_PREDICT_LAYERS],
     ],
     tensors: nemotron_h::schema::SCHEMA.tensors,

@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "neo-bert",
     note: "Bidirectional pre-norm encoder with RoPE; SwiGLU with gate and up projection in one matrix.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[
         HEADS,
         ROPE,

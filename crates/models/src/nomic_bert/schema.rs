@@ -10,7 +10,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nomic-bert",
     note: "Bidirectional post-norm encoder with RoPE and SwiGLU.",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: &[HEADS, ROPE, &[key::ATTENTION_CAUSAL, key::POOLING_TYPE, key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(TOKEN_TYPES), All(EMBEDDING_NORM)],
     blocks: &[layers(&[

@@ -23,7 +23,7 @@ const DENSE_OR_MOE_FFN: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "nomic-bert-moe",
     note: "Bidirectional post-norm encoder with RoPE; every `moe_every_n_layers` layers an MoE.",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: &[
         HEADS,
         ROPE,

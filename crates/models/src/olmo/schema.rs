@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "olmo",
     note: "Layer norms have no weights.",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: &[HEADS, ROPE, &[key::ATTENTION_CLAMP_KQV]],
     tensors: &[All(EMBEDDING), All(TIED_OUTPUT)],
     blocks: &[layers(&[

@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "paddleocr",
     note: "As ernie4_5, with M-RoPE.",
-    required: &[SIZES, TRANSFORMER, RMS, &[key::ROPE_DIMENSION_SECTIONS]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(SWIGLU_LAYER)],

@@ -8,7 +8,7 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "pangu-embedded",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: LLAMA_TENSORS,
     blocks: &[layers(&[

@@ -8,7 +8,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "phi2",
     note: "Attention and FFN run in parallel on the same normalized input.",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: &[HEADS, ROPE],
     tensors: &[
         All(EMBEDDING),

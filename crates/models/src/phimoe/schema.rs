@@ -8,8 +8,8 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "phimoe",
     note: "Phi-3.5-MoE.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
-    optional: &[HEADS, ROPE, WINDOW],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM_BIAS),

@@ -12,7 +12,7 @@ pub(crate) const UNSCALED_ROPE: &[&str] = &[key::ROPE_DIMENSION_COUNT, key::ROPE
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo",
     note: "Attention and FFN run in parallel on the same normalized input.",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[HEADS, UNSCALED_ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(GATED_FFN)])],

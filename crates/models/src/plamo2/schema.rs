@@ -22,7 +22,7 @@ const ATTENTION: &[Item] = &[
     All(ATTN_OUTPUT),
 ];
 
-const SSM: &[Item] = &[
+const MAMBA: &[Item] = &[
     Required("ssm_in.weight", "n_embd, 2*d_inner"),
     Required("ssm_conv1d.weight", "d_conv, d_inner"),
     Required("ssm_x.weight", "d_inner, untold"),
@@ -30,7 +30,7 @@ const SSM: &[Item] = &[
     Required("ssm_dt.bias", "dt_rank"),
     Required("ssm_a", "dt_rank"),
     Required("ssm_d", "dt_rank"),
-    Required("ssm_dt_norm", "untold"),
+    Required("ssm_dt_norm", "undetermined"),
     Required("ssm_b_norm", "d_state"),
     Required("ssm_c_norm", "d_state"),
     Required("ssm_out.weight", "d_inner, n_embd"),
@@ -39,13 +39,13 @@ const SSM: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo2",
     note: "Layers without KV heads have an SSM. SwiGLU has gate and up projection in one matrix.",
-    required: &[SIZES, RMS, STATE_SPACE, &[key::FEED_FORWARD_LENGTH, key::SSM_GROUP_COUNT]],
+    required: &[SIZES, RMS_NORM, SSM, &[key::FEED_FORWARD_LENGTH, key::SSM_GROUP_COUNT]],
     optional: &[&[key::ATTENTION_HEAD_COUNT], HEADS, UNSCALED_ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
         When("n_head_kv", ATTENTION),
-        Unless("n_head_kv", SSM),
+        Unless("n_head_kv", MAMBA),
         All(FFN_WITH_POST_NORMS),
     ])],
     ..Architecture::DEFAULT

@@ -10,13 +10,13 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo3",
     note: "SwiGLU has gate and up projection in one matrix.",
-    required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),
         All(FUSED_QKV),
-        All(HEAD_NORMS),
+        All(QK_NORMS),
         All(ATTN_OUTPUT),
         All(FFN_WITH_POST_NORMS),
     ])],

@@ -10,7 +10,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plm",
     note: "MLA; FFN with squared ReLU, without gate.",
-    required: &[SIZES, TRANSFORMER, RMS, MLA_KEYS, &[key::ATTENTION_VALUE_LENGTH]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, MLA_KEYS, &[key::ATTENTION_VALUE_LENGTH]],
     optional: &[HEADS, ROPE, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[

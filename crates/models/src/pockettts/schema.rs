@@ -9,7 +9,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "pockettts",
     note: "Text-to-speech model on continuous audio latents: the embedding ends in vectors that are \
            not tokens, and there is no output matrix.",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS)],
     blocks: &[layers(&[

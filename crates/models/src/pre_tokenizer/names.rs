@@ -1,6 +1,6 @@
-//! The names that `tokenizer.ggml.pre` can have: those of llama.cpp (`llama-vocab.cpp`). Data only.
+//! Values of `tokenizer.ggml.pre` that llama.cpp accepts (`llama-vocab.cpp`).
 
-/// Names that runtimes treat alike, the usual one first.
+/// Groups of names with the same pre-tokenizer; the most common name is first.
 pub const NAMES: &[&[&str]] = &[
     &["default"],
     &[
@@ -69,8 +69,9 @@ pub const NAMES: &[&[&str]] = &[
     &["whitespace"],
 ];
 
-/// All names that runtimes treat as this one, the usual one first; none if they do not know it.
-pub fn alike(name: &str) -> &'static [&'static str] {
+/// Returns all names with the same pre-tokenizer as `name`, the most common first; empty if `name` is
+/// unknown.
+pub fn aliases(name: &str) -> &'static [&'static str] {
     NAMES.iter().find(|names| names.contains(&name)).copied().unwrap_or_default()
 }
 
@@ -84,7 +85,7 @@ mod tests {
     fn every_name_is_listed_once() {
         let mut seen = HashSet::new();
         assert!(NAMES.iter().copied().flatten().all(|name| seen.insert(name)));
-        assert_eq!(alike("llama3")[0], "llama-bpe");
-        assert!(alike("LLAMA3").is_empty());
+        assert_eq!(aliases("llama3")[0], "llama-bpe");
+        assert!(aliases("LLAMA3").is_empty());
     }
 }

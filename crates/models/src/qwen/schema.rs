@@ -8,8 +8,8 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen",
     note: "First generation of Qwen. `feed_forward_length` is the sum of the gate and up projection widths.",
-    required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, NORM],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
+    optional: &[HEADS, ROPE, LAYER_NORM],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -8,8 +8,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen2",
-    required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE, key::POOLING_TYPE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::VOCAB_SIZE, key::POOLING_TYPE]],
     tensors: &[
         All(EMBEDDING),
         All(OUTPUT_NORM),

@@ -1,7 +1,7 @@
 //! Conversion of Qwen2-MoE. `expert_weights_norm` is written only if it differs from the default of
 //! runtimes.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -105,7 +105,7 @@ pub(crate) fn export_moe(
     normalizes_by_default: bool,
 ) -> Exported {
     let stated =
-        Hyper::of(model.metadata()).ok().and_then(|hyper| hyper.stated(WEIGHTS_NORM)?.to_bool());
+        HyperParameters::from_metadata(model.metadata()).ok().and_then(|hyper| hyper.value(WEIGHTS_NORM)?.to_bool());
     let exported = exported.patterns(moe::one_by_one());
     sliding_window::export_of_qwen(model, exported)
         .set("norm_topk_prob", stated.unwrap_or(normalizes_by_default))

@@ -8,11 +8,11 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen2moe",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
+        SLIDING_WINDOW,
         &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_SHARED_FEED_FORWARD_LENGTH],
         &[key::EXPERT_WEIGHTS_NORM],
     ],

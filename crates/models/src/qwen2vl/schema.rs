@@ -8,8 +8,8 @@ use crate::schema::key;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen2vl",
     note: "Text model of Qwen2-VL and Qwen2.5-VL.",
-    required: &[SIZES, TRANSFORMER, RMS, &[key::ROPE_DIMENSION_SECTIONS]],
-    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, &[key::ROPE_DIMENSION_SECTIONS]],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::VOCAB_SIZE]],
     defaults: qwen2::schema::SCHEMA.defaults,
     tensors: qwen2::schema::SCHEMA.tensors,
     blocks: qwen2::schema::SCHEMA.blocks,

@@ -8,11 +8,11 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3",
-    required: &[SIZES, TRANSFORMER, RMS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
+        SLIDING_WINDOW,
         &[key::VOCAB_SIZE, key::POOLING_TYPE, key::CLASSIFIER_OUTPUT_LABELS],
     ],
     tensors: &[
@@ -25,7 +25,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         All(ATTN_NORM),
         All(QKV),
         All(ATTN_OUTPUT),
-        All(HEAD_NORMS),
+        All(QK_NORMS),
         All(FFN_NORM),
         All(GATED_FFN),
     ])],

@@ -19,8 +19,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        RMS,
-        STATE_SPACE,
+        RMS_NORM,
+        SSM,
         &[key::SSM_GROUP_COUNT],
         &[key::ROPE_DIMENSION_SECTIONS],
     ],
@@ -41,7 +41,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(NORMS), Maybe(FULL_ATTENTION), Maybe(GATED_FFN), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(NORMS), Maybe(FULL_ATTENTION), Maybe(GATED_FFN), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

@@ -13,9 +13,9 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         &[key::ATTENTION_HEAD_COUNT],
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
-        STATE_SPACE,
+        SSM,
         &[key::SSM_GROUP_COUNT],
         &[key::ROPE_DIMENSION_SECTIONS],
     ],
@@ -36,7 +36,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(NORMS), Maybe(FULL_ATTENTION), Maybe(SHARED_EXPERT), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(NORMS), Maybe(FULL_ATTENTION), Maybe(SHARED_EXPERT), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

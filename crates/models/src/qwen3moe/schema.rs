@@ -8,11 +8,11 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3moe",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
+        SLIDING_WINDOW,
         &[key::VOCAB_SIZE, key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_WEIGHTS_NORM],
     ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
@@ -20,7 +20,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         All(ATTN_NORM),
         All(QKV),
         All(ATTN_OUTPUT),
-        All(HEAD_NORMS),
+        All(QK_NORMS),
         All(FFN_NORM),
         All(EXPERTS),
     ])],

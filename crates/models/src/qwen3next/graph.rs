@@ -96,7 +96,7 @@ pub(crate) fn linear_attention(
     let state = builder.state(State::Recurrent { len: inner.saturating_mul(key_len) });
     let attention = LinearAttention { query, key, value, heads, decay, beta: rate, state };
     let up = builder.op(attention);
-    let up = builder.norm_parts(up, "ssm_norm", attend.norm, heads);
+    let up = builder.group_norm(up, "ssm_norm", attend.norm, heads);
     let gate = builder.matmul(x, "attn_gate")?;
     let gated = builder.op(GatedActivation { gate, up, function: function.into() });
     builder.matmul(gated, "ssm_out")

@@ -11,7 +11,7 @@ pub(crate) const FULL_ATTENTION: &[Item] = &[
     Required("attn_k.weight", "n_embd, n_k"),
     Required("attn_v.weight", "n_embd, n_v"),
     All(ATTN_OUTPUT),
-    All(HEAD_NORMS),
+    All(QK_NORMS),
 ];
 
 /// Linear attention by the gated delta rule, without alpha and beta. Value heads share key heads.
@@ -63,9 +63,9 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         &[key::ATTENTION_HEAD_COUNT],
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
-        STATE_SPACE,
+        SSM,
         &[key::SSM_GROUP_COUNT],
     ],
     optional: OPTIONAL,
@@ -85,7 +85,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[Maybe(NORMS), Maybe(FULL_ATTENTION), Maybe(SHARED_EXPERT), Maybe(NEXT_TOKENS)],
+            items: &[Maybe(NORMS), Maybe(FULL_ATTENTION), Maybe(SHARED_EXPERT), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

@@ -8,7 +8,7 @@ use crate::schema::key;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "qwen3vlmoe",
     note: "Text model of Qwen3-VL with MoE layers.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::ROPE_DIMENSION_SECTIONS]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS, &[key::ROPE_DIMENSION_SECTIONS]],
     optional: &[
         HEADS,
         ROPE,

@@ -23,7 +23,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let embedded = embedding(builder, &decoder)?;
     let mut x = repeated(builder, embedded, 1, streams.count);
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         if builder.has("ple_key.weight") {
             x = add_ngrams(builder, x, &streams)?;
         }
@@ -35,7 +35,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         let output = ffn(builder, mixed.input, layer, &decoder)?;
         x = streams.inject(builder, x, output, mixed, "hc_ffn")?;
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     let x = builder.op(SelectOutputs { x });
     let hidden = streams.mix(builder, x, "output_hc")?.input;
     add_outputs(builder, hidden, &decoder)
@@ -63,10 +63,10 @@ fn selected_blocks(
     attend: &Attend,
 ) -> Result<Option<BlockSelection>, Finding> {
     const RATIOS: &str = "attention.compress_ratios";
-    if builder.hyper.stated(RATIOS).is_none() || !builder.has("indexer.k_proj.weight") {
+    if builder.hparams.value(RATIOS).is_none() || !builder.has("indexer.k_proj.weight") {
         return Ok(None);
     }
-    let block = builder.listed(RATIOS, layer)?;
+    let block = builder.size_from_list(RATIOS, layer)?;
     if block == 0 {
         return Ok(None);
     }
@@ -74,7 +74,7 @@ fn selected_blocks(
     let len = builder.size(key::ATTENTION_INDEXER_KEY_LENGTH)?;
     let tokens = builder.size(key::ATTENTION_INDEXER_TOP_K)?;
     let query = builder.matmul(x, "indexer.q_proj")?;
-    let query = builder.norm_parts(query, "indexer.q_norm", attend.norm, heads);
+    let query = builder.group_norm(query, "indexer.q_norm", attend.norm, heads);
     let query = apply_rope(builder, query, heads, &attend.rope);
     let key = builder.matmul(x, "indexer.k_proj")?;
     let state = builder.state(State::RowHistory { width: len.saturating_mul(2), len: block });
@@ -125,7 +125,7 @@ impl Streams {
 
     /// Mixes the streams: the mean of the normalized streams, gated by a low-rank projection.
     fn mix(&self, builder: &mut Builder<'_>, x: ValueId, name: &str) -> Result<Mixed, Finding> {
-        let normed = builder.norm_parts(x, &format!("{name}_norm"), self.norm, self.count);
+        let normed = builder.group_norm(x, &format!("{name}_norm"), self.norm, self.count);
         let low = builder.matmul(normed, &format!("{name}_down"))?;
         let low = builder.scale(low, 1.0 / self.count as f32);
         let low = builder.op(Activation { x: low, function: ActivationFunction::Silu });
@@ -170,8 +170,8 @@ fn add_ngrams(
     let tokens = builder.size(key::PLE_NGRAM_SIZE)?;
     let embedded = ngram_embedding(builder, tokens)?;
     let key = builder.matmul(embedded, "ple_key")?;
-    let key = builder.norm_parts(key, "ple_norm_key", norm, count);
-    let query = builder.norm_parts(x, "ple_norm_query", norm, count);
+    let key = builder.group_norm(key, "ple_norm_key", norm, count);
+    let query = builder.group_norm(x, "ple_norm_query", norm, count);
     let scores = builder.op(Mul { a: key, b: query });
     let scores = builder.op(Sum { x: scores, groups: count });
     let scores = builder.scale(scores, 1.0 / (width as f32).sqrt());
@@ -179,7 +179,7 @@ fn add_ngrams(
     let weights = builder.op(Activation { x: scores, function: ActivationFunction::Sigmoid });
     let value = builder.matmul(embedded, "ple_value")?;
     let weighted = streams.broadcast(builder, value, weights);
-    let normed = builder.norm_parts(weighted, "ple_norm_conv", norm, count);
+    let normed = builder.group_norm(weighted, "ple_norm_conv", norm, count);
     let kernel = builder.size(key::PLE_CONV_KERNEL)?;
     let rows = kernel.saturating_sub(1).saturating_mul(tokens);
     let state = builder.state(State::RowHistory { width: width.saturating_mul(count), len: rows });
@@ -194,11 +194,11 @@ fn add_ngrams(
 
 /// Embeds the n-grams of up to `tokens` tokens.
 fn ngram_embedding(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Finding> {
-    let multipliers = builder.numbers(key::PLE_LAYER_MULTIPLIERS)?;
+    let multipliers = builder.u64_array(key::PLE_LAYER_MULTIPLIERS)?;
     let heads = builder.size(key::PLE_HEADS_PER_NGRAM)? as usize;
     let heads = heads.saturating_mul(tokens.saturating_sub(1) as usize);
-    let starts = builder.numbers(key::PLE_HEAD_OFFSETS)?;
-    let counts = builder.numbers(key::PLE_HEAD_VOCAB_SIZES)?;
+    let starts = builder.u64_array(key::PLE_HEAD_OFFSETS)?;
+    let counts = builder.u64_array(key::PLE_HEAD_VOCAB_SIZES)?;
     let buckets = starts.into_iter().zip(counts).take(heads);
     let buckets: Vec<_> =
         buckets.map(|(start, count)| HashHead { offset: start, size: count }).collect();
@@ -208,7 +208,7 @@ fn ngram_embedding(builder: &mut Builder<'_>, tokens: u32) -> Result<ValueId, Fi
             .key("ple.layer_multipliers")
             .help("convert the model again"));
     }
-    let table = builder.weight_outside("per_layer_token_embd.weight")?;
+    let table = builder.global_weight("per_layer_token_embd.weight")?;
     let state = builder.state(State::TokenHistory { len: tokens.saturating_sub(1) });
     Ok(builder.op(NgramEmbedding {
         table,

@@ -46,9 +46,9 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         &[key::ATTENTION_HEAD_COUNT],
-        RMS,
+        RMS_NORM,
         EXPERT_KEYS,
-        STATE_SPACE,
+        SSM,
         &[key::SSM_GROUP_COUNT],
         &[
             key::ROPE_DIMENSION_SECTIONS,

@@ -13,11 +13,11 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = norm(builder)?;
     let width = builder.size(key::EMBEDDING_LENGTH)?;
-    let interval = builder.hyper.u64(key::RESCALE_EVERY_N_LAYERS)?;
+    let interval = builder.hparams.u64(key::RESCALE_EVERY_N_LAYERS)?;
     let mut x = builder.embedding()?;
     x = builder.norm(x, "token_embd_norm", norm);
-    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
-        builder.at("blk.", Some(layer));
+    for layer in 0..builder.hparams.u64(key::BLOCK_COUNT)? {
+        builder.set_layer("blk.", Some(layer));
         // The residual stream is halved every `interval` layers, and so are the outputs of later
         // layers: only the epsilon of norms makes a difference.
         let halvings = layer.checked_div(interval).unwrap_or(0);
@@ -34,14 +34,14 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             x = builder.scale(x, 0.5);
         }
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &Decoder::without_rope(norm))
 }
 
 /// Returns the layer norm with the epsilon of one of two keys, or 1e-5.
 pub(crate) fn norm(builder: &Builder<'_>) -> Result<Norm, Finding> {
-    let stated = builder.known(key::ATTENTION_LAYER_NORM_EPSILON)?;
-    let stated = stated.or(builder.known(key::ATTENTION_LAYER_NORM_RMS_EPSILON)?);
+    let stated = builder.f32_or_default(key::ATTENTION_LAYER_NORM_EPSILON)?;
+    let stated = stated.or(builder.f32_or_default(key::ATTENTION_LAYER_NORM_RMS_EPSILON)?);
     Ok(Norm { kind: NormKind::Layer, epsilon: stated.unwrap_or(1e-5) })
 }
 

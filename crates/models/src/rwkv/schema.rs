@@ -4,7 +4,7 @@ use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
 use crate::schema::key;
-use crate::schema::key_schema::Absent;
+use crate::schema::key_schema::DefaultValue;
 use crate::schema::layers;
 
 /// Keys of the epsilon, of which files have one or none, and the number of token shifts.
@@ -15,8 +15,8 @@ pub(crate) const EPSILON_KEYS: &[&str] = &[
 ];
 
 /// Default of the epsilon in the authors' implementation.
-pub(crate) const DEFAULT_EPSILON: &[(&str, Absent)] =
-    &[("attention.layer_norm_epsilon", Absent::Number(1e-5))];
+pub(crate) const DEFAULT_EPSILON: &[(&str, DefaultValue)] =
+    &[("attention.layer_norm_epsilon", DefaultValue::Number(1e-5))];
 
 pub(crate) const TENSORS: &[Item] =
     &[All(EMBEDDING), All(EMBEDDING_NORM), All(OUTPUT_NORM_BIAS), All(OUTPUT)];

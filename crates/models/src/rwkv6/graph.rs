@@ -14,11 +14,11 @@ use crate::schema::key;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let norm = norm(builder)?;
     let sizes = Sizes::of(builder)?;
-    let interval = builder.hyper.u64(key::RESCALE_EVERY_N_LAYERS)?;
+    let interval = builder.hparams.u64(key::RESCALE_EVERY_N_LAYERS)?;
     let mut x = builder.embedding()?;
     x = builder.norm(x, "token_embd_norm", norm);
-    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
-        builder.at("blk.", Some(layer));
+    for layer in 0..builder.hparams.u64(key::BLOCK_COUNT)? {
+        builder.set_layer("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
         let mixed = time_mix(builder, normed, sizes)?;
         x = builder.add(x, mixed);
@@ -30,7 +30,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
             x = builder.scale(x, 0.5);
         }
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &Decoder::without_rope(norm))
 }
 
@@ -72,7 +72,7 @@ fn time_mix(builder: &mut Builder<'_>, x: ValueId, sizes: Sizes) -> Result<Value
     let first = builder.weight("time_mix_first.weight")?;
     let state = builder.state(sizes.state());
     let output = builder.op(Wkv::V6 { r, w, k, v, bonus: first, head_len, state });
-    let output = builder.norm_parts(output, "time_mix_ln", head_norm(), sizes.heads());
+    let output = builder.group_norm(output, "time_mix_ln", head_norm(), sizes.heads());
     let gated = builder.op(Mul { a: output, b: g });
     builder.matmul(gated, "time_mix_output")
 }

@@ -20,7 +20,7 @@ pub(crate) fn qwen2_with_mixer<'m>(
     let sizes = Sizes::of(builder)?;
     let mut x = builder.embedding()?;
     for layer in 0..layers(builder)? {
-        builder.at("blk.", Some(layer));
+        builder.set_layer("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
         let mixed = mixer(builder, normed, sizes)?;
         x = builder.add(x, mixed);
@@ -28,7 +28,7 @@ pub(crate) fn qwen2_with_mixer<'m>(
         let fed = feed_forward(builder, normed, ActivationFunction::Silu, "")?;
         x = builder.add(x, fed);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &Decoder::without_rope(norm))
 }
 

@@ -14,7 +14,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     note: "Qwen2 with time mixing of RWKV 6 instead of attention, with fewer KV heads than heads.",
     required: &[
         SIZES,
-        RMS,
+        RMS_NORM,
         &[
             key::FEED_FORWARD_LENGTH,
             key::WKV_HEAD_SIZE,

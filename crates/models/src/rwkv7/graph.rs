@@ -20,8 +20,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut first = None;
     let mut x = builder.embedding()?;
     x = builder.norm(x, "token_embd_norm", norm);
-    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
-        builder.at("blk.", Some(layer));
+    for layer in 0..builder.hparams.u64(key::BLOCK_COUNT)? {
+        builder.set_layer("blk.", Some(layer));
         let normed = builder.norm(x, "attn_norm", norm);
         let mixed = time_mix(builder, normed, sizes, &mut first)?;
         x = builder.add(x, mixed);
@@ -29,7 +29,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         let mixed = channel_mix(builder, normed, sizes.width, lerp_previous)?;
         x = builder.add(x, mixed);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &Decoder::without_rope(norm))
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn time_mix(
         builder.op(Wkv::V7 { r, w, k, v: value, a: removal, b: replacement, head_len, state });
     let is_normed = builder.has_norm("time_mix_ln");
     let output = match is_normed {
-        true => builder.norm_parts(output, "time_mix_ln", head_norm(), sizes.heads()),
+        true => builder.group_norm(output, "time_mix_ln", head_norm(), sizes.heads()),
         false => output,
     };
     // Bonus of the current token.

@@ -1,35 +1,34 @@
-//! What an architecture is: its keys, and its tensors with their shapes.
+//! Keys and tensors of an architecture.
 
 use std::rc::Rc;
 
 use crate::schema::expression::{Scope, dimensions, evaluate};
-use crate::schema::key_schema::Absent;
+use crate::schema::key_schema::DefaultValue;
 use gguf::Metadata;
 
-/// The tables of one architecture.
+/// Keys and tensors of one architecture.
 #[derive(Debug)]
 pub struct Architecture {
-    /// As in `general.architecture`.
+    /// Value of `general.architecture`.
     pub name: &'static str,
-    /// What to know about it; may be empty.
+    /// Note for `docs/metadata.md`; may be empty.
     pub note: &'static str,
-    /// Keys without which the model cannot be run, without the prefix of the architecture.
+    /// Keys that loaders require, without the prefix of the architecture.
     pub required: &'static [&'static [&'static str]],
-    /// Keys that programs look for besides, without the prefix of the architecture.
+    /// Keys that loaders read if present, without the prefix of the architecture.
     pub optional: &'static [&'static [&'static str]],
-    /// What holds where a key is missing, without the prefix of the architecture, if it is not
-    /// what the table of keys says.
-    pub defaults: &'static [(&'static str, Absent)],
+    /// Defaults that differ from the table of keys, by key without the prefix of the architecture.
+    pub defaults: &'static [(&'static str, DefaultValue)],
     /// Tensors outside of layers.
     pub tensors: &'static [Item],
     /// Layers.
     pub blocks: &'static [Block],
-    /// True if files hold other tensors too, which the tables do not list.
+    /// Whether files may have tensors that the tables do not list.
     pub open: bool,
 }
 
 impl Architecture {
-    /// An architecture without keys and tensors, to be completed.
+    /// Architecture without keys and tensors, for struct update syntax.
     pub(crate) const DEFAULT: Self = Self {
         name: "",
         note: "",
@@ -42,72 +41,71 @@ impl Architecture {
     };
 }
 
-/// Layers of one kind.
+/// Layers with the same name prefix.
 #[derive(Debug)]
 pub struct Block {
-    /// What stands before the layer's number, such as `blk.`.
+    /// Name prefix before the layer index, such as `blk.`.
     pub prefix: &'static str,
-    /// Number of the first layer: an expression.
+    /// Index of the first layer: an expression.
     pub from: &'static str,
-    /// One past the number of the last layer: an expression.
+    /// Index after the last layer: an expression.
     pub to: &'static str,
     /// Tensors of each layer.
     pub items: &'static [Item],
 }
 
-/// Tensors of an architecture, named and shaped.
+/// Tensor, or group of tensors, of an architecture.
 ///
-/// Names within layers go without prefix and number. Shapes are expressions
-/// (see [`evaluate`]) with commas between, the fastest dimension first; dimensions of 1 at the
-/// end may be left out.
+/// Names within layers have no prefix and no layer index. Shapes are expressions (see [`evaluate`])
+/// separated by commas, fastest dimension first; trailing dimensions of 1 may be omitted.
 #[derive(Debug)]
 pub enum Item {
-    /// A tensor that the model needs: name, shape.
+    /// Required tensor: name, shape.
     Required(&'static str, &'static str),
-    /// A tensor that the model may have: name, shape.
+    /// Optional tensor: name, shape.
     Optional(&'static str, &'static str),
-    /// A group.
+    /// Group of items.
     All(&'static [Item]),
-    /// A group that may be missing, as a whole or in part.
+    /// Group of optional items.
     Maybe(&'static [Item]),
-    /// Alternatives, of which one must be complete.
+    /// Alternatives; one of them must be complete.
     OneOf(&'static [&'static [Item]]),
-    /// A group that is there if the symbol's value is not zero.
+    /// Group that is present if the value of the symbol is not 0.
     When(&'static str, &'static [Item]),
-    /// A group that is there if the symbol's value is zero.
+    /// Group that is present if the value of the symbol is 0.
     Unless(&'static str, &'static [Item]),
 }
 
-/// What a file of an architecture is expected to hold.
+/// Tensor that a file of an architecture is expected to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// A tensor.
+    /// Tensor.
     Tensor {
-        /// Its whole name.
+        /// Full name.
         name: String,
-        /// Its extents, fastest first; `None` for those that the metadata do not tell.
+        /// Dimensions, fastest first; `None` if the metadata do not determine one.
         shape: Vec<Option<u64>>,
-        /// Whether the model needs it.
-        need: Need,
+        /// Whether the model requires the tensor.
+        presence: Presence,
     },
-    /// Alternatives, of which one must be complete.
+    /// Alternatives; one of them must be complete.
     OneOf(Vec<Vec<Expected>>),
 }
 
-/// Whether a model needs a tensor.
+/// Whether a model requires a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// It does; within alternatives, the alternative does.
+pub enum Presence {
+    /// Required; within alternatives, required by the alternative.
     Required,
-    /// It can do without.
+    /// Optional.
     Optional,
 }
 
 impl Architecture {
-    /// The tensors of a model with these metadata, layer by layer.
+    /// Returns the tensors of a model with these metadata, layer by layer.
     ///
-    /// The keys are read with the prefix of this architecture. Lazy: metadata can claim any
-    /// number of layers.
+    /// Keys are read with the prefix of this architecture. The iterator is lazy: untrusted metadata can
+    /// claim any number of layers.
     pub fn tensors(&'static self, metadata: &Metadata) -> impl Iterator<Item = Expected> {
         let scope = Rc::new(Scope::new(metadata, self.name));
         let outside = self.outside(&scope);
@@ -117,51 +115,51 @@ impl Architecture {
         }))
     }
 
-    /// The tensors outside of layers.
+    /// Returns the tensors outside of layers.
     pub fn outside(&self, scope: &Scope) -> Vec<Expected> {
         let mut out = Vec::new();
         let expand = Expand { scope, prefix: String::new(), layer: None };
-        expand.items(self.tensors, Need::Required, &mut out);
+        expand.items(self.tensors, Presence::Required, &mut out);
         out
     }
 
-    /// Names of all its tensors, with `{i}` for the number of a layer, and whether each is
-    /// needed by every model of the architecture.
-    pub fn tensor_names(&self) -> impl Iterator<Item = (String, Need)> {
+    /// Returns the names of all tensors, with `{i}` for the layer index, and whether every model of the
+    /// architecture requires them.
+    pub fn tensor_names(&self) -> impl Iterator<Item = (String, Presence)> {
         let mut names = Vec::new();
-        collect(self.tensors, "", Need::Required, &mut names);
+        collect(self.tensors, "", Presence::Required, &mut names);
         for block in self.blocks {
-            collect(block.items, &format!("{}{{i}}.", block.prefix), Need::Required, &mut names);
+            collect(block.items, &format!("{}{{i}}.", block.prefix), Presence::Required, &mut names);
         }
         names.into_iter()
     }
 }
 
 impl Block {
-    /// The numbers of its layers; none if the metadata do not tell.
+    /// Returns the layer indices; an empty range if the metadata do not determine them.
     pub fn layers(&self, scope: &Scope) -> std::ops::Range<u64> {
         let bound = |expression| evaluate(expression, scope, None).unwrap_or(0);
         bound(self.from)..bound(self.to)
     }
 
-    /// Whether each of its layers needs some tensor.
+    /// Returns true if each layer has a required tensor.
     pub fn is_needed(&self) -> bool {
         let mut names = Vec::new();
-        collect(self.items, "", Need::Required, &mut names);
-        names.iter().any(|(_, need)| *need == Need::Required)
+        collect(self.items, "", Presence::Required, &mut names);
+        names.iter().any(|(_, presence)| *presence == Presence::Required)
     }
 
-    /// The tensors of one layer.
+    /// Returns the tensors of one layer.
     pub fn layer(&self, scope: &Scope, layer: u64) -> Vec<Expected> {
         let mut out = Vec::new();
         let prefix = format!("{}{layer}.", self.prefix);
         let expand = Expand { scope, prefix, layer: Some(layer) };
-        expand.items(self.items, Need::Required, &mut out);
+        expand.items(self.items, Presence::Required, &mut out);
         out
     }
 }
 
-/// Everything that items need to become expected tensors.
+/// Context in which items are expanded to expected tensors.
 struct Expand<'s> {
     scope: &'s Scope,
     prefix: String,
@@ -169,33 +167,33 @@ struct Expand<'s> {
 }
 
 impl Expand<'_> {
-    fn items(&self, items: &[Item], need: Need, out: &mut Vec<Expected>) {
+    fn items(&self, items: &[Item], presence: Presence, out: &mut Vec<Expected>) {
         for item in items {
             match item {
-                Item::Required(name, shape) => out.push(self.tensor(name, shape, need)),
-                Item::Optional(name, shape) => out.push(self.tensor(name, shape, Need::Optional)),
-                Item::All(items) => self.items(items, need, out),
-                Item::Maybe(items) => self.items(items, Need::Optional, out),
+                Item::Required(name, shape) => out.push(self.tensor(name, shape, presence)),
+                Item::Optional(name, shape) => out.push(self.tensor(name, shape, Presence::Optional)),
+                Item::All(items) => self.items(items, presence, out),
+                Item::Maybe(items) => self.items(items, Presence::Optional, out),
                 Item::OneOf(options) => {
                     let expand = |items: &&[Item]| {
                         let mut out = Vec::new();
-                        self.items(items, need, &mut out);
+                        self.items(items, presence, &mut out);
                         out
                     };
                     out.push(Expected::OneOf(options.iter().map(expand).collect()));
                 }
-                Item::When(symbol, items) if self.value(symbol) > 0 => self.items(items, need, out),
+                Item::When(symbol, items) if self.value(symbol) > 0 => self.items(items, presence, out),
                 Item::Unless(symbol, items) if self.value(symbol) == 0 => {
-                    self.items(items, need, out);
+                    self.items(items, presence, out);
                 }
                 Item::When(..) | Item::Unless(..) => {}
             }
         }
     }
 
-    fn tensor(&self, name: &str, shape: &str, need: Need) -> Expected {
+    fn tensor(&self, name: &str, shape: &str, presence: Presence) -> Expected {
         let shape = dimensions(shape, self.scope, self.layer);
-        Expected::Tensor { name: format!("{}{name}", self.prefix), shape, need }
+        Expected::Tensor { name: format!("{}{name}", self.prefix), shape, presence }
     }
 
     fn value(&self, symbol: &str) -> u64 {
@@ -203,17 +201,17 @@ impl Expand<'_> {
     }
 }
 
-fn collect(items: &[Item], prefix: &str, need: Need, out: &mut Vec<(String, Need)>) {
+fn collect(items: &[Item], prefix: &str, presence: Presence, out: &mut Vec<(String, Presence)>) {
     for item in items {
         match item {
-            Item::Required(name, _) => out.push((format!("{prefix}{name}"), need)),
-            Item::Optional(name, _) => out.push((format!("{prefix}{name}"), Need::Optional)),
-            Item::All(items) => collect(items, prefix, need, out),
+            Item::Required(name, _) => out.push((format!("{prefix}{name}"), presence)),
+            Item::Optional(name, _) => out.push((format!("{prefix}{name}"), Presence::Optional)),
+            Item::All(items) => collect(items, prefix, presence, out),
             Item::Maybe(items) | Item::When(_, items) | Item::Unless(_, items) => {
-                collect(items, prefix, Need::Optional, out);
+                collect(items, prefix, Presence::Optional, out);
             }
             Item::OneOf(options) => {
-                options.iter().for_each(|items| collect(items, prefix, Need::Optional, out));
+                options.iter().for_each(|items| collect(items, prefix, Presence::Optional, out));
             }
         }
     }

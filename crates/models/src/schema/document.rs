@@ -1,4 +1,4 @@
-//! The schema as a document for people: `docs/metadata.md`.
+//! Generates `docs/metadata.md` from the schema.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use gguf::FILE_TYPES;
 
 use crate::schema::{Range, Requirement, SECTIONS, architectures, projector};
 
-/// The tables in Markdown.
+/// Returns the schema as Markdown.
 pub fn document() -> String {
     let mut out = String::from(INTRODUCTION);
     keys(&mut out);
@@ -25,13 +25,13 @@ pub fn document() -> String {
 const INTRODUCTION: &str = "\
 # Metadata and tensors
 
-Printed from the tables in `crates/models/src/schema` by the test `document_is_current`; run it with
-`UPDATE=1` to print it anew. The checker, the converter and the runtime use the same tables.
+Generated from the tables in `crates/models/src/schema` by the test `document_is_current`; run it with
+`UPDATE=1` to update this page. The checker, the converter and the runtime use the same tables.
 
-Types are those that writers choose. UINT32 and UINT64 stand for each other: readers should take
-both. Floats are finite unless it says otherwise. `{arch}` is the value of `general.architecture`, `{id}` a number counted from 0, `{name}`
-any name. A value for a missing key is what programs take: a size is an expression of the symbols further
-below. Which of the `{arch}` keys a model needs stands with its architecture, further below.
+Types are those that writers use. UINT32 and UINT64 are interchangeable: readers should accept both.
+Floats are finite unless stated otherwise. `{arch}` is the value of `general.architecture`, `{id}` an index
+counted from 0, `{name}` any name. The default is what loaders use if a key is missing: a number, or an
+expression of the [symbols](#symbols-in-shapes). The [architectures](#architectures) list which `{arch}` keys a model requires.
 
 ## Keys
 ";
@@ -39,8 +39,8 @@ below. Which of the `{arch}` keys a model needs stands with its architecture, fu
 const ARCHITECTURES_INTRODUCTION: &str = "
 ## Architectures
 
-Shapes are given with the fastest dimension first. Tensors without a mark are needed; *optional*
-ones may be missing; of *alternatives* one must be complete.
+Shapes list the fastest dimension first. Unmarked tensors are required; *optional* tensors may be
+missing; one of the *alternatives* must be complete.
 ";
 
 /// Writing to a string cannot fail.
@@ -54,7 +54,7 @@ fn keys(out: &mut String) {
     for section in SECTIONS {
         line!(
             out,
-            "\n### {}\n\n| key | type | unit | if missing | required | meaning |\n\
+            "\n### {}\n\n| key | type | unit | default | required | meaning |\n\
              |---|---|---|---|---|---|",
             section.title
         );
@@ -70,13 +70,13 @@ fn keys(out: &mut String) {
                 Range::Finite => "",
                 Range::NotNegative => ", 0 or more",
                 Range::Positive => ", above 0",
-                Range::Ordered => ", also infinite",
+                Range::Ordered => ", infinity allowed",
             };
             let (name, value, meaning) = (key.name, key.value, key.meaning);
-            let (unit, absent) = (key.unit, key.absent);
+            let (unit, default) = (key.unit, key.default);
             line!(
                 out,
-                "| `{name}` | {value}{range} | {unit} | {absent} | {required} | {meaning} |"
+                "| `{name}` | {value}{range} | {unit} | {default} | {required} | {meaning} |"
             );
         }
     }
@@ -86,8 +86,8 @@ fn file_types(out: &mut String) {
     line!(
         out,
         "\n## File types\n\n\
-        The values of `general.file_type`: the mix that the file was quantized to, and the type \
-        of most weights.\n\n| value | mix | main type |\n|---|---|---|"
+        The values of `general.file_type`: the quantization type of the file, and the tensor type \
+        of most weights.\n\n| value | quantization type | main tensor type |\n|---|---|---|"
     );
     for row in FILE_TYPES {
         line!(out, "| {} | {} | {} |", row.id, row.name, row.main);
@@ -97,19 +97,19 @@ fn file_types(out: &mut String) {
 fn symbols(out: &mut String) {
     line!(
         out,
-        "\n## Symbols in shapes\n\n| symbol | value | if the key is missing |\n|---|---|---|"
+        "\n## Symbols in shapes\n\n| symbol | value | default |\n|---|---|---|"
     );
     for symbol in SYMBOLS {
-        let (value, otherwise) = match symbol.source {
+        let (value, default) = match symbol.source {
             Source::Key(key) => {
-                let formula = symbol.source.otherwise();
+                let formula = symbol.source.default_expression();
                 (format!("`{key}`"), formula.map_or_else(String::new, |f| format!("`{f}`")))
             }
             Source::KeyOr(key, formula) => (format!("`{key}`"), format!("`{formula}`")),
             Source::Length(key, formula) => (format!("length of `{key}`"), format!("`{formula}`")),
             Source::Formula(formula) => (format!("`{formula}`"), String::new()),
         };
-        line!(out, "| `{}` | {value} | {otherwise} |", symbol.name);
+        line!(out, "| `{}` | {value} | {default} |", symbol.name);
     }
 }
 
@@ -130,34 +130,34 @@ fn one_architecture(out: &mut String, architecture: &Architecture) {
     }
     if !architecture.defaults.is_empty() {
         let defaults =
-            architecture.defaults.iter().map(|(key, absent)| format!("`{key}` {absent}"));
-        line!(out, "If missing: {}.\n", defaults.collect::<Vec<_>>().join(", "));
+            architecture.defaults.iter().map(|(key, default)| format!("`{key}` {default}"));
+        line!(out, "Defaults: {}.\n", defaults.collect::<Vec<_>>().join(", "));
     }
     items(out, architecture.tensors, 0, "");
     for block in architecture.blocks {
-        line!(out, "- `{}i`, i from {} to below {}:", block.prefix, block.from, block.to);
+        line!(out, "- `{}i`, {} ≤ i < {}:", block.prefix, block.from, block.to);
         items(out, block.items, 1, "");
     }
     if architecture.open {
-        line!(out, "- and others");
+        line!(out, "- and other tensors");
     }
 }
 
 fn projectors(out: &mut String) {
-    let ends: Vec<_> = projector::ENDS.iter().filter(|end| !end.is_empty()).collect();
-    let ends: Vec<_> = ends.iter().map(|end| format!("`{end}`")).collect();
+    let suffixes: Vec<_> = projector::SUFFIXES.iter().filter(|suffix| !suffix.is_empty()).collect();
+    let suffixes: Vec<_> = suffixes.iter().map(|suffix| format!("`{suffix}`")).collect();
     line!(
         out,
-        "\n## Names of tensors of encoders and projectors\n\nOf files of the architecture clip. `{{}}` stands \
-         for a number; behind a name may stand {}.\n\n| begins with | goes on with |\n|---|---|",
-        ends.join(", ")
+        "\n## Tensor names of encoders and projectors\n\nFiles of the architecture clip. `{{}}` stands \
+         for a number; a name can have the suffix {}.\n\n| prefix | name |\n|---|---|",
+        suffixes.join(", ")
     );
     for group in projector::NAMES {
         let list = |names: &[&str]| {
             let names = names.iter().filter(|name| !name.is_empty());
             names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         };
-        line!(out, "| {} | {} |", list(group.places), list(group.names));
+        line!(out, "| {} | {} |", list(group.prefixes), list(group.names));
     }
 }
 

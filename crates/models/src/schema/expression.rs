@@ -1,7 +1,7 @@
-//! The small language of sizes: sums of products of symbols and numbers, such as
+//! Expressions of tensor dimensions: sums of products of symbols and numbers, such as
 //! `n_embd, n_q + 2*n_k`.
 //!
-//! Terms stand between ` + ` and ` - `; within a term `*` and `/` are read from left to right.
+//! Terms are separated by ` + ` and ` - `; within a term `*` and `/` apply from left to right.
 
 use std::sync::LazyLock;
 
@@ -9,12 +9,12 @@ use crate::schema::symbols::{SYMBOLS, Source};
 use gguf::Metadata;
 use gguf::Value;
 
-/// The symbols' values in one file.
+/// Values of the symbols in one file.
 ///
-/// Keys are looked up once, so that evaluating is cheap for any number of layers.
+/// Keys are looked up once, so that evaluation is cheap for any number of layers.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// One per symbol, in the order of the table.
+    /// One value per symbol, in the order of the table.
     known: Vec<Option<Known>>,
 }
 
@@ -25,7 +25,7 @@ enum Known {
 }
 
 impl Scope {
-    /// The values that a file's metadata give, where `arch` is the prefix of its keys.
+    /// Returns the values of the symbols in `metadata`, where `arch` is the prefix of the keys.
     pub fn new(metadata: &Metadata, arch: &str) -> Self {
         let known = |source: &Source| {
             let value = metadata.get(&source.key()?.replace("{arch}", arch))?;
@@ -44,28 +44,28 @@ impl Scope {
         Self { known: SYMBOLS.iter().map(|symbol| known(&symbol.source)).collect() }
     }
 
-    /// The value of a symbol, in a layer where that matters.
+    /// Returns the value of a symbol, in `layer` if it differs between layers.
     ///
-    /// `None` if the file does not tell, or if there is no such symbol.
+    /// `None` if the metadata do not determine it, or if there is no such symbol.
     pub fn value(&self, symbol: &str, layer: Option<u64>) -> Option<u64> {
         let i = SYMBOLS.iter().position(|row| row.name == symbol)?;
         match self.known.get(i)? {
             Some(Known::One(value)) => Some(*value),
             Some(Known::PerLayer(values)) => {
-                // Outside of layers the first one speaks for all.
+                // Outside of layers, the value of the first layer counts.
                 values.get(usize::try_from(layer.unwrap_or(0)).ok()?).copied()
             }
-            None => evaluate((*OTHERWISE.get(i)?)?, self, layer),
+            None => evaluate((*DEFAULTS.get(i)?)?, self, layer),
         }
     }
 }
 
-/// Per symbol, what to evaluate where the file does not tell: looked up once for all files.
-static OTHERWISE: LazyLock<Vec<Option<&str>>> =
-    LazyLock::new(|| SYMBOLS.iter().map(|symbol| symbol.source.otherwise()).collect());
+/// Default expression of each symbol, looked up once for all files.
+static DEFAULTS: LazyLock<Vec<Option<&str>>> =
+    LazyLock::new(|| SYMBOLS.iter().map(|symbol| symbol.source.default_expression()).collect());
 
-/// The value of one expression; `None` if a symbol has none, or if a step does not fit 64 bits,
-/// falls below zero or leaves a rest.
+/// Returns the value of one expression; `None` if a symbol has no value, or if a step overflows 64
+/// bits, is negative or leaves a remainder.
 pub fn evaluate(expression: &str, scope: &Scope, layer: Option<u64>) -> Option<u64> {
     let mut sum = 0u64;
     let mut minus = false;
@@ -74,7 +74,7 @@ pub fn evaluate(expression: &str, scope: &Scope, layer: Option<u64>) -> Option<u
             "+" => minus = false,
             "-" => minus = true,
             term => {
-                let term = product(term, scope, layer)?;
+                let term = evaluate_term(term, scope, layer)?;
                 sum = if minus { sum.checked_sub(term)? } else { sum.checked_add(term)? };
             }
         }
@@ -82,7 +82,7 @@ pub fn evaluate(expression: &str, scope: &Scope, layer: Option<u64>) -> Option<u
     Some(sum)
 }
 
-fn product(term: &str, scope: &Scope, layer: Option<u64>) -> Option<u64> {
+fn evaluate_term(term: &str, scope: &Scope, layer: Option<u64>) -> Option<u64> {
     let mut result = 1u64;
     let mut divide = false;
     for factor in term.split_inclusive(['*', '/']) {
@@ -101,8 +101,7 @@ fn product(term: &str, scope: &Scope, layer: Option<u64>) -> Option<u64> {
     Some(result)
 }
 
-/// The extents of a shape written as expressions with commas between; `None` for each that is
-/// not known.
+/// Returns the dimensions of a shape, expressions separated by commas; `None` for each unknown one.
 pub fn dimensions(shape: &str, scope: &Scope, layer: Option<u64>) -> Vec<Option<u64>> {
     shape.split(',').map(|dimension| evaluate(dimension, scope, layer)).collect()
 }
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_are_read_from_left_to_right() {
+    fn operators_apply_from_left_to_right() {
         let scope = scope();
         let value = |expression| evaluate(expression, &scope, Some(0));
         assert_eq!(value("2*n_embd/4 + n_head - 1"), Some(35));

@@ -1,24 +1,24 @@
-//! Groups of keys and tensors that many architectures share.
+//! Groups of keys and tensors that several architectures share.
 
 use crate::schema::architecture::Item::{
     self, All, Maybe, OneOf, Optional, Required, Unless, When,
 };
 use crate::schema::key;
 
-/// Keys of every language model.
+/// Required keys of every language model.
 pub(crate) const SIZES: &[&str] = &[key::CONTEXT_LENGTH, key::EMBEDDING_LENGTH, key::BLOCK_COUNT];
-/// Keys of a transformer.
+/// Required keys of a transformer.
 pub(crate) const TRANSFORMER: &[&str] = &[key::FEED_FORWARD_LENGTH, key::ATTENTION_HEAD_COUNT];
-/// Key of root mean square norms.
-pub(crate) const RMS: &[&str] = &[key::ATTENTION_LAYER_NORM_RMS_EPSILON];
-/// Key of norms with mean.
-pub(crate) const NORM: &[&str] = &[key::ATTENTION_LAYER_NORM_EPSILON];
-/// Keys of experts.
+/// Required key of RMS norms.
+pub(crate) const RMS_NORM: &[&str] = &[key::ATTENTION_LAYER_NORM_RMS_EPSILON];
+/// Required key of layer norms.
+pub(crate) const LAYER_NORM: &[&str] = &[key::ATTENTION_LAYER_NORM_EPSILON];
+/// Required keys of a mixture of experts.
 pub(crate) const EXPERT_KEYS: &[&str] = &[key::EXPERT_COUNT, key::EXPERT_USED_COUNT];
-/// Optional keys of attention.
+/// Optional keys of attention heads.
 pub(crate) const HEADS: &[&str] =
     &[key::ATTENTION_HEAD_COUNT_KV, key::ATTENTION_KEY_LENGTH, key::ATTENTION_VALUE_LENGTH];
-/// Optional keys of rotary embedding.
+/// Optional keys of RoPE.
 pub(crate) const ROPE: &[&str] = &[
     key::ROPE_DIMENSION_COUNT,
     key::ROPE_FREQ_BASE,
@@ -33,47 +33,47 @@ pub(crate) const ROPE: &[&str] = &[
     key::ROPE_SCALING_YARN_BETA_FAST,
     key::ROPE_SCALING_YARN_BETA_SLOW,
 ];
-/// Optional keys of sliding windows.
-pub(crate) const WINDOW: &[&str] = &[
+/// Optional keys of sliding-window attention.
+pub(crate) const SLIDING_WINDOW: &[&str] = &[
     key::ATTENTION_SLIDING_WINDOW,
     key::ATTENTION_SLIDING_WINDOW_PATTERN,
     key::ROPE_FREQ_BASE_SWA,
 ];
-/// Keys of state spaces.
-pub(crate) const STATE_SPACE: &[&str] =
+/// Required keys of state-space models.
+pub(crate) const SSM: &[&str] =
     &[key::SSM_CONV_KERNEL, key::SSM_INNER_SIZE, key::SSM_STATE_SIZE, key::SSM_TIME_STEP_RANK];
 
 /// Token embedding.
 pub(crate) const EMBEDDING: &[Item] = &[Required("token_embd.weight", "n_embd, n_vocab")];
-/// Norm of the embedding.
+/// Norm after the token embedding.
 pub(crate) const EMBEDDING_NORM: &[Item] =
     &[Required("token_embd_norm.weight", "n_embd"), Required("token_embd_norm.bias", "n_embd")];
-/// Learned positions.
-pub(crate) const POSITIONS: &[Item] = &[Required("position_embd.weight", "n_embd, n_ctx")];
+/// Learned absolute positions.
+pub(crate) const POSITION_EMBEDDING: &[Item] = &[Required("position_embd.weight", "n_embd, n_ctx")];
 /// Final norm.
 pub(crate) const OUTPUT_NORM: &[Item] = &[Required("output_norm.weight", "n_embd")];
 /// Final norm with bias.
 pub(crate) const OUTPUT_NORM_BIAS: &[Item] =
     &[Required("output_norm.weight", "n_embd"), Required("output_norm.bias", "n_embd")];
-/// Output matrix.
+/// Output projection (LM head).
 pub(crate) const OUTPUT: &[Item] = &[Required("output.weight", "n_embd, n_vocab")];
-/// Output matrix that may be the token embedding.
+/// Output projection; tied to the token embedding if missing.
 pub(crate) const TIED_OUTPUT: &[Item] = &[Optional("output.weight", "n_embd, n_vocab")];
-/// Factors of rotary frequencies, for contexts longer and shorter than the original one.
+/// LongRoPE frequency factors for long and short contexts.
 pub(crate) const LONG_ROPE: &[Item] = &[
     Optional("rope_factors_long.weight", "n_rot/2"),
     Optional("rope_factors_short.weight", "n_rot/2"),
 ];
-/// Factors of rotary frequencies of either kind.
+/// RoPE frequency factors (Llama 3 or LongRoPE).
 pub(crate) const ROPE_FACTORS: &[Item] =
     &[Optional("rope_freqs.weight", "n_rot/2"), All(LONG_ROPE)];
 
-/// Norm before attention.
+/// Pre-attention RMS norm.
 pub(crate) const ATTN_NORM: &[Item] = &[Required("attn_norm.weight", "n_embd")];
-/// Norm with bias before attention.
+/// Pre-attention layer norm.
 pub(crate) const ATTN_NORM_BIAS: &[Item] =
     &[Required("attn_norm.weight", "n_embd"), Required("attn_norm.bias", "n_embd")];
-/// Queries, keys and values, in one matrix or three.
+/// Query, key and value projections, fused or separate.
 pub(crate) const QKV: &[Item] = &[
     OneOf(&[
         &[Required("attn_qkv.weight", "n_embd, n_q + n_k + n_v")],
@@ -88,49 +88,49 @@ pub(crate) const QKV: &[Item] = &[
     Optional("attn_k.bias", "n_k"),
     Optional("attn_v.bias", "n_v"),
 ];
-/// Queries, keys and values in one matrix.
+/// Fused query, key and value projection.
 pub(crate) const FUSED_QKV: &[Item] = &[Required("attn_qkv.weight", "n_embd, n_q + n_k + n_v")];
-/// The same with bias.
+/// Fused query, key and value projection with bias.
 pub(crate) const FUSED_QKV_BIAS: &[Item] =
     &[All(FUSED_QKV), Required("attn_qkv.bias", "n_q + n_k + n_v")];
-/// What the heads are joined by.
+/// Attention output projection.
 pub(crate) const ATTN_OUTPUT: &[Item] = &[Required("attn_output.weight", "n_q, n_embd")];
-/// The same with bias.
+/// Attention output projection with bias.
 pub(crate) const ATTN_OUTPUT_BIAS: &[Item] =
     &[All(ATTN_OUTPUT), Required("attn_output.bias", "n_embd")];
-/// Norms of each head's queries and keys.
-pub(crate) const HEAD_NORMS: &[Item] =
+/// QK norms over each head, with one weight vector for all heads.
+pub(crate) const QK_NORMS: &[Item] =
     &[Required("attn_q_norm.weight", "head_k"), Required("attn_k_norm.weight", "head_k")];
-/// Norms that every head has for itself.
-pub(crate) const EACH_HEAD_NORMS: &[Item] = &[
+/// QK norms with one weight vector per head.
+pub(crate) const PER_HEAD_QK_NORMS: &[Item] = &[
     Optional("attn_q_norm.weight", "head_k, n_head"),
     Optional("attn_k_norm.weight", "head_k, n_head_kv"),
 ];
-/// Norms after attention and after feed-forward.
+/// Norms after attention and after the FFN.
 pub(crate) const POST_NORMS: &[Item] =
     &[Required("post_attention_norm.weight", "n_embd"), Required("post_ffw_norm.weight", "n_embd")];
 
-/// Norm before feed-forward.
+/// Pre-FFN RMS norm.
 pub(crate) const FFN_NORM: &[Item] = &[Required("ffn_norm.weight", "n_embd")];
-/// Norm with bias before feed-forward.
+/// Pre-FFN layer norm.
 pub(crate) const FFN_NORM_BIAS: &[Item] =
     &[Required("ffn_norm.weight", "n_embd"), Required("ffn_norm.bias", "n_embd")];
-/// Feed-forward with a gate.
+/// Gated FFN.
 pub(crate) const GATED_FFN: &[Item] = &[
     Required("ffn_gate.weight", "n_embd, n_ff"),
     Required("ffn_up.weight", "n_embd, n_ff"),
     Required("ffn_down.weight", "n_ff, n_embd"),
 ];
-/// Feed-forward with gate and input in one matrix.
+/// Gated FFN with gate and up projection in one matrix.
 pub(crate) const FUSED_GATED_FFN: &[Item] =
     &[Required("ffn_up.weight", "n_embd, 2*n_ff"), Required("ffn_down.weight", "n_ff, n_embd")];
-/// Feed-forward without gate.
+/// FFN without gate.
 pub(crate) const FFN: &[Item] =
     &[Required("ffn_up.weight", "n_embd, n_ff"), Required("ffn_down.weight", "n_ff, n_embd")];
-/// The same with bias.
+/// FFN with bias, without gate.
 pub(crate) const FFN_BIAS: &[Item] =
     &[All(FFN), Required("ffn_up.bias", "n_ff"), Required("ffn_down.bias", "n_embd")];
-/// Experts of the width of the feed-forward layer, with those shared by all tokens, if any.
+/// MoE with experts of size `n_ff`, and shared experts if any.
 pub(crate) const LLAMA_EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     Optional("ffn_gate_exps.weight", "n_embd, n_ff, n_expert"),
@@ -145,7 +145,7 @@ pub(crate) const LLAMA_EXPERTS: &[Item] = &[
         ],
     ),
 ];
-/// Experts of a width of their own.
+/// MoE with experts of size `n_ff_exp`.
 pub(crate) const EXPERTS: &[Item] = &[
     Required("ffn_gate_inp.weight", "n_embd, n_expert"),
     Required("ffn_gate_exps.weight", "n_embd, n_ff_exp, n_expert"),
@@ -153,8 +153,8 @@ pub(crate) const EXPERTS: &[Item] = &[
     Required("ffn_down_exps.weight", "n_ff_exp, n_embd, n_expert"),
 ];
 
-/// Experts of a width of their own, chosen with a bias, beside those that are always asked.
-pub(crate) const ROUTED_EXPERTS: &[Item] = &[
+/// MoE with experts of size `n_ff_exp`, a router bias and shared experts (DeepSeek).
+pub(crate) const DEEPSEEK_MOE: &[Item] = &[
     All(EXPERTS),
     Optional("exp_probs_b.bias", "n_expert"),
     When(
@@ -166,8 +166,8 @@ pub(crate) const ROUTED_EXPERTS: &[Item] = &[
         ],
     ),
 ];
-/// Optional keys of such experts.
-pub(crate) const ROUTED_KEYS: &[&str] = &[
+/// Optional keys of a DeepSeek MoE.
+pub(crate) const DEEPSEEK_MOE_KEYS: &[&str] = &[
     key::LEADING_DENSE_BLOCK_COUNT,
     key::EXPERT_SHARED_COUNT,
     key::EXPERT_FEED_FORWARD_LENGTH,
@@ -182,7 +182,7 @@ pub(crate) const ROUTED_KEYS: &[&str] = &[
 pub(crate) const SWIGLU_LAYER: &[Item] =
     &[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(GATED_FFN)];
 
-/// A layer as in llama.
+/// Llama layer.
 pub(crate) const LLAMA_LAYER: &[Item] = &[
     All(ATTN_NORM),
     All(QKV),
@@ -202,19 +202,19 @@ pub(crate) const LLAMA_LAYER: &[Item] = &[
     ),
     When("n_expert", LLAMA_EXPERTS),
 ];
-/// A model as in llama, but for the layers.
+/// Tensors of Llama outside of layers.
 pub(crate) const LLAMA_TENSORS: &[Item] =
     &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT), All(ROPE_FACTORS)];
-/// A layer with norms with bias, biases everywhere, and queries, keys and values in one matrix.
-pub(crate) const GPT_LAYER: &[Item] = &[
+/// GPT-2 layer: layer norms, fused QKV and biases everywhere.
+pub(crate) const GPT2_LAYER: &[Item] = &[
     All(ATTN_NORM_BIAS),
     All(FUSED_QKV_BIAS),
     All(ATTN_OUTPUT_BIAS),
     All(FFN_NORM_BIAS),
     All(FFN_BIAS),
 ];
-/// Tensors of layers that guess further tokens.
-pub(crate) const NEXT_TOKENS: &[Item] = &[
+/// Tensors of multi-token prediction (MTP) layers, besides those of a normal layer.
+pub(crate) const MTP: &[Item] = &[
     Required("nextn.eh_proj.weight", "2*n_embd, n_embd"),
     Required("nextn.enorm.weight", "n_embd"),
     Required("nextn.hnorm.weight", "n_embd"),
@@ -223,13 +223,13 @@ pub(crate) const NEXT_TOKENS: &[Item] = &[
     Optional("nextn.shared_head_norm.weight", "n_embd"),
 ];
 
-/// Attention with an optional bias of the output projection.
+/// Attention with an optional bias of the output projection (hybrid models).
 pub(crate) const HYBRID_ATTENTION: &[Item] =
     &[All(QKV), All(ATTN_OUTPUT), Optional("attn_output.bias", "n_embd")];
-/// Mamba 2 mixer.
+/// Mamba-2 mixer.
 pub(crate) const MAMBA2: &[Item] =
     &[All(MAMBA2_WITHOUT_NORM), Required("ssm_norm.weight", "d_inner/n_group, n_group")];
-/// Mamba 2 mixer without its norm.
+/// Mamba-2 mixer without the gated norm.
 pub(crate) const MAMBA2_WITHOUT_NORM: &[Item] = &[
     Required("ssm_in.weight", "n_embd, 2*d_inner + 2*n_group*d_state + dt_rank"),
     Required("ssm_conv1d.weight", "d_conv, d_inner + 2*n_group*d_state"),
@@ -239,8 +239,8 @@ pub(crate) const MAMBA2_WITHOUT_NORM: &[Item] = &[
     Required("ssm_d", "1, dt_rank"),
     Required("ssm_out.weight", "d_inner, n_embd"),
 ];
-/// Hyper-connections with Sinkhorn normalization of attention and FFN: function, base and scale of the weights
-/// before and after the block and between residual streams.
+/// Hyper-connections of attention and FFN with Sinkhorn normalization: function, base and scale of the
+/// weights before and after the block and between residual streams.
 pub(crate) const SINKHORN_HYPER_CONNECTIONS: &[Item] = &[
     Required("hc_attn_fn.weight", "n_hyper*n_embd, 2*n_hyper + n_hyper*n_hyper"),
     Required("hc_attn_base.weight", "2*n_hyper + n_hyper*n_hyper"),

@@ -1,58 +1,58 @@
-//! What a metadata key is: its name, the values it takes, its meaning.
+//! Schema of a metadata key: its name, type, default and meaning.
 
 use std::fmt;
 
 use gguf::Metadata;
 use gguf::{Value, ValueType};
 
-/// Keys that belong together.
+/// Titled group of keys.
 #[derive(Debug)]
 pub struct Section {
-    /// Title for people.
+    /// Title in `docs/metadata.md`.
     pub title: &'static str,
-    /// The keys, in the order in which to show them.
+    /// Keys in display order.
     pub keys: &'static [KeySchema],
 }
 
-/// A standard key.
+/// Standard key.
 #[derive(Debug, PartialEq)]
 pub struct KeySchema {
-    /// The key. `{arch}` stands for the architecture's name, `{id}` for a number counted from 0,
+    /// Key. `{arch}` stands for the name of the architecture, `{id}` for an index counted from 0,
     /// `{name}` for any name.
     pub name: &'static str,
-    /// What it holds.
+    /// Type and range of its values.
     pub value: ValueSchema,
     /// Whether a file must have it.
     pub requirement: Requirement,
-    /// What its numbers count, such as `tokens`; empty where they count nothing.
+    /// Unit of its values, such as `tokens`; may be empty.
     pub unit: &'static str,
-    /// What holds where a file does not have it.
-    pub absent: Absent,
-    /// What it means, in one sentence.
+    /// Default for files without the key.
+    pub default: DefaultValue,
+    /// Meaning, in one sentence.
     pub meaning: &'static str,
 }
 
-/// What holds where a file does not have a key. Architectures can differ
+/// Default of a key. Architectures can override it
 /// (see [`Architecture::defaults`](crate::schema::Architecture::defaults)).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Absent {
-    /// Nothing: either the file must have the key, or what it is about does not happen.
-    Nothing,
-    /// A whole number: an expression of sizes (see [`evaluate`](crate::schema::evaluate)).
+pub enum DefaultValue {
+    /// No default: the key is required, or its absence disables a feature.
+    None,
+    /// Integer: an expression of symbols (see [`evaluate`](crate::schema::evaluate)).
     Size(&'static str),
-    /// A number.
+    /// Number.
     Number(f32),
-    /// A truth value.
+    /// Boolean.
     Flag(bool),
-    /// A word.
+    /// String.
     Text(&'static str),
 }
 
-/// As it stands in tables; nothing for [`Absent::Nothing`].
-impl fmt::Display for Absent {
+/// Formats the default as Markdown code; empty for [`DefaultValue::None`].
+impl fmt::Display for DefaultValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing => Ok(()),
+            Self::None => Ok(()),
             Self::Number(number) => write!(f, "`{number}`"),
             Self::Flag(flag) => write!(f, "`{flag}`"),
             Self::Size(text) | Self::Text(text) => write!(f, "`{text}`"),
@@ -63,19 +63,18 @@ impl fmt::Display for Absent {
 /// Whether a file must have a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requirement {
-    /// Every file.
+    /// Required in every file.
     Always,
-    /// Files that this describes: `key is value`, which the rules can tell, or prose.
+    /// Required under a condition: `key is value`, which the rules evaluate, or prose.
     When(&'static str),
-    /// No file, or as the architecture says.
+    /// Optional, unless the architecture requires it.
     Optional,
-    /// None: readers still know it; write this key instead, if there is one.
+    /// Deprecated, with the key that replaces it; empty if none does.
     Deprecated(&'static str),
 }
 
 impl Requirement {
-    /// Whether files with these metadata must have the key, as far as a condition on another key
-    /// says so.
+    /// Returns true if a condition on another key makes the key required in files with these metadata.
     pub fn holds(&self, metadata: &Metadata) -> bool {
         let Self::When(condition) = self else { return false };
         let Some((key, expected)) = condition.split_once(" is ") else { return false };
@@ -87,27 +86,27 @@ impl Requirement {
     }
 }
 
-/// The values that a key takes.
+/// Type, arity and range of the values of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueSchema {
-    /// The type that writers choose for it, or for its elements.
+    /// Type that writers use for the value or its elements.
     pub value_type: ValueType,
-    /// One value or several.
+    /// Number of values.
     pub arity: Arity,
-    /// Which numbers, of those that the type has.
+    /// Range of floats.
     pub range: Range,
 }
 
-/// Which floats make sense for a key; of other types all do.
+/// Range of the floats of a key; other types have no range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// All but NaN and infinities.
+    /// Excludes NaN and infinity.
     Finite,
-    /// Finite, 0 or more.
+    /// Finite and at least 0.
     NotNegative,
-    /// Finite, above 0.
+    /// Finite and above 0.
     Positive,
-    /// All but NaN: what is compared only.
+    /// Excludes NaN only: for values that are compared.
     Ordered,
 }
 
@@ -122,7 +121,7 @@ impl Range {
     }
 }
 
-/// As `a finite number above 0`.
+/// Formats the range as in `a finite number above 0`.
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -134,23 +133,23 @@ impl fmt::Display for Range {
     }
 }
 
-/// How many values a key holds.
+/// Number of values of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
-    /// One.
+    /// One value.
     One,
-    /// An array.
+    /// Array.
     Many,
-    /// One for all layers, or an array with one for each layer.
+    /// One value for all layers, or an array with one value per layer.
     PerLayer,
 }
 
 impl ValueSchema {
-    /// True if readers take this value for the key.
+    /// Returns true if readers accept the type of this value for the key.
     ///
-    /// UINT32 and UINT64 stand for each other, as the specification asks; so do their signed
-    /// fellows, and signed keys take unsigned values. Within arrays llama.cpp takes
-    /// signed and unsigned integers alike.
+    /// UINT32 and UINT64 are interchangeable, as the specification requires, and so are INT32 and
+    /// INT64; signed keys accept unsigned values. In arrays, llama.cpp accepts signed and unsigned
+    /// integers alike.
     pub fn accepts(&self, value: &Value) -> bool {
         match (self.arity, value) {
             (Arity::One, Value::Array(_)) => false,
@@ -162,9 +161,9 @@ impl ValueSchema {
         }
     }
 
-    /// Which number in a value the key cannot hold, and what it can; `None` if it can hold all.
-    /// Whether it can have the type is another question.
-    pub fn refuses(&self, value: &Value) -> Option<String> {
+    /// Returns a message about the first number that is out of range; `None` if there is none. Does not
+    /// check the type.
+    pub fn out_of_range(&self, value: &Value) -> Option<String> {
         let wrong = |value: &Value| match value {
             Value::F32(_) | Value::F64(_) => value.to_f64().filter(|x| !self.range.holds(*x)),
             _ => None,
@@ -179,7 +178,7 @@ impl ValueSchema {
         }
     }
 
-    /// How a value's type differs from what the key holds; `None` if readers take it.
+    /// Returns a message about a type that the key cannot have; `None` if readers accept it.
     pub fn mismatch(&self, value: &Value) -> Option<String> {
         let found = match value {
             Value::Array(array) => format!("array of {}", array.element_type()),
@@ -202,7 +201,7 @@ impl ValueSchema {
         use ValueType::{Bool, I8, I32, I64, U8, U32, U64};
         match self.value_type {
             U32 | I32 => {
-                // A pattern over layers may be spelled as flags.
+                // A per-layer pattern may be an array of flags.
                 matches!(found, U32 | U64 | I32 | I64)
                     || (found == Bool && self.arity == Arity::PerLayer)
             }
@@ -216,7 +215,7 @@ fn is_float(value_type: ValueType) -> bool {
     matches!(value_type, ValueType::F32 | ValueType::F64)
 }
 
-/// As `STRING`, `array of INT32`, `UINT32 or array per layer`.
+/// Formats the type as in `STRING`, `array of INT32` or `UINT32 or array per layer`.
 impl fmt::Display for ValueSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.arity {
@@ -227,18 +226,18 @@ impl fmt::Display for ValueSchema {
     }
 }
 
-/// Writes a table of keys, and a constant for each name: requirement, constant, name, value, unit in brackets, what holds where the key is
-/// absent, meaning.
+/// Defines a table of keys and a constant for each name. Columns: requirement, constant, name, value schema,
+/// unit in brackets, default, meaning.
 macro_rules! keys {
-    ($(#[$doc:meta])* $table:ident; $($need:ident $(($detail:literal))? $ident:ident $name:literal $value:ident $([$unit:ident])? $(= $absent:ident($default:literal))? $meaning:literal)*) => {
+    ($(#[$doc:meta])* $table:ident; $($requirement:ident $(($detail:literal))? $ident:ident $name:literal $value:ident $([$unit:ident])? $(= $kind:ident($default:literal))? $meaning:literal)*) => {
         $(#[$doc])*
         pub(crate) const $table: &[$crate::schema::KeySchema] = &[$(
             $crate::schema::KeySchema {
                 name: $name,
                 value: $crate::schema::key_schema::types::$value,
-                requirement: $crate::schema::key_schema::keys!(@ $need $(($detail))?),
+                requirement: $crate::schema::key_schema::keys!(@ $requirement $(($detail))?),
                 unit: $crate::schema::key_schema::keys!(@ unit $($unit)?),
-                absent: $crate::schema::key_schema::keys!(@ absent $($absent($default))?),
+                default: $crate::schema::key_schema::keys!(@ default $($kind($default))?),
                 meaning: $meaning,
             },
         )*];
@@ -249,11 +248,11 @@ macro_rules! keys {
     };
     (@ unit) => { "" };
     (@ unit $unit:ident) => { stringify!($unit) };
-    (@ absent) => { $crate::schema::Absent::Nothing };
-    (@ absent size($default:literal)) => { $crate::schema::Absent::Size($default) };
-    (@ absent number($default:literal)) => { $crate::schema::Absent::Number($default) };
-    (@ absent flag($default:literal)) => { $crate::schema::Absent::Flag($default) };
-    (@ absent text($default:literal)) => { $crate::schema::Absent::Text($default) };
+    (@ default) => { $crate::schema::DefaultValue::None };
+    (@ default size($default:literal)) => { $crate::schema::DefaultValue::Size($default) };
+    (@ default number($default:literal)) => { $crate::schema::DefaultValue::Number($default) };
+    (@ default flag($default:literal)) => { $crate::schema::DefaultValue::Flag($default) };
+    (@ default text($default:literal)) => { $crate::schema::DefaultValue::Text($default) };
     (@ always) => { $crate::schema::Requirement::Always };
     (@ when($detail:literal)) => { $crate::schema::Requirement::When($detail) };
     (@ optional) => { $crate::schema::Requirement::Optional };
@@ -261,7 +260,7 @@ macro_rules! keys {
 }
 pub(crate) use keys;
 
-/// Returns a key without its architecture: `expert_count` for `{arch}.expert_count`, `has_vision_encoder`
+/// Returns a key without the prefix of its architecture: `expert_count` for `{arch}.expert_count`, `has_vision_encoder`
 /// for `clip.has_vision_encoder`.
 pub(crate) const fn without_architecture(name: &'static str) -> &'static str {
     let bytes = name.as_bytes();
@@ -272,7 +271,7 @@ pub(crate) const fn without_architecture(name: &'static str) -> &'static str {
     }
 }
 
-/// Names for the values of the key tables.
+/// Value schemas that the key tables use.
 #[allow(non_upper_case_globals)]
 pub(crate) mod types {
     use super::{Arity, Range, ValueSchema, ValueType};

@@ -1,12 +1,11 @@
-//! Standard keys by name.
+//! Lookup of standard keys by name.
 
 use crate::schema::key_schema::KeySchema;
 use crate::schema::keys::SECTIONS;
 use gguf::spelling::distance;
 
-/// The schema of a key as it stands in a file: `llama.block_count`, `general.base_model.0.name`.
-///
-/// `None` if no standard key has this name.
+/// Returns the schema of a key of a file, such as `llama.block_count` or `general.base_model.0.name`;
+/// `None` if it is not a standard key.
 pub fn key(name: &str) -> Option<&'static KeySchema> {
     let keys = || SECTIONS.iter().flat_map(|section| section.keys);
     keys()
@@ -14,7 +13,7 @@ pub fn key(name: &str) -> Option<&'static KeySchema> {
         .or_else(|| keys().find(|key| matches(key.name, name)))
 }
 
-/// First segments that no architecture has for a name.
+/// First segments of keys that are not names of architectures.
 const RESERVED: &[&str] = &[
     "general",
     "tokenizer",
@@ -29,9 +28,9 @@ const RESERVED: &[&str] = &[
     "xielu",
 ];
 
-/// Whether a key's name fits a pattern with placeholders.
+/// Returns true if the name of a key matches a pattern with placeholders.
 fn matches(pattern: &str, name: &str) -> bool {
-    // Nearly all patterns have but this placeholder; files can have millions of keys.
+    // Fast path for the most common placeholder: files can have millions of keys.
     if let Some(suffix) = pattern.strip_prefix("{arch}") {
         return name.strip_suffix(suffix).is_some_and(|arch| {
             !arch.is_empty() && !arch.contains('.') && !RESERVED.contains(&arch)
@@ -43,7 +42,7 @@ fn matches(pattern: &str, name: &str) -> bool {
             (None, None) => return true,
             (Some("{id}"), Some(segment))
                 if !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()) => {}
-            // Template names may hold dots.
+            // Template names may contain dots.
             (Some("{name}"), Some(segment)) => return !segment.is_empty(),
             (Some(expected), Some(segment)) if expected == segment => {}
             _ => return false,
@@ -51,19 +50,19 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The standard key that somebody who wrote `name` may have meant: at most two letters inserted,
-/// removed or replaced. Its own architecture prefix is kept.
+/// Returns the standard key most similar to a misspelled `name`, at an edit distance of at most 2, with the
+/// architecture prefix of `name`.
 ///
 /// `None` if there is none, or if `name` is a standard key.
 pub fn nearest_key(name: &str) -> Option<String> {
-    const FAR: usize = 2;
+    const MAX_DISTANCE: usize = 2;
     let (first, rest) = name.split_once('.')?;
-    let spelled = SECTIONS.iter().flat_map(|section| section.keys).filter_map(|key| {
+    let candidates = SECTIONS.iter().flat_map(|section| section.keys).filter_map(|key| {
         match key.name.strip_prefix("{arch}.") {
             Some(_) if RESERVED.contains(&first) => None,
-            Some(suffix) => Some((distance(suffix, rest, FAR)?, format!("{first}.{suffix}"))),
-            None => Some((distance(key.name, name, FAR)?, key.name.to_owned())),
+            Some(suffix) => Some((distance(suffix, rest, MAX_DISTANCE)?, format!("{first}.{suffix}"))),
+            None => Some((distance(key.name, name, MAX_DISTANCE)?, key.name.to_owned())),
         }
     });
-    spelled.min().filter(|(distance, _)| *distance > 0).map(|(_, key)| key)
+    candidates.min().filter(|(distance, _)| *distance > 0).map(|(_, key)| key)
 }

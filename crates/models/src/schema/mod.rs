@@ -1,8 +1,8 @@
-//! The vocabulary of the format: which keys exist and what they hold, and which keys and tensors
-//! each architecture has.
+//! Schema of GGUF files: standard metadata keys with their types, and the keys and tensors of each
+//! architecture.
 //!
-//! All of it is data. The rules check files against it, converters name what they write by it,
-//! and `docs/metadata.md` is printed from it.
+//! The schema is data only. The rules check files against it, converters take key and tensor names
+//! from it, and `docs/metadata.md` is generated from it.
 //!
 //! ```
 //! use crate::schema;
@@ -15,7 +15,7 @@ pub(crate) mod architecture;
 mod document;
 pub(crate) mod expression;
 pub(crate) mod groups;
-mod hyper;
+mod hyper_parameters;
 pub(crate) mod key_schema;
 mod keys;
 mod lookup;
@@ -23,11 +23,11 @@ pub mod projector;
 pub(crate) mod symbols;
 
 use crate::registry;
-pub use architecture::{Architecture, Block, Expected, Item, Need};
+pub use architecture::{Architecture, Block, Expected, Item, Presence};
 pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
-pub use hyper::Hyper;
-pub use key_schema::{Absent, Arity, KeySchema, Range, Requirement, Section, ValueSchema};
+pub use hyper_parameters::HyperParameters;
+pub use key_schema::{DefaultValue, Arity, KeySchema, Range, Requirement, Section, ValueSchema};
 pub use keys::SECTIONS;
 pub use lookup::{key, nearest_key};
 pub use symbols::{SYMBOLS, Source, Symbol};
@@ -42,12 +42,12 @@ pub fn architecture(name: &str) -> Option<&'static Architecture> {
     registry::row(name).map(|row| row.schema)
 }
 
-/// Block of the usual layers: `blk.0.` and so on, `block_count` of them.
+/// Returns the block of the layers `blk.0.` to `blk.{block_count - 1}.`.
 pub(crate) const fn layers(items: &'static [Item]) -> Block {
     Block { prefix: "blk.", from: "0", to: "n_layer", items }
 }
 
-/// Names of the standard keys; those of an architecture go without its prefix.
+/// Names of the standard keys; keys of an architecture have no prefix.
 ///
 /// ```
 /// assert_eq!(gguf_models::schema::key::EXPERT_COUNT, "expert_count");

@@ -1,20 +1,20 @@
-//! Names of tensors in files of the architecture `clip`: of all encoders and projectors together.
+//! Tensor names in files of the architecture `clip`, for all encoders and projectors together.
 //!
-//! Which of them a file has depends on its kind, and so do their shapes: a name is all that the tables say.
+//! Which tensors a file has, and their shapes, depend on the projector type; the tables list only names.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Where names stand, and which: `{}` stands for a number.
+/// Tensor names with their prefixes; `{}` stands for a number.
 pub struct Names {
-    /// What they begin with.
-    pub places: &'static [&'static str],
-    /// What follows.
+    /// Prefixes.
+    pub prefixes: &'static [&'static str],
+    /// Names after the prefix.
     pub names: &'static [&'static str],
 }
 
-/// What may follow a name: nothing, a part of the layer, or a bound of what goes in or comes out.
-pub static ENDS: &[&str] = &[
+/// Suffixes of names: none, a parameter of the layer, or a clamp limit of its input or output.
+pub static SUFFIXES: &[&str] = &[
     "",
     ".weight",
     ".weight.{}",
@@ -27,18 +27,18 @@ pub static ENDS: &[&str] = &[
     ".beta",
 ];
 
-/// All names.
+/// All tensor names.
 #[rustfmt::skip]
 pub static NAMES: &[Names] = &[
     Names {
-        places: &["v.", "a.", "t."],
+        prefixes: &["v.", "a.", "t."],
         names: &[
             "class_embd", "token_embd", "patch_embd", "patch_norm.{}", "position_embd", "position_embd_norm",
             "norm_embd", "pre_ln", "post_ln",
         ],
     },
     Names {
-        places: &["v.blk.{}.", "a.blk.{}.", "t.blk.{}.", "a.gen.code.blk.{}.", "a.gen.wav.tfm.blk.{}."],
+        prefixes: &["v.blk.{}.", "a.blk.{}.", "t.blk.{}.", "a.gen.code.blk.{}.", "a.gen.wav.tfm.blk.{}."],
         names: &[
             "ln1", "ln2", "ls1", "ls2", "attn_q", "attn_k", "attn_v", "attn_qkv", "attn_q_norm", "attn_k_norm",
             "attn_out", "attn_out_norm", "attn_pre_norm", "attn_post_norm", "attn_sinks", "attn_rel_pos_emb",
@@ -50,16 +50,16 @@ pub static NAMES: &[Names] = &[
             "se_conv1", "se_conv2",
         ],
     },
-    // The mobile network of Gemma 3n.
+    // MobileNet vision encoder of Gemma 3n.
     Names {
-        places: &["v."],
+        prefixes: &["v."],
         names: &[
             "conv_stem.conv", "conv_stem.bn", "msfa.norm", "msfa.ffn.pw_exp.conv", "msfa.ffn.pw_exp.bn",
             "msfa.ffn.pw_proj.conv", "msfa.ffn.pw_proj.bn",
         ],
     },
     Names {
-        places: &["v.blk.{}.{}."],
+        prefixes: &["v.blk.{}.{}."],
         names: &[
             "conv_exp", "conv_pwl", "bn1", "bn2", "dw_start.conv", "dw_start.bn", "dw_mid.conv", "dw_mid.bn",
             "pw_exp.conv", "pw_exp.bn", "pw_proj.conv", "pw_proj.bn", "layer_scale.gamma", "norm",
@@ -67,9 +67,9 @@ pub static NAMES: &[Names] = &[
             "attn.value.down_conv", "attn.value.norm", "attn.output.proj",
         ],
     },
-    // Other towers that see, and tokens around images.
+    // Other vision encoders, and special tokens around images.
     Names {
-        places: &["v."],
+        prefixes: &["v."],
         names: &[
             "backbone_ln", "patch_ln", "vision_pos_embed", "stage.{}.down.ln", "stage.{}.down.conv",
             "stage.{}.blk.{}.dw", "stage.{}.blk.{}.ln", "stage.{}.blk.{}.pw1", "stage.{}.blk.{}.pw2",
@@ -83,33 +83,33 @@ pub static NAMES: &[Names] = &[
             "token_embd.img_break", "token_embd.img_start", "token_embd.img_end", "token_embd.img_pad",
         ],
     },
-    // What asks an encoder.
-    Names { places: &["v.", "a."], names: &["proj_query", "proj_norm", "proj_linear"] },
+    // Q-Former projectors.
+    Names { prefixes: &["v.", "a."], names: &["proj_query", "proj_norm", "proj_linear"] },
     Names {
-        places: &["v.proj_blk.{}.", "a.proj_blk.{}."],
+        prefixes: &["v.proj_blk.{}.", "a.proj_blk.{}."],
         names: &[
             "img_pos", "query", "linear", "norm", "post_norm", "self_attn_q", "self_attn_k", "self_attn_v",
             "self_attn_out", "self_attn_norm", "cross_attn_q", "cross_attn_k", "cross_attn_v", "cross_attn_out",
             "cross_attn_norm", "ffn_up", "ffn_down", "ffn_norm",
         ],
     },
-    // What hears.
+    // Audio encoders.
     Names {
-        places: &["a."],
+        prefixes: &["a."],
         names: &[
             "conv1d.{}", "conv1d.{}.norm", "conv2d.{}", "conv_out", "input_projection", "pre_encode.out",
             "embd_to_logits", "enc_ctc_out", "enc_ctc_out_mid", "downsample.conv", "downsample.norm",
             "rvq.codebook", "asp_attn", "asp_tdnn", "speaker_proj", "mel_filters", "window",
         ],
     },
-    // Mimi, to hear and to speak.
+    // Mimi codec, encoder and decoder.
     Names {
-        places: &["a.seanet.", "a.gen.wav.seanet."],
+        prefixes: &["a.seanet.", "a.gen.wav.seanet."],
         names: &["conv_in", "conv_out", "blk.{}.res_conv1", "blk.{}.res_conv2", "blk.{}.scale_conv"],
     },
-    // What speaks.
+    // Audio decoders (TTS).
     Names {
-        places: &["a.gen."],
+        prefixes: &["a.gen."],
         names: &[
             "code.embd", "code.head", "code.out_embd", "code.output_norm", "code.proj_in", "input_linear",
             "out_eos", "emb_mean", "emb_std", "flow.input_proj", "flow.cond_embd", "flow.final.ada",
@@ -124,9 +124,9 @@ pub static NAMES: &[Names] = &[
             "wav.dac.blk.{}.res.{}.conv2", "wav.dac.post_snake", "wav.dac.post_conv",
         ],
     },
-    // Projectors into the text model.
+    // Projectors.
     Names {
-        places: &["mm.", "mm.a."],
+        prefixes: &["mm.", "mm.a."],
         names: &[
             "{}", "mlp.{}", "fc", "up", "gate", "down", "norm_pre", "norm_mid", "pre_norm", "post_norm",
             "post_fc_norm", "input_norm", "input_projection", "soft_emb_norm", "hard_emb_norm", "embedding",
@@ -136,35 +136,35 @@ pub static NAMES: &[Names] = &[
         ],
     },
     Names {
-        places: &["mm.a.local_blk.{}."],
+        prefixes: &["mm.a.local_blk.{}."],
         names: &[
             "ln1", "ln2", "attn_q", "attn_k", "attn_v", "attn_out", "ffn_gate", "ffn_up", "ffn_down",
         ],
     },
     Names {
-        places: &["resampler."],
+        prefixes: &["resampler."],
         names: &[
             "pos_embd_k", "pos_embed_k", "query", "proj", "kv", "attn.q", "attn.k", "attn.v", "attn.out", "ln_q",
             "ln_kv", "ln_post",
         ],
     },
     Names {
-        places: &["adapter."],
+        prefixes: &["adapter."],
         names: &[
             "boi", "eoi", "conv", "linear.linear", "linear.norm1", "linear.dense_h_to_4h", "linear.gate",
             "linear.dense_4h_to_h",
         ],
     },
-    Names { places: &["visual_projection", "text_projection"], names: &[""] },
+    Names { prefixes: &["visual_projection", "text_projection"], names: &[""] },
 ];
 
-/// Whether some encoder or projector has a tensor of this name.
+/// Returns true if an encoder or projector has a tensor of this name.
 pub fn is_known(name: &str) -> bool {
     static KNOWN: LazyLock<HashSet<String>> = LazyLock::new(|| {
         let mut known = HashSet::new();
         for group in NAMES {
-            for place in group.places {
-                known.extend(group.names.iter().map(|name| format!("{place}{name}")));
+            for prefix in group.prefixes {
+                known.extend(group.names.iter().map(|name| format!("{prefix}{name}")));
             }
         }
         known
@@ -172,7 +172,7 @@ pub fn is_known(name: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
     let parts = name.split('.').map(|part| if is_number(part) { "{}" } else { part });
     let pattern = parts.collect::<Vec<_>>().join(".");
-    let mut stems = ENDS.iter().filter_map(|end| pattern.strip_suffix(end));
+    let mut stems = SUFFIXES.iter().filter_map(|suffix| pattern.strip_suffix(suffix));
     stems.any(|stem| KNOWN.contains(stem))
 }
 
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_known_by_their_pattern_and_end() {
+    fn names_match_prefix_pattern_and_suffix() {
         for name in [
             "v.patch_embd.weight.1",
             "v.blk.11.attn_q.bias",

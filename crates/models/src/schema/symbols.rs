@@ -1,31 +1,31 @@
-//! The symbols that shapes are written in, and where their values come from.
+//! Symbols in the expressions of tensor shapes, and the sources of their values.
 
-use crate::schema::key_schema::Absent;
+use crate::schema::key_schema::DefaultValue;
 
-/// A name for a size.
+/// Named size.
 #[derive(Debug)]
 pub struct Symbol {
-    /// As it stands in shapes.
+    /// Name in shapes.
     pub name: &'static str,
-    /// Where its value comes from.
+    /// Source of its value.
     pub source: Source,
 }
 
-/// Where the value of a symbol comes from.
+/// Source of the value of a symbol.
 #[derive(Debug)]
 pub enum Source {
-    /// The value of a key, or what holds where it is absent.
+    /// Value of a key, or the default of the key.
     Key(&'static str),
-    /// The value of a key, or an expression where the key table names none: architectures differ.
+    /// Value of a key, or an expression if the key has no common default: architectures differ.
     KeyOr(&'static str, &'static str),
-    /// The number of elements of a key's array, or an expression if it is missing.
+    /// Length of the array of a key, or an expression if the key is missing.
     Length(&'static str, &'static str),
-    /// An expression of other symbols.
+    /// Expression of other symbols.
     Formula(&'static str),
 }
 
 impl Source {
-    /// The key to look up, with `{arch}` in place of the architecture.
+    /// Returns the key to look up, with `{arch}` in place of the architecture.
     pub fn key(&self) -> Option<&'static str> {
         match self {
             Self::Key(key) | Self::KeyOr(key, _) | Self::Length(key, _) => Some(key),
@@ -33,11 +33,11 @@ impl Source {
         }
     }
 
-    /// What to evaluate where the key does not tell.
-    pub(crate) fn otherwise(&self) -> Option<&'static str> {
+    /// Returns the expression to evaluate if the key is missing.
+    pub(crate) fn default_expression(&self) -> Option<&'static str> {
         match self {
-            Self::Key(key) => match crate::schema::key(key)?.absent {
-                Absent::Size(formula) => Some(formula),
+            Self::Key(key) => match crate::schema::key(key)?.default {
+                DefaultValue::Size(formula) => Some(formula),
                 _ => None,
             },
             Self::KeyOr(_, formula) | Self::Length(_, formula) | Self::Formula(formula) => {
@@ -64,8 +64,8 @@ symbols! {
     n_ctx             Key("{arch}.context_length");
     n_embd            Key("{arch}.embedding_length");
     n_layer           Key("{arch}.block_count");
-    n_next            Key("{arch}.nextn_predict_layers");
-    n_trunk           Formula("n_layer - n_next");
+    n_mtp             Key("{arch}.nextn_predict_layers");
+    n_trunk           Formula("n_layer - n_mtp");
     n_dec_layer       Key("{arch}.decoder_block_count");
     n_ff              Key("{arch}.feed_forward_length");
     n_head            Key("{arch}.attention.head_count");
@@ -73,7 +73,7 @@ symbols! {
     head_k            Key("{arch}.attention.key_length");
     head_v            Key("{arch}.attention.value_length");
     head_k_swa        Key("{arch}.attention.key_length_swa");
-    windowed          KeyOr("{arch}.attention.sliding_window_pattern", "0");
+    swa               KeyOr("{arch}.attention.sliding_window_pattern", "0");
     n_embd_out        Key("{arch}.embedding_length_out");
     n_embd_layer      KeyOr("{arch}.embedding_length_per_layer_input", "0");
     n_q               Formula("n_head*head_k");
@@ -94,8 +94,8 @@ symbols! {
     n_ff_chunk        Key("{arch}.expert_chunk_feed_forward_length");
     n_grove           Key("{arch}.experts_per_group");
     n_stream          Key("{arch}.altup.num_inputs");
-    // Of what no key of the architectures that use it tells.
-    untold            Key("{arch}.attention.gate_lora_rank");
+    // Size that no key of the architectures using it determines.
+    undetermined      Key("{arch}.attention.gate_lora_rank");
     n_target          Length("{arch}.target_layers", "0");
     target_embd       KeyOr("{arch}.target_hidden_size", "n_embd");
     conv_kernel       Key("{arch}.conv_kernel_size");

@@ -15,7 +15,7 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         layer: layer_with_early_router,
         ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
-    let has_window = builder.hyper.stated(key::ATTENTION_SLIDING_WINDOW).is_some();
+    let has_window = builder.hparams.value(key::ATTENTION_SLIDING_WINDOW).is_some();
     if has_window && builder.size(key::ATTENTION_SLIDING_WINDOW)? > 0 {
         decoder.rope = None;
     }

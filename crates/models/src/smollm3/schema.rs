@@ -9,8 +9,8 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "smollm3",
     note: "The last of each four layers has no RoPE.",
-    required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::VOCAB_SIZE]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(SWIGLU_LAYER)],
     ..Architecture::DEFAULT

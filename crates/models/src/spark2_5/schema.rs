@@ -9,8 +9,8 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "spark2_5",
     note: "Attention has an output gate for each head.",
-    required: &[SIZES, TRANSFORMER, RMS],
-    optional: &[HEADS, ROPE, WINDOW, &[key::VOCAB_SIZE, key::ROPE_DIMENSION_COUNT_SWA]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::VOCAB_SIZE, key::ROPE_DIMENSION_COUNT_SWA]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM),

@@ -9,14 +9,14 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "stablelm",
     note: "The 12B model has QK-norms, and no norm before the FFN.",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: &[HEADS, ROPE, &[key::USE_PARALLEL_RESIDUAL]],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),
         All(QKV),
         All(ATTN_OUTPUT),
-        All(EACH_HEAD_NORMS),
+        All(PER_HEAD_QK_NORMS),
         Maybe(FFN_NORM_BIAS),
         All(GATED_FFN),
     ])],

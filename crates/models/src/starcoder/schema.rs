@@ -8,9 +8,9 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "starcoder",
     note: "Also SantaCoder: gpt2, in most models with MQA.",
-    required: &[SIZES, TRANSFORMER, NORM],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
     optional: &[HEADS],
-    tensors: &[All(EMBEDDING), All(POSITIONS), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
-    blocks: &[layers(GPT_LAYER)],
+    tensors: &[All(EMBEDDING), All(POSITION_EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
+    blocks: &[layers(GPT2_LAYER)],
     ..Architecture::DEFAULT
 };

@@ -7,8 +7,8 @@ use crate::schema::layers;
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "starcoder2",
-    required: &[SIZES, TRANSFORMER, NORM],
-    optional: &[HEADS, ROPE, WINDOW],
+    required: &[SIZES, TRANSFORMER, LAYER_NORM],
+    optional: &[HEADS, ROPE, SLIDING_WINDOW],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(TIED_OUTPUT)],
     blocks: &[layers(&[
         All(ATTN_NORM_BIAS),

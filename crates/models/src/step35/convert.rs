@@ -2,7 +2,7 @@
 //! counts; rotary factors must be those that runtimes hard-code. MTP layers become the last
 //! layers.
 
-use crate::schema::Hyper;
+use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
@@ -178,7 +178,7 @@ impl Converter for Step35 {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let hyper = Hyper::of(model.metadata()).ok()?;
+        let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let mtp_layers = count(model, key::NEXTN_PREDICT_LAYERS).unwrap_or(0);
         let all = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let blocks = all.checked_sub(mtp_layers)?;
@@ -186,7 +186,7 @@ impl Converter for Step35 {
         let is_sliding: Vec<bool> = flags.iter().map(|flag| flag.to_bool() == Some(true)).collect();
         let heads = |key: &str, sliding: bool| {
             let mut layers = (0..all).zip(&is_sliding).filter(|(_, is)| **is == sliding);
-            layers.next().and_then(|(layer, _)| hyper.u64_in(key, layer).ok())
+            layers.next().and_then(|(layer, _)| hyper.u64_in_layer(key, layer).ok())
         };
         let kind = |is: &bool| if *is { SLIDING_ATTENTION } else { "full_attention" };
         let rotary_factor = |is: &bool| if *is { 1.0 } else { FULL_ROTARY_FACTOR };

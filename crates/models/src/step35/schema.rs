@@ -28,12 +28,12 @@ const ATTENTION: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "step35",
     note: "RoPE covers whole heads in sliding-window layers, half of a head in the others.",
-    required: &[SIZES, TRANSFORMER, RMS, EXPERT_KEYS, &[key::ATTENTION_SLIDING_WINDOW]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS, &[key::ATTENTION_SLIDING_WINDOW]],
     optional: &[
         HEADS,
         ROPE,
-        WINDOW,
-        ROUTED_KEYS,
+        SLIDING_WINDOW,
+        DEEPSEEK_MOE_KEYS,
         &[
             key::EXPERT_SHARED_FEED_FORWARD_LENGTH,
             key::MOE_EVERY_N_LAYERS,
@@ -63,7 +63,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
                 Maybe(ATTENTION),
                 Maybe(GATED_FFN),
                 Maybe(MOE_WITH_SHARED_EXPERT),
-                Maybe(NEXT_TOKENS),
+                Maybe(MTP),
             ],
         },
     ],

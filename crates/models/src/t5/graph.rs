@@ -19,17 +19,17 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let x = encoder_layers(builder, norm)?;
     let hidden = builder.norm(x, "enc.output_norm", norm);
     builder.output(OutputKind::Hidden, hidden);
-    let layers = builder.hyper.u64(key::T5_DECODER_BLOCK_COUNT)?;
+    let layers = builder.hparams.u64(key::T5_DECODER_BLOCK_COUNT)?;
     let heads = Heads::of(builder, 0)?;
     let cross_states = store_cross_attention(builder, hidden, layers, heads)?;
     builder.end_encoder();
     let mut x = builder.embedding()?;
     let first_bias = builder.find("dec.blk.0.attn_rel_b.weight");
     for (layer, state) in (0..layers).zip(cross_states) {
-        builder.at("dec.blk.", Some(layer));
+        builder.set_layer("dec.blk.", Some(layer));
         x = self::layer(builder, x, norm, first_bias, Some(state))?;
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     let x = builder.op(SelectOutputs { x });
     let hidden = builder.norm(x, "dec.output_norm", norm);
     builder.output(OutputKind::Hidden, hidden);
@@ -49,11 +49,11 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
 pub(crate) fn encoder_layers(builder: &mut Builder<'_>, norm: Norm) -> Result<ValueId, Finding> {
     let mut x = builder.embedding()?;
     let first_bias = builder.find("enc.blk.0.attn_rel_b.weight");
-    for layer in 0..builder.hyper.u64(key::BLOCK_COUNT)? {
-        builder.at("enc.blk.", Some(layer));
+    for layer in 0..builder.hparams.u64(key::BLOCK_COUNT)? {
+        builder.set_layer("enc.blk.", Some(layer));
         x = self::layer(builder, x, norm, first_bias, None)?;
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     Ok(x)
 }
 

@@ -22,7 +22,7 @@ pub(crate) const LAYER: &[Item] = &[
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "t5",
     note: "The first layer of encoder and decoder has the relative position bias of all.",
-    required: &[SIZES, TRANSFORMER, RMS, &[key::ATTENTION_RELATIVE_BUCKETS_COUNT]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, &[key::ATTENTION_RELATIVE_BUCKETS_COUNT]],
     optional: &[
         HEADS,
         &[

@@ -9,7 +9,7 @@ use crate::t5::schema::LAYER;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "t5encoder",
     note: "The encoder of t5 alone, for embeddings.",
-    required: &[SIZES, TRANSFORMER, RMS, &[key::ATTENTION_RELATIVE_BUCKETS_COUNT]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, &[key::ATTENTION_RELATIVE_BUCKETS_COUNT]],
     optional: &[HEADS, &[key::ATTENTION_LAYER_NORM_EPSILON]],
     tensors: &[All(EMBEDDING), Required("enc.output_norm.weight", "n_embd"), All(TIED_OUTPUT)],
     blocks: &[Block { prefix: "enc.blk.", from: "0", to: "n_layer", items: LAYER }],

@@ -16,19 +16,19 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
         attention: attention_with_gain,
         normalizes_embedding: true,
         weightless_norms: true,
-        logit_scale: builder.factor(key::LOGIT_SCALE)?,
+        logit_scale: builder.scale_or_one(key::LOGIT_SCALE)?,
         ..Decoder::llama_like(builder, RopeLayout::Neox)?
     };
     let embedded = embedding(builder, &decoder)?;
     let mut x = embedded;
     for index in 0..layers(builder)? {
-        builder.at("blk.", Some(index));
+        builder.set_layer("blk.", Some(index));
         x = layer(builder, x, index, &decoder)?;
         let weight = builder.weight("layer_output_scale.weight")?;
         let skip = builder.op(MulWeight { x: embedded, weight });
         x = builder.add(x, skip);
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     finish(builder, x, &decoder)
 }
 
@@ -43,7 +43,7 @@ fn attention_with_gain(
     let heads = [attend.heads.heads, attend.heads.heads_kv];
     let [query, key] = [(query, heads[0]), (key, heads[1])].map(|(x, heads)| {
         let x = apply_rope(builder, x, heads, &attend.rope);
-        builder.weightless_norm(x, attend.norm, heads)
+        builder.norm_without_weight(x, attend.norm, heads)
     });
     let weight = builder.weight("attn_q_norm.weight")?;
     let query = builder.op(MulWeight { x: query, weight });

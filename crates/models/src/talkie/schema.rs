@@ -9,7 +9,7 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "talkie",
     note: "Norms have no weights. Each query head has a gain, and each layer adds the embedding again.",
-    required: &[SIZES, TRANSFORMER, RMS, &[key::LOGIT_SCALE]],
+    required: &[SIZES, TRANSFORMER, RMS_NORM, &[key::LOGIT_SCALE]],
     optional: &[HEADS, ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT)],
     blocks: &[layers(&[

@@ -1,14 +1,14 @@
-//! The alphabet of byte-level vocabularies: a visible character for each byte.
+//! Alphabet of byte-level BPE: one visible character per byte.
 //!
-//! Bytes that are visible in Latin-1 stand for themselves; the 68 others are the characters from
-//! U+0100 on, in their order.
+//! Bytes that are visible in Latin-1 map to themselves; the other 68 bytes map to the characters from
+//! U+0100 on, in order.
 
-/// The bytes that are visible in Latin-1.
+/// Returns true for bytes that are visible in Latin-1.
 const fn is_visible(byte: u8) -> bool {
     matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff)
 }
 
-/// The character of each byte.
+/// Character of each byte.
 const CHARS: [char; 256] = {
     let mut chars = ['\0'; 256];
     let (mut byte, mut others) = (0, 0x100);
@@ -18,7 +18,7 @@ const CHARS: [char; 256] = {
             code = others;
             others += 1;
         }
-        // No surrogate is that small.
+        // Code points this small are never surrogates.
         if let Some(char) = char::from_u32(code) {
             chars[byte] = char;
         }
@@ -27,7 +27,7 @@ const CHARS: [char; 256] = {
     chars
 };
 
-/// The byte of each character below U+0144, where there is one.
+/// Byte of each character below U+0144, if any.
 const BYTES: [Option<u8>; 0x144] = {
     let mut bytes = [None; 0x144];
     let mut byte = 0;
@@ -38,12 +38,12 @@ const BYTES: [Option<u8>; 0x144] = {
     bytes
 };
 
-/// The byte that a character stands for; `None` for characters outside of the alphabet.
+/// Returns the byte of a character; `None` for characters outside of the alphabet.
 pub fn byte_of(char: char) -> Option<u8> {
     BYTES.get(char as usize).copied().flatten()
 }
 
-/// The character that stands for a byte.
+/// Returns the character of a byte.
 pub fn char_of(byte: u8) -> char {
     CHARS[usize::from(byte)]
 }

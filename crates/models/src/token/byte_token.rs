@@ -1,11 +1,11 @@
-//! Tokens that spell one byte by its number, as SentencePiece has them: `<0x0A>`.
+//! Byte fallback tokens of SentencePiece, such as `<0x0A>`.
 
-/// The token of a byte.
+/// Returns the token of a byte.
 pub fn byte_token(byte: u8) -> String {
     format!("<0x{byte:02X}>")
 }
 
-/// The byte that a token stands for by its text; `None` for other texts. Small digits count too.
+/// Returns the byte of a byte fallback token; `None` for other texts. Accepts lower-case digits.
 pub fn byte_of_token(token: &[u8]) -> Option<u8> {
     let digits = token.strip_prefix(b"<0x")?.strip_suffix(b">")?;
     let [high, low] = digits else { return None };
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_and_bytes_belong_together() {
+    fn byte_tokens_round_trip() {
         assert_eq!(byte_token(10), "<0x0A>");
         assert!((0..=255).all(|byte| byte_of_token(byte_token(byte).as_bytes()) == Some(byte)));
         assert_eq!(byte_of_token(b"<0x0a>"), Some(10));

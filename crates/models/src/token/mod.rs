@@ -1,4 +1,4 @@
-//! Tokens of a vocabulary: their types, their roles, and how they spell bytes. Data only.
+//! Tokens of a vocabulary: types, roles of special tokens, and encodings of bytes.
 
 mod byte_level;
 mod byte_token;

@@ -54,7 +54,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     required: &[
         SIZES,
         TRANSFORMER,
-        NORM,
+        LAYER_NORM,
         &[
             key::FEATURES_LENGTH,
             key::ATTENTION_GROUP_NORM_EPSILON,

@@ -17,19 +17,19 @@ const NORM: Norm = Norm { kind: NormKind::Layer, epsilon: 1e-5 };
 
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let decoder = self_attention(builder, "decoder", true)?;
-    let layers = builder.hyper.u64(key::DECODER_BLOCK_COUNT)?;
+    let layers = builder.hparams.u64(key::DECODER_BLOCK_COUNT)?;
     let cross_states = encoder(builder, layers, decoder.heads)?;
     let embedded = builder.embedding()?;
     let mut x = add_positions(builder, embedded, "dec.position_embd.weight", Index::Position)?;
     for (layer, state) in (0..layers).zip(cross_states) {
-        builder.at("dec.blk.", Some(layer));
+        builder.set_layer("dec.blk.", Some(layer));
         x = attention_residual(builder, x, &decoder)?;
         let normed = builder.norm(x, "cross_attn_norm", NORM);
         let cross = cross_attention(builder, normed, state, decoder.heads, decoder.scale)?;
         x = builder.add(x, cross);
         x = ffn_residual(builder, x)?;
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     let x = builder.op(SelectOutputs { x });
     let hidden = builder.norm(x, "dec.output_norm", NORM);
     builder.output(OutputKind::Hidden, hidden);
@@ -50,12 +50,12 @@ fn encoder(
     let x = conv_gelu(builder, features, "enc.conv1", 1)?;
     let x = conv_gelu(builder, x, "enc.conv2", 2)?;
     let mut x = add_positions(builder, x, "enc.position_embd.weight", Index::Row)?;
-    for layer in 0..builder.hyper.u64(key::ENCODER_BLOCK_COUNT)? {
-        builder.at("enc.blk.", Some(layer));
+    for layer in 0..builder.hparams.u64(key::ENCODER_BLOCK_COUNT)? {
+        builder.set_layer("enc.blk.", Some(layer));
         x = attention_residual(builder, x, &encoder)?;
         x = ffn_residual(builder, x)?;
     }
-    builder.at("", None);
+    builder.set_layer("", None);
     let hidden = builder.norm(x, "enc.output_norm", NORM);
     builder.output(OutputKind::Hidden, hidden);
     let cross_states = store_cross_attention(builder, hidden, decoder_layers, heads)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gguf::Metadata;
 use gguf_models::schema::{
-    self, Expected, Need, Requirement, SECTIONS, SYMBOLS, Scope, Source, architectures,
+    self, Expected, Presence, Requirement, SECTIONS, SYMBOLS, Scope, Source, architectures,
 };
 
 #[test]
@@ -112,7 +112,7 @@ fn a_model_claims_layers_lazily() {
     metadata.set("llama.block_count", u64::MAX);
     let llama = schema::architecture("llama").unwrap();
     let needed =
-        |expected: &Expected| matches!(expected, Expected::Tensor { need: Need::Required, .. });
+        |expected: &Expected| matches!(expected, Expected::Tensor { presence: Presence::Required, .. });
     assert_eq!(llama.tensors(&metadata).filter(needed).take(1000).count(), 1000);
     assert_eq!(llama.tensors(&Metadata::new()).count(), 6, "without metadata, no layers");
 }

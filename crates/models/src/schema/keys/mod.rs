@@ -1,4 +1,4 @@
-//! The tables of standard keys.
+//! Tables of the standard keys.
 
 pub(crate) mod clip;
 pub(crate) mod general;
@@ -8,18 +8,18 @@ pub(crate) mod tokenizer;
 
 use crate::schema::key_schema::Section;
 
-/// All standard keys, in sections.
+/// All standard keys, in the sections of `docs/metadata.md`.
 pub static SECTIONS: &[Section] = &[
     Section { title: "General", keys: general::GENERAL },
     Section { title: "Source, parent models and data sets", keys: general::ORIGIN },
     Section { title: "Recommended sampling", keys: general::SAMPLING },
     Section { title: "Model", keys: model::MODEL },
-    Section { title: "Experts", keys: model::EXPERTS },
+    Section { title: "Mixture of experts", keys: model::EXPERTS },
     Section { title: "Attention", keys: model::ATTENTION },
-    Section { title: "Rotary position embedding", keys: model::ROPE },
-    Section { title: "State spaces and recurrence", keys: model::RECURRENT },
+    Section { title: "Rotary position embedding (RoPE)", keys: model::ROPE },
+    Section { title: "State-space models and recurrence", keys: model::RECURRENT },
     Section { title: "Keys of single architectures", keys: model::SPECIAL },
-    Section { title: "Encoder and decoder (whisper)", keys: model::ENCODER_DECODER },
+    Section { title: "Encoder and decoder (Whisper)", keys: model::ENCODER_DECODER },
     Section { title: "Tokenizer", keys: tokenizer::TOKENIZER },
     Section { title: "Special tokens", keys: tokenizer::SPECIAL_TOKENS },
     Section { title: "Chat templates", keys: tokenizer::CHAT },

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gguf::{Array, Metadata, Shape, TensorInfo, TensorType, Value};
-use gguf_models::schema::{Architecture, Expected, Need};
+use gguf_models::schema::{Architecture, Expected, Presence};
 
 /// The architectures of text models with a graph whose tensors a list of the schema tells. Those of
 /// Jina's second encoder are of two kinds, which the same names mean.
@@ -189,14 +189,14 @@ fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {
             let chosen = if all { options.pop() } else { options.into_iter().next() };
             chosen.into_iter().flatten().for_each(|expected| add(expected, all, tensors));
         }
-        Expected::Tensor { name, shape, need } => {
+        Expected::Tensor { name, shape, presence } => {
             let dims = shape.into_iter().map(|extent| extent.or_else(|| untold(&name)));
             let Some(dims) = dims.collect::<Option<Vec<u64>>>() else { return };
             // Layers may share those of others, but not all of them.
             let is_shared =
                 [".attn_k.weight", ".attn_v.weight"].iter().any(|end| name.ends_with(end))
                     && !name.contains("indexer");
-            if all || need == Need::Required || is_shared {
+            if all || presence == Presence::Required || is_shared {
                 let shape = Shape::new(&dims).unwrap();
                 tensors.push(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 });
             }

@@ -6,7 +6,7 @@ mod step;
 mod table;
 
 use gguf::Error;
-use gguf_models::pre_tokenizer::alike;
+use gguf_models::pre_tokenizer::aliases;
 use step::Step;
 use table::{IgnoreMerges, Row, TABLE};
 
@@ -41,7 +41,7 @@ impl PreTokenizer {
             // The default of llama.cpp.
             _ => vocabulary.metadata.str(PRE).filter(|name| !name.is_empty()).unwrap_or("default"),
         };
-        let canonical = alike(name).first().unwrap_or(&name);
+        let canonical = aliases(name).first().unwrap_or(&name);
         let Some(row) = TABLE.iter().find(|row| row.names.contains(canonical)) else {
             return Err(unknown(
                 PRE,

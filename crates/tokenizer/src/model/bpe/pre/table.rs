@@ -10,7 +10,7 @@ use super::step::SplitRule::{self, Before, Groups, Isolate, Keep, LatinDigits, T
 
 /// Pre-tokenizers with the same rules.
 pub(super) struct Row {
-    /// Canonical names; each has further aliases ([`gguf_models::pre_tokenizer::alike`]).
+    /// Canonical names; each has further aliases ([`gguf_models::pre_tokenizer::aliases`]).
     pub names: &'static [&'static str],
     pub alphabet: Alphabet,
     pub ignore_merges: IgnoreMerges,

@@ -1,48 +1,48 @@
-//! Hyper-parameters of one model: typed by the table of keys, with what holds where one is absent.
+//! Typed hyper-parameters of a model, with the defaults of the key table.
 
 use crate::schema::expression::{Scope, evaluate};
-use crate::schema::key_schema::{Absent, Arity, KeySchema};
+use crate::schema::key_schema::{DefaultValue, Arity, KeySchema};
 use crate::schema::{self, Architecture};
 use gguf::Finding;
 use gguf::Metadata;
 use gguf::Value;
 
-/// The hyper-parameters in a model's metadata, by their names without the architecture's.
+/// Hyper-parameters in the metadata of a model, by key without the prefix of the architecture.
 ///
 /// ```
 /// use gguf::Metadata;
-/// use gguf::schema::Hyper;
+/// use gguf::schema::HyperParameters;
 /// let mut metadata = Metadata::new();
 /// metadata.set("general.architecture", "llama");
 /// metadata.set("llama.attention.head_count", 32u32);
-/// let hyper = Hyper::of(&metadata).unwrap();
-/// assert_eq!(hyper.u64("attention.head_count_kv").unwrap(), 32);
-/// assert_eq!(hyper.f32("rope.freq_base").unwrap(), 10000.0);
-/// assert_eq!(hyper.u64("block_count").unwrap_err().code, "key-missing");
+/// let hparams = HyperParameters::from_metadata(&metadata).unwrap();
+/// assert_eq!(hparams.u64("attention.head_count_kv").unwrap(), 32);
+/// assert_eq!(hparams.f32("rope.freq_base").unwrap(), 10000.0);
+/// assert_eq!(hparams.u64("block_count").unwrap_err().code, "key-missing");
 /// ```
 #[derive(Clone, Debug)]
-pub struct Hyper<'m> {
+pub struct HyperParameters<'m> {
     metadata: &'m Metadata,
     prefix: Box<str>,
     architecture: Option<&'static Architecture>,
     scope: Scope,
 }
 
-impl<'m> Hyper<'m> {
-    /// The hyper-parameters of the architecture that the metadata name.
+impl<'m> HyperParameters<'m> {
+    /// Returns the hyper-parameters of the architecture in `general.architecture`.
     ///
     /// # Errors
-    /// `key-missing` if they name none.
-    pub fn of(metadata: &'m Metadata) -> Result<Self, Finding> {
+    /// `key-missing` if the metadata have no architecture.
+    pub fn from_metadata(metadata: &'m Metadata) -> Result<Self, Finding> {
         match metadata.architecture() {
             Some(name) => Ok(Self::new(metadata, name)),
-            None => Err(Finding::error("key-missing", "the model has no architecture")
+            None => Err(Finding::error("key-missing", "the metadata name no architecture")
                 .key("general.architecture")
                 .help("loaders reject the model; set general.architecture")),
         }
     }
 
-    /// The hyper-parameters whose keys begin with the name of an architecture.
+    /// Returns the hyper-parameters whose keys have the prefix `architecture`.
     pub fn new(metadata: &'m Metadata, architecture: &str) -> Self {
         Self {
             metadata,
@@ -52,63 +52,63 @@ impl<'m> Hyper<'m> {
         }
     }
 
-    /// The value that the file has, whatever its type.
-    pub fn stated(&self, name: &str) -> Option<&'m Value> {
+    /// Returns the value in the file, of any type; `None` if the key is missing.
+    pub fn value(&self, name: &str) -> Option<&'m Value> {
         self.metadata.get(&self.key(name))
     }
 
-    /// A whole number; of one for each layer the first.
+    /// Returns an integer; the value of the first layer if the key has one per layer.
     ///
     /// # Errors
-    /// A finding with the key: `key-missing` if the file does not have it and needs it, `key-type`
-    /// or `key-value` if it holds something else.
+    /// A finding with the key: `key-missing` if the key is missing and has no default, `key-type` or
+    /// `key-value` if its value does not fit.
     pub fn u64(&self, name: &str) -> Result<u64, Finding> {
-        self.whole(name, None)
+        self.integer(name, None)
     }
 
-    /// The same, in a layer counted from 0.
+    /// Returns an integer of a layer, counted from 0.
     ///
     /// # Errors
-    /// As [`Hyper::u64`], and `key-value` if there is none for the layer.
-    pub fn u64_in(&self, name: &str, layer: u64) -> Result<u64, Finding> {
-        self.whole(name, Some(layer))
+    /// As [`HyperParameters::u64`], and `key-value` if the array has no element for the layer.
+    pub fn u64_in_layer(&self, name: &str, layer: u64) -> Result<u64, Finding> {
+        self.integer(name, Some(layer))
     }
 
-    /// A number; of one for each layer the first.
+    /// Returns a number; the value of the first layer if the key has one per layer.
     ///
     /// # Errors
-    /// As [`Hyper::u64`].
+    /// As [`HyperParameters::u64`].
     pub fn f32(&self, name: &str) -> Result<f32, Finding> {
-        match (self.one(name, None)?, self.absent(name)) {
+        match (self.value_in_layer(name, None)?, self.default_value(name)) {
             (Some(value), _) => {
                 let number = value.to_f64().ok_or_else(|| self.wrong_type(name, &value))?;
                 Ok(number as f32)
             }
-            (None, Absent::Number(number)) => Ok(number),
+            (None, DefaultValue::Number(number)) => Ok(number),
             (None, _) => Err(self.missing(name)),
         }
     }
 
-    /// A truth value; of one for each layer the first.
+    /// Returns a boolean; the value of the first layer if the key has one per layer.
     ///
     /// # Errors
-    /// As [`Hyper::u64`].
+    /// As [`HyperParameters::u64`].
     pub fn bool(&self, name: &str) -> Result<bool, Finding> {
-        match (self.one(name, None)?, self.absent(name)) {
+        match (self.value_in_layer(name, None)?, self.default_value(name)) {
             (Some(value), _) => value.to_bool().ok_or_else(|| self.wrong_type(name, &value)),
-            (None, Absent::Flag(flag)) => Ok(flag),
+            (None, DefaultValue::Flag(flag)) => Ok(flag),
             (None, _) => Err(self.missing(name)),
         }
     }
 
-    /// A word.
+    /// Returns a string.
     ///
     /// # Errors
-    /// As [`Hyper::u64`].
+    /// As [`HyperParameters::u64`].
     pub fn str(&self, name: &str) -> Result<&'m str, Finding> {
-        match (self.stated(name), self.absent(name)) {
+        match (self.value(name), self.default_value(name)) {
             (Some(value), _) => value.as_str().ok_or_else(|| self.wrong_type(name, value)),
-            (None, Absent::Text(text)) => Ok(text),
+            (None, DefaultValue::Text(text)) => Ok(text),
             (None, _) => Err(self.missing(name)),
         }
     }
@@ -116,8 +116,8 @@ impl<'m> Hyper<'m> {
     /// Sets a hyper-parameter of an architecture.
     ///
     /// # Errors
-    /// A finding with the key: `key-unknown` if the table does not have it, `key-type` or
-    /// `key-value` if it does not hold such a value. The metadata are then as they were.
+    /// A finding with the key: `key-unknown` if it is not a standard key, `key-type` or `key-value` if it
+    /// cannot hold the value. The metadata are then unchanged.
     pub fn set(
         metadata: &mut Metadata,
         architecture: &str,
@@ -126,38 +126,39 @@ impl<'m> Hyper<'m> {
     ) -> Result<(), Finding> {
         let (key, value) = (format!("{architecture}.{name}"), value.into());
         let Some(standard) = schema::key(&key) else {
-            return Err(Finding::error("key-unknown", "is no hyper-parameter").key(key));
+            return Err(Finding::error("key-unknown", "is not a standard key").key(key));
         };
         if let Some(mismatch) = standard.value.mismatch(&value) {
             return Err(Finding::error("key-type", mismatch).key(key));
         }
-        if let Some(wrong) = standard.value.refuses(&value) {
+        if let Some(wrong) = standard.value.out_of_range(&value) {
             return Err(Finding::error("key-value", wrong).key(key));
         }
         metadata.set(key, value);
         Ok(())
     }
 
-    /// That the model lacks a key which it needs.
+    /// Returns the finding for a missing key.
     pub fn missing(&self, name: &str) -> Finding {
-        Finding::error("key-missing", format!("{} needs this key", self.prefix))
+        Finding::error("key-missing", format!("{} requires this key", self.prefix))
             .key(self.key(name))
             .help("loaders reject the model without it; convert it again or set the key")
     }
 
-    fn whole(&self, name: &str, layer: Option<u64>) -> Result<u64, Finding> {
-        match (self.one(name, layer)?, self.absent(name)) {
+    fn integer(&self, name: &str, layer: Option<u64>) -> Result<u64, Finding> {
+        match (self.value_in_layer(name, layer)?, self.default_value(name)) {
             (Some(value), _) => value.to_u64().ok_or_else(|| self.wrong_type(name, &value)),
-            (None, Absent::Size(formula)) => {
+            (None, DefaultValue::Size(formula)) => {
                 evaluate(formula, &self.scope, layer).ok_or_else(|| self.missing(name))
             }
             (None, _) => Err(self.missing(name)),
         }
     }
 
-    /// The value in a file, of a layer if there is one for each; `None` if the key is absent.
-    fn one(&self, name: &str, layer: Option<u64>) -> Result<Option<Value>, Finding> {
-        let Some(stated) = self.stated(name) else { return Ok(None) };
+    /// Returns the value in the file, of a layer if the key has one per layer; `None` if the key is
+    /// missing.
+    fn value_in_layer(&self, name: &str, layer: Option<u64>) -> Result<Option<Value>, Finding> {
+        let Some(stated) = self.value(name) else { return Ok(None) };
         let per_layer = self.schema(name).is_some_and(|key| key.value.arity == Arity::PerLayer);
         let Some(array) = stated.as_array().filter(|_| per_layer) else {
             return Ok(Some(stated.clone()));
@@ -165,21 +166,21 @@ impl<'m> Hyper<'m> {
         let layer = layer.unwrap_or(0);
         let value = usize::try_from(layer).ok().and_then(|layer| array.iter().nth(layer));
         value.map(Some).ok_or_else(|| {
-            let message = format!("has {} elements, and none for layer {layer}", array.len());
+            let message = format!("has {} elements; expected one for layer {layer}", array.len());
             Finding::error("key-value", message).key(self.key(name))
         })
     }
 
-    /// What holds where the file does not have the key.
-    fn absent(&self, name: &str) -> Absent {
+    /// Returns the default of a key.
+    fn default_value(&self, name: &str) -> DefaultValue {
         let own = self.architecture.into_iter().flat_map(|known| known.defaults);
-        let own = own.filter(|(key, _)| *key == name).map(|(_, absent)| *absent).next();
-        own.or(self.schema(name).map(|key| key.absent)).unwrap_or(Absent::Nothing)
+        let own = own.filter(|(key, _)| *key == name).map(|(_, default)| *default).next();
+        own.or(self.schema(name).map(|key| key.default)).unwrap_or(DefaultValue::None)
     }
 
     fn wrong_type(&self, name: &str, value: &Value) -> Finding {
         let mismatch = self.schema(name).and_then(|key| key.value.mismatch(value));
-        let message = mismatch.unwrap_or_else(|| "is of another type than asked for".to_owned());
+        let message = mismatch.unwrap_or_else(|| "has the wrong type".to_owned());
         Finding::error("key-type", message)
             .key(self.key(name))
             .help("loaders reject the file; set the key again with the right type")
@@ -209,15 +210,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_has_a_value_or_is_missing() {
+    fn missing_keys_have_their_default_or_fail() {
         let metadata = model();
-        let hyper = Hyper::new(&metadata, "gemma2");
-        assert_eq!(hyper.u64("attention.key_length"), Ok(16));
-        assert_eq!(hyper.u64_in("attention.head_count_kv", 1), Ok(8));
-        assert_eq!(hyper.f32("attention.layer_norm_rms_epsilon"), Ok(1e-6));
-        assert_eq!(hyper.f32("attn_logit_softcapping"), Ok(50.0), "of this architecture");
-        assert_eq!(hyper.bool("attention.causal"), Ok(true));
-        let missing = Hyper::new(&metadata, "llama").u64("attention.sliding_window").unwrap_err();
+        let hparams = HyperParameters::new(&metadata, "gemma2");
+        assert_eq!(hparams.u64("attention.key_length"), Ok(16));
+        assert_eq!(hparams.u64_in_layer("attention.head_count_kv", 1), Ok(8));
+        assert_eq!(hparams.f32("attention.layer_norm_rms_epsilon"), Ok(1e-6));
+        assert_eq!(hparams.f32("attn_logit_softcapping"), Ok(50.0), "default of gemma2");
+        assert_eq!(hparams.bool("attention.causal"), Ok(true));
+        let missing = HyperParameters::new(&metadata, "llama").u64("attention.sliding_window").unwrap_err();
         assert_eq!(
             (missing.code, missing.key.as_deref()),
             ("key-missing", Some("llama.attention.sliding_window"))
@@ -225,16 +226,16 @@ mod tests {
     }
 
     #[test]
-    fn other_types_are_findings() {
+    fn wrong_types_are_findings() {
         let metadata = model();
-        let hyper = Hyper::new(&metadata, "gemma2");
-        let finding = hyper.str("rope.scaling.type").unwrap_err();
+        let hparams = HyperParameters::new(&metadata, "gemma2");
+        let finding = hparams.str("rope.scaling.type").unwrap_err();
         assert_eq!((finding.code, &*finding.message), ("key-type", "is UINT32 instead of STRING"));
-        let finding = hyper.u64_in("attention.head_count", 2).unwrap_err();
-        assert_eq!(&*finding.message, "has 2 elements, and none for layer 2");
+        let finding = hparams.u64_in_layer("attention.head_count", 2).unwrap_err();
+        assert_eq!(&*finding.message, "has 2 elements; expected one for layer 2");
         let mut metadata = metadata;
         let set = |metadata: &mut Metadata, name: &str, value: Value| {
-            Hyper::set(metadata, "gemma2", name, value).map_err(|finding| finding.code)
+            HyperParameters::set(metadata, "gemma2", name, value).map_err(|finding| finding.code)
         };
         assert_eq!(set(&mut metadata, "block_count", 2u32.into()), Ok(()));
         assert_eq!(set(&mut metadata, "block_count", "2".into()), Err("key-type"));
