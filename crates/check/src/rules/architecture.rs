@@ -10,7 +10,9 @@ use gguf::FileKind;
 use gguf::Subject;
 use gguf::TensorInfo;
 use gguf::{Finding, Sink};
-use gguf_models::schema::{self, Architecture, Block, Expected, HyperParameters, Presence, SYMBOLS, Scope};
+use gguf_models::schema::{
+    self, Architecture, Block, Expected, HyperParameters, Presence, SYMBOLS, Scope,
+};
 
 /// More layers than any model has: tensors of a forged file are not looked at layer by layer.
 const MOST_LAYERS: usize = 4096;

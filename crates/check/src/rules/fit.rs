@@ -32,8 +32,9 @@ impl Fit {
             }
         }
         let known = own.keys().filter(|name| names.contains(*name)).count();
-        let missing =
-            |(name, presence): &(&String, &Presence)| **presence == Presence::Required && !names.contains(*name);
+        let missing = |(name, presence): &(&String, &Presence)| {
+            **presence == Presence::Required && !names.contains(*name)
+        };
         let missing = own.iter().filter(missing).count();
         Self { strange: names.len() - known + missing, unused: own.len() - known - missing, known }
     }

@@ -231,7 +231,9 @@ fn tie_output(config: &Config, converter: &'static dyn Converter, tensors: &mut 
     let is_tied = matches!(config.bool("tie_word_embeddings"), Ok(Some(true)));
     let schema = gguf_models::schema::architecture(converter.architecture());
     let is_needed = schema.is_some_and(|schema| {
-        schema.tensor_names().any(|(name, presence)| name == OUTPUT && presence == Presence::Required)
+        schema
+            .tensor_names()
+            .any(|(name, presence)| name == OUTPUT && presence == Presence::Required)
     });
     if !is_tied || !is_needed || tensors.iter().any(|tensor| tensor.name == OUTPUT) {
         return;

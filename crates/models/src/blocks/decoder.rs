@@ -181,7 +181,8 @@ pub(crate) fn attend(
     let scale = stated_scale.or(decoder.attention_scale);
     // The specification has two spellings of two keys.
     let clamp = builder.f32_or_default(key::ATTENTION_CLAMP_KQV)?;
-    let clamp = clamp.or(builder.f32_or_default(key::ATTENTION_CLIP_KQV)?).filter(|bound| *bound > 0.0);
+    let clamp =
+        clamp.or(builder.f32_or_default(key::ATTENTION_CLIP_KQV)?).filter(|bound| *bound > 0.0);
     let slopes = [
         builder.f32_or_default(key::ATTENTION_MAX_ALIBI_BIAS)?,
         builder.f32_or_default(key::ATTENTION_ALIBI_BIAS_MAX)?,
@@ -315,7 +316,9 @@ pub(crate) fn add_outputs(
     let name = if builder.has("output.weight") { "output" } else { "token_embd" };
     let mut logits = builder.matmul(hidden, name)?;
     logits = builder.scale(logits, decoder.logit_scale);
-    if let Some(cap) = builder.f32_or_default(key::FINAL_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0) {
+    if let Some(cap) =
+        builder.f32_or_default(key::FINAL_LOGIT_SOFTCAPPING)?.filter(|cap| *cap > 0.0)
+    {
         logits = builder.op(SoftCap { x: logits, cap });
     }
     if let Some(suppressed_tokens) = decoder.suppressed_tokens {

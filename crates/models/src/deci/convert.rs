@@ -115,7 +115,9 @@ impl Converter for Deci {
         let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
         let list = |key: &str| {
-            (0..blocks).map(|layer| hyper.u64_in_layer(key, layer).unwrap_or(0)).collect::<Vec<u64>>()
+            (0..blocks)
+                .map(|layer| hyper.u64_in_layer(key, layer).unwrap_or(0))
+                .collect::<Vec<u64>>()
         };
         let heads_kv = list("attention.head_count_kv");
         if model.metadata().array("deci.attention.head_count").is_none() {

@@ -117,12 +117,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[
-                Maybe(ATTENTION),
-                Maybe(COMPRESSOR),
-                Maybe(BIASED_MOE_FFN),
-                Maybe(MTP),
-            ],
+            items: &[Maybe(ATTENTION), Maybe(COMPRESSOR), Maybe(BIASED_MOE_FFN), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

@@ -90,12 +90,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[
-                Maybe(COMMON_ATTENTION),
-                Maybe(SLIDING_MLA),
-                Maybe(GATED_FFN),
-                Maybe(MTP),
-            ],
+            items: &[Maybe(COMMON_ATTENTION), Maybe(SLIDING_MLA), Maybe(GATED_FFN), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

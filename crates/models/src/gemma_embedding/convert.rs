@@ -59,7 +59,10 @@ impl Converter for GemmaEmbedding {
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
-        let is_encoder = !HyperParameters::from_metadata(model.metadata()).ok()?.bool("attention.causal").ok()?;
+        let is_encoder = !HyperParameters::from_metadata(model.metadata())
+            .ok()?
+            .bool("attention.causal")
+            .ok()?;
         let dense = sentence_transformers::dense_names();
         let exported = exported
             .patterns(dense.iter().map(String::as_str))

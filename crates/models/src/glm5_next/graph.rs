@@ -65,8 +65,8 @@ fn mixer(
 /// Returns whether a layer has an indexer of its own.
 fn has_indexer(builder: &Builder<'_>, layer: u64) -> Result<bool, Finding> {
     const INDEXER_TYPES: &str = "attention.indexer.types";
-    let is_full =
-        builder.hparams.value(INDEXER_TYPES).is_none() || builder.bool_in_layer(INDEXER_TYPES, layer)?;
+    let is_full = builder.hparams.value(INDEXER_TYPES).is_none()
+        || builder.bool_in_layer(INDEXER_TYPES, layer)?;
     Ok(is_full && builder.has("indexer.attn_q_b.weight"))
 }
 

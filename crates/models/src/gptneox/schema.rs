@@ -9,7 +9,12 @@ use crate::schema::layers;
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gptneox",
     note: "llama.cpp's converter does not write `rope.freq_base`.",
-    required: &[SIZES, TRANSFORMER, LAYER_NORM, &[key::USE_PARALLEL_RESIDUAL, key::ROPE_DIMENSION_COUNT]],
+    required: &[
+        SIZES,
+        TRANSFORMER,
+        LAYER_NORM,
+        &[key::USE_PARALLEL_RESIDUAL, key::ROPE_DIMENSION_COUNT],
+    ],
     optional: &[ROPE],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM_BIAS), All(OUTPUT)],
     blocks: &[layers(GPT2_LAYER)],

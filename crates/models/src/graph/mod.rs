@@ -334,7 +334,10 @@ fn number_of(name: &str, value: &Value, layer: u64) -> Result<f32, Finding> {
 
 fn narrow(name: &str, size: u64) -> Result<u32, Finding> {
     u32::try_from(size).map_err(|_| {
-        Finding::error("key-value", format!("{name} is {size}, more than the limit of {}", u32::MAX))
-            .help("convert the model again")
+        Finding::error(
+            "key-value",
+            format!("{name} is {size}, more than the limit of {}", u32::MAX),
+        )
+        .help("convert the model again")
     })
 }

@@ -23,7 +23,8 @@ const ATTENTION_CAP: f32 = 30.0;
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let embedding_scale = builder.f32_if_present(key::EMBEDDING_SCALE)?.unwrap_or(EMBEDDING_SCALE);
     let logit_scale = builder.f32_if_present(key::LOGIT_SCALE)?.unwrap_or(LOGIT_SCALE);
-    let attention_scale = builder.f32_if_present(key::ATTENTION_OUTPUT_SCALE)?.unwrap_or(ATTENTION_SCALE);
+    let attention_scale =
+        builder.f32_if_present(key::ATTENTION_OUTPUT_SCALE)?.unwrap_or(ATTENTION_SCALE);
     let mut decoder = Decoder {
         function: ActivationFunction::GeluTanh,
         embedding_scale,

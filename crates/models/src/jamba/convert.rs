@@ -123,7 +123,8 @@ impl Converter for Jamba {
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
         let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
         let blocks = count(model, key::BLOCK_COUNT)?.min(1 << 16);
-        let heads = |layer: &u64| hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0);
+        let heads =
+            |layer: &u64| hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0);
         let is_routed = |layer: &u64| has(model, &format!("blk.{layer}.ffn_gate_inp.weight"));
         // Offset and period of a kind of layer.
         let pattern = |layers: Vec<u64>| match layers[..] {

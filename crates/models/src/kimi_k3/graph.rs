@@ -18,7 +18,8 @@ pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
     let mut decoder = kda_mla_decoder(builder)?;
     (decoder.rope, decoder.window_rope) = (None, None);
     let beta = builder.hparams.f32(key::ACTIVATION_SITU_BETA)?;
-    let linear = builder.f32_or_default(key::ACTIVATION_SITU_LINEAR_BETA)?.filter(|beta| *beta > 0.0);
+    let linear =
+        builder.f32_or_default(key::ACTIVATION_SITU_LINEAR_BETA)?.filter(|beta| *beta > 0.0);
     let situ = GluFunction::Situ { beta, linear };
     decoder.routing.function = situ;
     decoder.routing.normalize = false;

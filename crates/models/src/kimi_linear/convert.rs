@@ -201,7 +201,8 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let hyper = HyperParameters::from_metadata(model.metadata()).ok()?;
     let number = |key| count(model, key);
     let blocks = number("block_count")?.min(1 << 16);
-    let is_full = |layer: &u64| hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0) > 0;
+    let is_full =
+        |layer: &u64| hyper.u64_in_layer(key::ATTENTION_HEAD_COUNT_KV, *layer).unwrap_or(0) > 0;
     let (full, linear): (Vec<u64>, Vec<u64>) = (0..blocks).partition(is_full);
     let one_based =
         |layers: Vec<u64>| layers.into_iter().map(|layer| layer + 1).collect::<Vec<_>>();

@@ -44,8 +44,9 @@ fn attention(
         key = rope_and_norm(builder, key, heads_kv, &attend)?;
     } else {
         let length = stated_or(builder, "attention.temperature_length", DEFAULT_LENGTH)?;
-        let scale =
-            builder.f32_or_default(key::ATTENTION_TEMPERATURE_SCALE)?.unwrap_or(DEFAULT_TEMPERATURE_SCALE);
+        let scale = builder
+            .f32_or_default(key::ATTENTION_TEMPERATURE_SCALE)?
+            .unwrap_or(DEFAULT_TEMPERATURE_SCALE);
         query = builder.op(AttentionTemperature { x: query, offset: 1, length, scale });
     }
     let attended = attend_to(builder, [query, key, value], &attend);

@@ -104,8 +104,9 @@ pub(crate) fn export_moe(
     exported: Exported,
     normalizes_by_default: bool,
 ) -> Exported {
-    let stated =
-        HyperParameters::from_metadata(model.metadata()).ok().and_then(|hyper| hyper.value(WEIGHTS_NORM)?.to_bool());
+    let stated = HyperParameters::from_metadata(model.metadata())
+        .ok()
+        .and_then(|hyper| hyper.value(WEIGHTS_NORM)?.to_bool());
     let exported = exported.patterns(moe::one_by_one());
     sliding_window::export_of_qwen(model, exported)
         .set("norm_topk_prob", stated.unwrap_or(normalizes_by_default))

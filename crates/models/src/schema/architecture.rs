@@ -129,7 +129,12 @@ impl Architecture {
         let mut names = Vec::new();
         collect(self.tensors, "", Presence::Required, &mut names);
         for block in self.blocks {
-            collect(block.items, &format!("{}{{i}}.", block.prefix), Presence::Required, &mut names);
+            collect(
+                block.items,
+                &format!("{}{{i}}.", block.prefix),
+                Presence::Required,
+                &mut names,
+            );
         }
         names.into_iter()
     }
@@ -171,7 +176,9 @@ impl Expand<'_> {
         for item in items {
             match item {
                 Item::Required(name, shape) => out.push(self.tensor(name, shape, presence)),
-                Item::Optional(name, shape) => out.push(self.tensor(name, shape, Presence::Optional)),
+                Item::Optional(name, shape) => {
+                    out.push(self.tensor(name, shape, Presence::Optional))
+                }
                 Item::All(items) => self.items(items, presence, out),
                 Item::Maybe(items) => self.items(items, Presence::Optional, out),
                 Item::OneOf(options) => {
@@ -182,7 +189,9 @@ impl Expand<'_> {
                     };
                     out.push(Expected::OneOf(options.iter().map(expand).collect()));
                 }
-                Item::When(symbol, items) if self.value(symbol) > 0 => self.items(items, presence, out),
+                Item::When(symbol, items) if self.value(symbol) > 0 => {
+                    self.items(items, presence, out)
+                }
                 Item::Unless(symbol, items) if self.value(symbol) == 0 => {
                     self.items(items, presence, out);
                 }

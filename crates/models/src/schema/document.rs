@@ -95,10 +95,7 @@ fn file_types(out: &mut String) {
 }
 
 fn symbols(out: &mut String) {
-    line!(
-        out,
-        "\n## Symbols in shapes\n\n| symbol | value | default |\n|---|---|---|"
-    );
+    line!(out, "\n## Symbols in shapes\n\n| symbol | value | default |\n|---|---|---|");
     for symbol in SYMBOLS {
         let (value, default) = match symbol.source {
             Source::Key(key) => {

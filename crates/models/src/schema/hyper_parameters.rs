@@ -1,7 +1,7 @@
 //! Typed hyper-parameters of a model, with the defaults of the key table.
 
 use crate::schema::expression::{Scope, evaluate};
-use crate::schema::key_schema::{DefaultValue, Arity, KeySchema};
+use crate::schema::key_schema::{Arity, DefaultValue, KeySchema};
 use crate::schema::{self, Architecture};
 use gguf::Finding;
 use gguf::Metadata;
@@ -218,7 +218,8 @@ mod tests {
         assert_eq!(hparams.f32("attention.layer_norm_rms_epsilon"), Ok(1e-6));
         assert_eq!(hparams.f32("attn_logit_softcapping"), Ok(50.0), "default of gemma2");
         assert_eq!(hparams.bool("attention.causal"), Ok(true));
-        let missing = HyperParameters::new(&metadata, "llama").u64("attention.sliding_window").unwrap_err();
+        let missing =
+            HyperParameters::new(&metadata, "llama").u64("attention.sliding_window").unwrap_err();
         assert_eq!(
             (missing.code, missing.key.as_deref()),
             ("key-missing", Some("llama.attention.sliding_window"))

@@ -60,7 +60,9 @@ pub fn nearest_key(name: &str) -> Option<String> {
     let candidates = SECTIONS.iter().flat_map(|section| section.keys).filter_map(|key| {
         match key.name.strip_prefix("{arch}.") {
             Some(_) if RESERVED.contains(&first) => None,
-            Some(suffix) => Some((distance(suffix, rest, MAX_DISTANCE)?, format!("{first}.{suffix}"))),
+            Some(suffix) => {
+                Some((distance(suffix, rest, MAX_DISTANCE)?, format!("{first}.{suffix}")))
+            }
             None => Some((distance(key.name, name, MAX_DISTANCE)?, key.name.to_owned())),
         }
     });

@@ -27,7 +27,7 @@ pub use architecture::{Architecture, Block, Expected, Item, Presence};
 pub use document::document;
 pub use expression::{Scope, dimensions, evaluate};
 pub use hyper_parameters::HyperParameters;
-pub use key_schema::{DefaultValue, Arity, KeySchema, Range, Requirement, Section, ValueSchema};
+pub use key_schema::{Arity, DefaultValue, KeySchema, Range, Requirement, Section, ValueSchema};
 pub use keys::SECTIONS;
 pub use lookup::{key, nearest_key};
 pub use symbols::{SYMBOLS, Source, Symbol};

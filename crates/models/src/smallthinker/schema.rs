@@ -10,7 +10,12 @@ pub(crate) static SCHEMA: Architecture = Architecture {
     name: "smallthinker",
     note: "With a sliding window: the first of each four layers has full attention without RoPE.",
     required: &[SIZES, TRANSFORMER, RMS_NORM, EXPERT_KEYS],
-    optional: &[HEADS, ROPE, SLIDING_WINDOW, &[key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_GATING_FUNC]],
+    optional: &[
+        HEADS,
+        ROPE,
+        SLIDING_WINDOW,
+        &[key::EXPERT_FEED_FORWARD_LENGTH, key::EXPERT_GATING_FUNC],
+    ],
     tensors: &[All(EMBEDDING), All(OUTPUT_NORM), All(TIED_OUTPUT)],
     blocks: &[layers(&[All(ATTN_NORM), All(QKV), All(ATTN_OUTPUT), All(FFN_NORM), All(EXPERTS)])],
     ..Architecture::DEFAULT

@@ -59,12 +59,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
             prefix: "blk.",
             from: "n_trunk",
             to: "n_layer",
-            items: &[
-                Maybe(ATTENTION),
-                Maybe(GATED_FFN),
-                Maybe(MOE_WITH_SHARED_EXPERT),
-                Maybe(MTP),
-            ],
+            items: &[Maybe(ATTENTION), Maybe(GATED_FFN), Maybe(MOE_WITH_SHARED_EXPERT), Maybe(MTP)],
         },
     ],
     ..Architecture::DEFAULT

@@ -15,7 +15,11 @@ const fn role_with_key(name: &'static str, id_key: &'static str) -> Role {
     Role { name, id_key, alternative_key: None }
 }
 
-const fn role_with_keys(name: &'static str, id_key: &'static str, alternative_key: &'static str) -> Role {
+const fn role_with_keys(
+    name: &'static str,
+    id_key: &'static str,
+    alternative_key: &'static str,
+) -> Role {
     Role { name, id_key, alternative_key: Some(alternative_key) }
 }
 

@@ -111,8 +111,9 @@ fn a_model_claims_layers_lazily() {
     let mut metadata = full("llama");
     metadata.set("llama.block_count", u64::MAX);
     let llama = schema::architecture("llama").unwrap();
-    let needed =
-        |expected: &Expected| matches!(expected, Expected::Tensor { presence: Presence::Required, .. });
+    let needed = |expected: &Expected| {
+        matches!(expected, Expected::Tensor { presence: Presence::Required, .. })
+    };
     assert_eq!(llama.tensors(&metadata).filter(needed).take(1000).count(), 1000);
     assert_eq!(llama.tensors(&Metadata::new()).count(), 6, "without metadata, no layers");
 }
