@@ -1,16 +1,15 @@
-#!/usr/bin/env python3
-"""A digest of all weights in a PyTorch file, read with Python's own zip and pickle modules.
+"""Prints a digest of all weights in a PyTorch file, read with Python's own zip and pickle modules.
 
-usage: pytorch_weights.py pytorch_model.bin
+Usage: python3 interop/converter/pytorch_digest.py pytorch_model.bin
 
-Prints what the test `a_whole_model_is_what_python_reads` of crates/convert expects: the SHA-256 of
-name, GGUF type, shape and bytes of every tensor. torch is not needed; calls are stood in for.
+A test of crates/convert (`formats/pytorch.rs`) expects this SHA-256 of the name, GGUF type, shape and bytes of all tensors. It
+replaces the calls of torch that a pickle contains, and does not need torch.
 """
 
+import argparse
 import collections
 import hashlib
 import pickle
-import sys
 import zipfile
 
 TYPES = {
@@ -50,7 +49,10 @@ class Unpickler(pickle.Unpickler):
 
 
 def main():
-    with zipfile.ZipFile(sys.argv[1]) as archive:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file")
+    options = parser.parse_args()
+    with zipfile.ZipFile(options.file) as archive:
         prefix = next(n for n in archive.namelist() if n.endswith("data.pkl"))[: -len("data.pkl")]
         weights = Unpickler(archive, prefix).load()
     digest = hashlib.sha256()
@@ -60,4 +62,5 @@ def main():
     print(digest.hexdigest())
 
 
-main()
+if __name__ == "__main__":
+    main()

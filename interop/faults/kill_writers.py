@@ -1,53 +1,51 @@
-"""Writers that are killed leave the old file or the new one.
+"""Kills commands that write, and checks that they leave the old file or the new one.
 
-Usage: python kill_writers.py GGUF_BINARY CHECKPOINT_DIR [KILLS]
+Usage: python3 interop/faults/kill_writers.py GGUF_BINARY CHECKPOINT_DIR [KILLS]
 
-Each writing command is started over and over and killed (SIGKILL) after a delay that is spread over
-its usual run time; an edit in place also within the moments in which it overwrites the header. The
-file must then be identical to the one before or the one after; or readers must say that an edit was
-interrupted, and it must be one of the two after the command that undoes the edit, or the one that
-finishes it. Readers must leave every file as it was, time of change included. Further, the states in
-which a crash of the machine could leave an edit in place are built by hand and must be recovered.
+Starts each writing command again and again and kills it (SIGKILL) after a delay that is spread over its usual run time; an edit in
+place also while it overwrites the header. The file must then be identical to the old or the new file; or readers must report an
+interrupted edit, and the command that undoes or finishes the edit must restore one of the two. Readers must leave every file as it
+is, with its modification time. The script also constructs the states in which a crash of the machine could leave an edit in place,
+and recovers them.
 """
 
+import argparse
 import hashlib
 import json
 import random
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
-# Room for a header that takes a while to overwrite.
+# Padding of a header that takes some milliseconds to overwrite.
 RESERVE = 16 << 20
 
 
 def ours(binary, *args):
-    """Runs our binary to its end and returns what it prints."""
+    """Runs the binary and returns its standard output."""
     done = subprocess.run([binary, *map(str, args)], capture_output=True, text=True)
     assert done.returncode == 0, f"gguf {args}: exit {done.returncode}\n{done.stderr}"
     return done.stdout
 
 
 def reads(binary, model):
-    """Whether readers open the model; if not, they must say that an edit was interrupted. They must
-    leave all files in the folder as they are."""
+    """Returns whether readers open the model; if not, they must report an interrupted edit. They must not change files."""
     before = state(model.parent)
-    look = subprocess.run([binary, "inspect", model], capture_output=True, text=True)
+    inspect = subprocess.run([binary, "inspect", model], capture_output=True, text=True)
     check = subprocess.run([binary, "check", model, "--json"], capture_output=True, text=True)
-    assert state(model.parent) == before, "a reader changed something"
-    if look.returncode == 0:
+    assert state(model.parent) == before, "a reader changed a file"
+    if inspect.returncode == 0:
         return True
-    assert look.returncode == 1 and "an edit of" in look.stderr, look.stderr
+    assert inspect.returncode == 1 and "an edit of" in inspect.stderr, inspect.stderr
     assert check.returncode == 1 and '"edit-interrupted"' in check.stdout, check.stdout
     return False
 
 
 def state(folder):
-    """All that a writer could change in a folder."""
+    """Returns path, inode, modification time and digest of all files in a folder."""
     files = sorted(folder.iterdir())
     return [(path, path.stat().st_ino, path.stat().st_mtime_ns, digest(path)) for path in files]
 
@@ -57,13 +55,13 @@ def digest(path):
 
 
 def content(folder):
-    """The files of a folder that a reader looks at, by name."""
+    """Returns the visible files of a folder, by name."""
     hidden = lambda path: path.name.startswith(".")
     return {path.name: path.read_bytes() for path in folder.iterdir() if not hidden(path)}
 
 
 def fill(folder, files):
-    """Makes these the only files of the folder."""
+    """Replaces all files of the folder with these."""
     for path in folder.iterdir():
         path.unlink()
     for name, data in files.items():
@@ -75,34 +73,34 @@ def journal(model):
 
 
 def encoded_journal(model, old_header, new_header):
-    """As `crates/store/src/edit/journal.rs` draws it, for the file that is there now."""
+    """Encodes the journal of `crates/store/src/edit/journal.rs` for the present file."""
     sha256 = lambda data: hashlib.sha256(data).digest()
-    about = model.stat()
+    metadata = model.stat()
     fields = b"GGUFEDIT" + struct.pack(
-        "<IQQQQ", 1, about.st_ino, about.st_size, about.st_mtime_ns, len(old_header)
+        "<IQQQQ", 1, metadata.st_ino, metadata.st_size, metadata.st_mtime_ns, len(old_header)
     )
     fields += sha256(old_header) + sha256(new_header)
     return fields + sha256(fields) + old_header + new_header
 
 
 class Writer:
-    """A command that turns the files `old` of a folder into `new` ones."""
+    """A command that turns the files `old` of a folder into the files `new`."""
 
     def __init__(self, binary, folder, name, old, args):
         self.binary, self.folder, self.name, self.old, self.args = binary, folder, name, old, args
-        took = []
+        durations = []
         for _ in range(3):
             fill(folder, old)
             start = time.monotonic()
             ours(binary, *args)
-            took.append(time.monotonic() - start)
-        self.usual = sorted(took)[1]
+            durations.append(time.monotonic() - start)
+        self.usual = sorted(durations)[1]
         self.new = content(folder)
 
     def kill(self, delay, overwriting=False):
-        """Starts it, kills it after `delay` seconds, and says what was left.
+        """Starts the command, kills it after `delay` seconds, and counts the outcome.
 
-        With `overwriting`, the seconds count from the first byte that changes in the file itself.
+        With `overwriting`, the delay begins with the first change of the file itself.
         """
         fill(self.folder, self.old)
         target = self.folder / min(self.old)
@@ -123,45 +121,45 @@ class Writer:
         names = sorted(self.old | self.new)
         outcome["journals"] = sum(journal(self.folder / name).exists() for name in names)
         if len(names) == 1 and not reads(self.binary, self.folder / names[0]):
-            how = random.choice(["undo", "finish"])
-            ours(self.binary, "edit", self.folder / names[0], "--recover", how)
-            outcome[how] += 1
-            assert content(self.folder) == (self.old if how == "undo" else self.new), self.name
+            recovery = random.choice(["undo", "finish"])
+            ours(self.binary, "edit", self.folder / names[0], "--recover", recovery)
+            outcome[recovery] += 1
+            assert content(self.folder) == (self.old if recovery == "undo" else self.new), self.name
             assert not journal(self.folder / names[0]).exists(), self.name
         after = content(self.folder)
         for name in names:
             states = [self.old.get(name), self.new.get(name)]
-            assert after.get(name) in states, f"{self.name}: {name} is neither old nor new"
+            assert after.get(name) in states, f"{self.name}: {name} is neither the old nor the new file"
         self.clean_up()
         if after == self.old:
             outcome["old"] = 1
         elif after == self.new:
             outcome["new"] = 1
         else:
-            # Several files cannot appear in one instant; each is whole.
+            # Several files cannot be renamed atomically together; each is complete.
             assert len(names) > 1
             outcome["some old, some new"] = 1
         return outcome
 
     def clean_up(self):
-        """The next writer removes what a killed one left beside the target."""
+        """Checks that the next writer removes the unfinished files of a killed one."""
         hidden = {path.name: path.read_bytes() for path in self.folder.glob(".*")}
         if hidden:
             fill(self.folder, self.old | hidden)
             ours(self.binary, *self.args)
-            stay = [path.name for path in self.folder.glob(".*")]
-            assert not stay, f"{self.name}: {stay} stay"
+            left = [path.name for path in self.folder.glob(".*")]
+            assert not left, f"{self.name}: {left} were not removed"
 
 
 def writers(binary, checkpoint, work):
-    """All commands that write, over files that exist already."""
+    """Yields all commands that write, each with an existing file to replace."""
     folder = work / "target"
     folder.mkdir()
-    model, roomy = work / "model.gguf", work / "roomy.gguf"
+    model, padded = work / "model.gguf", work / "padded.gguf"
     ours(binary, "convert", checkpoint, "-o", model, "--outtype", "F16")
-    roomy.write_bytes(model.read_bytes())
-    ours(binary, "edit", roomy, "--set", "general.url=somewhere", "--reserve", f"{RESERVE >> 20}M")
-    assert roomy.stat().st_size > model.stat().st_size + RESERVE // 2
+    padded.write_bytes(model.read_bytes())
+    ours(binary, "edit", padded, "--set", "general.url=somewhere", "--reserve", f"{RESERVE >> 20}M")
+    assert padded.stat().st_size > model.stat().st_size + RESERVE // 2
     renamed = work / "renamed.gguf"
     renamed.write_bytes(model.read_bytes())
     ours(binary, "edit", renamed, "--set", "general.name=Another model")
@@ -176,7 +174,7 @@ def writers(binary, checkpoint, work):
 
     at_target = lambda path: {target.name: path.read_bytes()}
     first_shard = sorted(shards.iterdir())[0]
-    yield writer("edit in place", at_target(roomy), "edit", target, "--set", "general.name=New")
+    yield writer("edit in place", at_target(padded), "edit", target, "--set", "general.name=New")
     yield writer(
         "edit, rebuilding", at_target(model), "edit", target, "--set", "general.url=somewhere"
     )
@@ -192,84 +190,89 @@ def writers(binary, checkpoint, work):
 
 
 def data_len(binary, model):
-    """Bytes of the data section, which ends on a multiple of the alignment."""
+    """Returns the number of bytes of the data section, with padding to the alignment."""
     tensors = json.loads(ours(binary, "inspect", model, "--json"))["tensors"]
     return max(-(-(tensor["offset"] + tensor["bytes"]) // 32) * 32 for tensor in tensors)
 
 
 def crash_points(binary, edit):
-    """Every kind of state between the journal's first byte and its removal leads back, or on."""
+    """Recovers every kind of state between the journal's first byte and its removal, and returns their number."""
     ((name, old),), ((_, new),) = edit.old.items(), edit.new.items()
-    assert len(old) == len(new), "the edit was not done in place"
+    assert len(old) == len(new), "the edit was not in place"
     target = edit.folder / name
     fill(edit.folder, {name: old})
     end = len(old) - data_len(binary, target)
     changed = next(i for i in range(end) if old[i] != new[i])
     last = next(i for i in range(end, 0, -1) if old[i - 1] != new[i - 1])
-    cuts = [0, 1, 8, changed, changed + 1, changed + 5, last - 1, last, end // 2, end]
+    lengths = [0, 1, 8, changed, changed + 1, changed + 5, last - 1, last, end // 2, end]
 
-    def crashed(cut):
-        """As if the machine had stopped after so many bytes of the new header."""
+    def crash(written):
+        """Writes the state of a crash after so many bytes of the new header, and returns the journal."""
         fill(edit.folder, {name: old})
         whole = encoded_journal(target, old[:end], new[:end])
         with target.open("r+b") as file:
-            file.write(new[:cut])
+            file.write(new[:written])
         journal(target).write_bytes(whole)
         return whole
 
-    for cut in cuts:
-        for how, expected in [("undo", old), ("finish", new)]:
-            crashed(cut)
+    for written in lengths:
+        for recovery, expected in [("undo", old), ("finish", new)]:
+            crash(written)
             present = target.read_bytes()
-            assert reads(binary, target) == (present in (old, new)), f"cut at {cut}"
-            ours(binary, "edit", target, "--recover", how)
-            assert target.read_bytes() == expected, f"cut at {cut}, {how}"
+            assert reads(binary, target) == (present in (old, new)), f"{written} bytes"
+            ours(binary, "edit", target, "--recover", recovery)
+            assert target.read_bytes() == expected, f"{written} bytes, {recovery}"
             assert not journal(target).exists()
-    # A journal in the making is nothing to act on, and in nobody's way.
-    whole = crashed(0)
+    # Readers and writers ignore an incomplete journal.
+    whole = crash(0)
     for length in [0, 1, 8, 100, len(whole) // 2, len(whole) - 1]:
         journal(target).write_bytes(whole[:length])
         assert reads(binary, target) and target.read_bytes() == old
     ours(binary, *edit.args)
     assert target.read_bytes() == new and not journal(target).exists()
-    # A recovery that is killed is done by the next one.
+    # The next recovery completes a killed one.
     for i in range(10):
-        crashed(changed + 5)
-        recovery = [binary, "edit", target, "--recover", "undo"]
-        process = subprocess.Popen(recovery, stderr=subprocess.DEVNULL)
+        crash(changed + 5)
+        command = [binary, "edit", target, "--recover", "undo"]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         time.sleep(edit.usual * i / 10)
         process.kill()
         process.wait()
         reads(binary, target)
-        ours(*recovery)
+        ours(*command)
         assert target.read_bytes() == old, "after a killed recovery"
-    return 2 * len(cuts) + 17
+    return 2 * len(lengths) + 17
 
 
-def main(binary, checkpoint, kills=210):
-    binary = str(Path(binary).resolve())
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf")
+    parser.add_argument("checkpoint")
+    parser.add_argument("kills", type=int, nargs="?", default=210)
+    options = parser.parse_args()
+    binary = str(Path(options.gguf).resolve())
     random.seed(3)
     total = Counter()
     with tempfile.TemporaryDirectory() as work:
-        all_writers = list(writers(binary, Path(checkpoint).resolve(), Path(work)))
+        all_writers = list(writers(binary, Path(options.checkpoint).resolve(), Path(work)))
         edit = all_writers[0]
         rounds = [(writer, writer.name, writer.usual, False) for writer in all_writers]
         rounds.append((edit, "edit in place, overwriting", 0.0005, True))
-        each = -(-int(kills) // len(rounds))
+        each = -(-options.kills // len(rounds))
         for writer, name, span, overwriting in rounds:
-            tally = Counter()
+            counts = Counter()
             tries = 0
-            while tally["killed"] < each:
-                # One in each slice of the time, so that no phase is left out.
+            while counts["killed"] < each:
+                # One kill in each slice of the run time, so that all phases are tested.
                 place = (tries % each + random.random()) / each
-                tally += writer.kill(place * span, overwriting)
+                counts += writer.kill(place * span, overwriting)
                 tries += 1
-                assert tries < 20 * each, f"{name}: always done before it can be killed"
-            total += tally
-            print(f"{name} (within {1000 * span:.0f} ms): {dict(tally)}", flush=True)
+                assert tries < 20 * each, f"{name}: ends before it can be killed"
+            total += counts
+            print(f"{name} (within {1000 * span:.0f} ms): {dict(counts)}", flush=True)
         print(f"crash points recovered: {crash_points(binary, edit)}")
     print(f"killed {total['killed']} times: {dict(total)}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -1,14 +1,14 @@
-"""Interoperation with the Python package `gguf` from PyPI.
+"""Tests files with the Python package `gguf` from PyPI.
 
-Usage: python official_package.py GGUF_BINARY CHECKPOINT_DIR
+Usage: python interop/official_package/files.py GGUF_BINARY CHECKPOINT_DIR
 
-The package's reader opens what we write, in every type; we open what the package's writer writes,
-among it the example of the format's tutorial.
+The package's reader opens files of gguf-kit in all types; gguf-kit opens files of the package's writer, among them the example of
+the format's tutorial. Needs gguf.
 """
 
+import argparse
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -16,20 +16,20 @@ import numpy as np
 from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
 from gguf.quants import dequantize
 
-MIXES = (
+PRESETS = (
     "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K"
 ).split()
 
 
 def ours(binary, *args):
-    """Runs our binary and returns what it prints."""
+    """Runs the binary and returns its standard output."""
     done = subprocess.run([binary, *args], capture_output=True, text=True)
     assert done.returncode == 0, f"gguf {' '.join(args)}: exit {done.returncode}\n{done.stderr}"
     return done.stdout
 
 
 def check_written(path, listing, original):
-    """The package's reader finds what `gguf inspect` lists, and values near the original's."""
+    """Checks that the package's reader agrees with `gguf inspect`, and that values are near those of the original."""
     reader = GGUFReader(path)
     assert list(listing["metadata"]) == [k for k in reader.fields if not k.startswith("GGUF.")]
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
@@ -45,7 +45,7 @@ def check_written(path, listing, original):
         if original is None:
             continue
         error = np.linalg.norm(values - original[tensor.name]) / np.linalg.norm(original[tensor.name])
-        # Two bits leave a third of the norm; anything worse is no rounding.
+        # With two bits the error is a third of the norm.
         assert error < 0.4, f"{path}: {tensor.name} is off by {error:.2f} of its norm"
     return {t.name: dequantize(t.data, t.tensor_type).ravel() for t in reader.tensors}
 
@@ -53,24 +53,24 @@ def check_written(path, listing, original):
 def official_reads_ours(binary, checkpoint, folder):
     original = None
     types = set()
-    for mix in MIXES:
-        path = folder / f"{mix}.gguf"
-        ours(binary, "convert", checkpoint, "-o", str(path), "--outtype", mix)
+    for preset in PRESETS:
+        path = folder / f"{preset}.gguf"
+        ours(binary, "convert", checkpoint, "-o", str(path), "--outtype", preset)
         listing = json.loads(ours(binary, "inspect", str(path), "--json"))
         values = check_written(path, listing, original)
         original = original or values
         types |= {tensor["type"] for tensor in listing["tensors"]}
-    # The same through `quantize`, one type for everything.
+    # `gguf quantize --pure`: one type for all tensors.
     for ty in sorted(types):
         path = folder / f"pure-{ty}.gguf"
         ours(binary, "quantize", "--pure", str(folder / "F32.gguf"), str(path), ty)
         listing = json.loads(ours(binary, "inspect", str(path), "--json"))
         check_written(path, listing, original)
-    print(f"the package's reader opens {len(MIXES)} mixes and {len(types)} types")
+    print(f"the package's reader opens {len(PRESETS)} presets and {len(types)} types")
 
 
 def tutorial_example(path):
-    """The example that the package's documentation begins with."""
+    """Writes the example of the package's documentation."""
     writer = GGUFWriter(path, "llama")
     writer.add_block_count(12)
     writer.add_uint32("answer", 42)
@@ -86,7 +86,7 @@ def tutorial_example(path):
 
 
 def every_value(path):
-    """One key of every type that the package's writer has."""
+    """Writes a key of every type that the package's writer has."""
     writer = GGUFWriter(path, "test")
     for name in "uint8 int8 uint16 int16 uint32 int32 uint64 int64".split():
         getattr(writer, f"add_{name}")(f"a.{name}", 7)
@@ -105,7 +105,8 @@ def every_value(path):
     writer.close()
 
 
-OF_MODELS = {"key-missing", "tensor-missing", "layer-count", "tokenizer-missing"}
+# Errors of files that are valid GGUF but lack parts of a model.
+MODEL_ERRORS = {"key-missing", "tensor-missing", "layer-count", "tokenizer-missing"}
 
 
 def we_read_official(binary, folder):
@@ -118,11 +119,10 @@ def we_read_official(binary, folder):
     assert example["metadata"]["general.alignment"]["value"] == 64
     assert [t["name"] for t in example["tensors"]] == ["tensor1", "tensor2", "tensor3"]
     assert all(t["offset"] % 64 == 0 for t in example["tensors"])
-    # It keeps the format, and is no model: what a llama needs is missing.
     run = subprocess.run([binary, "check", path, "--json"], capture_output=True, text=True)
     findings = json.loads(run.stdout)["findings"]
     errors = {f["code"] for f in findings if f["severity"] == "error"}
-    assert run.returncode == 1 and errors <= OF_MODELS, findings
+    assert run.returncode == 1 and errors <= MODEL_ERRORS, findings
 
     path = str(folder / "values.gguf")
     every_value(path)
@@ -134,7 +134,7 @@ def we_read_official(binary, folder):
         "type": "ARRAY", "element_type": "STRING", "value": ["x", "", "日本"]
     }
     assert values["a.bools"]["value"] == [True, False]
-    # And back: a copy of ours holds the same for the package's reader.
+    # The package's reader finds the same in a copy of gguf-kit.
     copy = str(folder / "copy.gguf")
     ours(binary, "quantize", path, copy, "COPY")
     before, after = GGUFReader(path), GGUFReader(copy)
@@ -142,14 +142,18 @@ def we_read_official(binary, folder):
         assert field.contents() == after.fields[key].contents(), key
     assert (before.tensors[0].data == after.tensors[0].data).all()
     assert before.tensors[0].tensor_type == GGMLQuantizationType.F16
-    print("we open what the package's writer writes")
+    print("gguf-kit opens the files of the package's writer")
 
 
 def main():
-    binary, checkpoint = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf")
+    parser.add_argument("checkpoint")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        official_reads_ours(binary, checkpoint, Path(folder))
-        we_read_official(binary, Path(folder))
+        official_reads_ours(options.gguf, options.checkpoint, Path(folder))
+        we_read_official(options.gguf, Path(folder))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,15 +1,15 @@
-"""The everyday chores, seen by the Python package `gguf` from PyPI.
+"""Reads models after edits, splits, merges and byte order conversions with the Python package `gguf` from PyPI.
 
-Usage: python chores.py GGUF_BINARY CHECKPOINT_DIR
+Usage: python interop/official_package/operations.py GGUF_BINARY CHECKPOINT_DIR
 
-Whatever we edit, merge, repair or put in the other byte order, the package's reader opens, and
-finds what we say is in it; its own byte order converter gives the same file.
+The package's reader must agree with `gguf inspect`, and the package's byte order converter must write the same file. Needs gguf.
 """
 
+import argparse
+import builtins
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -19,14 +19,14 @@ from gguf.scripts import gguf_convert_endian
 
 
 def ours(binary, *args):
-    """Runs our binary and returns what it prints."""
+    """Runs the binary and returns its standard output."""
     done = subprocess.run([binary, *map(str, args)], capture_output=True, text=True)
     assert done.returncode == 0, f"gguf {' '.join(map(str, args))}: {done.stderr}"
     return done.stdout
 
 
-def same_as_listed(binary, path):
-    """The package's reader and `gguf inspect` agree on keys, values and tensors."""
+def check_listing(binary, path):
+    """Checks that the package's reader and `gguf inspect` agree on keys, values and tensors, and returns the reader."""
     reader = GGUFReader(path)
     listing = json.loads(ours(binary, "inspect", path, "--json", "--arrays"))
     fields = {k: v for k, v in reader.fields.items() if not k.startswith("GGUF.")}
@@ -45,8 +45,8 @@ def same_as_listed(binary, path):
     return reader
 
 
-def other_byte_order(binary, source, folder):
-    """Our conversion equals that of the package, for the types that it knows."""
+def swap_byte_order(binary, source, folder):
+    """Compares the byte order conversion with that of the package."""
     theirs, mine = folder / "theirs.gguf", folder / "mine.gguf"
     shutil.copy(source, theirs)
     reader = GGUFReader(theirs, "r+")
@@ -56,53 +56,55 @@ def other_byte_order(binary, source, folder):
         dry_run = False
         verbose = False
 
-    import builtins
-
-    answer, builtins.input = builtins.input, lambda *_: "YES"
+    original, builtins.input = builtins.input, lambda *_: "YES"
     try:
         gguf_convert_endian.convert_byteorder(reader, Args())
     finally:
-        builtins.input = answer
+        builtins.input = original
     reader.data.flush()
     del reader
     ours(binary, "convert-endian", source, "big", "-o", mine, "--force")
     assert theirs.read_bytes() == mine.read_bytes(), f"{source}: byte orders differ"
-    same_as_listed(binary, mine)
+    check_listing(binary, mine)
 
 
 def main():
-    binary, checkpoint = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf")
+    parser.add_argument("checkpoint")
+    options = parser.parse_args()
+    binary, checkpoint = options.gguf, options.checkpoint
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         f16 = folder / "f16.gguf"
         ours(binary, "convert", checkpoint, "-o", f16, "--outtype", "f16")
-        for mix in "f16 q8_0 q4_0".split():
-            path = folder / f"{mix}-model.gguf"
-            ours(binary, "quantize", f16, path, mix)
-            same_as_listed(binary, path)
-        # The package's converter knows neither the K types nor Q5_0: the ones it knows are F16,
-        # Q8_0, Q4_0 and Q6_K, which is the type of the output matrix here.
-        for mix in "f16 q8_0 q4_0".split():
-            other_byte_order(binary, folder / f"{mix}-model.gguf", folder)
+        for preset in "f16 q8_0 q4_0".split():
+            path = folder / f"{preset}-model.gguf"
+            ours(binary, "quantize", f16, path, preset)
+            check_listing(binary, path)
+        # The package's converter supports F16, Q8_0, Q4_0 and Q6_K, the type of the output matrix here.
+        for preset in "f16 q8_0 q4_0".split():
+            swap_byte_order(binary, folder / f"{preset}-model.gguf", folder)
         edited = folder / "edited.gguf"
         ours(binary, "edit", f16, "-o", edited, "--set", "general.name=Größe", "--set", "a.b:i8=-3")
-        assert same_as_listed(binary, edited).fields["general.name"].contents() == "Größe"
+        assert check_listing(binary, edited).fields["general.name"].contents() == "Größe"
         for text in ("short", "long " * 3000, ""):
             ours(binary, "edit", edited, "--set", f"general.description={text}")
-            reader = same_as_listed(binary, edited)
+            reader = check_listing(binary, edited)
             assert reader.fields["general.description"].contents() == text
         ours(binary, "split", edited, folder / "part", "--split-max-tensors", "10")
         shards = sorted(folder.glob("part-*.gguf"))
         assert sum(len(GGUFReader(shard).tensors) for shard in shards) == len(reader.tensors)
         merged = folder / "merged.gguf"
         ours(binary, "merge", shards[1], merged)
-        same_as_listed(binary, merged)
+        check_listing(binary, merged)
         for version in ("2", "3"):
             other = folder / f"v{version}.gguf"
             ours(binary, "convert-endian", f16, "little", "-o", other, "--gguf-version", version)
-            reader = same_as_listed(binary, other)
+            reader = check_listing(binary, other)
             assert reader.fields["GGUF.version"].contents() == int(version)
-    print("the package's reader agrees with every chore")
+    print("the package's reader agrees after all operations")
 
 
-main()
+if __name__ == "__main__":
+    main()

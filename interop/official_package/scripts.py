@@ -1,13 +1,13 @@
-#!/usr/bin/env python3
-"""The official package's own scripts and examples on our package in the place of the official one: the same output?
+"""Runs the official package's scripts and examples with gguf-kit in place of the official package, and compares their output.
 
-    interop/official_package/scripts.py OFFICIAL PYTHON OUR_PYTHON MODEL
+Usage: python3 interop/official_package/scripts.py OFFICIAL PYTHON OUR_PYTHON MODEL
 
-`OFFICIAL` is the folder `gguf-py` of llama.cpp (it comes with the source package of `llama-cpp-python`), `PYTHON` an interpreter
-with numpy, pyyaml and tqdm, and `OUR_PYTHON` one that also has `gguf_kit` under the name `gguf`
-(`python -m gguf_kit.compat install`). `MODEL` is copied, never changed.
+OFFICIAL is the folder `gguf-py` of llama.cpp (in the source package of `llama-cpp-python`), PYTHON an interpreter with numpy, pyyaml
+and tqdm, and OUR_PYTHON one that also has `gguf_kit` under the name `gguf` (`python -m gguf_kit.compat install`). MODEL is copied and
+not changed.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -15,9 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-official, python, ours, model = map(os.path.abspath, sys.argv[1:])
-
-#: Words, with the files that are written, and what is answered to questions.
+# Arguments, written files, and standard input.
 RUNS = [
     (["examples/writer.py"], ["example.gguf"], ""),
     (["examples/reader.py", "m.gguf"], [], ""),
@@ -35,8 +33,8 @@ RUNS = [
 ]
 
 
-def run(interpreter, scripts, words, path):
-    """Exit code, standard output, and the folder in which it ran."""
+def run(interpreter, scripts, words, path, answer, model):
+    """Returns exit code, standard output, and the working directory."""
     folder = Path(tempfile.mkdtemp())
     shutil.copy(model, folder / "m.gguf")
     environment = {**os.environ, "NO_LOCAL_GGUF": "1", "PYTHONPATH": path}
@@ -45,19 +43,28 @@ def run(interpreter, scripts, words, path):
     return done.returncode, done.stdout, folder
 
 
-differ = 0
-with tempfile.TemporaryDirectory() as copies:
-    # Beside the official package the examples would take that one.
-    for folder in ("examples", "gguf/scripts"):
-        shutil.copytree(Path(official) / folder, Path(copies) / folder)
-    for words, files, answer in RUNS:
-        code, said, here = run(ours, copies, words, "")
-        wanted_code, wanted, there = run(python, official, words, official)
-        same = (code, said) == (wanted_code, wanted)
-        same &= all((here / file).read_bytes() == (there / file).read_bytes() for file in files)
-        print("same " if same else "OTHER", code, " ".join(words))
-        differ += not same
-        shutil.rmtree(here)
-        shutil.rmtree(there)
-print(f"{len(RUNS) - differ} of {len(RUNS)} the same")
-sys.exit(1 if differ else 0)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("official", "python", "our_python", "model"):
+        parser.add_argument(name, type=os.path.abspath)
+    options = parser.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory() as copies:
+        # Copied, because the examples import a package beside them.
+        for folder in ("examples", "gguf/scripts"):
+            shutil.copytree(Path(options.official) / folder, Path(copies) / folder)
+        for words, files, answer in RUNS:
+            code, output, ours = run(options.our_python, copies, words, "", answer, options.model)
+            expected_code, expected, theirs = run(options.python, options.official, words, options.official, answer, options.model)
+            same = (code, output) == (expected_code, expected)
+            same &= all((ours / file).read_bytes() == (theirs / file).read_bytes() for file in files)
+            print("same   " if same else "DIFFERS", code, " ".join(words))
+            failed += not same
+            shutil.rmtree(ours)
+            shutil.rmtree(theirs)
+    print(f"{len(RUNS) - failed} of {len(RUNS)} are the same")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
