@@ -1,15 +1,15 @@
-"""Workers, nodes and drivers of a real Ray cluster are killed: are the bytes those of one machine?
+"""Kills workers, nodes and drivers of a Ray cluster, and compares the results with those of a single machine.
 
-Usage: python ray_cluster.py CHECKPOINT_DIR [RUNS [PARTS]]
+Usage: python interop/cluster/ray_cluster.py CHECKPOINT_DIR [RUNS [PARTS]]
 
-The interpreter has `gguf-kit[ray]`. A cluster of two nodes is started on this machine. A model of many blocks is made
-of the checkpoint (that of `gguf demo`), so that a part takes some time. Each run quantizes it to Q4_K_M on the cluster
-while somebody kills, at random times (SIGKILL), workers of both nodes, and the whole second node, which then comes back.
-In every third run the driver is killed as well, and the same command is given again until it ends well. The merged file
-must have the bytes of `gguf_kit.quantize`, and no part and no unfinished file may be left. Then divergences are measured,
-five times, under the same killing: the figures must be those of `gguf_kit.kl_divergence`.
+Starts a cluster of two nodes on this machine, and builds a model of many blocks from the checkpoint (that of `gguf demo`), so that a
+part takes some seconds. Each run quantizes it to Q4_K_M on the cluster, while the script kills (SIGKILL) workers of both nodes at
+random times, and the second node, which it starts again. In every third run it also kills the driver, and repeats the command until
+it succeeds. The merged file must be byte-identical to that of `gguf_kit.quantize`, and no part or unfinished file may be left. Five
+evaluations under the same conditions must have the figures of `gguf_kit.kl_divergence`. Needs `gguf-kit[ray]`.
 """
 
+import argparse
 import os
 import random
 import secrets
@@ -29,12 +29,12 @@ import gguf_kit.ray
 import numpy as np
 from gguf_kit import compat
 
-# Nodes listen to the network, and do what they are told: only those who know this may tell them.
+# Nodes accept commands from the network: only with this token.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
 
 class Node:
-    """A node of the cluster, with all of its processes in one group."""
+    """A node of the cluster, with all its processes in one session."""
 
     def __init__(self, *words):
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=2", *words]
@@ -47,7 +47,7 @@ class Node:
         self.process.wait()
 
     def workers(self):
-        """Processes that do tasks, or wait for some."""
+        """Returns the worker processes, busy or idle."""
         listed = subprocess.run(
             ["ps", "-o", "pid=,args=", "-s", str(self.process.pid)], capture_output=True, text=True
         ).stdout
@@ -56,7 +56,7 @@ class Node:
 
 
 def larger(tiny, path, blocks):
-    """The model with its blocks many times over."""
+    """Writes the model with its blocks repeated."""
     reader = compat.GGUFReader(tiny)
     model = gguf_kit.open(tiny)
     writer = compat.GGUFWriter(path, "llama")
@@ -84,7 +84,7 @@ def larger(tiny, path, blocks):
 
 
 class Killer(threading.Thread):
-    """Kills at random until it is told to stop."""
+    """Kills processes at random times until `stop` is called."""
 
     def __init__(self, cluster, killed, seed):
         super().__init__()
@@ -102,7 +102,7 @@ class Killer(threading.Thread):
                 process, title = self.random.choice(workers)
                 try:
                     os.kill(process, signal.SIGKILL)
-                    self.killed["idle workers" if "IDLE" in title else "workers at work"] += 1
+                    self.killed["idle workers" if "IDLE" in title else "busy workers"] += 1
                 except ProcessLookupError:
                     pass
 
@@ -113,7 +113,7 @@ class Killer(threading.Thread):
 
 class Cluster:
     def __init__(self):
-        # Names of sockets may not be long.
+        # Paths of sockets have a maximum length.
         self.folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -134,8 +134,8 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def run(number, cluster, folder, source, wanted, parts, killed):
-    """Whether one run gives the bytes of one machine, and leaves nothing else."""
+def run(number, cluster, folder, source, expected, parts, killed):
+    """Returns whether one run writes the bytes of a single machine, and leaves no other file."""
     out = folder / f"out-{number}.gguf"
     words = [sys.executable, "-m", "gguf_kit.ray", "quantize", source, out, "Q4_K_M"]
     words += ["--parts", str(parts), "--address", cluster.address, "--retries", "30", "--cpus", "1"]
@@ -152,7 +152,7 @@ def run(number, cluster, folder, source, wanted, parts, killed):
                 driver.kill()
                 driver.communicate()
                 killed["drivers"] += 1
-                # One that is killed over and over at the start would never end.
+                # A driver that is always killed early would never finish.
                 driver_dies = chance.random() < 0.5
                 continue
             kept.append(said.strip().splitlines()[-1] if said.strip() else "")
@@ -160,56 +160,60 @@ def run(number, cluster, folder, source, wanted, parts, killed):
     finally:
         killer.stop()
     ended = driver.returncode == 0
-    # The driver may have been killed when the file had its name already.
+    # The driver may have been killed after the file was renamed.
     ended = ended or f"error: {out} exists" in said
-    same = ended and out.read_bytes() == wanted
+    same = ended and out.read_bytes() == expected
     left = sorted(file.name for file in folder.iterdir() if f"out-{number}" in file.name and file != out)
-    print(f"run {number}: {'same' if same else 'OTHER'}, left {left}, {kept[-1]}", flush=True)
+    print(f"run {number}: {'same' if same else 'DIFFERENT'}, left {left}, {kept[-1]}", flush=True)
     if not ended:
         print(said, flush=True)
     out.unlink(missing_ok=True)
     return same and not left
 
 
-def judged(number, cluster, folder, models, killed):
-    """Whether figures of one machine come out."""
+def evaluate(number, cluster, folder, models, killed):
+    """Returns whether the figures are those of a single machine."""
     text = "In the beginning God created the heaven and the earth. " * 400
-    given = {"context": 128, "chunks": 24}
+    settings = {"context": 128, "chunks": 24}
     killer = Killer(cluster, killed, 1000 + number)
     killer.start()
     try:
         found = gguf_kit.ray.evaluate(
-            models, text, reference=folder / "tiny.gguf", parts=6, address=cluster.address, cpus=1, retries=30, **given
+            models, text, reference=folder / "tiny.gguf", parts=6, address=cluster.address, cpus=1, retries=30, **settings
         )
     finally:
         killer.stop()
-    same = found == gguf_kit.kl_divergence(folder / "tiny.gguf", models, text, **given)
-    print(f"judged {number}: {'same' if same else 'OTHER'}", flush=True)
+    same = found == gguf_kit.kl_divergence(folder / "tiny.gguf", models, text, **settings)
+    print(f"evaluation {number}: {'same' if same else 'DIFFERENT'}", flush=True)
     return same
 
 
 def main():
-    checkpoint, *rest = sys.argv[1:]
-    runs, parts = int(rest[0]) if rest else 50, int(rest[1]) if rest[1:] else 8
-    killed, begun = Counter(), time.monotonic()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoint")
+    parser.add_argument("runs", type=int, nargs="?", default=50)
+    parser.add_argument("parts", type=int, nargs="?", default=8)
+    options = parser.parse_args()
+    checkpoint, runs, parts = options.checkpoint, options.runs, options.parts
+    killed, start = Counter(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         tiny, source = folder / "tiny.gguf", folder / "source.gguf"
         gguf_kit.convert(checkpoint, {"f32": tiny})
         larger(tiny, source, 96)
         gguf_kit.quantize(source, {"Q4_K_M": folder / "whole.gguf"})
-        wanted = (folder / "whole.gguf").read_bytes()
-        print(f"{source.stat().st_size / 1e6:.0f} MB to {len(wanted) / 1e6:.0f} MB in {parts} parts", flush=True)
+        expected = (folder / "whole.gguf").read_bytes()
+        print(f"{source.stat().st_size / 1e6:.0f} MB to {len(expected) / 1e6:.0f} MB in {parts} parts", flush=True)
         cluster = Cluster()
         try:
-            good = sum(run(n, cluster, folder, source, wanted, parts, killed) for n in range(1, runs + 1))
+            same = sum(run(n, cluster, folder, source, expected, parts, killed) for n in range(1, runs + 1))
             made = gguf_kit.quantize(tiny, {kind: folder / f"{kind}.gguf" for kind in ("Q4_0", "Q8_0")})
-            alike = sum(judged(n, cluster, folder, made.files, killed) for n in range(5))
+            same_figures = sum(evaluate(n, cluster, folder, made.files, killed) for n in range(5))
         finally:
             cluster.end()
-    seconds = time.monotonic() - begun
-    print(f"{good} of {runs} the same, figures {alike} of 5; killed: {dict(killed)}; {seconds:.0f} s")
-    sys.exit(0 if good == runs and alike == 5 else 1)
+    seconds = time.monotonic() - start
+    print(f"{same} of {runs} runs and {same_figures} of 5 evaluations are the same; killed: {dict(killed)}; {seconds:.0f} s")
+    sys.exit(0 if same == runs and same_figures == 5 else 1)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""How time, memory, bytes moved and cost of quantization grow: measured here, and a model of the rest.
+"""Measures time, memory, transferred bytes and cost of quantization, and predicts them for clusters.
 
-Usage: python scale.py GGUF_BINARY [GIGABYTES ...]
+Usage: python interop/cluster/scale.py GGUF_BINARY [GIGABYTES ...]
 
-Measures on this machine, with models of random weights of 1, 2 and 4 GB: time and memory of a whole run, time of a plan, of
-parts side by side, of merging, and, if `moto` and `boto3` are there, what uploading costs and how many bytes go over the wire.
-Then prints the tables of `docs/scale.md`: the same work on 1 to 1,000 workers, for models of 1 GB to 1 TB, with what it waits
-for most. The formulas are in `times`, what is assumed in `ASSUMED`; everything else was measured.
+Measures on this machine, with random models of 1, 2 and 4 GB: time and memory of a whole run, time of a plan, of parallel parts and of
+merging, and, with `moto` and `boto3`, cost and transferred bytes of uploads. Then prints the tables of `docs/scale.md`: predictions for
+1 to 1,000 workers and models of 1 GB to 1 TB, with the bottleneck. The formulas are in `times`, the assumptions in `ASSUMED`; all other
+values are measured. Needs numpy.
 """
 
+import argparse
 import http.client
 import http.server
 import logging
@@ -24,10 +25,10 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
-GGUF = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "gguf"
+GGUF = "gguf"
 TYPE = "Q4_K_M"
 BITS = 4.85 / 16
-"""Bytes of the output for each of an F16 input."""
+"""Bytes of the output per byte of an F16 input."""
 
 ASSUMED = {
     "cores of a worker": 8,
@@ -41,18 +42,18 @@ ASSUMED = {
 READ_AT_ONCE, SENT_AT_ONCE = 4 << 20, 16 << 20
 
 
-# Models whose tensors are known.
+# Tensors of models.
 
 
 def llama(vocabulary: int, width: int, ff: int, kv: int, layers: int) -> list[int]:
-    """Elements of each tensor of a llama, in the order of the file."""
+    """Returns the number of elements of each tensor of a Llama, in file order."""
     block = [width, width * width, width * kv, width * kv, width * width, width, 3 * [width * ff]]
     flat = [n for item in block for n in (item if isinstance(item, list) else [item])]
     return [vocabulary * width] + flat * layers + [width, vocabulary * width]
 
 
 def deepseek() -> list[int]:
-    """DeepSeek V3: experts of a layer are one tensor each for gate, up and down."""
+    """Returns the number of elements of each tensor of DeepSeek V3, whose experts are stacked."""
     width, expert, experts = 7168, 2048, 256
     attention = [width * 1536, 1536 * 128 * 192, width * 576, 512 * 128 * 256, 128 * 128 * width]
     dense = attention + [width * 18432] * 3
@@ -70,7 +71,7 @@ MODELS = {
 
 
 def largest_share(tensors: list[int], parts: int) -> float:
-    """The largest part of all that `--part` gives to one worker: `even_parts` in crates/pipeline/src/shards.rs."""
+    """Returns the largest share of a worker under `--part`, as `even_parts` in crates/pipeline/src/shards.rs computes it."""
     parts = min(parts, len(tensors))
     total, start, done, largest = sum(tensors), 0, 0, 0
     for part in range(1, parts + 1):
@@ -83,7 +84,7 @@ def largest_share(tensors: list[int], parts: int) -> float:
     return largest / total
 
 
-# What is measured.
+# Measurements.
 
 
 class Ran(NamedTuple):
@@ -93,13 +94,13 @@ class Ran(NamedTuple):
 
 
 def run(*words: object, **variables: str) -> Ran:
-    """Runs a command; its time by the clock and of processors, and its peak of memory beside mapped files, in bytes."""
+    """Runs a command; returns wall time, CPU time, and peak memory without mapped files, in bytes."""
     quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     words = [GGUF, *map(str, words), "--quiet"]
     begun, peak, ended = time.monotonic(), 0, 0
     process = os.posix_spawn(GGUF, words, os.environ | variables, file_actions=quiet)
     while not ended:
-        # What the system calls the peak has that of this interpreter in it, which begins the process.
+        # `ru_maxrss` includes this interpreter, which starts the process.
         status = Path(f"/proc/{process}/status").read_text()
         anonymous = [int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon")]
         peak = max([peak, *anonymous])
@@ -116,7 +117,7 @@ def often(work: Callable[[], Ran], times: int = 3) -> Ran:
 
 
 def make(path: Path, gigabytes: float, tensors: int = 0) -> None:
-    """Matrices of normally distributed weights as F16, 32 MB each unless there are to be so many."""
+    """Writes matrices of normally distributed F16 weights: so many, or else as many as needed with 32 MB each."""
     rng = np.random.default_rng(1)
     size = int(gigabytes * 1e9 / tensors) if tensors else 32 << 20
     rows = max(1, size // 2 // 4096)
@@ -138,8 +139,8 @@ def make(path: Path, gigabytes: float, tensors: int = 0) -> None:
             file.write(weights)
 
 
-def of_whole(folder: Path, sizes: list[float]) -> float:
-    """A run on this machine; input bytes that a core does in a second."""
+def measure_runs(folder: Path, sizes: list[float]) -> float:
+    """Measures whole runs; returns input bytes per core and second."""
     print("| input | cores | time | input per core and second | peak memory |\n|---|---|---|---|---|")
     rates, cores = [], os.cpu_count() or 1
     for size in sizes:
@@ -154,8 +155,8 @@ def of_whole(folder: Path, sizes: list[float]) -> float:
     return median(rates)
 
 
-def of_parts(folder: Path, source: Path) -> None:
-    """Parts side by side, and what they become."""
+def measure_parts(folder: Path, source: Path) -> None:
+    """Measures parallel parts and merging."""
     cores = os.cpu_count() or 1
     whole = often(lambda: run("quantize", source, folder / "o.gguf", TYPE, cores, "--force"))
     words = lambda part: [GGUF, "quantize", "--part", f"{part}/{cores}", str(source), str(folder / "p.gguf"), TYPE, "1"]
@@ -167,11 +168,11 @@ def of_parts(folder: Path, source: Path) -> None:
     merged = often(lambda: run("merge", first, folder / "m.gguf", "--force"))
     assert (folder / "m.gguf").read_bytes() == (folder / "o.gguf").read_bytes()
     length = (folder / "m.gguf").stat().st_size
-    print(f"one run on {cores} threads {whole.seconds:.1f} s; {cores} parts side by side {seconds:.1f} s")
+    print(f"one run on {cores} threads {whole.seconds:.1f} s; {cores} parallel parts {seconds:.1f} s")
     print(f"merging: {length / merged.seconds / 1e9:.2f} GB/s, {merged.peak / 1e6:.0f} MB")
 
 
-def of_plans(folder: Path) -> None:
+def measure_plans(folder: Path) -> None:
     for tensors in (300, 1200):
         source = folder / "plan.gguf"
         make(source, 0.02 * tensors / 300, tensors)
@@ -180,13 +181,13 @@ def of_plans(folder: Path) -> None:
 
 
 class Wire(http.server.BaseHTTPRequestHandler):
-    """Passes requests on, and counts bytes and requests."""
+    """Forwards requests, and counts bytes and requests."""
 
     protocol_version = "HTTP/1.1"
     store = ("", 0)
     counts: dict[str, int] = {}
 
-    def pass_on(self) -> None:
+    def forward(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         connection = http.client.HTTPConnection(*Wire.store)
         connection.request(self.command, self.path, body, dict(self.headers))
@@ -203,19 +204,19 @@ class Wire(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = pass_on
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = forward
 
     def log_message(self, *_: object) -> None:
         pass
 
 
-def of_stores(folder: Path, source: Path) -> None:
-    """What reading and writing objects costs this machine, and what goes over the wire."""
+def measure_object_stores(folder: Path, source: Path) -> None:
+    """Measures CPU time and transferred bytes of remote inputs and outputs."""
     try:
         import boto3
         from moto.server import ThreadedMotoServer
     except ImportError:
-        print("moto and boto3 are not here: object stores are not measured")
+        print("SKIPPED: object stores, because moto or boto3 is missing")
         return
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -230,40 +231,40 @@ def of_stores(folder: Path, source: Path) -> None:
     s3.create_bucket(Bucket="models")
     s3.upload_file(str(source), "models", "in.gguf")
     variables = {"AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
-    near = often(lambda: run("quantize", source, folder / "o.gguf", TYPE, "--force"), 1)
+    local = often(lambda: run("quantize", source, folder / "o.gguf", TYPE, "--force"), 1)
     Wire.counts = {}
-    far = run("quantize", "s3://models/in.gguf", "s3://models/out.gguf", TYPE, AWS_REGION="us-east-1", **variables)
+    remote = run("quantize", "s3://models/in.gguf", "s3://models/out.gguf", TYPE, AWS_REGION="us-east-1", **variables)
     whole = dict(Wire.counts)
     Wire.counts = {}
     for part in (1, 2, 3, 4):
         run("quantize", "--part", f"{part}/4", "s3://models/in.gguf", "s3://models/p.gguf", TYPE, AWS_REGION="us-east-1", **variables)
     length, made = source.stat().st_size, (folder / "o.gguf").stat().st_size
-    extra = (far.cpu - near.cpu) / ((length + made) / 1e9)
+    extra = (remote.cpu - local.cpu) / ((length + made) / 1e9)
     print(f"input {length / 1e6:.0f} MB, output {made / 1e6:.0f} MB; a whole run: {whole}; four parts: {Wire.counts}")
-    print(f"processor time for each GB over the wire: {extra:.2f} s; peak memory {far.peak / 1e6:.0f} MB")
+    print(f"CPU time per transferred GB: {extra:.2f} s; peak memory {remote.peak / 1e6:.0f} MB")
     server.stop()
 
 
-# What follows for others.
+# Predictions.
 
 
 def times(tensors: list[int], workers: int, rate: float) -> tuple[float, str]:
-    """Seconds until all parts are in an object store, and what most of them are waited for.
+    """Returns the seconds until all parts are in an object store, and the bottleneck.
 
-    A part is read, encoded and sent at the same time: its slowest step counts. `rate` is input bytes that a core does in a
+    A part is read, encoded and sent at the same time: its slowest step counts. `rate` is input bytes per core and
     second.
     """
     share = largest_share(tensors, workers)
     length = 2 * sum(tensors)
     steps = {
-        "arithmetic": length * share / (rate * ASSUMED["cores of a worker"]),
+        "computation": length * share / (rate * ASSUMED["cores of a worker"]),
         "network": length * share / ASSUMED["network of a worker, B/s"],
     }
     slowest = max(steps, key=lambda step: steps[step])
     start = ASSUMED["start of a task, s"]
     if steps[slowest] < start:
         return start + steps[slowest], "start"
-    # Beyond twice its even share a worker waits for the largest tensor.
+    # Above twice the even share, the largest tensor is the bottleneck.
     name = "largest tensor" if share * workers > 2 else slowest
     return start + steps[slowest], name
 
@@ -296,17 +297,22 @@ def tables(rate: float) -> None:
 
 
 def main() -> None:
-    sizes = [float(size) for size in sys.argv[2:]] or [1.0, 2.0, 4.0]
+    global GGUF
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf", type=os.path.abspath)
+    parser.add_argument("gigabytes", type=float, nargs="*", default=[1.0, 2.0, 4.0])
+    options = parser.parse_args()
+    GGUF, sizes = options.gguf, options.gigabytes
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rate = of_whole(folder, sizes)
+        rate = measure_runs(folder, sizes)
         source = folder / f"{sizes[0]}.gguf"
-        of_parts(folder, source)
-        of_plans(folder)
-        # The server reads a whole object for each range that is asked for.
+        measure_parts(folder, source)
+        measure_plans(folder)
+        # moto reads the whole object for each range request.
         small = folder / "small.gguf"
         make(small, 0.2)
-        of_stores(folder, small)
+        measure_object_stores(folder, small)
     tables(rate)
 
 

@@ -1,11 +1,12 @@
-"""`examples/slurm` on a real Slurm: are the bytes those of one run?
+"""Runs `examples/slurm` with Slurm, and compares the file with that of a single run.
 
-Usage: python slurm.py GGUF_BINARY CHECKPOINT_DIR
+Usage: python3 interop/cluster/slurm.py GGUF_BINARY CHECKPOINT_DIR
 
-As root, with the Debian packages `slurmctld`, `slurmd`, `slurm-client` and `munge`. A Slurm of one node is started
-on this machine, with ports and folders of its own, and ended at the end. One task of the array is requeued while it works.
+Starts Slurm with one node on this machine, with its own ports and folders, and requeues one task of the array while it runs. Needs
+root and the Debian packages `slurmctld`, `slurmd`, `slurm-client` and `munge`.
 """
 
+import argparse
 import os
 import shutil
 import signal
@@ -45,14 +46,14 @@ SlurmdParameters=config_overrides
 """
 
 
-def call(*words, **how):
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, **how)
+def call(*words, **options):
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
     return done.stdout
 
 
 def start(folder):
-    """The daemons, and how each is ended."""
+    """Starts the daemons; returns them and the environment of clients."""
     munge, host = folder / "munge", socket.gethostname().split(".")[0]
     for name in ("state", "spool"):
         (folder / name).mkdir()
@@ -75,7 +76,11 @@ def start(folder):
 
 
 def main():
-    binary, checkpoint = map(Path, sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf", type=Path)
+    parser.add_argument("checkpoint", type=Path)
+    options = parser.parse_args()
+    binary, checkpoint = options.gguf, options.checkpoint
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
     daemons, environment = start(folder)
     try:
@@ -103,7 +108,7 @@ def main():
         left = sorted(file.name for file in work.iterdir() if file.name.startswith(("q4-", ".q4")))
         for log in sorted(work.glob("slurm-*.out")):
             print(f"{log.name}: {log.read_text().strip()}")
-        print(f"{'the same bytes' if same else 'OTHER BYTES'}, left {left}, a task requeued: {requeued}")
+        print(f"{'same bytes' if same else 'DIFFERENT BYTES'}, left {left}, a task requeued: {requeued}")
         sys.exit(0 if same and not left else 1)
     finally:
         for daemon in reversed(daemons):

@@ -1,19 +1,17 @@
-"""The programs of llama.cpp and the scripts of the Python package `gguf`, beside gguf under their names.
+"""Compares the programs of llama.cpp and the scripts of the Python package `gguf` with gguf-kit under their names.
 
-Usage: python compatibility.py GGUF_BINARY PROGRAMS LLAMA_CPP CHECKPOINT TEXT FOLDER
-       python compatibility.py --lists LISTS PROGRAMS LLAMA_CPP
+Usage: python interop/compatibility/commands.py GGUF_BINARY PROGRAMS LLAMA_CPP CHECKPOINT TEXT FOLDER
+       python interop/compatibility/commands.py --lists LISTS PROGRAMS LLAMA_CPP
 
-PROGRAMS is the folder with llama-quantize, llama-gguf-split, llama-imatrix, llama-perplexity,
-llama-tokenize, llama-gguf-hash, llama-bench and llama-export-lora, LLAMA_CPP the sources with the
-converters; the package `gguf` is that of this Python, and the converters want torch and transformers.
-CHECKPOINT is Tiny-KJV-Llama-4M, TEXT some 60 kB in UTF-8, FOLDER an empty one for what is written.
+PROGRAMS is the folder with llama-quantize, llama-gguf-split, llama-imatrix, llama-perplexity, llama-tokenize, llama-gguf-hash,
+llama-bench and llama-export-lora, LLAMA_CPP the sources with the converters, which need torch and transformers; the package `gguf` is
+that of this Python. CHECKPOINT is Tiny-KJV-Llama-4M, TEXT some 60 kB in UTF-8, FOLDER an empty folder for outputs.
 
-Runs the command lines that the originals document with the originals and, through the links that
-`gguf links` makes, with gguf. Compared are the files, byte by byte where nothing is computed in another
-order, and the lines on the standard output that scripts read.
+Runs documented command lines with the originals, and with gguf-kit through the links that `gguf links` creates. Compares the files, byte
+by byte unless the summation order differs, and the lines of standard output that scripts parse.
 
-With --lists, writes the flags of the originals' own help to LISTS (crates/cli/tests/integration/compat/flags): a line for
-each, names and the number of values.
+With --lists, writes the flags in the originals' help to LISTS (crates/cli/tests/integration/compat/flags): a line for each, with names
+and number of values.
 """
 
 import argparse
@@ -38,8 +36,8 @@ SCRIPTS = {
     "gguf-hash": "gguf_hash",
 }
 CONVERTERS = ["convert_hf_to_gguf.py", "convert_lora_to_gguf.py"]
-# Values that the help does not show.
-UNSHOWN = {"--split-max-tensors": 1, "--split-max-size": 1, "--no-tensor-first-split": 0}
+# Numbers of values that the help does not show.
+HIDDEN_VALUES = {"--split-max-tensors": 1, "--split-max-size": 1, "--no-tensor-first-split": 0}
 failed = 0
 
 
@@ -53,7 +51,7 @@ def check(what, fine, more=""):
 
 
 def flags_of_help(text):
-    """Names and number of values of each flag in the help of a program of llama.cpp."""
+    """Yields names and number of values of each flag in the help of a program of llama.cpp."""
     for line in text.splitlines():
         found = re.match(r"^ {0,6}(-[-\w].*)$", line)
         if not found or found[1].startswith("---"):
@@ -67,11 +65,11 @@ def flags_of_help(text):
         value = "" if len(gap) >= 2 else re.split(r"\s{2,}", rest)[0]
         value = re.sub(r"<[^>]*>|\{[^}]*\}|\[[^\]]*\]", "V", value)
         count = len(re.sub(r"\(.*?\)", "", value).split())
-        yield names, UNSHOWN.get(names[0], count)
+        yield names, HIDDEN_VALUES.get(names[0], count)
 
 
 def flags_of_parser(run):
-    """The same of a script that uses argparse."""
+    """Returns names and number of values of each flag of a script that uses argparse."""
     found = []
 
     class Parsed(Exception):
@@ -112,11 +110,11 @@ def write_lists(folder, programs, sources):
         print(f"{name}: {len(lines)} flags")
 
 
-# Both beside each other.
+# Comparison.
 
 
 class Pair:
-    """A program and our link, each in a folder of its own with the same files."""
+    """The originals and the links, each in a folder with the same files."""
 
     def __init__(self, args):
         self.args = args
@@ -137,7 +135,7 @@ class Pair:
         return [self.args.programs / name]
 
     def run(self, name, *words, code=0, answer=None):
-        """What both print: standard output and standard error of each. Both end with this code."""
+        """Returns standard output and standard error of both, which must exit with `code`."""
         said = []
         for which in (0, 1):
             command = [str(word) for word in [*self.command(which, name), *words]]
@@ -167,7 +165,7 @@ class Pair:
         check(f"{what}: same {file}", one is not None and one == two, "missing" if None in (one, two) else "")
 
     def same_tensors(self, what, file, but=()):
-        """The same tensors with the same bytes, and the same keys, but for some."""
+        """Compares tensors with their bytes, and keys except some."""
         contents = []
         for path in self.both(file):
             if not path.exists():
@@ -197,10 +195,10 @@ def quantize(pair):
         (["--leave-output-tensor", "--pure", "model.gguf", "pure.gguf", "q4_0"], "pure.gguf"),
         (["--output-tensor-type", "q5_k", "--token-embedding-type", "q3_k", "model.gguf", "t.gguf", "q4_k_m"], "t.gguf"),
         (["--tensor-type", r"\.(\d*[13579])\.attn_k=q5_k", "--tensor-type", "ATTN_Q=q3_k", "model.gguf", "r.gguf", "q4_k_m"], "r.gguf"),
-        # Mixes count blocks before any are left out, and ours after it: of one type there is no difference.
+        # llama.cpp assigns the types of presets before blocks are pruned, gguf-kit after it: with one type there is no difference.
         (["--tensor-type", "attn_v=q5_k", "--prune-layers", "1,2", "model.gguf", "p.gguf", "q8_0"], "p.gguf"),
         (["--override-kv", "llama.context_length=int:77", "model.gguf", "o.gguf", "copy"], "o.gguf"),
-        # What is there is replaced.
+        # Existing files are replaced.
         (["model.gguf", "small.gguf", "q8_0"], "small.gguf"),
     ]:
         what = f"llama-quantize {' '.join(words)}"
@@ -208,7 +206,7 @@ def quantize(pair):
         pair.same_tensors(what, file)
         lines = [sorted(re.findall(r"^\[ *\d+/ *\d+\] (.*)$", err, re.M)) for _, err in said]
         check(f"{what}: same lines of tensors", len(lines[0]) > 0 and lines[0] == lines[1])
-        # The original divides by the weights of blocks that are left out, too.
+        # llama.cpp divides by the weights of pruned blocks, too.
         end = "MiB" if "--prune-layers" in words else "$"
         sizes = [re.findall(rf"(?:model|quant) size .*{end}", err, re.M) for _, err in said]
         check(f"{what}: same sizes", len(sizes[0]) == 2 and sizes[0] == sizes[1], sizes)
@@ -283,7 +281,7 @@ def near(one, two, share):
 
 def perplexity(pair):
     words = ["-m", "model.gguf", "-f", "text.txt", "-c", "128", "--chunks", "8", "-ngl", "99"]
-    # The original sometimes ends before it has printed all.
+    # llama-perplexity sometimes exits before it has printed everything.
     for _ in range(9):
         said = pair.run("llama-perplexity", *words)
         if "Final estimate" in said[0][1] and "[8]" in said[0][0]:
@@ -300,7 +298,7 @@ def perplexity(pair):
     pair.run("llama-perplexity", "-m", "model.gguf", "-f", "text.txt", "-c", "128", "--chunks", "4", "--kl-divergence-base", "base.kld")
     sizes = [path.stat().st_size for path in pair.both("base.kld")]
     check("llama-perplexity --kl-divergence-base: same size", sizes[0] == sizes[1], sizes)
-    # Ours reads theirs.
+    # gguf-kit reads the file of llama.cpp.
     shutil.copy(*pair.both("base.kld"))
     for _ in range(9):
         said = pair.run("llama-perplexity", "-m", "small.gguf", "--kl-divergence-base", "base.kld", "--kl-divergence", "-c", "128")
@@ -309,7 +307,7 @@ def perplexity(pair):
     lines = [[line for line in out.splitlines() if line.strip() and "minutes" not in line] for out, _ in said]
     shape = lambda line: re.sub(r" +", " ", re.sub(r"-?\d+\.\d+", lambda n: f"N{len(n[0].split('.')[1])}", line))
     shapes = [[shape(line) for line in one] for one in lines]
-    check("llama-perplexity --kl-divergence: same lines but for numbers", len(shapes[0]) > 30 and shapes[0] == shapes[1], set(shapes[0]) ^ set(shapes[1]))
+    check("llama-perplexity --kl-divergence: same lines except numbers", len(shapes[0]) > 30 and shapes[0] == shapes[1], set(shapes[0]) ^ set(shapes[1]))
     pair.run("llama-perplexity", "-m", "nothing.gguf", "-f", "text.txt", code=1)
 
 
@@ -326,16 +324,16 @@ def imatrix(pair):
     check("llama-imatrix: sums within 3 %", all(near(sums[0][name], sums[1].get(name, 0), 0.03) for name in sums[0]))
     shutil.copy(*pair.both("imatrix.gguf"))
     shutil.copy(*pair.both("legacy.dat"))
-    # Not documented so, but versions of the original want a model here.
-    of = ["-m", "model.gguf", "--in-file"]
-    pair.run("llama-imatrix", *of, "legacy.dat", "-o", "new.gguf")
-    pair.run("llama-imatrix", *of, "imatrix.gguf", "--output-format", "dat", "-o", "old.dat")
-    pair.run("llama-imatrix", *of, "imatrix.gguf,imatrix.gguf", "-o", "combined.gguf")
+    # Some versions of llama-imatrix need a model here.
+    inputs = ["-m", "model.gguf", "--in-file"]
+    pair.run("llama-imatrix", *inputs, "legacy.dat", "-o", "new.gguf")
+    pair.run("llama-imatrix", *inputs, "imatrix.gguf", "--output-format", "dat", "-o", "old.dat")
+    pair.run("llama-imatrix", *inputs, "imatrix.gguf,imatrix.gguf", "-o", "combined.gguf")
     for file in ["old.dat"]:
         pair.same_file("llama-imatrix", file)
-    # A text that is read twice is named once here.
+    # gguf-kit lists a text that is read twice once.
     pair.same_tensors("llama-imatrix --in-file", "combined.gguf", ["imatrix.datasets"])
-    pair.run("llama-imatrix", *of, "imatrix.gguf", "--show-statistics")
+    pair.run("llama-imatrix", *inputs, "imatrix.gguf", "--show-statistics")
     pair.run("llama-quantize", "--imatrix", "imatrix.gguf", "model.gguf", "iq2.gguf", "iq2_xs")
     pair.same_tensors("llama-quantize --imatrix", "iq2.gguf")
     pair.run("llama-quantize", "--imatrix", "imatrix.gguf", "--include-weights", "attn_v", "--include-weights", "ffn_down", "model.gguf", "some.gguf", "q4_k_m")
@@ -348,8 +346,8 @@ def bench(pair):
     said = pair.run("llama-bench", *words, "-o", "json")
     tests = [json.loads(out) for out, _ in said]
     check("llama-bench -o json: same fields", [list(t) for t in tests[0]] == [list(t) for t in tests[1]])
-    of = lambda t: [t[k] for k in "n_prompt n_gen n_depth model_filename model_size model_n_params".split()] + [len(t["samples_ns"])]
-    check("llama-bench -o json: same tests", [of(t) for t in tests[0]] == [of(t) for t in tests[1]])
+    fields = lambda t: [t[k] for k in "n_prompt n_gen n_depth model_filename model_size model_n_params".split()] + [len(t["samples_ns"])]
+    check("llama-bench -o json: same tests", [fields(t) for t in tests[0]] == [fields(t) for t in tests[1]])
     types = [[{k: type(v) for k, v in t.items()} for t in one] for one in tests]
     check("llama-bench -o json: same types", types[0] == types[1])
     said = pair.run("llama-bench", *words, "-o", "jsonl")
@@ -454,7 +452,7 @@ def main():
     if sys.argv[1:2] == ["--lists"]:
         folder, programs, sources = map(Path, sys.argv[2:])
         return write_lists(folder, programs.absolute(), sources.absolute())
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in "gguf programs sources checkpoint text folder".split():
         parser.add_argument(name, type=lambda word: Path(word).absolute())
     args = parser.parse_args()
@@ -467,7 +465,7 @@ def main():
     pair.put("text.txt", args.text.read_bytes())
     for part in [quantize, split, hashes, tokenize, perplexity, imatrix, bench, export_lora, package, convert]:
         part(pair)
-    print(f"{failed} differ" if failed else "all as the originals")
+    print(f"{failed} differ" if failed else "all equal to the originals")
     sys.exit(failed > 0)
 
 

@@ -1,14 +1,12 @@
-"""Reads a GGUF from an object store: moto's S3 server, started here, on loopback only.
+"""Reads a GGUF from object stores: moto's S3 server on loopback.
 
-Google's and Azure's stores name objects in the same kind of URL and answer a GET in the same way,
-so their clients, told not to sign, are pointed at the same server.
+Usage: python interop/object_store/read.py
 
-    pip install "moto[server]" boto3
-    python interop/object_store/read.py
-
-Exit status 0 if everything was as it should be.
+Google's and Azure's stores have the same kind of URL and GET response, so their clients read from the same server without
+signatures. Needs cargo, moto[server] and boto3.
 """
 
+import argparse
 import hashlib
 import http.client
 import http.server
@@ -33,26 +31,26 @@ def string(text: str) -> bytes:
 
 
 def model() -> tuple[bytes, int]:
-    """A file of 2 keys and 1 tensor, and where its data start."""
+    """Returns a GGUF with 2 keys and 1 tensor, and the offset of its data."""
     words = b"".join(string(f"word {i}") for i in range(WORDS))
     head = b"GGUF" + struct.pack("<IQQ", 3, 1, 2)
     head += string("general.architecture") + struct.pack("<I", 8) + string("llama")
     head += string("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, WORDS) + words
     head += string("output.weight") + struct.pack("<IQIQ", 1, DATA // 4, 0, 0)
     head += b"\0" * (-len(head) % 32)
-    # Pieces of the pattern that follows differ, so a shifted read is noticed.
+    # All blocks of the pattern differ, so that a read at a wrong offset shows.
     block = hashlib.sha256(b"gguf").digest() * 2048
     data = b"".join(bytes([i]) + block[1:] for i in range(DATA // len(block)))
     return head + data, len(head)
 
 
 class Faulty(http.server.BaseHTTPRequestHandler):
-    """Passes requests on to `store`, and does its worst to the answers."""
+    """Forwards requests to `store`, and injects faults into the responses."""
 
     store = ("", 0)
     """Host and port."""
     faults: list[str] = []
-    """What to do to the next answers to requests for a range."""
+    """Faults of the next responses to range requests."""
 
     def do_GET(self) -> None:
         fault = Faulty.faults.pop(0) if self.headers["Range"] and Faulty.faults else ""
@@ -63,15 +61,15 @@ class Faulty(http.server.BaseHTTPRequestHandler):
             del self.headers["Range"]
         connection = http.client.HTTPConnection(*Faulty.store)
         connection.request(self.command, self.path, headers=dict(self.headers))
-        answer = connection.getresponse()
-        body = answer.read()
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
+        response = connection.getresponse()
+        body = response.read()
+        self.send_response(response.status)
+        for name, value in response.getheaders():
             if fault == "shifted" and name.lower() == "content-range":
                 value = value.replace("bytes 0-", "bytes 1-")
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if fault == "cut" else body)
+        self.wfile.write(body[: len(body) // 2] if fault == "truncated" else body)
 
     do_HEAD = do_GET
 
@@ -89,13 +87,13 @@ def read(word: str, *tensor: str, **variables: str) -> subprocess.CompletedProce
     return run
 
 
-def expect(what: bool) -> None:
-    if not what:
-        sys.exit("this is not what was expected")
+def expect(condition: bool, description: str) -> None:
+    if not condition:
+        sys.exit(f"failed: {description}")
 
 
 def stores(endpoint: str) -> dict[str, dict[str, str]]:
-    """The environment of each scheme."""
+    """Returns the environment variables of each scheme."""
     account = {"gcs_base_url": endpoint, "disable_oauth": True}
     account |= {"client_email": "", "private_key": "", "private_key_id": ""}
     return {
@@ -118,23 +116,23 @@ def check(endpoint: str) -> None:
     file, head = model()
     s3 = boto3.client("s3", endpoint_url=endpoint, **KEYS)
     s3.create_bucket(Bucket="models")
-    # Readable for clients that do not sign.
+    # Readable without signature.
     s3.put_object(Bucket="models", Key="some dir/tiny.gguf", Body=file, ACL="public-read")
     s3.put_object(Bucket="models", Key="some dir/README.md", Body=b"text")
 
     def opens(run: subprocess.CompletedProcess) -> None:
-        expect(run.returncode == 0)
+        expect(run.returncode == 0, "exit status 0")
         lines = run.stdout.splitlines()
-        expect(lines[:2] == [f"tiny.gguf: {len(file)} bytes", "2 keys, 1 tensors"])
-        # Half a header or a MiB too much, and what was cut off or listed.
-        expect(head <= int(lines[2].split()[0]) < head + (1 << 20) + (1 << 18))
+        expect(lines[:2] == [f"tiny.gguf: {len(file)} bytes", "2 keys, 1 tensors"], "length and header")
+        # At most 1 MiB more than the header, and truncated or listing responses.
+        expect(head <= int(lines[2].split()[0]) < head + (1 << 20) + (1 << 18), "bytes transferred")
 
     for scheme, variables in stores(endpoint).items():
         run = read(f"{scheme}://models/some dir/tiny.gguf", "output.weight", **variables)
         opens(run)
-        expect(f"output.weight: {DATA} bytes, sum {sum(file[head:])}" in run.stdout)
+        expect(f"output.weight: {DATA} bytes, sum {sum(file[head:])}" in run.stdout, "data of the tensor")
         run = read(f"{scheme}://models/none.gguf", **variables)
-        expect(run.returncode != 0 and "no such object" in run.stderr)
+        expect(run.returncode != 0 and "no such object" in run.stderr, "error of a missing object")
     opens(read("s3://models/some%20dir/", **stores(endpoint)["s3"]))
 
     Faulty.store = (endpoint.split("/")[-1].split(":")[0], int(endpoint.split(":")[-1]))
@@ -142,16 +140,17 @@ def check(endpoint: str) -> None:
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     word = "s3://models/some dir/tiny.gguf"
     variables = stores(f"http://127.0.0.1:{proxy.server_port}")["s3"]
-    Faulty.faults = ["busy", "cut", "", "busy", "busy", "cut"]
+    Faulty.faults = ["busy", "truncated", "", "busy", "busy", "truncated"]
     opens(read(word, **variables))
-    expect(not Faulty.faults)
+    expect(not Faulty.faults, "all faults were injected")
     for fault in ["whole", "shifted"]:
         Faulty.faults = [fault] * 10
-        expect(read(word, **variables).returncode != 0)
+        expect(read(word, **variables).returncode != 0, f"error after a {fault} response")
     proxy.shutdown()
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -159,7 +158,7 @@ def main() -> None:
         check("http://{}:{}".format(*server.get_host_and_port()))
     finally:
         server.stop()
-    print("all as expected")
+    print("all passed")
 
 
 if __name__ == "__main__":

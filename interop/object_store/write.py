@@ -1,15 +1,17 @@
-"""Writes models to object stores: moto's S3 server and Azurite, started here, on loopback only.
+"""Writes models to object stores: moto's S3 server and Azurite on loopback.
 
-Google's store takes uploads in parts by the same requests as S3, so its client, told not to sign, is
-pointed at moto too. Azurite comes from the npm registry, and is left out where there is no npm.
+Usage: python interop/object_store/write.py GGUF_BINARY
 
-    pip install "moto[server]" boto3
-    python interop/object_store/write.py GGUF
-
-Exit status 0 if everything was as it should be.
+Google's store has the same requests for multipart uploads as S3, so its client writes to moto too, without signatures. Azurite
+comes from the npm registry, and is skipped without npm. Needs moto[server] and boto3.
 """
 
+import argparse
+import base64
 import contextlib
+import email.utils
+import hashlib
+import hmac
 import http.client
 import http.server
 import json
@@ -20,7 +22,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -35,12 +36,12 @@ SIGNED = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, S
 ROWS = 2048
 TENSORS = 40
 START = time.monotonic()
-GGUF = os.path.abspath(sys.argv[1])
+GGUF = ""
+"""Path of the binary."""
 
 
-def expect(what: bool, why: object = "") -> None:
-    if not what:
-        raise SystemExit(f"this is not what was expected: {why}")
+def expect(condition: bool, detail: object = "") -> None:
+    assert condition, detail
 
 
 def string(text: str) -> bytes:
@@ -48,7 +49,7 @@ def string(text: str) -> bytes:
 
 
 def make_model(path: Path) -> None:
-    """Enough tensors for several parts, in a type that quantizes fast."""
+    """Writes a model with tensors for several parts of an upload."""
     head = b"GGUF" + struct.pack("<IQQ", 3, TENSORS, 1)
     head += string("general.architecture") + struct.pack("<I", 8) + string("llama")
     size = ROWS * ROWS * 2
@@ -59,13 +60,13 @@ def make_model(path: Path) -> None:
     with path.open("wb") as file:
         file.write(head)
         for i in range(TENSORS):
-            # Small numbers as F16: exponents stay below that of infinity.
+            # Finite F16 values: the exponent is below that of infinity.
             row = bytes((j * 37 + i * 11 + (j % 2) * 5) % 0x78 for j in range(ROWS * 2))
             file.write(row * ROWS)
 
 
 class Slow(http.server.BaseHTTPRequestHandler):
-    """Passes requests on to `store`: counts parts, takes its time, and fails where it is told to."""
+    """Forwards requests to `store`: counts and delays parts, and injects faults."""
 
     protocol_version = "HTTP/1.1"
     store = ("", 0)
@@ -81,7 +82,7 @@ class Slow(http.server.BaseHTTPRequestHandler):
             time.sleep(Slow.pause)
         if not (self.command == "PUT" and Slow.faults and Slow.faults.pop(0)):
             connection = http.client.HTTPConnection(*Slow.store)
-            # Google's client does not sign here, and moto wants to know who begins an upload.
+            # moto needs a signature to begin an upload; Google's client does not sign here.
             sent = {"Authorization": SIGNED} | dict(self.headers)
             connection.request(self.command, self.path, body, sent)
             response = connection.getresponse()
@@ -127,7 +128,7 @@ def s3_variables(endpoint: str) -> dict[str, str]:
 
 
 class Bucket:
-    """What is in the bucket, seen by somebody else's client."""
+    """Contents of the bucket, read with boto3."""
 
     def __init__(self, endpoint: str) -> None:
         self.s3 = boto3.client("s3", endpoint_url=endpoint, **KEYS)
@@ -148,7 +149,7 @@ class Bucket:
 
 
 def whole(bucket: Bucket, dir: Path, source: Path, variables: dict[str, str]) -> None:
-    """Every command that writes models writes the bytes that it writes here."""
+    """Compares objects with local files, for all commands that write models."""
     gguf("quantize", source, dir / "q8.gguf", "Q8_0")
     local = (dir / "q8.gguf").read_bytes()
     gguf("quantize", source, "s3://out/a dir/q8.gguf", "Q8_0", **variables)
@@ -158,7 +159,7 @@ def whole(bucket: Bucket, dir: Path, source: Path, variables: dict[str, str]) ->
     gguf("quantize", source, dir / "q4.gguf", "Q4_0")
     expect(bucket.bytes("a dir/q8.gguf") == (dir / "q4.gguf").read_bytes())
     expect(bucket.names() == ["a dir/q8.gguf"] and not bucket.uploads(), bucket.names())
-    # From a bucket to a bucket, and never onto the input.
+    # From a bucket to a bucket, and not onto the input.
     gguf("quantize", "s3://out/a dir/q8.gguf", "s3://out/f16.gguf", "F16", "--allow-requantize", **variables)
     word = gguf("quantize", "s3://out/f16.gguf", "s3://out/f16.gguf", "Q8_0", "--force", fails=2, **variables)
     expect("is an input" in word)
@@ -174,15 +175,15 @@ def whole(bucket: Bucket, dir: Path, source: Path, variables: dict[str, str]) ->
     gguf("split", "--split-max-size", "60M", dir / "q8.gguf", dir / "s")
     shards = sorted(dir.glob("s-*.gguf"))
     expect(len(shards) > 2 and all(bucket.bytes(s.name) == s.read_bytes() for s in shards))
-    # Near and far in one pass.
-    gguf("quantize", source, "--out", f"Q8_0={dir}/near.gguf", "--out", "Q4_0=s3://out/far.gguf", **variables)
-    expect((dir / "near.gguf").read_bytes() == local)
-    expect(bucket.bytes("far.gguf") == (dir / "q4.gguf").read_bytes() and not bucket.uploads())
+    # A local and a remote output in one pass.
+    gguf("quantize", source, "--out", f"Q8_0={dir}/local.gguf", "--out", "Q4_0=s3://out/remote.gguf", **variables)
+    expect((dir / "local.gguf").read_bytes() == local)
+    expect(bucket.bytes("remote.gguf") == (dir / "q4.gguf").read_bytes() and not bucket.uploads())
     bucket.empty()
 
 
 def interrupted(bucket: Bucket, dir: Path, source: Path, variables: dict[str, str]) -> None:
-    """Failing, stopped and killed runs: nothing half written, and nothing that costs for long."""
+    """Failed, stopped and killed runs leave no partial object, and no upload that is not cleaned up later."""
     local = (dir / "q8.gguf").read_bytes()
     word = ["quantize", source, "s3://out/q8.gguf", "Q8_0"]
     Slow.faults = [0, 0, 1, 0, 1, 1]
@@ -192,26 +193,26 @@ def interrupted(bucket: Bucket, dir: Path, source: Path, variables: dict[str, st
 
     Slow.pause = 2.0
 
-    def stopped(how: signal.Signals, *flags: str, parts: int = 3) -> None:
+    def stop(sent: signal.Signals, *flags: str, parts: int = 3) -> None:
         Slow.parts = 0
         run = subprocess.Popen([GGUF, *map(str, word), *flags], env=environment(variables))
         while Slow.parts < parts:
             time.sleep(0.02)
             expect(run.poll() is None)
-        # Some have arrived, others are on their way.
+        # Some parts are complete, others in progress.
         time.sleep(1.2)
         expect("q8.gguf" not in bucket.names())
-        run.send_signal(how)
+        run.send_signal(sent)
         run.wait()
 
     for how in (signal.SIGINT, signal.SIGTERM):
-        stopped(how)
+        stop(how)
         expect(not bucket.names() and not bucket.uploads(), (bucket.names(), bucket.uploads()))
-    stopped(signal.SIGKILL)
+    stop(signal.SIGKILL)
     record = ".q8.gguf.unfinished.gguf-kit-part"
     expect(bucket.names() == [record] and bucket.uploads() == 1, bucket.names())
     Slow.pause = 0
-    # The next writer removes what the killed one left.
+    # The next writer removes the upload of the killed one.
     gguf(*word, **variables)
     expect(bucket.names() == ["q8.gguf"] and not bucket.uploads() and bucket.bytes("q8.gguf") == local)
     Slow.parts = 0
@@ -221,13 +222,13 @@ def interrupted(bucket: Bucket, dir: Path, source: Path, variables: dict[str, st
     bucket.empty()
     Slow.pause = 2.0
     # The record is written every three seconds.
-    # What is on its way when Ctrl-C comes still arrives, so that comes early.
+    # Parts in progress are completed after Ctrl-C, so it is sent early.
     for how, parts in ((signal.SIGKILL, 9), (signal.SIGINT, 1)):
-        stopped(how, "--resume", parts=parts)
+        stop(how, "--resume", parts=parts)
         expect(bucket.names() == [record] and bucket.uploads() == 1, bucket.names())
         Slow.pause, Slow.parts = 0, 0
         gguf(*word, "--resume", **variables)
-        print(f"  {Slow.parts} of {total} parts were brought again")
+        print(f"  {Slow.parts} of {total} parts were uploaded again")
         expect(0 < Slow.parts < total)
         expect(bucket.names() == ["q8.gguf"] and not bucket.uploads())
         expect(bucket.bytes("q8.gguf") == local)
@@ -237,13 +238,13 @@ def interrupted(bucket: Bucket, dir: Path, source: Path, variables: dict[str, st
 
 
 def refused(bucket: Bucket, dir: Path, source: Path, variables: dict[str, str]) -> None:
-    """What cannot be is said at once, and in the words of the user."""
-    says = lambda word, *parts: expect(all(part in word for part in parts), word)
-    says(gguf("quantize", source, "s3://out/x.gguf", "Q8_0", fails=3), "AWS_ACCESS_KEY_ID")
-    says(gguf("quantize", source, "s3://none/x.gguf", "Q8_0", fails=3, **variables), "bucket")
-    says(gguf("quantize", source, "s3://out/", "Q8_0", fails=2, **variables), "bucket and a key")
-    says(gguf("quantize", source, "ftp://out/x.gguf", "Q8_0", fails=2, **variables), "ftp://out/x.gguf")
-    says(gguf("edit", source, "--set", "a.b=1", "-o", "https://h/x.gguf", fails=2, **variables), "https://h/x.gguf")
+    """Impossible requests fail at once, with a message that quotes the argument."""
+    check_message = lambda word, *parts: expect(all(part in word for part in parts), word)
+    check_message(gguf("quantize", source, "s3://out/x.gguf", "Q8_0", fails=3), "AWS_ACCESS_KEY_ID")
+    check_message(gguf("quantize", source, "s3://none/x.gguf", "Q8_0", fails=3, **variables), "bucket")
+    check_message(gguf("quantize", source, "s3://out/", "Q8_0", fails=2, **variables), "bucket and a key")
+    check_message(gguf("quantize", source, "ftp://out/x.gguf", "Q8_0", fails=2, **variables), "ftp://out/x.gguf")
+    check_message(gguf("edit", source, "--set", "a.b=1", "-o", "https://h/x.gguf", fails=2, **variables), "https://h/x.gguf")
     expect(not bucket.names())
 
 
@@ -264,10 +265,10 @@ def other_stores(proxy: str, bucket: Bucket, dir: Path, source: Path) -> None:
 
 @contextlib.contextmanager
 def azurite(dir: Path) -> Iterator[dict[str, str]]:
-    """Microsoft's emulator of its blob store, with one container."""
+    """Starts Microsoft's emulator of its blob store, with one container."""
     npm = shutil.which("npm")
     if npm is None:
-        print("there is no npm here: az:// is not tried")
+        print("SKIPPED: az://, because npm is missing")
         yield {}
         return
     subprocess.run([npm, "install", "--silent", "--no-fund", "--no-audit", "azurite@3"], cwd=dir, check=True)
@@ -293,12 +294,7 @@ def azurite(dir: Path) -> Iterator[dict[str, str]]:
 
 
 def container(port: int, key: str) -> dict[str, str]:
-    """Makes the container: the only request that the command itself never sends."""
-    import base64
-    import email.utils
-    import hashlib
-    import hmac
-
+    """Creates the container."""
     date, version = email.utils.formatdate(usegmt=True), "2021-08-06"
     headers = f"x-ms-date:{date}\nx-ms-version:{version}\n"
     resource = "/devstoreaccount1/devstoreaccount1/out\nrestype:container"
@@ -322,6 +318,10 @@ def container(port: int, key: str) -> dict[str, str]:
 
 
 def main() -> None:
+    global GGUF
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf", type=os.path.abspath)
+    GGUF = parser.parse_args().gguf
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -344,7 +344,7 @@ def main() -> None:
             other_stores(slow["AWS_ENDPOINT_URL"], bucket, dir, source)
     finally:
         server.stop()
-    print("all as expected")
+    print("all passed")
 
 
 if __name__ == "__main__":

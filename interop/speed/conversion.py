@@ -1,14 +1,12 @@
-"""Conversion beside a plain copy of the output and beside llama.cpp's tools: time and memory.
+"""Measures time and memory of conversion beside a copy of the output and llama.cpp's tools.
 
-Usage: python convert_speed.py GGUF_BINARY LLAMA_CPP_DIR LLAMA_LIBRARY TOKENIZER_DIR
-                               [--gigabytes N] [--runs N] [--ours]
+Usage: python interop/speed/conversion.py GGUF_BINARY LLAMA_CPP_DIR LLAMA_LIBRARY TOKENIZER_DIR
+                                          [--gigabytes N] [--runs N] [--ours]
 
-Makes a BF16 checkpoint of a llama with random weights, with the tokenizer in TOKENIZER_DIR (such as
-`testdata/Tiny-KJV-Llama-4M`), and converts it in turns: to F16 with our program and with llama.cpp's
-converter, with a `cp` of that output between, alone and until it is on the disk as ours is; to Q4_K_M
-with our program in one pass and with llama.cpp's converter and `llama_model_quantize` of
-LLAMA_LIBRARY (`libllama.so` of `llama-cpp-python`) in two. Prints seconds, CPU seconds and peak
-memory, the run with the least seconds of each. `--ours` leaves llama.cpp's tools out. Needs numpy;
+Generates a BF16 Llama checkpoint with random weights and the tokenizer in TOKENIZER_DIR (such as `testdata/Tiny-KJV-Llama-4M`), and
+converts it alternately: to F16 with gguf-kit, with llama.cpp's converter, and as a copy of the output with `cp`, without and with
+`sync`; to Q4_K_M with gguf-kit in one pass, and with llama.cpp's converter and `llama_model_quantize` of LLAMA_LIBRARY (`libllama.so`
+of `llama-cpp-python`) in two. Prints seconds, CPU seconds and peak memory of the fastest run. `--ours` skips llama.cpp's tools. Needs numpy;
 llama.cpp's converter needs torch and transformers.
 """
 
@@ -81,12 +79,12 @@ def make_checkpoint(folder, tokenizer, gigabytes):
 
 
 def official_convert(llama_cpp, source, target):
-    """The work of the process of llama.cpp's converter."""
+    """Runs llama.cpp's converter in a process of its own."""
     import runpy
 
     import torch
 
-    # The converter mentions types that old versions lack; there are no tensors of them here.
+    # The converter names types that old versions of torch lack; the checkpoint has no such tensors.
     for missing in ("float8_e4m3fn", "float8_e5m2"):
         if not hasattr(torch, missing):
             setattr(torch, missing, object())
@@ -96,7 +94,7 @@ def official_convert(llama_cpp, source, target):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("binary", "llama_cpp", "library", "tokenizer"):
         parser.add_argument(name)
     parser.add_argument("--gigabytes", type=float, default=1.25)
@@ -128,7 +126,7 @@ def main():
         best = {}
         for _ in range(args.runs):
             for name, commands in works.items():
-                # What a run writes anew must not be there before.
+                # Outputs must not exist before a run.
                 for path in {"ours": [ours], "llama.cpp": [theirs]}.get(name.partition(": ")[2], [copy, small]):
                     path.unlink(missing_ok=True)
                 costs = [measured(command) for command in commands]

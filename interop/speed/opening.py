@@ -1,22 +1,18 @@
-"""How long readers take to open a file with a large vocabulary.
+"""Measures how long readers take to open a file with a large vocabulary.
 
-Usage: python open_speed.py GGUF_BINARY
+Usage: python interop/speed/opening.py GGUF_BINARY
 
-    pip install gguf                # the reader in Python, and the writer of the files
-    pip install llama-cpp-python    # optional: it holds llama.cpp's reader
+Writes two models with tiny tensors and the vocabulary sizes of Llama 3 and Gemma 3, and opens each from the page cache with
 
-Writes two models of which only the header matters, one with the sizes of Llama 3's vocabulary, one
-with those of Gemma 3's, and opens each, from the page cache, in these ways:
+- `gguf inspect`: the whole process with its output; for comparison a process that does nothing, and `gguf --version`;
+- `gguf_init_from_file` and `gguf_free` of llama.cpp's library;
+- `gguf.GGUFReader`, in a Python process that has loaded the package.
 
-- `gguf inspect`: the whole process, with all that it prints; beside it a process that does nothing,
-  and `gguf --version`, which is our process without a file;
-- `gguf_init_from_file` and freeing what it returns: the call of llama.cpp's library;
-- `gguf.GGUFReader`: the call, in a Python that has loaded the package already.
-
-Least of many runs; of the Python reader, which takes many seconds, one run. Processes are timed by
-the clock, calls by what they use of the processor, so that other programs do not count.
+Prints the minimum of many runs, and one run of the Python reader, which takes seconds. Processes are measured in wall time, calls in
+CPU time. Needs gguf; llama-cpp-python is optional.
 """
 
+import argparse
 import ctypes
 import importlib.util
 import random
@@ -35,14 +31,14 @@ MODELS = (
     ("128k", "llama", "gpt2", 128_256, False, 280_147, 32),
     ("262k", "gemma3", "llama", 262_144, True, 514_906, 48),
 )
-OF_BLOCK = "attn_norm attn_q attn_k attn_v attn_output ffn_norm ffn_gate ffn_up ffn_down"
+BLOCK_TENSORS = "attn_norm attn_q attn_k attn_v attn_output ffn_norm ffn_gate ffn_up ffn_down"
 
 
 def write(path, architecture, tokenizer, n_tokens, scores, n_merges, n_blocks):
-    """Writes a model with a vocabulary of made-up words, and returns its header's length."""
+    """Writes a model with a vocabulary of random words, and returns the length of its header."""
     pick = random.Random(n_tokens)
     word = lambda longest: "".join(pick.choices("abcdefghijklmnopqrstuvwxyz", k=pick.randint(1, longest)))
-    # Numbered, because a vocabulary must not have a token twice; every third after a space.
+    # Numbered, because tokens must be unique; every third begins with a space.
     token = lambda i: ("Ġ" if i % 3 == 0 else "") + f"{i:x}{word(3)}"
     writer = GGUFWriter(path, architecture)
     writer.add_block_count(n_blocks)
@@ -60,7 +56,7 @@ def write(path, architecture, tokenizer, n_tokens, scores, n_merges, n_blocks):
     writer.add_token_merges([f"{word(9)} {word(9)}" for _ in range(n_merges)])
     names = ["token_embd", "output", "output_norm"]
     for block in range(n_blocks):
-        names += [f"blk.{block}.{name}" for name in OF_BLOCK.split()]
+        names += [f"blk.{block}.{name}" for name in BLOCK_TENSORS.split()]
     data = np.zeros((2, 32), np.float32)
     for name in names:
         writer.add_tensor(f"{name}.weight", data)
@@ -72,7 +68,7 @@ def write(path, architecture, tokenizer, n_tokens, scores, n_merges, n_blocks):
 
 
 def least(work, runs, clock):
-    """The least time that the work takes, in milliseconds."""
+    """Returns the minimum time of the work, in milliseconds."""
     times = []
     for _ in range(runs):
         start = clock()
@@ -82,24 +78,24 @@ def least(work, runs, clock):
 
 
 def process(*command):
-    """The least time from the start of a process to its end."""
+    """Returns the minimum wall time of a process."""
     run = lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return least(run, 100, time.perf_counter)
 
 
 def call(work, runs):
-    """The least time of the processor in a call."""
+    """Returns the minimum CPU time of a call."""
     return least(work, runs, time.process_time)
 
 
 class InitParams(ctypes.Structure):
-    """`struct gguf_init_params`: read the header only, make no tensors."""
+    """`struct gguf_init_params`, to read the header only."""
 
     _fields_ = [("no_alloc", ctypes.c_bool), ("ctx", ctypes.c_void_p)]
 
 
 def official_cpp():
-    """llama.cpp's reader from the library in llama-cpp-python, if that is there."""
+    """Returns llama.cpp's reader from the library in llama-cpp-python, if that is installed."""
     package = importlib.util.find_spec("llama_cpp")
     found = package and sorted(Path(package.submodule_search_locations[0]).rglob("*ggml-base.*"))
     if not found:
@@ -119,7 +115,9 @@ def official_cpp():
 
 
 def main():
-    binary = sys.argv[1]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf")
+    binary = parser.parse_args().gguf
     cpp = official_cpp()
     readers = ["a process that does nothing", "gguf --version", "gguf inspect"]
     readers += ["gguf_init_from_file"] * bool(cpp) + ["gguf.GGUFReader"]

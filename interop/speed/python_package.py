@@ -1,13 +1,12 @@
-#!/usr/bin/env python3
-"""How fast the package `gguf-kit` reads and writes beside the official package `gguf`, in one run.
+"""Measures reading and writing with the package `gguf-kit` beside the official package `gguf`.
 
-    interop/speed/python_package.py MODEL
+Usage: python interop/speed/python_package.py MODEL
 
-`MODEL` is a GGUF with a large vocabulary. Both packages must be installed (`gguf_kit` built for release).
+MODEL is a GGUF with a large vocabulary. Both packages must be installed (`gguf_kit` as a release build).
 """
 
+import argparse
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,21 +15,23 @@ import gguf
 import gguf_kit
 import gguf_kit.compat as ours
 
-model = sys.argv[1]
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("model")
+model = parser.parse_args().model
 
 
 def timed(work, times):
-    """The median, in seconds."""
-    taken = []
+    """Returns the median time of the work, in seconds."""
+    seconds = []
     for _ in range(times):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         work()
-        taken.append(time.perf_counter() - begin)
-    return statistics.median(taken)
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
 
 
 def write(package, path):
-    """The keys of the model, written anew."""
+    """Writes the vocabulary of the model."""
     writer = package.GGUFWriter(path, "llama")
     writer.add_token_list(tokens)
     writer.add_token_types(types)
@@ -51,13 +52,13 @@ official = timed(lambda: gguf.GGUFReader(model), 1)
 for name, work in (
     ("gguf_kit.open", lambda: gguf_kit.open(model)),
     ("gguf_kit.compat.GGUFReader", lambda: ours.GGUFReader(model)),
-    ("the same, and all tokens", lambda: ours.GGUFReader(model).get_field("tokenizer.ggml.tokens").contents()),
+    ("gguf_kit.compat.GGUFReader and all tokens", lambda: ours.GGUFReader(model).get_field("tokenizer.ggml.tokens").contents()),
 ):
     found = timed(work, 21)
-    print(f"{name}: {found * 1000:.2f} ms; the official reader: {official * 1000:.0f} ms, {official / found:.0f} times")
+    print(f"{name}: {found * 1000:.2f} ms; official reader: {official * 1000:.0f} ms, ratio {official / found:.0f}")
 
 with tempfile.TemporaryDirectory() as folder:
     a, b = Path(folder) / "a.gguf", Path(folder) / "b.gguf"
     theirs, found = timed(lambda: write(gguf, a), 5), timed(lambda: write(ours, b), 5)
-    same = "the same bytes" if a.read_bytes() == b.read_bytes() else "OTHER BYTES"
-    print(f"writing {len(tokens)} tokens: {found * 1000:.0f} ms, official {theirs * 1000:.0f} ms, {theirs / found:.1f} times; {same}")
+    same = "same bytes" if a.read_bytes() == b.read_bytes() else "DIFFERENT BYTES"
+    print(f"writing {len(tokens)} tokens: {found * 1000:.0f} ms, official {theirs * 1000:.0f} ms, ratio {theirs / found:.1f}; {same}")

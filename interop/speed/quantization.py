@@ -1,13 +1,11 @@
-"""Quantization beside llama.cpp's: the same bytes, and how long each takes.
+"""Measures quantization beside llama.cpp, and checks that the bytes are equal.
 
-Usage: python quantize_speed.py GGUF_BINARY LLAMA_LIBRARY [TYPE ...] [--imatrix] [--threads N]
-                                [--parameters MILLIONS] [--runs N]
+Usage: python interop/speed/quantization.py GGUF_BINARY LLAMA_LIBRARY [TYPE ...] [--imatrix] [--threads N]
+                                            [--parameters MILLIONS] [--runs N]
 
-LLAMA_LIBRARY is `libllama.so`, as it is installed with `llama-cpp-python` from PyPI (in the folder
-`llama_cpp/lib`). Makes an F16 llama of random weights, then quantizes it in turn with our program
-and with `llama_model_quantize`, each in a process of its own, checks that all tensors
-have the same bytes, and prints CPU seconds, seconds and peak memory of both as the least of all
-runs. Needs `gguf` and `numpy` from PyPI.
+LLAMA_LIBRARY is `libllama.so` of `llama-cpp-python` from PyPI (in the folder `llama_cpp/lib`). Generates an F16 Llama with random
+weights, quantizes it alternately with gguf-kit and with `llama_model_quantize`, each in a process of its own, checks that all tensors
+have the same bytes, and prints the minimum of CPU seconds, seconds and peak memory of all runs. Needs `gguf` and `numpy` from PyPI.
 """
 
 import argparse
@@ -39,7 +37,7 @@ def tensor_shapes(layers):
 
 
 def make_model(path, imatrix, millions):
-    """Bell-shaped weights, and an importance matrix with columns of very different weight."""
+    """Writes normally distributed weights, and an importance matrix with a large spread over columns."""
     import numpy as np
     from gguf import GGUFWriter
 
@@ -104,7 +102,7 @@ class Parameters(ctypes.Structure):
 
 
 def official(library, source, target, file_type, threads, imatrix):
-    """The work of llama.cpp's process. Says what starting Python has cost."""
+    """Runs `llama_model_quantize`, and writes the time that the start of Python took."""
     import numpy as np
     from gguf import GGUFReader, LlamaFileType
 
@@ -135,7 +133,7 @@ def official(library, source, target, file_type, threads, imatrix):
 
 
 def measured(command):
-    """CPU seconds, seconds and MB of a process."""
+    """Returns CPU seconds, seconds and MB of a process."""
     start = time.monotonic()
     null = os.open(os.devnull, os.O_WRONLY)
     actions = [(os.POSIX_SPAWN_DUP2, null, 1), (os.POSIX_SPAWN_DUP2, null, 2)]
@@ -144,12 +142,12 @@ def measured(command):
     os.close(null)
     assert status == 0, f"{' '.join(command)}: status {status}"
     cpu = usage.ru_utime + usage.ru_stime
-    # The kernel counts what this process held when it started the other: it must stay small.
+    # `ru_maxrss` includes the memory of this process at the fork, so it must stay small.
     return [cpu, time.monotonic() - start, usage.ru_maxrss / 1000]
 
 
 def measured_official(command, target):
-    """As `measured`, without the start of Python, but with its memory."""
+    """Like `measured`, without the time of the start of Python, but with its memory."""
     began = time.monotonic()
     cpu, wall, memory = measured(command)
     with open(f"{target}.start") as start:
@@ -169,7 +167,7 @@ def compare(a, b):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("library")
     parser.add_argument("types", nargs="*")

@@ -1,13 +1,12 @@
-"""Speed of running models beside llama.cpp's: prompts and generation, in turns.
+"""Measures prompt processing and token generation beside llama.cpp.
 
-Usage: python run_speed.py GGUF_BINARY LLAMA_BENCH [TYPE ...] [--threads N] [--rounds N]
-                           [--prompt N] [--generate N] [--folder DIR] [--layers N]
+Usage: python interop/speed/runtime.py GGUF_BINARY LLAMA_BENCH [TYPE ...] [--threads N] [--rounds N]
+                                       [--prompt N] [--generate N] [--folder DIR] [--layers N]
 
-LLAMA_BENCH is llama.cpp's `llama-bench`, built for this machine. Makes an F16 llama of 660 million
-random weights (12 layers, width 2048, feed-forward 5632, 32,000 tokens), quantizes it to each type
-with `gguf quantize`, and runs `gguf bench` and `llama-bench` on the file, one after the other,
-several rounds in one run. Prints the medians, their ratio, and the share of what memory allows, as
-`gguf bench` measures it. A file is removed before the next one is made: 2.7 GB of disk are enough.
+LLAMA_BENCH is llama.cpp's `llama-bench`, built for this machine. Generates an F16 Llama of 660 million random weights (12 layers,
+width 2048, FFN 5632, 32,000 tokens), quantizes it to each type with `gguf quantize`, and runs `gguf bench` and `llama-bench` on the
+file alternately for several rounds. Prints the medians, their ratio, and the ratio to the memory bandwidth limit of `gguf bench`. Only
+one quantized file exists at a time: 2.7 GB of disk suffice.
 Needs `gguf` and `numpy` from PyPI.
 """
 
@@ -41,7 +40,7 @@ def tensor_shapes(layers):
 
 
 def make_model(path, layers):
-    """Bell-shaped weights, and a vocabulary of words that mean nothing."""
+    """Writes normally distributed weights, and a vocabulary of numbered words."""
     import numpy as np
     from gguf import GGUFWriter
 
@@ -73,7 +72,7 @@ def make_model(path, layers):
     model.write_header_to_file()
     model.write_kv_data_to_file()
     model.write_ti_data_to_file()
-    # One tensor at a time: all of them would take 1.3 GB of memory.
+    # One tensor at a time, because all together take 1.3 GB of memory.
     for shape in shapes.values():
         total += int(np.prod(shape))
         x = rng.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
@@ -90,10 +89,10 @@ def run(command):
 
 
 def ours(args, path):
-    made = run([args.gguf, "bench", path, "-p", args.prompt, "-n", args.generate,
+    result = run([args.gguf, "bench", path, "-p", args.prompt, "-n", args.generate,
                 "-t", args.threads, "-r", 1, "--json"])
-    share = made["generation_tokens_per_second"] / made["generation"]["memory_limit_tokens_per_second"]
-    return made["prompt_tokens_per_second"], made["generation_tokens_per_second"], share
+    share = result["generation_tokens_per_second"] / result["generation"]["memory_limit_tokens_per_second"]
+    return result["prompt_tokens_per_second"], result["generation_tokens_per_second"], share
 
 
 def theirs(args, path):
@@ -120,7 +119,7 @@ def main():
         source = os.path.join(folder, f"random-{args.layers}.gguf")
         if not os.path.exists(source):
             make_model(source, args.layers)
-        print("| | prompt: ours | llama.cpp | times | generation: ours | llama.cpp | times | of memory |")
+        print("| | prompt: ours | llama.cpp | ratio | generation: ours | llama.cpp | ratio | of bandwidth limit |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
         for name in args.types:
             path = source

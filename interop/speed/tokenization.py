@@ -1,35 +1,30 @@
-"""How fast text becomes tokens: llama.cpp's library, the `tokenizers` package, and ours.
+"""Measures tokenization beside llama.cpp's library and the `tokenizers` package.
 
-Usage: python tokenize_speed.py MODEL.gguf TEXT.txt [TOKENIZER.json]
+Usage: python interop/speed/tokenization.py MODEL.gguf TEXT.txt [TOKENIZER.json]
 
-    pip install llama-cpp-python    # it holds llama.cpp's library
-    pip install tokenizers          # for TOKENIZER.json, the same vocabulary for that package
-
-Encodes the text with the vocabulary on one thread: `llama_tokenize`, `Tokenizer.encode`, and
-`cargo bench --bench encode` of this repository, one after the other in each of three rounds, so
-that they meet the same machine. Prints the most megabytes per second of each, and how many tokens
-came out (user-defined tokens on, control tokens as text). Timed by what each uses of
-the processor, so that other programs do not count. llama.cpp gets the first megabyte
-only.
+Encodes the text with the vocabulary on one thread with `llama_tokenize`, `Tokenizer.encode` (with TOKENIZER.json, the same vocabulary)
+and the benchmark `encode` of crates/tokenizer, alternately for three rounds. Prints the maximum of megabytes per CPU second, and the
+number of tokens (user-defined tokens are parsed, control tokens are text). llama.cpp encodes the first megabyte only. Needs
+llama-cpp-python and tokenizers.
 """
 
+import argparse
 import os
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import llama_cpp
 
 ROUNDS = 3
-# Before the package is loaded: it would use all cores.
+# Set before the package is loaded, which otherwise uses all cores.
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def official(path, text):
-    """Returns a function that encodes, and gives its speed and number of tokens."""
+    """Returns a function that encodes with llama.cpp, and returns speed and number of tokens."""
     llama_cpp.llama_log_set(LOG, None)
     llama_cpp.llama_backend_init()
     params = llama_cpp.llama_model_default_params()
@@ -37,11 +32,11 @@ def official(path, text):
     model = llama_cpp.llama_model_load_from_file(path.encode(), params)
     vocab = llama_cpp.llama_model_get_vocab(model)
     data = text.encode()
-    room = (llama_cpp.llama_token * (len(data) + 16))()
+    buffer = (llama_cpp.llama_token * (len(data) + 16))()
 
     def run():
         start = time.process_time()
-        count = llama_cpp.llama_tokenize(vocab, data, len(data), room, len(room), False, False)
+        count = llama_cpp.llama_tokenize(vocab, data, len(data), buffer, len(buffer), False, False)
         return len(data) / 1e6 / (time.process_time() - start), count
 
     return run
@@ -49,11 +44,11 @@ def official(path, text):
 
 @llama_cpp.llama_log_callback
 def LOG(level, text, user_data):
-    """Nothing: the library is talkative."""
+    """Discards messages of the library."""
 
 
 def package(path, text):
-    """The same for the `tokenizers` package."""
+    """Returns such a function for the `tokenizers` package."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(path)
@@ -67,7 +62,7 @@ def package(path, text):
 
 
 def ours(path, text_path):
-    """The same for the bench of this repository: the first time that it sees the text."""
+    """Returns such a function for the benchmark of this repository: its first pass over the text."""
     command = ["cargo", "bench", "-q", "-p", "gguf-tokenizer", "--bench", "encode", "--"]
     command += [os.path.abspath(path), os.path.abspath(text_path), "--no-special"]
 
@@ -80,11 +75,16 @@ def ours(path, text_path):
 
 
 def main():
-    model, text_path, *json_path = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("text")
+    parser.add_argument("tokenizer", nargs="?")
+    options = parser.parse_args()
+    model, text_path = options.model, options.text
     text = Path(text_path).read_text(encoding="utf-8")
     runs = {"ours": ours(model, text_path), "llama_tokenize": official(model, text[:1_000_000])}
-    if json_path:
-        runs["tokenizers"] = package(json_path[0], text)
+    if options.tokenizer:
+        runs["tokenizers"] = package(options.tokenizer, text)
     best = dict.fromkeys(runs, (0, 0))
     for _ in range(ROUNDS):
         for name, run in runs.items():
@@ -93,4 +93,5 @@ def main():
         print(f"{name:<16} {speed:8.1f} MB/s {count:>10} tokens {best['ours'][0] / speed:8.1f}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,11 +1,10 @@
-"""Our ids beside those of `tokenizers` and `sentencepiece` from PyPI, and of llama.cpp.
+"""Compares token ids with `tokenizers` and `sentencepiece` from PyPI, and with llama.cpp.
 
-Usage: python tokenizer_differences.py GGUF_BINARY DATA_DIR [--count N] [--only KIND[,KIND]] [--official]
+Usage: python interop/tokenizer/compare.py GGUF_BINARY DATA_DIR [--count N] [--only KIND[,KIND]] [--official]
 
-DATA_DIR has checkpoints (`zoo`), vocabularies (`vocab`) and text (`tiny-kjv-llama`). For each kind of vocabulary N generated
-texts (100,000 if not given) are encoded by both sides. There is no ready Unigram or RWKV World
-vocabulary: small ones are made of the text, and written as llama.cpp's converter writes them. With
-`--official` the package llama-cpp-python encodes them too, for what no other package knows.
+DATA_DIR has checkpoints (`zoo`), vocabularies (`vocab`) and text (`tiny-kjv-llama`). For each kind of vocabulary both
+sides encode N generated texts (default: 100,000). Unigram and RWKV World vocabularies are generated from the text, and written as
+llama.cpp's converter writes them. With `--official` the package llama-cpp-python encodes the texts too.
 """
 
 import argparse
@@ -35,21 +34,20 @@ VOCABULARIES = {
     "spm": ["llama-spm", "phi-3"],
     "bpe": ["gpt-2", "gpt-neox", "mpt", "falcon", "starcoder", "qwen2"],
 }
-# Pre-tokenizers that cut differently, by a name of each.
+# One name of each pre-tokenizer.
 PRES = [
     "default", "gpt-2", "starcoder", "falcon", "chameleon", "llama-bpe", "dbrx", "qwen2", "qwen35",
     "jais-2", "minicpm5", "laguna", "bailingmoe", "seed-coder", "ufakzeka", "exaone-moe", "gpt-4o",
     "granite-embed-multi-97m", "tekken", "kimi-k2", "tiny_aya", "youtu", "deepseek-v3", "spark2_5",
     "afmoe", "deepseek-llm", "deepseek-coder", "bloom", "viking", "superbpe",
 ]
-# Marks of Unicode versions after that of the package's tables, Hebrew and general: it does not order
-# them.
+# Combining marks of Unicode versions after that of the package's tables, which it does not reorder.
 NEW_MARKS = set("\u05c8\u05c9") | set(map(chr, range(0x1acf, 0x1aec)))
 NORMALIZERS = ["nmt_nfkc", "nfkc_cf", "identity"]
 
 
 def ours(binary, source, strings, *flags):
-    """The ids that we give."""
+    """Returns the ids of gguf-kit."""
     lines = "".join(json.dumps(text) + "\n" for text in strings)
     command = [binary, "tokenize", source, "--stdin", "--jsonl", "--no-bos", *flags]
     done = subprocess.run(command, input=lines, capture_output=True, text=True)
@@ -68,7 +66,7 @@ class Comparison:
         different = [(t, list(e), g) for t, e, g in zip(strings, expected, got) if list(e) != g]
         reasons = [explain(text) for text, _, _ in different]
         unexplained = [d for d, why in zip(different, reasons) if why is None]
-        print(f"{name}: {len(strings)} texts, {len(different)} differ, {len(unexplained)} without a reason")
+        print(f"{name}: {len(strings)} texts, {len(different)} differ, {len(unexplained)} unexplained")
         for why in sorted({why for why in reasons if why}):
             print(f"  {reasons.count(why)}: {why}")
         for text, e, g in unexplained[:4]:
@@ -79,7 +77,7 @@ class Comparison:
 
 
 def huggingface(path, strings):
-    """The ids of a `tokenizer.json`, without those added at the ends."""
+    """Returns the ids of a `tokenizer.json`, without BOS and EOS."""
     tokenizer = tokenizers.Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -87,24 +85,24 @@ def huggingface(path, strings):
 
 
 def newer_marks(text):
-    """Why a text differs, if it is for what the package's tables do not know yet."""
-    return "has marks that the package does not know" if NEW_MARKS & set(text) else None
+    """Explains a difference by combining marks that the package's tables lack."""
+    return "combining marks that the package does not know" if NEW_MARKS & set(text) else None
 
 
 def special_texts(path):
-    """The texts of the added tokens of a `tokenizer.json`."""
+    """Returns the added tokens of a `tokenizer.json`."""
     return [token["content"] for token in json.loads(path.read_text())["added_tokens"]]
 
 
 def control_texts(path):
-    """The texts of the control and user-defined tokens of a GGUF."""
+    """Returns the control and user-defined tokens of a GGUF."""
     fields = GGUFReader(path).fields
     tokens, types = (fields[f"tokenizer.ggml.{name}"].contents() for name in ["tokens", "token_type"])
     return [t for t, kind in zip(tokens, types) if kind in [TokenType.CONTROL, TokenType.USER_DEFINED]]
 
 
 def official(path, strings, parse_special):
-    """The ids of llama.cpp."""
+    """Returns the ids of llama.cpp."""
     import llama_cpp
 
     params = llama_cpp.llama_model_default_params()
@@ -115,16 +113,16 @@ def official(path, strings, parse_special):
     results = []
     for text in strings:
         data = text.encode()
-        room = (llama_cpp.llama_token * (len(data) * 3 + 8))()
-        count = llama_cpp.llama_tokenize(vocab, data, len(data), room, len(room), False, parse_special)
-        assert count >= 0, "more ids than room"
-        results.append(room[:count])
+        buffer = (llama_cpp.llama_token * (len(data) * 3 + 8))()
+        count = llama_cpp.llama_tokenize(vocab, data, len(data), buffer, len(buffer), False, parse_special)
+        assert count >= 0, "the buffer is too small"
+        results.append(buffer[:count])
     llama_cpp.llama_model_free(model)
     return results
 
 
 def write_vocabulary(path, architecture, model, tokens, types, scores=None, **flags):
-    """A GGUF of nothing but a vocabulary."""
+    """Writes a GGUF with a vocabulary only."""
     writer = GGUFWriter(path, architecture)
     writer.add_tokenizer_model(model)
     writer.add_tokenizer_pre("default")
@@ -140,7 +138,7 @@ def write_vocabulary(path, architecture, model, tokens, types, scores=None, **fl
 
 
 def pairs_gguf(pre, path):
-    """Every pair of bytes as a token, in no order: the ids tell where text is cut."""
+    """Writes a vocabulary of all pairs of bytes in random order: ids depend on where the pre-tokenizer splits text."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     letters = [chr(b) if b in plain else chr(256 + others.index(b)) for b in range(256)]
@@ -160,7 +158,7 @@ def pairs_gguf(pre, path):
 
 
 def bert_gguf(folder, path):
-    """The vocabulary of `tokenizer.json` with U+2581 before what begins a word."""
+    """Writes the vocabulary of `tokenizer.json` with U+2581 before tokens that begin a word."""
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     special = {token["content"] for token in tokenizer["added_tokens"]}
     vocab = sorted(tokenizer["model"]["vocab"], key=tokenizer["model"]["vocab"].get)
@@ -172,7 +170,7 @@ def bert_gguf(folder, path):
 
 
 def unigram_gguf(text, normalizer, folder, byte_fallback):
-    """A Unigram model trained on the text, as SentencePiece keeps it and as a GGUF."""
+    """Trains a Unigram model on the text, and writes it as a SentencePiece model and as a GGUF."""
     prefix = folder / f"unigram-{normalizer}-{byte_fallback}"
     extra = normalizer == "identity"
     sentencepiece.SentencePieceTrainer.train(
@@ -200,7 +198,7 @@ def unigram_gguf(text, normalizer, folder, byte_fallback):
 
 
 def world(corpus):
-    """Tokens like those of RWKV World: all bytes, then words, characters, parts of characters."""
+    """Returns tokens like those of RWKV World: all bytes, words, characters, parts of characters."""
     rng = random.Random(7)
     tokens = {bytes([byte]): None for byte in range(256)}
     for word in sorted(set(corpus.split()))[:4000]:
@@ -214,7 +212,7 @@ def world(corpus):
 
 
 def world_ids(tokens, text):
-    """At each place the longest token; ids begin with 1."""
+    """Returns the ids of the longest token at each position; ids begin with 1."""
     ids = {token: i for i, token in enumerate(tokens, 1)}
     longest = max(map(len, tokens))
     data, at, result = text.encode(), 0, []
@@ -226,7 +224,7 @@ def world_ids(tokens, text):
 
 
 def world_line(number, token):
-    """A line of the vocabulary as its authors publish it."""
+    """Returns a line of the published vocabulary file."""
     try:
         literal = repr(token.decode())
     except UnicodeDecodeError:
@@ -235,21 +233,21 @@ def world_line(number, token):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("data", type=Path)
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--only", type=lambda text: text.split(","))
     parser.add_argument("--official", action="store_true")
     args = parser.parse_args()
-    wanted = lambda kind: args.only is None or kind in args.only
+    selected = lambda kind: args.only is None or kind in args.only
     comparison = Comparison()
     text = args.data / "tiny-kjv-llama" / "heldout.txt"
     corpus = text.read_text()
 
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        if wanted("wordpiece"):
+        if selected("wordpiece"):
             bert = args.data / "zoo" / "bert"
             path = folder / "bert.gguf"
             bert_gguf(bert, path)
@@ -259,7 +257,7 @@ def main():
             if args.official:
                 got = ours(args.binary, path, strings, "--compat", "llama.cpp")
                 comparison.add("wordpiece, llama.cpp", strings, official(path, strings, True), got)
-        for normalizer in NORMALIZERS if wanted("unigram") else []:
+        for normalizer in NORMALIZERS if selected("unigram") else []:
             for byte_fallback in [False, True]:
                 model, path = unigram_gguf(text, normalizer, folder, byte_fallback)
                 strings = list(texts(args.count, corpus, ["<s>", "</s>", "<unk>", "<pad>", "<0x0A>"]))
@@ -270,7 +268,7 @@ def main():
                 if args.official:
                     got = ours(args.binary, path, strings, *plain, "--compat", "llama.cpp")
                     comparison.add(f"{name}, llama.cpp", strings, official(path, strings, False), got)
-        if wanted("rwkv"):
+        if selected("rwkv"):
             tokens = world(corpus)
             types = [TokenType.CONTROL] + [TokenType.NORMAL] * len(tokens)
             path = folder / "world.gguf"
@@ -291,19 +289,19 @@ def main():
                 got = ours(args.binary, path, strings, "--no-parse-special", "--compat", "llama.cpp")
                 comparison.add("rwkv, llama.cpp", strings, official(path, strings, False), got)
         for kind, names in ZOO.items():
-            for name in names if wanted(kind) else []:
+            for name in names if selected(kind) else []:
                 source = args.data / "zoo" / name
                 strings = list(texts(args.count, corpus, special_texts(source / "tokenizer.json")))
                 expected = huggingface(source / "tokenizer.json", strings)
                 got = ours(args.binary, source, strings)
                 comparison.add(f"{kind} {name}", strings, expected, got, newer_marks)
         for kind, names in VOCABULARIES.items():
-            for name in names if wanted(kind) and args.official else []:
+            for name in names if selected(kind) and args.official else []:
                 path = args.data / "vocab" / f"ggml-vocab-{name}.gguf"
                 strings = list(texts(args.count, corpus, control_texts(path)))
                 got = ours(args.binary, path, strings, "--compat", "llama.cpp")
                 comparison.add(f"{kind} {name}, llama.cpp", strings, official(path, strings, True), got)
-        for pre in PRES if wanted("pre") and args.official else []:
+        for pre in PRES if selected("pre") and args.official else []:
             path = folder / "pairs.gguf"
             pairs_gguf(pre, path)
             strings = list(texts(args.count, corpus, ["<|endoftext|>"]))

@@ -1,11 +1,10 @@
-"""Exported tokenizers beside the libraries that they are for: `tokenizers` and `transformers` from PyPI.
+"""Loads exported tokenizers with `tokenizers` and `transformers` from PyPI.
 
-Usage: python exported_tokenizers.py GGUF_BINARY DATA_DIR [MODEL.gguf ...] [--count N]
+Usage: python interop/tokenizer/exported.py GGUF_BINARY DATA_DIR [MODEL.gguf ...] [--count N]
 
-Takes every vocabulary of DATA_DIR (`vocab`), every checkpoint of its `zoo` as converted here, and
-the models that are named. Each is exported. Both libraries must load what was written, give added
-tokens the ids that it states, and make the ids of N generated texts (300 if not given) that we make
-of the GGUF. Needs: tokenizers, transformers, sentencepiece, protobuf, tiktoken, gguf.
+Exports all vocabularies of DATA_DIR (`vocab`), all checkpoints of its `zoo` after conversion, and the given models. Both libraries
+must load the exported files, return the stated ids of added tokens, and encode N generated texts (default: 300) to the ids that
+gguf-kit returns for the GGUF. Needs tokenizers, transformers, sentencepiece, protobuf, tiktoken, gguf.
 """
 
 import argparse
@@ -24,19 +23,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from interop.tokenizer.compare import Comparison, control_texts, newer_marks, ours
 from interop.tokenizer.texts import texts
 
-# Texts on which mistakes showed that are mended.
-ALWAYS = ["", " ", "a", " a", "a\tb\t\tc\n\nd   e", "<s>a</s>", "\u2581a \u2581 b", "\x00", "\t \x0b <"]
+# Texts that once showed errors.
+REGRESSIONS = ["", " ", "a", " a", "a\tb\t\tc\n\nd   e", "<s>a</s>", "\u2581a \u2581 b", "\x00", "\t \x0b <"]
 
 
 def gguf(binary, *arguments):
-    """What a command prints."""
+    """Runs a command and returns its output."""
     done = subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == 0, f"{arguments}: exit {done.returncode}\n{done.stderr}"
     return done.stdout + done.stderr
 
 
 def sources(binary, data, models, folder):
-    """Names and GGUF files; those of checkpoints exist one at a time."""
+    """Yields names and GGUF files; those of checkpoints are removed after use."""
     for path in sorted((data / "vocab").glob("*.gguf")):
         yield path.stem.removeprefix("ggml-vocab-"), path
     for checkpoint in sorted((data / "zoo").iterdir()):
@@ -49,8 +48,8 @@ def sources(binary, data, models, folder):
         yield path.stem, path
 
 
-def with_ends(binary, source, strings):
-    """Our ids with the tokens that the model wants at the ends of a text."""
+def with_bos_eos(binary, source, strings):
+    """Returns the ids of gguf-kit with BOS and EOS where the model adds them."""
     lines = "".join(json.dumps(text) + "\n" for text in strings)
     command = [binary, "tokenize", source, "--stdin", "--jsonl"]
     done = subprocess.run(command, input=lines, capture_output=True, text=True)
@@ -58,8 +57,8 @@ def with_ends(binary, source, strings):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def check(binary, path, exported, strings, comparison, name, explain, explain_ends):
-    """Loads what was exported with both libraries, and compares ids."""
+def check(binary, path, exported, strings, comparison, name, explain, explain_bos_eos):
+    """Loads an exported tokenizer with both libraries, and compares ids."""
     expected = ours(binary, path, strings)
     file = exported / "tokenizer.json"
     if file.exists():
@@ -73,13 +72,13 @@ def check(binary, path, exported, strings, comparison, name, explain, explain_en
     tokenizer = transformers.AutoTokenizer.from_pretrained(exported)
     found = [tokenizer.encode(text, add_special_tokens=False) for text in strings]
     comparison.add(f"{name}, transformers", strings, expected, found, explain)
-    some = strings[:30]
-    found = [tokenizer.encode(text) for text in some]
-    comparison.add(f"{name}, with ends", some, with_ends(binary, path, some), found, explain_ends)
+    first = strings[:30]
+    found = [tokenizer.encode(text) for text in first]
+    comparison.add(f"{name}, with BOS and EOS", first, with_bos_eos(binary, path, first), found, explain_bos_eos)
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("data", type=Path)
     parser.add_argument("models", type=Path, nargs="*")
@@ -97,19 +96,18 @@ def main():
 
             def explain(text):
                 if "cuts text is not known" in notes:
-                    return "the export notes that it does not know how the model cuts text"
+                    return "the export notes that the pre-tokenizer is unknown"
                 return newer_marks(text)
 
-            def explain_ends(text):
+            def explain_bos_eos(text):
                 if name == "zoo whisper":
-                    return "the file tells what Whisper puts before a text, the GGUF cannot"
+                    return "tokenizer.json has Whisper's prompt tokens, which GGUF cannot express"
                 return explain(text)
 
-            strings = ALWAYS + list(texts(args.count, corpus, control_texts(path) or ["<s>"]))
+            strings = REGRESSIONS + list(texts(args.count, corpus, control_texts(path) or ["<s>"]))
             try:
-                check(args.binary, path, exported, strings, comparison, name, explain, explain_ends)
+                check(args.binary, path, exported, strings, comparison, name, explain, explain_bos_eos)
             except Exception as error:
-                # The libraries raise what they like.
                 print(f"{name}: {error!r}"[:600])
                 comparison.failed += 1
     sys.exit(comparison.failed > 0)

@@ -1,8 +1,8 @@
-"""Texts that tokenizers disagree on, when they do: the same ones for the same seed."""
+"""Generates texts that are hard for tokenizers, reproducibly by seed."""
 
 import random
 
-# Blocks with rules of their own somewhere: scripts, marks, spaces, widths, symbols, private use.
+# Unicode blocks with special rules: scripts, combining marks, spaces, widths, symbols, private use.
 BLOCKS = [
     (0x20, 0x7F), (0x80, 0x250), (0x250, 0x370), (0x370, 0x400), (0x400, 0x530), (0x530, 0x590),
     (0x590, 0x600), (0x600, 0x700), (0x900, 0x980), (0xB80, 0xC00), (0xE00, 0xE80), (0xF00, 0x1000),
@@ -20,7 +20,7 @@ CLUSTERS = ["👨‍👩‍👧", "🏳️‍🌈", "👍🏽", "🇩🇪", "é"
 
 
 def char(rng):
-    """A character of any plane, surrogates excepted."""
+    """Returns a random character of any plane, except surrogates."""
     if rng.random() < 0.8:
         start, end = rng.choice(BLOCKS)
         return chr(rng.randrange(start, end))
@@ -29,35 +29,35 @@ def char(rng):
 
 
 def piece(rng, words, special):
-    """A few characters of one sort."""
-    sort = rng.randrange(11)
-    if sort <= 2:
+    """Returns some characters of one kind."""
+    kind = rng.randrange(11)
+    if kind <= 2:
         word = rng.choice(words)
         return rng.choice([word, word.upper(), word.capitalize(), word])
-    if sort == 3:
+    if kind == 3:
         return rng.choice(SPACES) * rng.choice([1, 1, 2, 3, 9, 40])
-    if sort == 4:
+    if kind == 4:
         return "".join(char(rng) for _ in range(rng.randrange(1, 8)))
-    if sort == 5:
+    if kind == 5:
         start, end = rng.choice(BLOCKS)
         return "".join(chr(rng.randrange(start, end)) for _ in range(rng.randrange(1, 12)))
-    if sort == 6:
+    if kind == 6:
         return rng.choice([char(rng), rng.choice(words)[:1] or "a"]) * rng.choice([2, 3, 17, 120, 300])
-    if sort == 7:
+    if kind == 7:
         return str(rng.randrange(10 ** rng.randrange(1, 12)))
-    if sort == 8:
+    if kind == 8:
         base = rng.choice([char(rng), rng.choice("aeiou가か")])
         return base + "".join(rng.choice(MARKS) for _ in range(rng.randrange(1, 4)))
-    if sort == 9:
+    if kind == 9:
         return rng.choice(CONTRACTIONS + CLUSTERS + list("!?.,;:-_/\\()[]{}<>@#$%^&*+=|~`\"'"))
-    look_alike = rng.choice(special)
-    cut = rng.randrange(1, len(look_alike) + 1)
-    return rng.choice([look_alike, look_alike, look_alike[:cut], look_alike.upper(), look_alike[1:]])
+    token = rng.choice(special)
+    length = rng.randrange(1, len(token) + 1)
+    return rng.choice([token, token, token[:length], token.upper(), token[1:]])
 
 
 def texts(count, corpus, special, seed=1):
-    """`count` texts made of words of the corpus, characters of all planes, runs of one character,
-    marks, white space, and what looks like special tokens."""
+    """Yields `count` texts of words of the corpus, characters of all planes, runs of a character, combining marks, white space, and
+    (parts of) special tokens."""
     rng = random.Random(seed)
     words = sorted(set(corpus.split()))
     special = [text for text in special if text] or ["<s>", "</s>", "[CLS]", "<|endoftext|>"]
