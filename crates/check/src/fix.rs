@@ -1,12 +1,8 @@
 //! Repairs that have one right answer.
 
-use gguf::Array;
-use gguf::FILE_TYPES;
-use gguf::Metadata;
-use gguf::RawHeader;
-use gguf::TensorInfo;
-use gguf::ValueType;
-use gguf::{QUANTIZATION_VERSION, TensorType};
+use gguf::{
+    Array, FILE_TYPES, Metadata, QUANTIZATION_VERSION, RawHeader, TensorInfo, TensorType, ValueType,
+};
 
 /// Repairs what is wrong in a header and can only be meant in one way, and says what it did, one
 /// sentence each:

@@ -3,11 +3,12 @@
 
 use gguf::{Array, ByteOrder, Error, Metadata, QUANTIZATION_VERSION, Shape, TensorType};
 use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_models::convert::assembly;
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::Target;
 
-use crate::hf::{self, Conversion};
-use gguf_models::convert::assembly;
+use crate::hf;
+use crate::hf::Conversion;
 
 /// SingleFileOptions of the conversion of a single file.
 #[derive(Clone, Debug)]

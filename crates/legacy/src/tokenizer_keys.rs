@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use gguf::{Array, Metadata};
 use gguf_convert::vocab::{Token, spell};
-use gguf_models::token::{self, TokenType, byte_token};
+use gguf_models::token;
+use gguf_models::token::{TokenType, byte_token};
 
 use super::file::LegacyFile;
 use super::header::{Field, ModelFamily};
-use super::merges;
 use super::vocabulary::RawToken;
-use super::whisper_tokens;
+use super::{merges, whisper_tokens};
 
 /// Sets the `tokenizer.*` keys from the file alone; `pre` names the pre-tokenizer of a byte-level
 /// vocabulary. Returns notes for the user.

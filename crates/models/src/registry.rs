@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn every_architecture_has_exactly_one_folder() {
-        let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let folders = std::fs::read_dir(source).unwrap().map(|entry| entry.unwrap());
         let mut folders: Vec<_> = folders
             .filter(|entry| entry.path().join("schema.rs").is_file())

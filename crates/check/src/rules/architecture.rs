@@ -3,16 +3,15 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
+use gguf::{FileKind, Finding, Sink, Subject, TensorInfo};
+use gguf_models::schema;
+use gguf_models::schema::{
+    Architecture, Block, Expected, HyperParameters, Presence, SYMBOLS, Scope,
+};
+
 use crate::rules::fit::Fit;
 use crate::rules::grouped::Grouped;
 use crate::rules::{projector, sizes};
-use gguf::FileKind;
-use gguf::Subject;
-use gguf::TensorInfo;
-use gguf::{Finding, Sink};
-use gguf_models::schema::{
-    self, Architecture, Block, Expected, HyperParameters, Presence, SYMBOLS, Scope,
-};
 
 /// More layers than any model has: tensors of a forged file are not looked at layer by layer.
 const MOST_LAYERS: usize = 4096;

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use crate::rules::fit::pattern;
 use gguf::{Finding, Sink};
+
+use crate::rules::fit::pattern;
 
 /// Findings about tensors: those of one code and message, about tensors whose names differ in
 /// numbers only, become one, which stands where the first of them stood.

@@ -2,10 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use gguf::FileKind;
-use gguf::RawHeader;
-use gguf::{Collector, Finding, Sink};
-use gguf::{ModelName, NameKind, Sidecar};
+use gguf::{Collector, FileKind, Finding, ModelName, NameKind, RawHeader, Sidecar, Sink};
 
 /// What is odd about the name of a file (without folders) that holds this header.
 ///

@@ -3,10 +3,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::rules::grouped::Grouped;
-use gguf::Subject;
-use gguf::{Finding, Sink};
+use gguf::{Finding, Sink, Subject};
 use gguf_models::schema::projector;
+
+use crate::rules::grouped::Grouped;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let mut found = Grouped::default();

@@ -3,11 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use gguf::FileKind;
-use gguf::Subject;
-use gguf::TensorInfo;
-use gguf::TensorType;
-use gguf::{Finding, Sink};
+use gguf::{FileKind, Finding, Sink, Subject, TensorInfo, TensorType};
 
 const KEY: &str = "general.file_type";
 

@@ -1,7 +1,6 @@
 //! Whether a file that encodes images or sound goes with a model.
 
-use gguf::Finding;
-use gguf::Metadata;
+use gguf::{Finding, Metadata};
 use gguf_models::schema::HyperParameters;
 
 /// What is wrong with `sidecar` as a file that programs load beside `model`: an encoder with its projector,

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use gguf::Subject;
-use gguf::{Finding, Severity, Sink};
-use gguf_models::schema::{self, Architecture, Arity, HyperParameters, Scope};
+use gguf::{Finding, Severity, Sink, Subject};
+use gguf_models::schema;
+use gguf_models::schema::{Architecture, Arity, HyperParameters, Scope};
 
 /// What `rope.scaling.type` may say; llama.cpp ends at anything else.
 const ROPE_SCALINGS: &[&str] = &["none", "linear", "yarn", "longrope"];

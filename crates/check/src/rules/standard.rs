@@ -2,10 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use gguf::Subject;
-use gguf::{Finding, Sink};
-use gguf::{Value, ValueType};
-use gguf_models::schema::{self, KeySchema, Requirement, SECTIONS};
+use gguf::{Finding, Sink, Subject, Value, ValueType};
+use gguf_models::schema;
+use gguf_models::schema::{KeySchema, Requirement, SECTIONS};
 
 /// Keys whose absence the rules on tokenizers report.
 const PRE: &str = "tokenizer.ggml.pre";

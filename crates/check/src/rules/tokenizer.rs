@@ -7,10 +7,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use gguf::Array;
-use gguf::FileKind;
-use gguf::Subject;
-use gguf::{Finding, Sink};
+use gguf::{Array, FileKind, Finding, Sink, Subject};
 use gguf_models::schema;
 use gguf_models::token::{TokenType, byte_of_token};
 

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use gguf::{Array, Error, Finding, Metadata};
 use gguf_checkpoint::config::Config;
+use gguf_models::convert::{Converter, Exported};
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::rope;
 use super::value::value;
-use gguf_models::convert::{Converter, Exported};
 
 /// Fields of most models: key under the architecture's name, field.
 const NUMBERS: [(&str, &str); 13] = [

@@ -2,12 +2,12 @@
 
 use gguf::{Error, Metadata};
 use gguf_checkpoint::config::Config;
+use gguf_models::convert::llama3_factors;
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::value::value;
 use crate::lora::merge::floats;
-use gguf_models::convert::llama3_factors;
 
 /// Key under `rope.scaling`, field.
 const SCALING: [(&str, &str); 7] = [

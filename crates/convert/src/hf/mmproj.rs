@@ -7,15 +7,15 @@ use gguf::{
 };
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry};
+use gguf_models::convert::assembly::{Assembly, refuse_unknown};
+use gguf_models::convert::{Mapping, assembly};
+use gguf_models::mmproj::{Encoder, Made, Parts, encoder_classes};
+use gguf_models::{mmproj, registry};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::{Preset, Target as Recipe};
 
 use super::{Conversion, HfOptions, text};
 use crate::model_card::GeneralMetadata;
-use gguf_models::convert::Mapping;
-use gguf_models::convert::assembly::{self, Assembly, refuse_unknown};
-use gguf_models::mmproj::{self, Encoder, Made, Parts, encoder_classes};
-use gguf_models::registry;
 
 /// Plans the conversion of the encoder of the checkpoint in `dir`, whose tensors are those of `checkpoint`.
 ///

@@ -1,14 +1,18 @@
 //! Conversion of the text model of a checkpoint.
 
-use gguf_models::convert::VocabularyKind;
-use gguf_models::registry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
+use gguf_models::convert::assembly::{Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
+use gguf_models::convert::target::Target;
+use gguf_models::convert::{
+    Converter, MappedTensor, Mapping, Values, VocabularyKind, assembly, foreign,
+};
 use gguf_models::schema::Presence;
+use gguf_models::{convert as converters, registry};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Preset, Target as Recipe};
@@ -16,9 +20,6 @@ use gguf_quantize::recipe::{Preset, Target as Recipe};
 use super::{Conversion, HfOptions};
 use crate::model_card::GeneralMetadata;
 use crate::vocab;
-use gguf_models::convert::assembly::{self, Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
-use gguf_models::convert::target::Target;
-use gguf_models::convert::{self as converters, Converter, MappedTensor, Mapping, Values, foreign};
 
 const CHAT_TEMPLATE: &str = "tokenizer.chat_template";
 

@@ -10,14 +10,15 @@ use gguf::{
 };
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
+use gguf_models::convert::{Converter, ExpertSlot, MappedTensor, Mapping, assembly};
 use gguf_pipeline::{Function, Item, Job, Step, Tensor, TensorMismatch};
 use gguf_quantize::recipe::{Preset, Target as Recipe};
 use serde_json::Value;
 
 use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
-use crate::hf::{self, Conversion, HfOptions};
+use crate::hf;
+use crate::hf::{Conversion, HfOptions};
 use crate::model_card::GeneralMetadata;
-use gguf_models::convert::{Converter, ExpertSlot, MappedTensor, Mapping, assembly};
 
 /// Configuration file, which marks a directory as an adapter.
 pub const CONFIG: &str = "adapter_config.json";

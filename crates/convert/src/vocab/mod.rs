@@ -30,8 +30,9 @@ mod variants;
 mod word_piece;
 mod xverse;
 
-use gguf_models::convert::VocabularyKind;
 use std::path::Path;
+
+use gguf_models::convert::VocabularyKind;
 
 pub(crate) use bpe::decode_bytes;
 pub use bpe::spell;

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::FILE_TYPES;
 use gguf::{
-    Array, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value, check,
-    write_header,
+    Array, FILE_TYPES, Finding, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value,
+    check, write_header,
 };
 use serde_json::Value as Json;
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use gguf::TensorType;
-use gguf::file_type;
+use gguf::{TensorType, file_type};
 use gguf_quant::Difference;
 use gguf_store::Model;
 

@@ -1,11 +1,11 @@
 //! Error statistics of a tensor relative to its original.
 
+use gguf::Error;
 use gguf_quant::Difference;
+use gguf_store::Progress;
 
 use super::numbers::{Differences, Numbers};
 use super::pieces::Pieces;
-use gguf::Error;
-use gguf_store::Progress;
 
 /// Returns the difference of the second tensor from the first, of all weights or of an evenly spread sample of about
 /// `budget`, and whether it covers all weights.

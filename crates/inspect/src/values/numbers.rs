@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use gguf::{Finding, Shape};
+use gguf::{Error, Finding, Shape};
 use gguf_quant::decode_row;
 use gguf_store::ModelTensor;
-
-use gguf::Error;
 
 /// A matrix of numbers: a tensor, or a function of tensors.
 pub trait Numbers: Sync {

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use gguf::Error;
+use gguf_store::Progress;
 use rayon::prelude::*;
 
 use super::numbers::{JOINT_READ, Numbers};
-use gguf::Error;
-use gguf_store::Progress;
 
 /// Maximum size of a piece.
 const MAX_PIECE: u64 = 256 << 10;

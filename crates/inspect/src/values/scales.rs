@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use gguf::Finding;
+use gguf::{Error, Finding};
 use gguf_quant::{BlockLayout, Field, block_layout};
 
 use super::numbers::{Matrix, Numbers};
-use gguf::Error;
 
 /// A scale field of all blocks of a tensor as a matrix: a row has the values of the field of each block.
 pub struct Scales<'t> {

@@ -1,10 +1,11 @@
 //! Statistics of a matrix: overall, by row, by column, and outliers.
 
+use gguf::Error;
+use gguf_store::Progress;
+
 use super::numbers::Numbers;
 use super::pieces::{Pieces, Place};
 use super::sums::{Figures, Sums, count};
-use gguf::Error;
-use gguf_store::Progress;
 
 /// Number of histogram bins.
 const BINS: usize = 128;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use gguf::Error;
 use rayon::prelude::*;
 
 use super::numbers::{JOINT_READ, Numbers};
-use gguf::Error;
 
 /// Maximum width and height of a tile in pixels.
 pub const TILE: u64 = 256;

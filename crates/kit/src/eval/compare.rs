@@ -6,6 +6,7 @@ use std::path::Path;
 use gguf_eval::part::{Divergences, Part, Tally};
 use gguf_eval::{Chunks, Comparison, Divergence, LogitsFile, LogitsWriter, Reference, Subject};
 use gguf_store::Progress;
+use gguf_store::digest::sha256;
 use gguf_tokenizer::Tokenizer;
 
 use super::evaluated_model::EvaluatedModel;
@@ -13,7 +14,6 @@ use super::part_writer::{identity, text_digest};
 use super::{PartWriter, SaveLogits, Task};
 use crate::Error;
 use crate::run::ExecutorOptions;
-use gguf_store::digest::sha256;
 
 /// Reference of a comparison.
 #[derive(Clone, Copy)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gguf_eval::part::{Part, Portion, Tally};
+use gguf_store::digest::hex;
 use gguf_store::{Existing, Overwrite};
 use sha2::{Digest, Sha256};
 
@@ -13,7 +14,6 @@ use super::{EvaluatedModel, Task};
 use crate::Error;
 use crate::quantize::Part as Share;
 use crate::run::ExecutorOptions;
-use gguf_store::digest::hex;
 
 /// Interval between writes of the file.
 const WRITE_INTERVAL: Duration = Duration::from_secs(30);

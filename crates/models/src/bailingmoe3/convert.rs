@@ -2,7 +2,6 @@
 //! 0 in Kimi Delta Attention layers. The gate `g_proj` becomes `attn_gate` or `ssm_g_a`
 //! accordingly, and `kv_b_proj` is split as in `deepseek2`.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
@@ -14,7 +13,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, mtp};
 use crate::deepseek2::convert::split_kv_b;
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 use crate::{bailingmoe2, kimi_linear};
 
 const NAMES: Table = &[

@@ -1,16 +1,14 @@
 //! Self-attention of a layer.
 
 use gguf::Finding;
+use gguf_graph::{
+    Activation, ActivationFunction, Attention, AttentionTemperature, BlockSelection, Clamp,
+    CompressedKv, KvSource, Mask, Mul, PositionBias, RopeParameters, Slice, State, ValueId,
+};
 
 use crate::blocks::apply_rope;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::RopeParameters;
-use gguf_graph::{
-    Activation, ActivationFunction, Attention, AttentionTemperature, BlockSelection, Clamp,
-    CompressedKv, KvSource, Mask, Mul, PositionBias, Slice,
-};
-use gguf_graph::{State, ValueId};
 
 /// Head counts and sizes of a layer.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,10 @@
 //! Cross-attention of a decoder to the output of its encoder.
 
 use gguf::Finding;
+use gguf_graph::{Attention, KvSource, KvStore, Mask, PositionBias, State, StateId, ValueId};
 
 use crate::blocks::Heads;
 use crate::graph::Builder;
-use gguf_graph::{Attention, KvSource, KvStore, Mask, PositionBias};
-use gguf_graph::{State, StateId, ValueId};
 
 /// Stores the cross-attention keys and values of the decoder layers `dec.blk.`, computed from the encoder's
 /// output, and returns the state of each layer.

@@ -1,6 +1,11 @@
 //! The transformer of most architectures, with their differences as data.
 
 use gguf::Finding;
+use gguf_graph::{
+    Activation, ActivationFunction, AddScalar, Concat, Embedding, Gating, GluFunction, Index, Mask,
+    Mul, OutputKind, PositionBias, RopeLayout, RopeParameters, Scale, SelectOutputs, Slice,
+    SoftCap, ValueId,
+};
 
 use crate::blocks::{
     Attend, Heads, Routing, WindowPattern, attention, experts, feed_forward, pooled, rope, window,
@@ -8,12 +13,6 @@ use crate::blocks::{
 };
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::{
-    Activation, ActivationFunction, AddScalar, Concat, Embedding, Gating, GluFunction, Index, Mask,
-    Mul, PositionBias, Scale, SelectOutputs, Slice, SoftCap,
-};
-use gguf_graph::{OutputKind, ValueId};
-use gguf_graph::{RopeLayout, RopeParameters};
 
 /// Differences between transformers. The tensors tell which projections, biases and norms a layer has.
 pub(crate) struct Decoder {

@@ -1,10 +1,9 @@
 //! Feed-forward network (FFN) of a layer.
 
 use gguf::Finding;
+use gguf_graph::{Activation, GatedActivation, GluFunction, MulWeight, Slice, ValueId};
 
 use crate::graph::{Builder, Norm};
-use gguf_graph::ValueId;
-use gguf_graph::{Activation, GatedActivation, GluFunction, MulWeight, Slice};
 
 /// Adds the FFN of a layer: gated by `ffn_gate`, gated by the first half of a fused `ffn_up`, or without a
 /// gate, as its tensors tell.

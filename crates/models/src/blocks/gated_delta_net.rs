@@ -1,14 +1,13 @@
 //! Kimi Delta Attention (KDA), and parts that other linear attention layers share with it.
 
 use gguf::Finding;
+use gguf_graph::{
+    Activation, ActivationFunction, Bias, CausalConv1d, Concat, Decay, GatedActivation,
+    GluFunction, LinearAttention, MulWeight, NormKind, State, ValueId,
+};
 
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::{
-    Activation, ActivationFunction, Bias, CausalConv1d, Concat, Decay, GatedActivation,
-    GluFunction, LinearAttention, MulWeight, NormKind,
-};
-use gguf_graph::{State, ValueId};
 
 /// Epsilon of the L2 norm of queries and keys in flash-linear-attention (`fla`).
 const UNIT_EPSILON: f32 = 1e-6;

@@ -2,17 +2,16 @@
 //! that Sinkhorn normalization makes doubly stochastic.
 
 use gguf::Finding;
+use gguf_graph::{
+    Activation, ActivationFunction, AddScalar, Bias, Concat, Embedding, Index, Mul, Sinkhorn,
+    StreamMix, ValueId,
+};
 
 use crate::blocks::{
     Decoder, layers, mean_of_groups, mixing_weights, normed, repeated, stream_count,
 };
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::ValueId;
-use gguf_graph::{
-    Activation, ActivationFunction, AddScalar, Bias, Concat, Embedding, Index, Mul, Sinkhorn,
-    StreamMix,
-};
 
 /// Attention or FFN of a layer: input to output.
 type Part<'p> = &'p mut dyn FnMut(&mut Builder<'_>, ValueId, u64) -> Result<ValueId, Finding>;

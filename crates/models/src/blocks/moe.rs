@@ -1,11 +1,10 @@
 //! Mixture of experts (MoE) of a layer.
 
 use gguf::Finding;
+use gguf_graph::{Gating, GluFunction, Moe, SoftCap, ValueId};
 
 use crate::graph::Builder;
 use crate::schema::key;
-use gguf_graph::ValueId;
-use gguf_graph::{Gating, GluFunction, Moe, SoftCap};
 
 /// Routing of an architecture, for what the metadata does not state.
 #[derive(Clone, Copy, Debug)]

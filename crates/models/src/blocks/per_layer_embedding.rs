@@ -1,11 +1,10 @@
 //! Per-layer embeddings (Gemma 3n and 4): an additional token embedding for each layer.
 
 use gguf::Finding;
+use gguf_graph::{ActivationFunction, Embedding, GatedActivation, Index, Slice, ValueId};
 
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::ValueId;
-use gguf_graph::{ActivationFunction, Embedding, GatedActivation, Index, Slice};
 
 /// Adds the per-layer inputs of all layers, from the per-layer token embedding and a projection of the
 /// embedding `x`.

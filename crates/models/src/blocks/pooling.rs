@@ -1,11 +1,10 @@
 //! Pooling of embedding models, and classifier heads.
 
 use gguf::Finding;
+use gguf_graph::{Activation, ActivationFunction, OutputKind, Pool, Pooling, ValueId};
 
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::{Activation, ActivationFunction, Pool, Pooling};
-use gguf_graph::{OutputKind, ValueId};
 
 /// Dense layers after pooling, by their module folders in `sentence-transformers`.
 const DENSE: [&str; 2] = ["dense_2", "dense_3"];

@@ -1,12 +1,10 @@
 //! RoPE from the hyper-parameters of a model.
 
 use gguf::Finding;
+use gguf_graph::{FreqFactors, Rope, RopeLayout, RopeParameters, RopeScaling, ValueId};
 
 use crate::graph::Builder;
 use crate::schema::key;
-use gguf_graph::Rope;
-use gguf_graph::ValueId;
-use gguf_graph::{FreqFactors, RopeLayout, RopeParameters, RopeScaling};
 
 /// Returns the RoPE parameters in this layout; `None` without rotary dimensions.
 ///

@@ -1,12 +1,11 @@
 //! KV sharing: the last layers use the KV cache of earlier ones (Gemma 3n and 4).
 
 use gguf::Finding;
+use gguf_graph::{KvSource, State, ValueId};
 
 use crate::blocks::attention::{Attend, Heads, attend_in, attention_output, head_norm};
 use crate::blocks::{apply_rope, layers};
 use crate::graph::Builder;
-use gguf_graph::KvSource;
-use gguf_graph::{State, ValueId};
 
 /// KV caches of the last layers that have their own: with a sliding window, and without.
 pub(crate) struct Shared {

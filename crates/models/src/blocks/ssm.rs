@@ -1,14 +1,14 @@
 //! State-space models (SSM): Mamba 1 and 2.
 
 use gguf::Finding;
+use gguf_graph::{
+    Activation, ActivationFunction, Bias, GatedActivation, GluFunction, SelectiveScan, State,
+    ValueId,
+};
 
 use super::short_convolution;
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::{
-    Activation, ActivationFunction, Bias, GatedActivation, GluFunction, SelectiveScan,
-};
-use gguf_graph::{State, ValueId};
 
 /// Sizes of a state space.
 #[derive(Clone, Copy)]

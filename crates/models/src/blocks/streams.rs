@@ -1,11 +1,10 @@
 //! Concatenated residual streams and their mixing weights.
 
 use gguf::Finding;
+use gguf_graph::{Activation, ActivationFunction, Bias, Concat, Mul, MulWeight, Slice, ValueId};
 
 use crate::graph::{Builder, Norm};
 use crate::schema::key;
-use gguf_graph::ValueId;
-use gguf_graph::{Activation, ActivationFunction, Bias, Concat, Mul, MulWeight, Slice};
 
 /// Returns the number of residual streams.
 pub(crate) fn stream_count(builder: &Builder<'_>) -> Result<u32, Finding> {

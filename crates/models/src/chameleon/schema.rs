@@ -3,8 +3,7 @@
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 const HEAD_LAYER_NORMS: &[Item] = &[
     Required("attn_q_norm.weight", "head_k, n_head"),

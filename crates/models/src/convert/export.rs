@@ -1,6 +1,5 @@
 //! Description of an export, beyond the tables of the conversion.
 
-use crate::schema::HyperParameters;
 use gguf::Shape;
 use gguf_pipeline::Tensor;
 use gguf_store::Model;
@@ -8,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::convert::assembly;
 use crate::convert::tensor_names::{Table, foreign};
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 /// Description of an export.
 #[derive(Clone)]

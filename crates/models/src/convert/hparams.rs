@@ -2,12 +2,12 @@
 
 use std::fmt::Display;
 
-use crate::schema::HyperParameters;
-use crate::schema::key;
 use gguf::{Array, Error, Finding, Metadata, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use serde_json::Value;
+
+use crate::schema::{HyperParameters, key};
 
 /// The keys of one architecture.
 pub struct Keys<'m> {

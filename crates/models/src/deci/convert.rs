@@ -2,7 +2,6 @@
 //! describes each layer, from which head counts and FFN sizes become arrays. `linear_attn` becomes
 //! `attn_output` in layers without KV heads.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
@@ -15,7 +14,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams,
 };
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 const LINEAR_ATTENTION: Table = &[("model.layers.{}.self_attn.linear_attn", "blk.{}.attn_output")];
 

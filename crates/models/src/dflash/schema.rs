@@ -6,8 +6,7 @@ use crate::hy_v4::schema::OUTPUT_HYPER_CONNECTION;
 use crate::schema::architecture::Item::{All, Maybe, OneOf, Optional, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// Layer of drafts of DeepSeek V4.
 const DEEPSEEK4_LAYER: &[Item] = &[All(ATTENTION), All(BIASED_MOE_FFN)];

@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
@@ -19,7 +18,7 @@ use crate::convert::{
 };
 use crate::deepseek2::convert::{KV_B_PROJ, MLA_NAMES, split_kv_b};
 use crate::deepseek32::convert::INDEXER;
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 use crate::{deepseek2, deepseek32};
 
 const NAMES: Table = &[

@@ -3,8 +3,7 @@
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// Tensors outside of layers of draft models. Embedding and output projection may be those of the
 /// target; `d2t` lists the target ids of a reduced vocabulary.

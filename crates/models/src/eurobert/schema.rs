@@ -3,8 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "eurobert",

@@ -4,9 +4,8 @@ use crate::gemma2::schema::SOFT_CAPS;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
 use crate::schema::key_schema::DefaultValue;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 pub(crate) const GEMMA3_LAYER: &[Item] = &[
     All(ATTN_NORM),

@@ -4,8 +4,7 @@ use crate::gemma4;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required, Unless, When};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "gemma4-assistant",

@@ -1,7 +1,6 @@
 //! Conversion of `Gemma3TextModel` (EmbeddingGemma): Gemma 3 with pooling and the two dense layers
 //! of sentence-transformers.
 
-use crate::schema::HyperParameters;
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
@@ -16,7 +15,7 @@ use crate::convert::{
 use crate::gemma;
 use crate::gemma::convert::{complete, drop_output, generation_keys};
 use crate::gemma2::convert::{NORMS, export_generation};
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 pub(crate) struct GemmaEmbedding;
 

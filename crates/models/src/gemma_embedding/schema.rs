@@ -5,9 +5,8 @@ use crate::gemma3::schema::GEMMA3_LAYER;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Optional};
 use crate::schema::groups::*;
-use crate::schema::key;
 use crate::schema::key_schema::DefaultValue;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// Sizes of the dense layers after pooling, named by their module folders in sentence-transformers.
 const DENSE_KEYS: &[&str] =

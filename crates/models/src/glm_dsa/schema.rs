@@ -1,13 +1,12 @@
 //! Metadata keys and tensors of `glm-dsa`.
 
-use crate::deepseek2;
 use crate::deepseek2::schema::{MLA, MOE_FFN};
-use crate::deepseek32;
 use crate::deepseek32::schema::INDEXER;
 use crate::schema::architecture::Item::{All, Maybe};
 use crate::schema::architecture::{Architecture, Block};
 use crate::schema::groups::*;
 use crate::schema::key;
+use crate::{deepseek2, deepseek32};
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "glm-dsa",

@@ -1,7 +1,6 @@
 //! Conversion of Granite 4 and Bamba: the number of KV heads of a layer is 0 where it is a Mamba 2
 //! layer. Granite 4 models without Mamba 2 layers become `granite` or `granitemoe`.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -16,7 +15,7 @@ use crate::convert::{
 };
 use crate::granite::convert::{MULTIPLIERS, granite_keys};
 use crate::granitemoe::convert::{EXPERT_NAMES, GRANITE_MOE, GraniteMoe};
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 /// Class of Granite 4.
 const GRANITE_CLASS: &str = "GraniteMoeHybridForCausalLM";

@@ -3,12 +3,11 @@
 use gguf::Finding;
 use gguf_graph::{Concat, RopeLayout, Slice, ValueId};
 
-use crate::blocks::is_state_space;
 use crate::blocks::{
-    self, Attend, Decoder, Heads, SsmSizes, attend_qkv, attention_output, project_qkv,
+    Attend, Decoder, Heads, SsmSizes, attend_qkv, attention_output, is_state_space, project_qkv,
 };
-use crate::granite;
 use crate::graph::Builder;
+use crate::{blocks, granite};
 
 /// Builds a Granite decoder with Mamba 2 in place of attention in SSM layers.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {

@@ -4,8 +4,7 @@ use crate::granite::schema::MULTIPLIERS;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// LoRA matrices A and B of all adapters; adapter 0 is zero.
 const LORA: &[Item] = &[

@@ -4,16 +4,14 @@ mod source;
 
 use std::collections::HashMap;
 
-use crate::schema::HyperParameters;
 use gguf::{Finding, Metadata, TensorInfo, Value};
+use gguf_graph::{
+    Add, Embedding, Graph, Index, Limits, Matmul, MulWeight, NormKind, Op, Output, OutputKind,
+    Program, RawGraph, Scale, Slice, State, StateId, ValueId, Weight, WeightId,
+};
 
 use crate::registry;
-use crate::schema::key;
-use gguf_graph::{Add, Embedding, Graph, Limits, Matmul, MulWeight, Scale, Slice};
-use gguf_graph::{Index, NormKind, Op};
-use gguf_graph::{
-    Output, OutputKind, Program, RawGraph, State, StateId, ValueId, Weight, WeightId,
-};
+use crate::schema::{HyperParameters, key};
 
 pub use source::{GraphSource, model_graph};
 

@@ -1,7 +1,6 @@
 //! Conversion of Jamba: periods and offsets of config.json tell which layers are attention layers
 //! and which are MoE; the number of KV heads of an SSM layer is 0.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -13,7 +12,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
     Converter, Description, ExpertSlot, Exported, Mapping, VocabularyKind, export, hparams, ssm,
 };
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 const NAMES: Table = &[
     ("model.final_layernorm", "output_norm"),

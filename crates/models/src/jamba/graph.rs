@@ -3,8 +3,8 @@
 use gguf::Finding;
 use gguf_graph::ActivationFunction;
 
-use crate::blocks::is_state_space;
-use crate::blocks::{self, Decoder, SsmSizes, attention};
+use crate::blocks;
+use crate::blocks::{Decoder, SsmSizes, attention, is_state_space};
 use crate::graph::{Builder, Norm};
 
 /// Builds a decoder without RoPE, with Mamba in place of attention in SSM layers.

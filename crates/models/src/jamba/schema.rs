@@ -3,8 +3,7 @@
 use crate::schema::architecture::Item::{All, OneOf, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// Mamba layer with RMS norms of time step, B and C.
 const MAMBA_WITH_NORMS: &[Item] = &[

@@ -1,7 +1,6 @@
 //! Conversion of Kimi K3: as Kimi Linear, and the norm and projection that score residual streams
 //! are multiplied to one vector.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -14,7 +13,7 @@ use crate::convert::{Converter, Description, Exported, Mapping, Values, Vocabula
 use crate::deepseek2::convert::MLA_NAMES;
 use crate::kimi_linear;
 use crate::kimi_linear::convert::A_LOG;
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 /// Projections and norm of the latent space of routed experts.
 const NAMES: Table = &[

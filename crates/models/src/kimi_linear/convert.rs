@@ -2,7 +2,6 @@
 //! `A_log` becomes `-exp(A_log)`, convolutions get four dimensions, and the KV projection of MLA is
 //! split as in DeepSeek.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error, Shape};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
@@ -15,7 +14,7 @@ use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::deepseek2::convert::{KV_B_PROJ, MLA_NAMES, split_kv_b};
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 /// Tensor names of KDA and MoE layers.
 pub(crate) const NAMES: Table = &[

@@ -1,7 +1,6 @@
 //! Conversion of Laguna: query heads per layer, RoPE parameters per kind of layer, and a gate of
 //! the attention output.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Tensor;
@@ -14,7 +13,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, moe,
 };
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.g_proj", "blk.{}.attn_gate"),

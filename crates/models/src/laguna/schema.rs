@@ -3,8 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 use crate::step35::schema::MOE_WITH_SHARED_EXPERT;
 
 pub(crate) static SCHEMA: Architecture = Architecture {

@@ -2,7 +2,6 @@
 //! FFN size of config.json is adjusted as the class does it. The audio tokenizer of LFM2.5 is
 //! another class.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
@@ -15,7 +14,7 @@ use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, export, hparams,
     sentence_transformers, tensor_names,
 };
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 /// Tensor names of LFM2, dense and MoE.
 pub(crate) const NAMES: Table = &[

@@ -3,8 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// Optional keys; llama.cpp's converter writes the first two as 0.
 pub(crate) const OPTIONAL: &[&str] =

@@ -3,9 +3,8 @@
 use crate::granite::schema::MULTIPLIERS;
 use crate::schema::architecture::Architecture;
 use crate::schema::groups::*;
-use crate::schema::key;
 use crate::schema::key_schema::DefaultValue;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "minicpm",

@@ -3,8 +3,7 @@
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// Required keys of MLA.
 pub(crate) const MLA_KEYS: &[&str] =

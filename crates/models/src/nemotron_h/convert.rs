@@ -2,7 +2,6 @@
 //! `layers_block_type` (names); the arrays of KV head counts and FFN widths are 0 in layers of
 //! other kinds.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
@@ -15,7 +14,7 @@ use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::registry;
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 pub(crate) const NAMES: Table = &[
     ("backbone.embeddings", "token_embd"),

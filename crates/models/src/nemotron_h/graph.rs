@@ -3,10 +3,9 @@
 use gguf::Finding;
 use gguf_graph::{ActivationFunction, Gating, ValueId};
 
-use crate::blocks::is_state_space;
 use crate::blocks::{
-    Decoder, SsmSizes, add_shared_expert, attend, attention, feed_forward, finish, layers,
-    scored_experts,
+    Decoder, SsmSizes, add_shared_expert, attend, attention, feed_forward, finish, is_state_space,
+    layers, scored_experts,
 };
 use crate::graph::{Builder, Norm};
 

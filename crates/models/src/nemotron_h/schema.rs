@@ -3,8 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::{All, OneOf};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 pub(crate) const FFN_KEYS: &[&str] = &[key::VOCAB_SIZE, key::ATTENTION_LAYER_NORM_EPSILON];
 

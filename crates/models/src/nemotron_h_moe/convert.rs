@@ -1,7 +1,6 @@
 //! Conversion of Nemotron-H with MoE layers, and of Puzzle variants, whose `block_configs` state
 //! the kind, the expert width and the number of used experts of each layer.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -14,7 +13,7 @@ use crate::nemotron_h::convert::{
     EXPERTS_PER_TOKEN, LATENT_SIZE, NAMES, NEMOTRON_H, NemotronH, PATTERN, SHARED_WIDTH,
     export_hybrid, hybrid_keys,
 };
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 const EXPERT_WIDTH: &str = "moe_intermediate_size";
 

@@ -5,8 +5,7 @@ use crate::nemotron_h::schema::FFN_KEYS;
 use crate::schema::architecture::Item::{All, OneOf, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// Experts without gate, and a shared expert.
 const UNGATED_EXPERTS: &[Item] = &[

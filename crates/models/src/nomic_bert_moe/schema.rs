@@ -4,8 +4,7 @@ use crate::bert::schema::{ATTENTION, FFN_BIASES_AND_NORM, TOKEN_TYPES};
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// FFN of a layer, dense or MoE.
 const DENSE_OR_MOE_FFN: &[Item] = &[

@@ -3,8 +3,7 @@
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// RoPE keys of models without RoPE scaling.
 pub(crate) const UNSCALED_ROPE: &[&str] = &[key::ROPE_DIMENSION_COUNT, key::ROPE_FREQ_BASE];

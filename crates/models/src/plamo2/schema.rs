@@ -4,8 +4,7 @@ use crate::plamo::schema::UNSCALED_ROPE;
 use crate::schema::architecture::Item::{All, Required, Unless, When};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// FFN with its norms, after the norm of the mixer. The names of post-norms have no `.weight`.
 pub(crate) const FFN_WITH_POST_NORMS: &[Item] = &[

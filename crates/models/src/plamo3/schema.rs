@@ -4,8 +4,7 @@ use crate::plamo2::schema::FFN_WITH_POST_NORMS;
 use crate::schema::architecture::Architecture;
 use crate::schema::architecture::Item::All;
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 pub(crate) static SCHEMA: Architecture = Architecture {
     name: "plamo3",

@@ -1,7 +1,6 @@
 //! Conversion of Qwen2-MoE. `expert_weights_norm` is written only if it differs from the default of
 //! runtimes.
 
-use crate::schema::HyperParameters;
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
@@ -10,7 +9,7 @@ use crate::convert::export::has;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, sliding_window};
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 /// Names of the router and the shared expert, which only Qwen2-MoE has.
 pub(crate) const EXPERT_NAMES: Table = &[

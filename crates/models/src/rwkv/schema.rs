@@ -3,9 +3,8 @@
 use crate::schema::architecture::Item::{All, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
 use crate::schema::key_schema::DefaultValue;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// Keys of the epsilon, of which files have one or none, and the number of token shifts.
 pub(crate) const EPSILON_KEYS: &[&str] = &[

@@ -6,8 +6,7 @@ use crate::rwkv::schema::{
 use crate::schema::architecture::Item::{All, OneOf, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 pub(crate) const TIME_MIX_NORM: &[Item] =
     &[Required("time_mix_ln.weight", "n_embd"), Required("time_mix_ln.bias", "n_embd")];

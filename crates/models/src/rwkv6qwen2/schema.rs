@@ -3,8 +3,7 @@
 use crate::schema::architecture::Item::{All, Optional, Required};
 use crate::schema::architecture::{Architecture, Item};
 use crate::schema::groups::*;
-use crate::schema::key;
-use crate::schema::layers;
+use crate::schema::{key, layers};
 
 /// FFN of Qwen2 with its norm.
 pub(crate) const FFN_WITH_NORM: &[Item] = &[All(FFN_NORM), All(GATED_FFN)];

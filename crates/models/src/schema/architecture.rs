@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use gguf::Metadata;
+
 use crate::schema::expression::{Scope, dimensions, evaluate};
 use crate::schema::key_schema::DefaultValue;
-use gguf::Metadata;
 
 /// Keys and tensors of one architecture.
 #[derive(Debug)]

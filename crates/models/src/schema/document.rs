@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::schema::architecture::{Architecture, Item};
-use crate::schema::symbols::{SYMBOLS, Source};
 use gguf::FILE_TYPES;
 
+use crate::schema::architecture::{Architecture, Item};
+use crate::schema::symbols::{SYMBOLS, Source};
 use crate::schema::{Range, Requirement, SECTIONS, architectures, projector};
 
 /// Returns the schema as Markdown.

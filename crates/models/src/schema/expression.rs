@@ -5,9 +5,9 @@
 
 use std::sync::LazyLock;
 
+use gguf::{Metadata, Value};
+
 use crate::schema::symbols::{SYMBOLS, Source};
-use gguf::Metadata;
-use gguf::Value;
 
 /// Values of the symbols in one file.
 ///

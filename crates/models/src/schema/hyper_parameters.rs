@@ -1,11 +1,11 @@
 //! Typed hyper-parameters of a model, with the defaults of the key table.
 
+use gguf::{Finding, Metadata, Value};
+
+use crate::schema;
+use crate::schema::Architecture;
 use crate::schema::expression::{Scope, evaluate};
 use crate::schema::key_schema::{Arity, DefaultValue, KeySchema};
-use crate::schema::{self, Architecture};
-use gguf::Finding;
-use gguf::Metadata;
-use gguf::Value;
 
 /// Hyper-parameters in the metadata of a model, by key without the prefix of the architecture.
 ///

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use gguf::Metadata;
-use gguf::{Value, ValueType};
+use gguf::{Metadata, Value, ValueType};
 
 /// Titled group of keys.
 #[derive(Debug)]

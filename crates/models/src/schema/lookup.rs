@@ -1,8 +1,9 @@
 //! Lookup of standard keys by name.
 
+use gguf::spelling::distance;
+
 use crate::schema::key_schema::KeySchema;
 use crate::schema::keys::SECTIONS;
-use gguf::spelling::distance;
 
 /// Returns the schema of a key of a file, such as `llama.block_count` or `general.base_model.0.name`;
 /// `None` if it is not a standard key.

@@ -2,7 +2,6 @@
 //! counts; rotary factors must be those that runtimes hard-code. MTP layers become the last
 //! layers.
 
-use crate::schema::HyperParameters;
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
@@ -15,7 +14,7 @@ use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of};
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, Mapping, export, hparams, moe, mtp,
 };
-use crate::schema::key;
+use crate::schema::{HyperParameters, key};
 
 const NAMES: Table = &[
     ("model.layers.{}.self_attn.g_proj", "blk.{}.attn_gate"),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::tiny::{metadata, tensors, text_models};
 use gguf::{Array, Value};
 use gguf_graph::{
     Gating, Graph, Limits, Mask, Matmul, Op, OutputKind, Pool, Pooling, PositionBias, RopeScaling,
@@ -11,6 +10,8 @@ use gguf_graph::{
 use gguf_models::build_graph as build;
 use gguf_models::registry::architectures_with_graph;
 use gguf_models::schema::{architecture, architectures as schemas};
+
+use crate::tiny::{metadata, tensors, text_models};
 
 /// Tensors that no graph reads: those of the first layer of RWKV 7, which
 /// mixes with the values that it has itself, distances between the halves of T5, which it has not, and

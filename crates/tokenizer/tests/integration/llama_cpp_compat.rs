@@ -1,11 +1,11 @@
 //! Compatibility with llama.cpp: ids of llama-cpp-python 0.3.36.
 
-use crate::support;
-
 use gguf::{Array, Gguf, Metadata};
 use gguf_models::token::{TokenType, char_of};
 use gguf_store::LocalFile;
 use gguf_tokenizer::{Compat, EncodeOptions, Tokenizer, TokenizerOptions};
+
+use crate::support;
 
 const LLAMA_CPP: TokenizerOptions = TokenizerOptions { compat: Compat::LlamaCpp, normalize: None };
 const PARSED: EncodeOptions = EncodeOptions { add_special: false, parse_special: true };

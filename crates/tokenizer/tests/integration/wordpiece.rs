@@ -1,7 +1,5 @@
 //! WordPiece: ids and texts of a small vocabulary, of BERT's vocabulary, and of a `tokenizer.json`.
 
-use crate::support;
-
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -9,6 +7,8 @@ use gguf::{Array, Gguf, Metadata};
 use gguf_store::LocalFile;
 use gguf_tokenizer::{Compat, DecodeOptions, EncodeOptions, Tokenizer, TokenizerOptions};
 use serde_json::Value as Json;
+
+use crate::support;
 
 const BARE: EncodeOptions = EncodeOptions { add_special: false, parse_special: false };
 

@@ -1,8 +1,8 @@
 //! What all forms of `tokenizer.json` have in common.
 
-use gguf_models::convert::VocabularyKind;
 use std::collections::HashSet;
 
+use gguf_models::convert::VocabularyKind;
 use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 

@@ -13,15 +13,17 @@ mod sentencepiece;
 mod unigram;
 mod word_piece;
 
-use gguf_models::convert::VocabularyKind;
 use std::collections::BTreeMap;
 
 use gguf::{Array, Error, Finding, Metadata};
-use gguf_models::token::{self, TokenType};
+use gguf_models::convert::VocabularyKind;
+use gguf_models::token;
+use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::{File, json_file};
-use crate::vocab::{self, ADDED_SCORE, Folder};
+use crate::vocab;
+use crate::vocab::{ADDED_SCORE, Folder};
 
 /// Exported tokenizer.
 #[derive(Clone, Debug)]

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use gguf_models::convert::VocabularyKind;
 use gguf_models::token::TokenType;
 use serde_json::{Map, Value, json};
 
 use super::json::{added, case, file, sequence, spelled, vocab};
 use super::merges::Merges;
 use super::{Token, Tokenizer, Vocabulary, is_added, json_file, post_processor};
-use gguf_models::convert::VocabularyKind;
 
 /// Maximum length of tokens with merges. Finding the merges takes quadratic time.
 const MAX_LEN: usize = 1024;

@@ -2,9 +2,9 @@
 //!
 //! Field numbers are those of `sentencepiece_model.proto`.
 
-use gguf_models::convert::VocabularyKind;
 use std::collections::HashSet;
 
+use gguf_models::convert::VocabularyKind;
 use gguf_models::token::TokenType;
 use serde_json::{Map, Value};
 

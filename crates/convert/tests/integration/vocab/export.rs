@@ -1,12 +1,13 @@
 //! Round trips of vocabularies: the exported tokenizer files convert to the same `tokenizer.*` keys.
 
-use gguf_models::convert::VocabularyKind;
 use std::fs;
 use std::path::Path;
 
 use gguf::{Array, Metadata};
-use gguf_convert::export::{self, Tokenizer};
+use gguf_convert::export;
+use gguf_convert::export::Tokenizer;
 use gguf_convert::vocab::{VocabularyOptions, load};
+use gguf_models::convert::VocabularyKind;
 use gguf_store::Model;
 use serde_json::{Value, json};
 

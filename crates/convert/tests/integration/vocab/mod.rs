@@ -9,14 +9,15 @@ mod reference;
 mod sentencepiece;
 mod special_tokens;
 
-use gguf_models::convert::VocabularyKind;
 use std::path::PathBuf;
+
+use gguf::{Error, Metadata};
+use gguf_convert::vocab::{Vocabulary, VocabularyOptions, load};
+use gguf_models::convert::VocabularyKind;
+use serde_json::{Value, json};
 
 use crate::fixtures::reference_data;
 use crate::fixtures::tokenizer_files::{added, folder};
-use gguf::{Error, Metadata};
-use gguf_convert::vocab::{Vocabulary, VocabularyOptions, load};
-use serde_json::{Value, json};
 
 /// Returns the folder of the reference checkpoints.
 fn reference_checkpoints() -> Option<PathBuf> {

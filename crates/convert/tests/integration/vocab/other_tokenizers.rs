@@ -1,9 +1,9 @@
 //! WordPiece, Unigram, tiktoken and RWKV World vocabularies, and files from before `tokenizer.json`.
 
-use gguf_models::convert::VocabularyKind;
 use std::fs;
 
 use gguf_convert::vocab::{Vocabulary, VocabularyOptions, load};
+use gguf_models::convert::VocabularyKind;
 use serde_json::{Value, json};
 
 use super::{convert, reference_checkpoints, strings};

@@ -1,11 +1,11 @@
 //! Comparison with llama.cpp's conversion of the reference checkpoints.
 
-use gguf_models::convert::VocabularyKind;
 use std::fs;
 use std::path::Path;
 
 use gguf::Value as Gguf;
 use gguf_convert::vocab::{VocabularyOptions, load};
+use gguf_models::convert::VocabularyKind;
 use serde_json::{Value, json};
 
 use super::reference_checkpoints;

@@ -4,9 +4,8 @@ use std::marker::PhantomData;
 
 use gguf_quant::integers::{Block, IntegerBlock, UnpackedBlock, Visitor};
 
-use super::ROWS;
 use super::quantized::Quantized;
-use super::{Kernels, blocks};
+use super::{Kernels, ROWS, blocks};
 
 /// Visitor that returns the kernels of a type.
 pub(super) struct Find;

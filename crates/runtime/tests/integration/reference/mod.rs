@@ -8,9 +8,10 @@ mod stored;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use self::data::{Reference, distance};
 use gguf_graph::{Graph, OutputKind};
 use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision};
+
+use self::data::{Reference, distance};
 
 /// Folders of checkpoints of causal language models.
 #[rustfmt::skip]

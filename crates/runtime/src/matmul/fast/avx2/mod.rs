@@ -9,11 +9,11 @@ use std::marker::PhantomData;
 
 use gguf_quant::integers::{IntegerBlock, Visitor};
 use pulp::NullaryFnOnce;
+use rows::Rows;
 
 use super::quantized::{Epilogue, Quantized};
 use super::{FEW, Kernels, ROWS};
 use crate::simd::V3F16c;
-use rows::Rows;
 
 /// Visitor that returns the kernels of a type.
 pub(super) struct Find(pub V3F16c);

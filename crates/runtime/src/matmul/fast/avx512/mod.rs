@@ -7,6 +7,7 @@ mod tiles;
 use std::marker::PhantomData;
 
 use gguf_quant::integers::{IntegerBlock, Visitor};
+use packed::Strips;
 use pulp::NullaryFnOnce;
 
 use super::avx2::rows::Rows;
@@ -18,7 +19,6 @@ use crate::amx::Amx;
 use crate::avx512::V4Vnni;
 use crate::repack::{Packed, PackedFormat};
 use crate::simd::V3F16c;
-use packed::Strips;
 
 /// Visitor that returns the kernels of a type.
 pub(super) struct Find(pub V4Vnni, pub Option<Amx>);
