@@ -46,7 +46,7 @@ pub use launch::Launch;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Suppress notes and progress; print only results and errors.
+    /// Suppress notes and progress.
     #[arg(short, long, global = true)]
     quiet: bool,
     #[command(flatten)]

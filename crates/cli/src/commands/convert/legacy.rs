@@ -47,5 +47,5 @@ impl Flags {
 
 /// Returns the conversion of a tensor as JSON.
 pub fn change_json(Change { name, from, to, fidelity }: &Change) -> serde_json::Value {
-    json!({ "name": name, "from": from, "to": to.to_string(), "fidelity": fidelity.to_string() })
+    json!({ "name": name, "from": from, "to": to.to_string(), "how": fidelity.to_string() })
 }

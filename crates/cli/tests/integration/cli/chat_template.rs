@@ -16,7 +16,7 @@ fn templates_are_printed_and_rendered() {
     succeeds(&["edit", &model, "--set", &set, "--set", "tokenizer.chat_template.rag:str=none"]);
     assert_eq!(succeeds(&["chat-template", &model]), TEMPLATE);
     assert_eq!(succeeds(&["chat-template", &model, "--name", "rag"]), "none");
-    fails(&["chat-template", &model, "--name", "tool"], 1, &["no template `tool`, but: rag"]);
+    fails(&["chat-template", &model, "--name", "tool"], 1, &["no template `tool`; it has rag"]);
 
     let messages = dir.path("messages.json");
     fs::write(&messages, r#"[{"role": "user", "content": "Hi"}]"#).unwrap();

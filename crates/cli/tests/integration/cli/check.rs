@@ -95,7 +95,7 @@ fn truncation_is_one_finding() {
     assert_eq!(errors(&[&f16, "--data"]), ["truncated"]);
     let text = String::from_utf8(gguf(&["check", &f16]).stdout).unwrap();
     let expected = "2.0 of 8.4 MB are there; 38 of 39 tensors are truncated (byte 2000000)\n  help: the \
-                    file was cut off: download or copy it again";
+                    file is truncated: download or copy it again";
     assert!(text.contains(expected), "{text}");
     fails(&["inspect", &f16], 1, &["2.0 of 8.4 MB are there"]);
 }
@@ -176,7 +176,7 @@ fn invalid_sizes_and_counts_are_refused() {
         fails(&[&convert[..], &[&reserve]].concat(), 2, &["--reserve"]);
         fails(&[&quantize[..], &[&reserve]].concat(), 2, &["--reserve"]);
     }
-    fails(&["edit", &f16, "--reserve=1G"], 2, &["at most 128M can be reserved"]);
+    fails(&["edit", &f16, "--reserve=1G"], 2, &["at most 128M of padding"]);
     for bits in ["-1", "0", "nan", "inf", "x"] {
         let bits = format!("--target-bpw={bits}");
         fails(&["quantize", &f16, &out, &bits], 2, &["--target-bpw", "is not a positive number"]);

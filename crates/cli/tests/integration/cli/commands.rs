@@ -145,7 +145,7 @@ fn requantizing_needs_a_flag() {
     let f16 = dir.f16();
     let (q8, out) = (dir.path("q8.gguf"), dir.path("out.gguf"));
     succeeds(&["quantize", &f16, &q8, "q8_0"]);
-    fails(&["quantize", &q8, &out, "q4_0"], 2, &["quantized already", "--allow-requantize"]);
+    fails(&["quantize", &q8, &out, "q4_0"], 2, &["already quantized", "--allow-requantize"]);
     assert!(!PathBuf::from(&out).exists());
     succeeds(&["quantize", "--allow-requantize", &q8, &out, "q4_0"]);
     fails(&["quantize", &f16, &f16, "q4_0"], 2, &["is an input"]);
@@ -215,7 +215,7 @@ pub fn commands() -> Vec<String> {
         let help = help(words);
         let Some((_, list)) = help.split_once("\nCommands:\n").or_else(|| {
             // The top-level help has groups.
-            help.split_once("\nMake:\n").filter(|_| words.is_empty())
+            help.split_once("\nCreate:\n").filter(|_| words.is_empty())
         }) else {
             return all.push(words.trim().to_owned());
         };

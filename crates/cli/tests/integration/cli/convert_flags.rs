@@ -219,7 +219,7 @@ fn conflicting_flags_are_refused() {
             "--max-shard-size requires --to hf",
         ),
         ("split MODEL OUT --split-max-tensors 3 --split-max-size 1M", "--split-max-size"),
-        ("quantize MODEL OUT copy --pure", "--pure says"),
+        ("quantize MODEL OUT copy --pure", "--pure needs a quantized type"),
         ("quantize MODEL OUT copy --tensor-type attn_q=q8_0", "--tensor-type says"),
         ("quantize MODEL OUT copy --tensor-type-file types.txt", "--tensor-type-file says"),
         ("quantize MODEL OUT copy --imatrix imatrix.gguf", "--imatrix says"),

@@ -96,7 +96,8 @@ fn parts_of_other_runs_are_refused() {
     let (model, small, text) = (dir.f16(), dir.path("q4_0.gguf"), text());
     succeeds(&["quantize", &model, &small, "Q4_0"]);
     let other_text = dir.path("other.txt");
-    fs::write(&other_text, fs::read_to_string(&text).unwrap().replace("gguf", "guff")).unwrap();
+    fs::write(&other_text, fs::read_to_string(&text).unwrap().replace("License", "Lizence"))
+        .unwrap();
     let part = |name: &str, words: &[&str]| {
         let path = dir.path(name);
         succeeds(&[words, &["-c", "64", "-o", &path]].concat());

@@ -137,7 +137,7 @@ fn foreign_logits_files() {
     }
     fs::write(&bad, write_logits(6, 3, &[0; 6], |_| (1.0, -2.0, vec![0, 1, 2]))).unwrap();
     let words = ["divergence", "--reference-logits", &bad, &model];
-    fails(&words, 2, &["f16.gguf predicts 2048 tokens, the reference 3"]);
+    fails(&words, 2, &["f16.gguf has 2048 tokens, the reference 3"]);
 }
 
 #[test]
@@ -208,9 +208,9 @@ fn the_origin_of_nan_is_reported() {
     // One F16 weight in a middle block.
     let nan = path("nan.gguf");
     corrupted(&model, "blk.2.ffn_up.weight", 0, &0x7e00u16.to_le_bytes(), &nan);
-    let of_weight = "it begins at token 0 in the operation `product` with blk.2.ffn_up.weight";
+    let of_weight = "it begins at token 0 in the operation `matmul` with blk.2.ffn_up.weight";
     let flags = ["-f", &text, "-c", "64", "--chunks", "3"];
-    let parts = ["nan.gguf", "window 1, token 31", of_weight, "blk.2.ffn_up.weight"];
+    let parts = ["nan.gguf", "chunk 1, token 31", of_weight, "blk.2.ffn_up.weight"];
     fails(&[&["perplexity", &nan], &flags[..]].concat(), 1, &parts);
     fails(&[&["divergence", "-r", &model, &nan], &flags[..]].concat(), 1, &parts);
     fails(&[&["divergence", "-r", &nan, &model], &flags[..]].concat(), 1, &parts);
@@ -223,7 +223,7 @@ fn the_origin_of_nan_is_reported() {
     succeeds(&["quantize", &model, &wide, "F32"]);
     let large: Vec<u8> = (0..256).flat_map(|_| 3e38f32.to_le_bytes()).collect();
     corrupted(&wide, "blk.1.attn_v.weight", 0, &large, &huge);
-    let of_weight = "in the operation `product` with blk.1.attn_v.weight";
+    let of_weight = "in the operation `matmul` with blk.1.attn_v.weight";
     fails(&[&["perplexity", &huge], &flags[..]].concat(), 1, &["huge.gguf", of_weight]);
 
     // The embedding of a token that occurs late in the first chunk.

@@ -84,7 +84,7 @@ fn invalid_evaluations_are_refused() {
     let dir = Dir::new();
     let (model, short, other) = (dir.f16(), dir.path("short.txt"), dir.path("other.gguf"));
     fs::write(&short, "In the beginning").unwrap();
-    fails(&["perplexity", &model, "-f", &short], 2, &["a window 512", "longer text"]);
+    fails(&["perplexity", &model, "-f", &short], 2, &["a chunk has 512", "longer text"]);
     fails(&["perplexity", &model, "-f", &short, "-c", "1"], 2, &["chunks of 1 tokens"]);
     fails(&["perplexity", &model, "-f", &dir.path("none.txt")], 3, &["none.txt"]);
     let text = text();
@@ -200,7 +200,7 @@ fn imatrix_is_collected() {
     fails(&["imatrix", &model, "-f", &text], 2, &["--output-file"]);
     fails(&["imatrix", &model, "-o", &path("x.gguf")], 2, &["--file"]);
     let words = ["imatrix", &model, "-f", &text, "-o", &path("y.gguf"), "--chunk", "999999"];
-    fails(&words, 2, &["999999 are left out"]);
+    fails(&words, 2, &["999999 are skipped"]);
 }
 
 #[test]

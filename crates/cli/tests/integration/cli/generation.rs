@@ -47,7 +47,11 @@ fn stop_sequences_end_the_text() {
 fn a_stored_graph_runs_an_unknown_architecture() {
     let dir = Dir::new();
     let (model, stored) = (dir.f16(), dir.path("stored.gguf"));
-    fails(&["generate", &model, "-p", "a", "--graph", "stored"], 1, &["holds no graph", "--store"]);
+    fails(
+        &["generate", &model, "-p", "a", "--graph", "stored"],
+        1,
+        &["has no stored graph", "--store"],
+    );
     succeeds(&["graph", &model, "--store", "-o", &stored]);
     succeeds(&["edit", &stored, "--set", "general.architecture=of-next-year"]);
     assert_eq!(complete(&stored, &[]), complete(&model, &[]));
@@ -135,7 +139,7 @@ fn invalid_requests_are_refused() {
     fails(
         &["generate", &model, "-p", "a", "-c", "1000000000000"],
         2,
-        &["need 2048.0 TB for caches and states, 68.7 GB are allowed\n  help: make the context"],
+        &["need 2048.0 TB for caches and states; 68.7 GB are allowed\n  help: make the context"],
     );
     fails(&["generate", &model, "-p", PROMPT, "-c", "2"], 2, &["room for 2 tokens"]);
     fails(&["generate", &model, "--chat"], 1, &["has no chat template", "--chat-template-file"]);

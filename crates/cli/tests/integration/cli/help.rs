@@ -21,7 +21,10 @@ fn help_covers_commands_and_topics() {
     let mixes = succeeds(&["help", "quantization"]);
     assert!(mixes.contains("  15  Q4_K_M    4.58 GB at 8B"), "{mixes}");
     let codes = succeeds(&["help", "exit-codes"]);
-    assert!(codes.contains("    2  wrong usage (also an output that exists)\n"), "{codes}");
+    assert!(
+        codes.contains("    2  invalid usage (including an existing output without --force)\n"),
+        "{codes}"
+    );
     assert!(succeeds(&["help", "locations"]).contains("hf:org/repo@revision"));
     assert!(succeeds(&["help", "environment"]).contains("HF_TOKEN"));
     fails(&["help", "mixs"], 2, &["no command or topic `mixs`; did you mean mixes?"]);

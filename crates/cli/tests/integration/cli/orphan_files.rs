@@ -26,7 +26,8 @@ fn every_file_is_part_of_a_crate() {
     assert!(orphans.is_empty(), "no `mod` names {orphans:?}");
 }
 
-/// Whether Cargo finds a file, or a parent module or `#[path]` declares it.
+/// Returns whether Cargo finds a file, or a parent module, a macro row such as `Matmul: matmul,` or `#[path]`
+/// declares it.
 fn is_named(path: &Path, files: &[(PathBuf, String)]) -> bool {
     let (stem, dir) = (path.file_stem().unwrap(), path.parent().unwrap());
     let is_root = ["lib", "main", "build"].iter().any(|root| stem == *root)
@@ -42,8 +43,11 @@ fn is_named(path: &Path, files: &[(PathBuf, String)]) -> bool {
     let stem = stem.to_str().unwrap();
     let module = format!("mod {stem};");
     let by_path = if is_folder { format!("/{stem}/mod.rs\"]") } else { format!("/{stem}.rs\"]") };
+    let row = format!(": {stem},");
+    let by_macro = |text: &str| text.contains("mod $") && text.contains(&row);
     let beside = |other: &Path| other.parent() == Some(dir) || other == dir.with_extension("rs");
-    files
-        .iter()
-        .any(|(other, text)| beside(other) && text.contains(&module) || text.contains(&by_path))
+    files.iter().any(|(other, text)| {
+        let declares = text.contains(&module) || by_macro(text);
+        beside(other) && declares || text.contains(&by_path)
+    })
 }

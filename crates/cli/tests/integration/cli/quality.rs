@@ -182,7 +182,7 @@ fn unavailable_types() {
     let dir = Dir::new();
     let model = dir.f16();
     let shown = measured(&model, &["--types", "iq4_xs,q4_0"]);
-    for part in ["original", "IQ4_XS", "Q4_0", "rather IQ4_XS"] {
+    for part in ["reference", "IQ4_XS", "Q4_0", "dominated by IQ4_XS"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let text = text();

@@ -230,7 +230,7 @@ fn tensors_without_imatrix_are_listed_first() {
     fails(
         &["quantize", "--force", "--imatrix", &f16, &f16, &out, "Q4_0"],
         1,
-        &["no importance matrix"],
+        &["not an importance matrix"],
     );
 }
 

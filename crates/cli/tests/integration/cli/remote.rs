@@ -166,7 +166,7 @@ fn a_remote_file_without_version_cannot_be_resumed() {
         let far = TwoVersions::start([(vec![], &[]), (file.clone(), says)]);
         far.now.store(1, Ordering::Relaxed);
         let url = far.server.url("/m.gguf");
-        let parts = ["--resume", "neither ETag nor", "the same file"];
+        let parts = ["--resume", "neither an ETag nor", "the same file"];
         fails(&["quantize", "--resume", &url, &out, "Q8_0"], 2, &parts);
         assert!(
             !Path::new(&out).exists()
@@ -246,7 +246,7 @@ fn listing_a_store_terminates() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gguf"));
     let output = command.args(["inspect", "s3://bucket/dir/"]).envs(store_at(&store)).output();
     let message = stderr(&output.unwrap());
-    assert!(message.contains("the listing has no end"), "{message}");
+    assert!(message.contains("the listing is too long"), "{message}");
     assert_eq!(store.requests().len(), 1025);
 }
 
@@ -288,7 +288,7 @@ fn no_credentials_are_requested_from_the_network() {
         for part in parts {
             assert!(message.contains(part), "{word}: `{part}` is not in: {message}");
         }
-        assert!(message.contains("no keys"), "{word}: {message}");
+        assert!(message.contains("no credentials"), "{word}: {message}");
     }
     assert_eq!(calls.load(Ordering::Relaxed), 0, "somebody was requested");
     // On a cloud machine, the user opts in.
