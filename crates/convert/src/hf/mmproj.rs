@@ -9,7 +9,7 @@ use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_models::convert::assembly::{Assembly, refuse_unknown};
 use gguf_models::convert::{Mapping, assembly};
-use gguf_models::mmproj::{Encoder, Made, Parts, encoder_classes};
+use gguf_models::mmproj::{Encoder, EncoderConfigs, EncoderMapping, encoder_classes};
 use gguf_models::{mmproj, registry};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::recipe::{Preset, Target as Recipe};
@@ -34,7 +34,7 @@ pub(super) fn plan(
     let encoder = find(&mut model, options)?;
     let whole = encoder.folder.map(|folder| checkpoint.with_folder(dir, folder)).transpose()?;
     let checkpoint = whole.as_ref().unwrap_or(checkpoint);
-    let parts = Parts::read(model, encoder, checkpoint)?;
+    let parts = EncoderConfigs::read(model, encoder, checkpoint)?;
     let tensors = tensors(&parts, encoder, checkpoint)?;
 
     let matrices = text::matrix_type(&tensors);
@@ -88,7 +88,7 @@ fn find(model: &mut Config, options: &HfOptions) -> Result<&'static Encoder, Err
             Error::request("class-unknown", what, help)
         });
     }
-    if let Some(encoder) = mmproj::of_params(model) {
+    if let Some(encoder) = mmproj::for_params_json(model) {
         return Ok(encoder);
     }
     mmproj::class(model).and_then(mmproj::find).ok_or_else(|| {
@@ -116,7 +116,7 @@ fn encoder_type(target: Recipe) -> Result<TensorType, Error> {
 
 /// Returns the tensors of the output, in the order in which the checkpoint's tensors complete them.
 fn tensors(
-    parts: &Parts,
+    parts: &EncoderConfigs,
     encoder: &Encoder,
     checkpoint: &Checkpoint,
 ) -> Result<Vec<Tensor>, Error> {
@@ -124,19 +124,19 @@ fn tensors(
     let mut unknown = Vec::new();
     for entry in encoder.entries(parts, checkpoint)? {
         let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
-        match encoder.made(parts, checkpoint, &entry.name, &dims)? {
-            Made::Mapped(Mapping::Made(made)) => {
+        match encoder.mapping(parts, checkpoint, &entry.name, &dims)? {
+            EncoderMapping::Mapped(Mapping::Made(made)) => {
                 assembly.add(entry, shape(checkpoint, entry, &dims)?, made)?;
             }
-            Made::Mapped(Mapping::Unknown) => unknown.push(entry),
-            Made::Mapped(_) => {}
-            Made::Rejoined(name, steps) => {
+            EncoderMapping::Mapped(Mapping::Unknown) => unknown.push(entry),
+            EncoderMapping::Mapped(_) => {}
+            EncoderMapping::Concatenated(name, steps) => {
                 assembly.rejoin(entry, shape(checkpoint, entry, &dims)?, name, &steps)?;
             }
-            Made::Whole(name, shape, values) => {
+            EncoderMapping::Tensor(name, shape, values) => {
                 assembly.push(Tensor { shape, ..assembly::computed(name, values) });
             }
-            Made::Computed(made) => {
+            EncoderMapping::Vectors(made) => {
                 made.into_iter().for_each(|(name, values)| {
                     assembly.push(assembly::computed(name, values));
                 });

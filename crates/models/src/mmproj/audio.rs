@@ -3,19 +3,22 @@
 use gguf::{Error, Shape, TensorType};
 use gguf_pipeline::{Content, Tensor};
 
+use super::configs::EncoderConfigs;
 use super::encoder::Foreign;
-use super::parts::Parts;
 use super::tensor_names::layer_of;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
 /// Types of convolutions: F16 for all matrix types.
-pub const CONVOLUTIONS: &[(&str, Kept)] =
-    &[("a.conv1d.", Kept::F16), ("a.conv2d.", Kept::F16), ("a.conv_out.weight", Kept::F16)];
+pub const CONVOLUTIONS: &[(&str, TypeOverride)] = &[
+    ("a.conv1d.", TypeOverride::F16),
+    ("a.conv2d.", TypeOverride::F16),
+    ("a.conv_out.weight", TypeOverride::F16),
+];
 
 /// Renames Whisper's fields, unless the configuration has the usual ones.
-pub fn whisper_fields(parts: &mut Parts) {
+pub fn whisper_fields(parts: &mut EncoderConfigs) {
     let audio = &mut parts.audio;
     if audio.find(&["hidden_size", "intermediate_size"]).is_some() {
         return;
@@ -32,8 +35,8 @@ pub fn whisper_fields(parts: &mut Parts) {
 }
 
 /// Writes the number of mel bins and the epsilon of the layer norms.
-pub fn spectrogram(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
-    let bins = Parts::number(&parts.audio, &["num_mel_bins"], "of the spectrogram")?;
+pub fn spectrogram(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
+    let bins = EncoderConfigs::number(&parts.audio, &["num_mel_bins"], "of the spectrogram")?;
     keys.set(key::AUDIO_NUM_MEL_BINS, bins);
     let epsilon = parts.audio.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
     keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, epsilon);
@@ -43,9 +46,9 @@ pub fn spectrogram(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
 /// Returns sinusoidal position embeddings for the 1500 frames of 30 seconds.
 ///
 /// Computed in F64 and rounded once.
-pub fn positions(parts: &Parts) -> Result<Vec<Tensor>, Error> {
+pub fn positions(parts: &EncoderConfigs) -> Result<Vec<Tensor>, Error> {
     const FRAMES: u32 = 1500;
-    let width = Parts::number(&parts.audio, &["hidden_size"], "the width of the encoder")?;
+    let width = EncoderConfigs::number(&parts.audio, &["hidden_size"], "the width of the encoder")?;
     let half = width / 2;
     if !(2..=1 << 16).contains(&half) {
         let expected = "an even number from 4 to 131072";

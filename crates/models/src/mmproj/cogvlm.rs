@@ -33,5 +33,5 @@ pub static COGVLM: Encoder = Encoder {
             ("linear_proj.dense_4h_to_h", "mm.down"),
         ],
     )],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };

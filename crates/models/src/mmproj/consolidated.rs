@@ -3,8 +3,8 @@
 use gguf::Error;
 use serde_json::json;
 
-use super::encoder::{Encoder, Foreign, Made, common};
-use super::parts::{CLIP_DEVIATION, CLIP_MEAN, Parts};
+use super::configs::{CLIP_DEVIATION, CLIP_MEAN, EncoderConfigs};
+use super::encoder::{Encoder, EncoderMapping, Foreign, common};
 use super::pixtral;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
@@ -20,7 +20,7 @@ pub static NATIVE: Encoder = Encoder {
         ("patch_merger.", PROJECTOR),
     ],
     special,
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 const TOWER: Table = &[
@@ -41,13 +41,13 @@ const PROJECTOR: Table =
     &[("w_in", "mm.1"), ("w_out", "mm.2"), ("merging_layer", "mm.patch_merger")];
 
 /// Image preprocessing is fixed in the package `mistral-common` (`tokens/tokenizers/image.py`).
-fn complete(parts: &mut Parts) -> Result<(), Error> {
+fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
     parts.image.set("image_mean", CLIP_MEAN.to_vec());
     parts.image.set("image_std", CLIP_DEVIATION.to_vec());
     Ok(())
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     let number = |field, meaning| parts.vision.require_f32(&[field], meaning);
     keys.set(key::PROJECTOR_TYPE, "pixtral");
@@ -65,9 +65,9 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
 }
 
 /// Maps the norm before the projector, and the row-break token, which is a token of the text model.
-fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+fn special(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     match tensor.name {
-        "pre_mm_projector_norm.weight" => Ok(Some(Made::one("mm.input_norm.weight", []))),
+        "pre_mm_projector_norm.weight" => Ok(Some(EncoderMapping::one("mm.input_norm.weight", []))),
         "tok_embeddings.weight" => {
             Ok(break_token(parts)?.map(|token| pixtral::row_between(tensor, token)))
         }
@@ -76,7 +76,7 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
 }
 
 /// Returns the id of the row-break token. If the configuration has a negative number, the tokenizer determines it.
-fn break_token(parts: &Parts) -> Result<Option<u64>, Error> {
+fn break_token(parts: &EncoderConfigs) -> Result<Option<u64>, Error> {
     const FIELD: &str = "image_break_token_id";
     let stated = parts.vision.find(&[FIELD]).and_then(|(_, id)| id.as_i64());
     let stated = stated.ok_or_else(|| parts.vision.missing(FIELD, "what stands between rows"))?;

@@ -2,8 +2,8 @@
 
 use gguf::Error;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, divided, reshaped};
-use super::parts::Parts;
 use super::tensor_names::layer_of;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
@@ -49,11 +49,11 @@ pub static DEEPSEEK4V: Encoder = Encoder {
             _ => Vec::new(),
         })
     },
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn complete(parts: &mut Parts) -> Result<(), Error> {
-    parts.sees = true;
+fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
+    parts.has_vision = true;
     for (field, stated) in [
         ("num_hidden_layers", "vision_n_layers"),
         ("hidden_size", "vision_dim"),
@@ -82,7 +82,7 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     Ok(())
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "deepseek4v");
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, 1e-6f32);

@@ -3,9 +3,9 @@
 use gguf::Error;
 use serde_json::Value;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, reshaped};
-use super::parts::Parts;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
@@ -34,14 +34,14 @@ pub static DEEPSEEK_OCR: Encoder = Encoder {
         })
     },
     kept: &[
-        ("v.patch_embd.weight", Kept::F32),
-        ("v.sam.pos_embd.weight", Kept::F32),
-        (".attn.pos_h.weight", Kept::F32),
-        (".attn.pos_w.weight", Kept::F32),
-        ("v.sam.neck.", Kept::F32),
-        ("v.sam.net_", Kept::F32),
+        ("v.patch_embd.weight", TypeOverride::F32),
+        ("v.sam.pos_embd.weight", TypeOverride::F32),
+        (".attn.pos_h.weight", TypeOverride::F32),
+        (".attn.pos_w.weight", TypeOverride::F32),
+        ("v.sam.neck.", TypeOverride::F32),
+        ("v.sam.net_", TypeOverride::F32),
     ],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 /// DeepSeek-OCR with smaller image tiles.
@@ -123,7 +123,7 @@ const QWEN2: Table = &[
 ];
 
 /// Moves the SAM configuration to its own section, and CLIP's fields to the top level.
-fn take(parts: &mut Parts, clip: &gguf_checkpoint::config::Config) {
+fn take(parts: &mut EncoderConfigs, clip: &gguf_checkpoint::config::Config) {
     for (field, value) in clip.json().as_object().into_iter().flatten() {
         parts.vision.set(field, value.clone());
     }
@@ -133,7 +133,7 @@ fn take(parts: &mut Parts, clip: &gguf_checkpoint::config::Config) {
 }
 
 /// Feed-forward width as llama.cpp's converter writes it. Runtimes do not read it.
-fn heads(parts: &mut Parts) -> Result<(), Error> {
+fn heads(parts: &mut EncoderConfigs) -> Result<(), Error> {
     if let Some(heads) = parts.vision.u32(&["heads"])? {
         parts.vision.set("num_heads", heads);
         parts.vision.set("intermediate_size", heads.saturating_mul(4));
@@ -141,7 +141,12 @@ fn heads(parts: &mut Parts) -> Result<(), Error> {
     Ok(())
 }
 
-fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str, tiles: u32) -> Result<(), Error> {
+fn keys_of(
+    parts: &EncoderConfigs,
+    keys: &mut Keys,
+    projector: &str,
+    tiles: u32,
+) -> Result<(), Error> {
     common(parts, keys)?;
     let vision = &parts.vision;
     keys.set(key::PROJECTOR_TYPE, projector);

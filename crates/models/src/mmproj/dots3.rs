@@ -4,10 +4,10 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use serde_json::Value;
 
-use super::encoder::{Encoder, Foreign, Made, common, divided};
-use super::parts::Parts;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, common, divided};
 use super::tensor_names::layer_of;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::captures;
 use crate::convert::{ExpertSlot, Mapping};
@@ -73,11 +73,15 @@ pub static DOTS3: Encoder = Encoder {
         ),
     ],
     special,
-    kept: &[(".ffn_gate_inp.", Kept::F32), ("a.conv2d", Kept::F32), ("a.conv_out", Kept::F32)],
-    ..Encoder::DEFAULT
+    kept: &[
+        (".ffn_gate_inp.", TypeOverride::F32),
+        ("a.conv2d", TypeOverride::F32),
+        ("a.conv_out", TypeOverride::F32),
+    ],
+    ..Encoder::VISION
 };
 
-fn complete(parts: &mut Parts) -> Result<(), Error> {
+fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
     for (field, expected) in [
         ("adapter_type", Value::from("patch_merger")),
         ("pre_pixel_shuffle", true.into()),
@@ -111,10 +115,12 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
         ("num_attention_heads", "encoder_attention_heads"),
         ("num_hidden_layers", "encoder_layers"),
     ] {
-        parts.audio.set(field, Parts::number(&whisper, &[stated], "a size of the encoder")?);
+        parts
+            .audio
+            .set(field, EncoderConfigs::number(&whisper, &[stated], "a size of the encoder")?);
     }
     // This field is the output width of the projector. Images have any size.
-    let width = Parts::number(&parts.vision, &["embed_dim"], "the width of the encoder")?;
+    let width = EncoderConfigs::number(&parts.vision, &["embed_dim"], "the width of the encoder")?;
     parts.vision.set("hidden_size", width);
     parts.vision.set("image_size", 0);
     let of_images = parts.image.part("vision_config");
@@ -140,7 +146,7 @@ fn require(config: &Config, field: &str, expected: &Value, wanted: bool) -> Resu
 }
 
 /// Returns the number of experts of each layer, 0 for dense layers.
-fn pyramid(parts: &Parts) -> Result<Vec<i32>, Error> {
+fn pyramid(parts: &EncoderConfigs) -> Result<Vec<i32>, Error> {
     const FIELD: &str = "pyramid_num_routed";
     let missing = || parts.vision.missing(FIELD, "the experts of each layer");
     let (_, list) = parts.vision.find(&[FIELD]).ok_or_else(missing)?;
@@ -149,14 +155,14 @@ fn pyramid(parts: &Parts) -> Result<Vec<i32>, Error> {
     counts.ok_or_else(|| parts.vision.wrong(FIELD, list, "a list of numbers"))
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     let vision = &parts.vision;
     common(parts, keys)?;
     keys.set(key::VISION_PROJECTOR_TYPE, "dots3note_v");
     keys.set(key::USE_SILU, true);
     let epsilon = vision.require_f32(&["rms_norm_eps"], "what the norms add")?;
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
-    let merged = Parts::number(vision, &["spatial_merge_size"], "patches in one")?;
+    let merged = EncoderConfigs::number(vision, &["spatial_merge_size"], "patches in one")?;
     keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
     parts.pixels(keys, "min_pixels", "max_pixels")?;
     keys.set(key::VISION_EXPERT_COUNT_PER_LAYER, Array::from(&pyramid(parts)?[..]));
@@ -164,16 +170,16 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::VISION_EXPERT_USED_COUNT, used as u32);
     keys.set(key::AUDIO_PROJECTOR_TYPE, "dots3note_a");
     let whisper = parts.audio.part("whisper_config");
-    let mels = Parts::number(&whisper, &["num_mel_bins"], "bands of the spectrogram")?;
+    let mels = EncoderConfigs::number(&whisper, &["num_mel_bins"], "bands of the spectrogram")?;
     keys.set(key::AUDIO_NUM_MEL_BINS, mels);
     keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, SOUND_EPSILON);
     Ok(())
 }
 
-fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+fn special(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     for (foreign, ours) in ROUTER {
         if let Some(&[block]) = captures(foreign, tensor.name).as_deref() {
-            return Ok(Some(Made::one(format!("v.blk.{block}.{ours}.weight"), [])));
+            return Ok(Some(EncoderMapping::one(format!("v.blk.{block}.{ours}.weight"), [])));
         }
     }
     for (foreign, ours) in EXPERTS {
@@ -181,7 +187,7 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
             let count = pyramid(parts)?.get(block as usize).copied().unwrap_or(0);
             let slot = ExpertSlot { index, count: count.unsigned_abs() };
             let name = format!("v.blk.{block}.{ours}.weight");
-            return Ok(Some(Made::Mapped(Mapping::slot(name, slot))));
+            return Ok(Some(EncoderMapping::Mapped(Mapping::slot(name, slot))));
         }
     }
     // Gate rows, then up rows.

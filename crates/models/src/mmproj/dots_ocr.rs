@@ -1,7 +1,7 @@
 //! dots.ocr: a vision encoder with gated layers for images of any size.
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use super::parts::Parts;
 use crate::schema::key;
 
 pub static DOTS_OCR: Encoder = Encoder {
@@ -16,7 +16,8 @@ pub static DOTS_OCR: Encoder = Encoder {
         parts.pixels(keys, "min_pixels", "max_pixels")?;
         let epsilon = parts.vision.require_f32(&["rms_norm_eps"], "what the norms add")?;
         keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
-        let merged = Parts::number(&parts.vision, &["spatial_merge_size"], "patches in one")?;
+        let merged =
+            EncoderConfigs::number(&parts.vision, &["spatial_merge_size"], "patches in one")?;
         keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, merged);
         keys.set(key::USE_SILU, true);
         Ok(())
@@ -38,5 +39,5 @@ pub static DOTS_OCR: Encoder = Encoder {
             ("merger.mlp.{}", "mm.{}"),
         ],
     )],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };

@@ -6,16 +6,16 @@ use gguf::{Array, Error, Metadata, Shape, TensorType};
 use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Step, Tensor};
 
-use super::parts::{LAYERS, Parts};
-use super::tensor_names::{Places, renamed};
-use super::tensor_types::{Kept, float_type};
+use super::configs::{EncoderConfigs, LAYERS};
+use super::tensor_names::{PrefixedTables, renamed};
+use super::tensor_types::{TypeOverride, float_type};
 use crate::convert::assembly::{self, CONFIG_OF_ANOTHER};
 use crate::convert::hparams::Keys;
 use crate::convert::{MappedTensor, Mapping};
 use crate::schema::key;
 
 /// Function that returns the steps for a tensor, from its GGUF name and stored shape.
-type Change = fn(&Parts, &str, &[u64]) -> Result<Vec<Step>, Error>;
+type Change = fn(&EncoderConfigs, &str, &[u64]) -> Result<Vec<Step>, Error>;
 
 /// Description of an encoder.
 pub struct Encoder {
@@ -29,26 +29,26 @@ pub struct Encoder {
     /// and a slash.
     pub folder: Option<&'static str>,
     /// Returns the tensors of that folder in order; an empty list stands for all of them, sorted by name.
-    pub(crate) wanted: fn(&Parts) -> Result<Vec<String>, Error>,
+    pub(crate) wanted: fn(&EncoderConfigs) -> Result<Vec<String>, Error>,
     /// Sets fields that a configuration may lack or name differently.
-    pub(crate) complete: fn(&mut Parts) -> Result<(), Error>,
+    pub(crate) complete: fn(&mut EncoderConfigs) -> Result<(), Error>,
     /// Sets fields that only the tensors of the checkpoint determine.
-    pub(crate) survey: fn(&mut Parts, &Checkpoint) -> Result<(), Error>,
+    pub(crate) survey: fn(&mut EncoderConfigs, &Checkpoint) -> Result<(), Error>,
     /// Writes the hyper-parameters.
-    pub(crate) keys: fn(&Parts, &mut Keys) -> Result<(), Error>,
+    pub(crate) keys: fn(&EncoderConfigs, &mut Keys) -> Result<(), Error>,
     /// Prefixes of the encoder's tensor names, without `model.`, each with a table of the names behind it and their GGUF
     /// names. Tensors with other names belong to the text model.
-    pub(crate) places: Places,
-    /// Parts of names, without `model.`, of tensors that no runtime needs.
+    pub(crate) places: PrefixedTables,
+    /// EncoderConfigs of names, without `model.`, of tensors that no runtime needs.
     pub(crate) ignored: &'static [&'static str],
     /// Maps a tensor that the tables do not cover. It is called before them.
-    pub(crate) special: fn(&Parts, &Foreign) -> Result<Option<Made>, Error>,
+    pub(crate) special: fn(&EncoderConfigs, &Foreign) -> Result<Option<EncoderMapping>, Error>,
     /// Returns the steps for a tensor that the tables map, from its GGUF name and stored shape.
     pub(crate) steps: Change,
-    /// Parts of GGUF tensor names, and the types of these tensors instead of the matrix type.
-    pub(crate) kept: &'static [(&'static str, Kept)],
+    /// EncoderConfigs of GGUF tensor names, and the types of these tensors instead of the matrix type.
+    pub(crate) kept: &'static [(&'static str, TypeOverride)],
     /// Returns tensors that no checkpoint file holds.
-    pub(crate) computed: fn(&Parts) -> Result<Vec<Tensor>, Error>,
+    pub(crate) computed: fn(&EncoderConfigs) -> Result<Vec<Tensor>, Error>,
 }
 
 /// A tensor of the checkpoint.
@@ -84,18 +84,18 @@ impl Foreign<'_> {
 }
 
 /// What becomes of a tensor of the checkpoint.
-pub enum Made {
+pub enum EncoderMapping {
     /// As with text models.
     Mapped(Mapping),
     /// A tensor of concatenated parts of it.
-    Rejoined(String, Vec<Vec<Step>>),
+    Concatenated(String, Vec<Vec<Step>>),
     /// Vectors that are computed from it and other tensors.
-    Computed(Vec<(String, Vec<f32>)>),
+    Vectors(Vec<(String, Vec<f32>)>),
     /// A tensor of this shape that is computed from it.
-    Whole(String, Shape, Vec<f32>),
+    Tensor(String, Shape, Vec<f32>),
 }
 
-impl Made {
+impl EncoderMapping {
     /// Maps to one tensor, after these steps.
     pub fn one(name: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
         Self::Mapped(Mapping::one(name, steps))
@@ -113,7 +113,7 @@ impl Made {
 
 impl Encoder {
     /// A vision encoder whose configuration is `vision_config`, and whose tensors have no steps.
-    pub const DEFAULT: Self = Self {
+    pub const VISION: Self = Self {
         classes: &[],
         vision: &["vision_config"],
         audio: &[],
@@ -131,12 +131,12 @@ impl Encoder {
     };
 
     /// An audio encoder whose configuration is `audio_config`.
-    pub const OF_SOUND: Self = Self { vision: &[], audio: &["audio_config"], ..Self::DEFAULT };
+    pub const AUDIO: Self = Self { vision: &[], audio: &["audio_config"], ..Self::VISION };
 
     /// Writes the hyper-parameters, with `file_type` as `general.file_type` among them.
     pub fn metadata(
         &self,
-        parts: &Parts,
+        parts: &EncoderConfigs,
         file_type: u32,
         metadata: &mut Metadata,
     ) -> Result<(), Error> {
@@ -151,7 +151,7 @@ impl Encoder {
     /// If a tensor of the folder is missing.
     pub fn entries<'c>(
         &self,
-        parts: &Parts,
+        parts: &EncoderConfigs,
         checkpoint: &'c Checkpoint,
     ) -> Result<Vec<&'c Entry>, Error> {
         let wanted = (self.wanted)(parts)?;
@@ -178,26 +178,26 @@ impl Encoder {
     }
 
     /// Maps a tensor of the checkpoint.
-    pub fn made(
+    pub fn mapping(
         &self,
-        parts: &Parts,
+        parts: &EncoderConfigs,
         checkpoint: &Checkpoint,
         name: &str,
         shape: &[u64],
-    ) -> Result<Made, Error> {
+    ) -> Result<EncoderMapping, Error> {
         let name = name.strip_prefix("thinker.").unwrap_or(name);
         let name = name.strip_prefix("model.").unwrap_or(name);
         let is_of_text = !self.places.iter().any(|(prefix, _)| name.starts_with(prefix));
         if self.ignored.iter().any(|part| name.contains(part)) {
-            return Ok(Made::DROPPED);
+            return Ok(EncoderMapping::DROPPED);
         }
         if let Some(made) = (self.special)(parts, &Foreign { name, shape, checkpoint })? {
             return Ok(made);
         }
         if is_of_text {
-            return Ok(Made::DROPPED);
+            return Ok(EncoderMapping::DROPPED);
         }
-        Ok(Made::Mapped(match renamed(name, self.places) {
+        Ok(EncoderMapping::Mapped(match renamed(name, self.places) {
             Some(ours) => {
                 let steps = (self.steps)(parts, &ours, shape)?;
                 Mapping::one(ours, steps)
@@ -212,20 +212,20 @@ impl Encoder {
     }
 
     /// Returns tensors that no checkpoint file holds.
-    pub fn computed(&self, parts: &Parts) -> Result<Vec<Tensor>, Error> {
+    pub fn computed(&self, parts: &EncoderConfigs) -> Result<Vec<Tensor>, Error> {
         (self.computed)(parts)
     }
 }
 
 /// Writes the keys of all encoders, in the order of llama.cpp's converter.
-pub fn common(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+pub fn common(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     const WIDTH: &str = "the width of the encoder";
     const FEED_FORWARD: &str = "the width of the feed-forward layers";
     const HEADS: &str = "the number of attention heads";
     keys.file_type();
-    if parts.sees {
+    if parts.has_vision {
         let vision = &parts.vision;
-        let number = |names: &[&str], meaning| Parts::number(vision, names, meaning);
+        let number = |names: &[&str], meaning| EncoderConfigs::number(vision, names, meaning);
         keys.set(key::HAS_VISION_ENCODER, true);
         keys.set(key::VISION_PROJECTION_DIM, parts.text_width()?);
         keys.set(
@@ -237,7 +237,7 @@ pub fn common(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
         keys.set(key::VISION_EMBEDDING_LENGTH, width);
         let wide = number(&["intermediate_size", "vt_intermediate_size"], FEED_FORWARD)?;
         keys.set(key::VISION_FEED_FORWARD_LENGTH, wide);
-        keys.set(key::VISION_BLOCK_COUNT, Parts::layers(vision)?);
+        keys.set(key::VISION_BLOCK_COUNT, EncoderConfigs::layers(vision)?);
         let heads = &["num_attention_heads", "num_heads", "heads", "vt_num_attention_heads"];
         keys.set(key::VISION_ATTENTION_HEAD_COUNT, number(heads, HEADS)?);
         for (key, field) in [("vision.image_mean", "image_mean"), ("vision.image_std", "image_std")]
@@ -247,9 +247,9 @@ pub fn common(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
             keys.set(key, Array::from(&values[..]));
         }
     }
-    if parts.hears {
+    if parts.has_audio {
         let audio = &parts.audio;
-        let number = |names: &[&str], meaning| Parts::number(audio, names, meaning);
+        let number = |names: &[&str], meaning| EncoderConfigs::number(audio, names, meaning);
         keys.set(key::HAS_AUDIO_ENCODER, true);
         keys.set(key::AUDIO_PROJECTION_DIM, parts.text_width()?);
         keys.set(key::AUDIO_EMBEDDING_LENGTH, number(&["hidden_size"], WIDTH)?);
@@ -270,10 +270,10 @@ pub fn reshaped(from: &[u64], to: &[u64]) -> Vec<Step> {
 }
 
 /// Splits the rows of a fused tensor into equal parts with these names.
-pub fn divided<const N: usize>(names: [String; N], shape: &[u64]) -> Made {
+pub fn divided<const N: usize>(names: [String; N], shape: &[u64]) -> EncoderMapping {
     let rows = if shape.len() > 1 { shape[1] } else { shape.first().copied().unwrap_or(0) };
     let len = rows / N as u64;
-    Made::several(
+    EncoderMapping::several(
         names
             .into_iter()
             .zip(0..)
@@ -283,7 +283,7 @@ pub fn divided<const N: usize>(names: [String; N], shape: &[u64]) -> Made {
 
 /// Splits a 3D convolution over two frames into one 2D convolution per frame: `v.patch_embd.weight` and
 /// `v.patch_embd.weight.1`. The five dimensions are width, height, time, channels, outputs.
-pub fn frames(shape: &[u64]) -> Option<Made> {
+pub fn frames(shape: &[u64]) -> Option<EncoderMapping> {
     let [width, height, frames @ 2, colours, outputs] = *shape else { return None };
     let of_frame = |frame| {
         let groups = colours * outputs;
@@ -298,7 +298,7 @@ pub fn frames(shape: &[u64]) -> Option<Made> {
         0 => "v.patch_embd.weight".to_owned(),
         frame => format!("v.patch_embd.weight.{frame}"),
     };
-    Some(Made::several((0..frames).map(|frame| (name(frame), of_frame(frame)))))
+    Some(EncoderMapping::several((0..frames).map(|frame| (name(frame), of_frame(frame)))))
 }
 
 /// Returns the steps that turn a channel-last patch embedding, with rows of `side * side * channels`, into a channel-first

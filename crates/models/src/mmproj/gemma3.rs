@@ -3,10 +3,10 @@
 use gguf::Error;
 use gguf_pipeline::{Function, Step};
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use super::parts::Parts;
 use super::tensor_names::CLIP;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
@@ -44,14 +44,14 @@ pub static GEMMA3: Encoder = Encoder {
         })
     },
     kept: &[
-        ("mm.input_projection.weight", Kept::F16),
-        ("v.patch_embd.weight", Kept::F32),
-        ("v.position_embd.weight", Kept::F32),
+        ("mm.input_projection.weight", TypeOverride::F16),
+        ("v.patch_embd.weight", TypeOverride::F32),
+        ("v.position_embd.weight", TypeOverride::F32),
     ],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "gemma3");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);

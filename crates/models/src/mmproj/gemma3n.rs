@@ -2,9 +2,9 @@
 
 use gguf::Error;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, reshaped};
-use super::parts::Parts;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
@@ -30,12 +30,12 @@ pub static GEMMA3N: Encoder = Encoder {
         })
     },
     kept: &[
-        ("v.conv_stem.", Kept::F32),
-        ("a.pre_encode.out.", Kept::F16),
-        ("a.conv1d.", Kept::F32),
-        (".conv_dw.weight", Kept::F32),
+        ("v.conv_stem.", TypeOverride::F32),
+        ("a.pre_encode.out.", TypeOverride::F16),
+        ("a.conv1d.", TypeOverride::F32),
+        (".conv_dw.weight", TypeOverride::F32),
     ],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 pub const IMAGES: Table = &[
@@ -115,7 +115,7 @@ const CONFORMER: Table = &[
     ("conformer.{}.lconv1d.linear_end", "a.blk.{}.conv_pw2"),
 ];
 
-fn complete(parts: &mut Parts) -> Result<(), Error> {
+fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
     let size = parts.image.part("size").u32(&["height"])?.unwrap_or(768);
     let tokens = parts.image.u32(&["image_seq_length"])?.unwrap_or(256).max(1);
     let vision = &mut parts.vision;
@@ -138,14 +138,14 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
         ("num_attention_heads", "conf_num_attention_heads"),
         ("num_mel_bins", "input_feat_size"),
     ] {
-        let number = Parts::number(&parts.audio, &[stated], "of the encoder of sound")?;
+        let number = EncoderConfigs::number(&parts.audio, &[stated], "of the encoder of sound")?;
         parts.audio.set(field, number);
     }
     parts.audio.default("intermediate_size", 6144);
     Ok(())
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::VISION_PROJECTOR_TYPE, "gemma3nv");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);

@@ -3,10 +3,10 @@
 use gguf::Error;
 use gguf_pipeline::{Function, Step};
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, patches, reshaped};
 use super::gemma3n::{IMAGES, SOUND};
-use super::parts::Parts;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
@@ -17,7 +17,7 @@ pub static GEMMA4: Encoder = Encoder {
     complete: |parts| {
         // Images have any size.
         parts.vision.set("image_size", 224);
-        parts.hears = parts.audio.find(&["hidden_size", "model_type"]).is_some();
+        parts.has_audio = parts.audio.find(&["hidden_size", "model_type"]).is_some();
         let bins = parts.audio.u32(&["input_feat_size"])?.unwrap_or(128);
         parts.audio.set("num_mel_bins", bins);
         if let Some(width) = parts.audio.u32(&["hidden_size"])? {
@@ -45,11 +45,11 @@ pub static GEMMA4: Encoder = Encoder {
         })
     },
     kept: &[
-        ("a.conv1d.", Kept::F32),
-        ("a.input_projection.weight", Kept::F32),
-        (".conv_dw.weight", Kept::F32),
+        ("a.conv1d.", TypeOverride::F32),
+        ("a.input_projection.weight", TypeOverride::F32),
+        (".conv_dw.weight", TypeOverride::F32),
     ],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 const TOWER: Table = &[
@@ -119,12 +119,12 @@ const CONFORMER: Table = &[
     ("layers.{}.lconv1d.linear_end.linear", "a.blk.{}.conv_pw2"),
 ];
 
-fn keys_of(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys_of(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::VISION_PROJECTOR_TYPE, "gemma4v");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
-    if parts.hears {
+    if parts.has_audio {
         keys.set(key::AUDIO_PROJECTOR_TYPE, "gemma4a");
         keys.set_u32(key::AUDIO_NUM_MEL_BINS, parts.audio.u32(&["num_mel_bins"])?);
         let epsilon = parts.audio.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
@@ -141,7 +141,7 @@ pub static GEMMA4_UNIFIED: Encoder = Encoder {
         for (config, width) in
             [(&mut parts.vision, "mm_embed_dim"), (&mut parts.audio, "audio_embed_dim")]
         {
-            let width = Parts::number(config, &[width], "the width of what is projected")?;
+            let width = EncoderConfigs::number(config, &[width], "the width of what is projected")?;
             config.set("hidden_size", width);
             for field in ["intermediate_size", "num_layers", "num_attention_heads"] {
                 config.set(field, 0);

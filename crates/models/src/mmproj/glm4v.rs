@@ -2,8 +2,8 @@
 
 use gguf::Error;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use super::parts::Parts;
 use super::qwen3_vl;
 use super::tensor_names::{GLM, QWEN};
 use crate::convert::hparams::Keys;
@@ -19,7 +19,7 @@ pub static GLM4V: Encoder = Encoder {
     keys: |parts, keys| projected(parts, keys, "glm4v"),
     places: &[("visual.", GLM), ("visual.", QWEN)],
     special: qwen3_vl::special,
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 pub static GLM5_NEXT: Encoder = Encoder {
@@ -44,7 +44,7 @@ pub static GLM5_NEXT: Encoder = Encoder {
     ..GLM4V
 };
 
-fn projected(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error> {
+fn projected(parts: &EncoderConfigs, keys: &mut Keys, projector: &str) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, projector);
     parts.activation(keys)?;

@@ -3,8 +3,8 @@
 use gguf::{Array, Error};
 use serde_json::Value;
 
-use super::encoder::{Encoder, Foreign, Made, common};
-use super::parts::Parts;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, common};
 use super::tensor_names::{CLIP, captured_whole};
 use crate::convert::hparams::Keys;
 use crate::schema::key;
@@ -19,7 +19,7 @@ pub static GRANITE4_VISION: Encoder = Encoder {
     ],
     ignored: &["vision_model.head"],
     special,
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 /// Projector: its encoder layer, its text model layer, and its index among projectors of its kind.
@@ -31,9 +31,9 @@ struct Projector {
 }
 
 /// Returns the projectors, in the order of the text model's layers.
-fn projectors(parts: &Parts) -> Result<Vec<Projector>, Error> {
-    let encoder = i64::from(Parts::layers(&parts.vision)?);
-    let text = i64::from(Parts::layers(&parts.text)?);
+fn projectors(parts: &EncoderConfigs) -> Result<Vec<Projector>, Error> {
+    let encoder = i64::from(EncoderConfigs::layers(&parts.vision)?);
+    let text = i64::from(EncoderConfigs::layers(&parts.text)?);
     let counted = |layer: i64, layers: i64| if layer < 0 { layers + layer } else { layer };
     const PAIRS: &str = "deepstack_layer_map";
     let stated = parts.model.find(&[PAIRS]).map(|(_, pairs)| pairs.clone()).unwrap_or_default();
@@ -64,7 +64,7 @@ fn projectors(parts: &Parts) -> Result<Vec<Projector>, Error> {
     Ok(found)
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     let (model, vision) = (&parts.model, &parts.vision);
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "granite4_vision");
@@ -104,7 +104,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+fn special(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     const LAYER: &str = "encoder.layer.{}.";
     const NAMES: &[(&str, &str)] = &[
         ("image_positions", "img_pos"),
@@ -142,5 +142,5 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     let index = places.position(|one| one.kind == kind && one.place == place);
     Ok(index
         .zip(captured_whole(rest, NAMES))
-        .map(|(index, ours)| Made::one(format!("v.proj_blk.{index}.{ours}"), [])))
+        .map(|(index, ours)| EncoderMapping::one(format!("v.proj_blk.{index}.{ours}"), [])))
 }

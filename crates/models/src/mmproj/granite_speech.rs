@@ -3,10 +3,10 @@
 use gguf::{Array, Error};
 
 use super::audio;
-use super::encoder::{Encoder, Foreign, Made, common, divided, reshaped};
-use super::parts::Parts;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, common, divided, reshaped};
 use super::tensor_names::layer_of;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
@@ -28,8 +28,8 @@ pub static GRANITE_SPEECH: Encoder = Encoder {
             _ => Vec::new(),
         })
     },
-    kept: &[(".conv_dw.", Kept::F32), (".conv_pw", Kept::F32)],
-    ..Encoder::OF_SOUND
+    kept: &[(".conv_dw.", TypeOverride::F32), (".conv_pw", TypeOverride::F32)],
+    ..Encoder::AUDIO
 };
 
 pub static GRANITE_SPEECH_PLUS: Encoder = Encoder {
@@ -86,8 +86,8 @@ const PROJECTOR: Table = &[
     ("qformer.encoder.layer.{}.output_query.LayerNorm", "a.proj_blk.{}.ffn_norm"),
 ];
 
-fn complete(parts: &mut Parts) -> Result<(), Error> {
-    let number = |field| Parts::number(&parts.audio, &[field], "of the encoder of sound");
+fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
+    let number = |field| EncoderConfigs::number(&parts.audio, &[field], "of the encoder of sound");
     let (width, heads, layers) =
         (number("hidden_dim")?, number("num_heads")?, number("num_layers")?);
     let wide = width.saturating_mul(number("feedforward_mult")?);
@@ -102,35 +102,36 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     Ok(())
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    let number = |field| Parts::number(&parts.audio, &[field], "of the encoder of sound");
+    let number = |field| EncoderConfigs::number(&parts.audio, &[field], "of the encoder of sound");
     keys.set(key::PROJECTOR_TYPE, "granite_speech");
     keys.set(key::AUDIO_NUM_MEL_BINS, number("input_dim")?);
     keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
     keys.set(key::AUDIO_CHUNK_SIZE, number("context_size")?);
     keys.set(key::AUDIO_CONV_KERNEL_SIZE, number("conv_kernel_size")?);
     keys.set(key::AUDIO_MAX_POS_EMB, number("max_pos_emb")?);
-    let number = |field| Parts::number(&parts.model, &[field], "of the projector");
+    let number = |field| EncoderConfigs::number(&parts.model, &[field], "of the projector");
     keys.set(key::AUDIO_PROJECTOR_WINDOW_SIZE, number("window_size")?);
     keys.set(key::AUDIO_PROJECTOR_DOWNSAMPLE_RATE, number("downsample_rate")?);
     let projector = parts.model.part("projector_config");
-    let heads = Parts::number(&projector, &["num_attention_heads"], "heads of the projector")?;
+    let heads =
+        EncoderConfigs::number(&projector, &["num_attention_heads"], "heads of the projector")?;
     keys.set(key::AUDIO_PROJECTOR_HEAD_COUNT, heads);
     Ok(())
 }
 
-fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+fn special(_: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     if let Some((layer, end)) = layer_of(tensor.name, "encoder.layers.{}.attn.to_kv") {
         let names = ["k", "v"].map(|x| format!("a.blk.{layer}.attn_{x}.{end}"));
         return Ok(Some(divided(names, tensor.shape)));
     }
     let folded = audio::folded_norm(tensor, "encoder.layers.{}.conv.batch_norm")?;
     Ok(folded.map(|(layer, scale, shift)| match layer {
-        Some(layer) => Made::Computed(vec![
+        Some(layer) => EncoderMapping::Vectors(vec![
             (format!("a.blk.{layer}.conv_norm.weight"), scale),
             (format!("a.blk.{layer}.conv_norm.bias"), shift),
         ]),
-        None => Made::DROPPED,
+        None => EncoderMapping::DROPPED,
     }))
 }

@@ -3,9 +3,9 @@
 use gguf::Error;
 use gguf_pipeline::Step;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use super::parts::Parts;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
@@ -49,11 +49,11 @@ pub static HUNYUAN_VL: Encoder = Encoder {
             _ => Vec::new(),
         })
     },
-    kept: &[("mm.0.weight", Kept::Float), ("mm.2.weight", Kept::Float)],
-    ..Encoder::DEFAULT
+    kept: &[("mm.0.weight", TypeOverride::Float), ("mm.2.weight", TypeOverride::Float)],
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "hunyuanvl");
     keys.set(key::USE_GELU, true);

@@ -2,10 +2,10 @@
 
 use gguf::Error;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use super::parts::Parts;
 use super::tensor_names::CLIP;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
@@ -29,11 +29,11 @@ pub static IDEFICS3: Encoder = Encoder {
         ("vision_model.", CLIP),
         ("connector.", &[("modality_projection.proj", "mm.model.fc")]),
     ],
-    kept: &[("v.patch_embd.weight", Kept::F32)],
-    ..Encoder::DEFAULT
+    kept: &[("v.patch_embd.weight", TypeOverride::F32)],
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "idefics3");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);

@@ -2,8 +2,8 @@
 
 use gguf::Error;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, divided};
-use super::parts::Parts;
 use super::tensor_names::{CLIP, layer_of};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
@@ -41,7 +41,7 @@ pub static INTERNVL: Encoder = Encoder {
             divided(["q", "k", "v"].map(|x| format!("v.blk.{layer}.attn_{x}.{end}")), tensor.shape)
         }))
     },
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 const TOWER: Table = &[
@@ -73,7 +73,7 @@ const OF_TRANSFORMERS: Table = &[
     ("encoder.layer.{}.lambda_2", "v.blk.{}.ls2.weight"),
 ];
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "internvl");
     let epsilon = parts.vision.require_f32(&["layer_norm_eps"], "what the norms add")?;

@@ -2,8 +2,8 @@
 
 use gguf::Error;
 
-use super::encoder::{Encoder, Made, common};
-use super::parts::Parts;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, common};
 use super::tensor_names::{CLIP, captured};
 use crate::convert::hparams::Keys;
 use crate::schema::key;
@@ -38,13 +38,14 @@ pub static JANUS: Encoder = Encoder {
         let found = captured(tensor.name, &[("aligner.hidden_layers.{}", "mm")]);
         // The first layer has another name.
         let layer = |numbers: &[u32]| numbers.first().map_or(1, |layer| layer.saturating_add(1));
-        Ok(found
-            .map(|(numbers, end, ours)| Made::one(format!("{ours}.{}.{end}", layer(&numbers)), [])))
+        Ok(found.map(|(numbers, end, ours)| {
+            EncoderMapping::one(format!("{ours}.{}.{end}", layer(&numbers)), [])
+        }))
     },
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "janus_pro");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);

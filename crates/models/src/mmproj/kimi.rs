@@ -3,9 +3,9 @@
 use gguf::Error;
 use gguf_pipeline::Step;
 
-use super::encoder::{Encoder, Made, common, divided, reshaped};
-use super::parts::Parts;
-use super::tensor_names::{Places, TWO_LAYERS, layer_of};
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, common, divided, reshaped};
+use super::tensor_names::{PrefixedTables, TWO_LAYERS, layer_of};
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
@@ -36,7 +36,7 @@ pub static KIMI_VL: Encoder = Encoder {
         }))
     },
     steps: |_, name, shape| Ok(flat_positions(name, shape)),
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 const TOWER: Table = &[
@@ -84,17 +84,17 @@ pub static KIMI_K2_5: Encoder = Encoder {
         let sorted = Step::Exchange { groups: heads.into(), start: 0, outer, inner: 2, len: 2 };
         let rotated = |start| [part(start), vec![sorted]].concat();
         let name = format!("v.blk.{layer}.attn_qkv.{end}");
-        Ok(Some(Made::Rejoined(name, vec![rotated(0), rotated(1), part(2)])))
+        Ok(Some(EncoderMapping::Concatenated(name, vec![rotated(0), rotated(1), part(2)])))
     },
     // Runtimes compute this.
     ignored: &["pos_emb.time_weight"],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 /// The encoder of GLM-5V: that of Kimi K2.5 with other projector names.
 pub static GLM5_V: Encoder = Encoder { classes: &["Glm5vForConditionalGeneration"], ..KIMI_K2_5 };
 
-const WITH_FRAMES: Places = &[
+const WITH_FRAMES: PrefixedTables = &[
     ("vision_tower.", TOWER),
     (
         "mm_projector.",
@@ -109,7 +109,7 @@ const WITH_FRAMES: Places = &[
     ),
 ];
 
-fn keys_with_frames(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys_with_frames(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     let vision = &parts.vision;
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "kimik25");

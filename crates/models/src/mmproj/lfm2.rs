@@ -2,8 +2,8 @@
 
 use gguf::Error;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, patches};
-use super::parts::Parts;
 use super::tensor_names::{CLIP, TWO_LAYERS};
 use crate::convert::hparams::Keys;
 use crate::schema::key;
@@ -28,10 +28,10 @@ pub static LFM2_VL: Encoder = Encoder {
             _ => Vec::new(),
         })
     },
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "lfm2");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-6);
@@ -42,7 +42,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     // Index of the output layer, counted from the end.
     let layer = parts.model.find(&["vision_feature_layer"]).and_then(|(_, layer)| layer.as_i64());
     let dropped = -(layer.unwrap_or(-1).saturating_add(1));
-    let layers = i64::from(Parts::layers(&parts.vision)?).saturating_sub(dropped);
+    let layers = i64::from(EncoderConfigs::layers(&parts.vision)?).saturating_sub(dropped);
     let layers = u32::try_from(layers).map_err(|_| {
         let stated = layer.unwrap_or(-1).into();
         parts.model.wrong("vision_feature_layer", &stated, "a layer of the encoder")

@@ -1,9 +1,9 @@
 //! LFM2-Audio: a Conformer.
 
 use super::audio;
-use super::encoder::{Encoder, Made, common, reshaped};
-use super::parts::Parts;
-use super::tensor_types::Kept;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, common, reshaped};
+use super::tensor_types::TypeOverride;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 
@@ -17,7 +17,8 @@ pub static LFM2_AUDIO: Encoder = Encoder {
             ("num_attention_heads", "n_heads"),
             ("num_mel_bins", "feat_in"),
         ] {
-            let number = Parts::number(&parts.audio, &[stated], "of the encoder of sound")?;
+            let number =
+                EncoderConfigs::number(&parts.audio, &[stated], "of the encoder of sound")?;
             parts.audio.set(field, number);
         }
         Ok(())
@@ -44,11 +45,11 @@ pub static LFM2_AUDIO: Encoder = Encoder {
     special: |_, tensor| {
         let folded = audio::folded_norm(tensor, "conformer.layers.{}.conv.batch_norm")?;
         Ok(folded.map(|(layer, scale, shift)| match layer {
-            Some(layer) => Made::Computed(vec![
+            Some(layer) => EncoderMapping::Vectors(vec![
                 (format!("a.blk.{layer}.conv_norm.weight"), scale),
                 (format!("a.blk.{layer}.conv_norm.bias"), shift),
             ]),
-            None => Made::DROPPED,
+            None => EncoderMapping::DROPPED,
         }))
     },
     steps: |_, name, shape| {
@@ -62,8 +63,12 @@ pub static LFM2_AUDIO: Encoder = Encoder {
             _ => Vec::new(),
         })
     },
-    kept: &[("a.conv1d.", Kept::F32), (".conv_dw.", Kept::F32), (".conv_pw", Kept::F32)],
-    ..Encoder::OF_SOUND
+    kept: &[
+        ("a.conv1d.", TypeOverride::F32),
+        (".conv_dw.", TypeOverride::F32),
+        (".conv_pw", TypeOverride::F32),
+    ],
+    ..Encoder::AUDIO
 };
 
 const CONFORMER: Table = &[

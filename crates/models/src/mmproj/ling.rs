@@ -2,8 +2,8 @@
 
 use gguf::Error;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use super::parts::Parts;
 use super::qwen3_vl;
 use super::tensor_names::QWEN;
 use crate::convert::hparams::Keys;
@@ -19,10 +19,10 @@ pub static LING3_VL: Encoder = Encoder {
         ("linear_proj.", &[("{}", "mm.{}")]),
     ],
     special: qwen3_vl::special,
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "ling3vl");
     keys.set(key::USE_GELU, true);

@@ -3,8 +3,8 @@
 use gguf::Error;
 use serde_json::Value;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use super::parts::Parts;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
@@ -26,7 +26,7 @@ pub static LLAMA4: Encoder = Encoder {
     },
     keys,
     places: &[("vision_model.", TOWER), ("multi_modal_projector.", &[("linear_1", "mm.model.fc")])],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 const TOWER: Table = &[
@@ -46,7 +46,7 @@ const TOWER: Table = &[
     ("vision_adapter.mlp.fc{}", "mm.model.mlp.{}"),
 ];
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     let vision = &parts.vision;
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "llama4");

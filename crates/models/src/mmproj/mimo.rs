@@ -8,10 +8,10 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use serde_json::Value;
 
-use super::encoder::{Encoder, Foreign, Made, common, frames, reshaped};
-use super::parts::Parts;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, common, frames, reshaped};
 use super::tensor_names::{QWEN, WHISPER};
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::assembly::CONFIG_OF_ANOTHER;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures};
@@ -53,12 +53,12 @@ pub static MIMO: Encoder = Encoder {
         })
     },
     kept: &[
-        ("a.conv1d.", Kept::F32),
-        ("a.downsample.conv.", Kept::F32),
-        ("a.rvq.codebook.", Kept::F32),
-        ("mm.a.code_embd.", Kept::F32),
+        ("a.conv1d.", TypeOverride::F32),
+        ("a.downsample.conv.", TypeOverride::F32),
+        ("a.rvq.codebook.", TypeOverride::F32),
+        ("mm.a.code_embd.", TypeOverride::F32),
     ],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 const LOCAL: Table = &[
@@ -80,8 +80,9 @@ const LOCAL: Table = &[
 const TOKENIZER: Table =
     &[("down_sample_layer.0", "a.downsample.conv"), ("down_sample_norm", "a.downsample.norm")];
 
-fn complete(parts: &mut Parts) -> Result<(), Error> {
-    let heads = Parts::number(&parts.vision, &["num_heads"], "the number of attention heads")?;
+fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
+    let heads =
+        EncoderConfigs::number(&parts.vision, &["num_heads"], "the number of attention heads")?;
     parts.vision.default("image_size", 560);
     parts.vision.set("num_attention_heads", heads);
     parts.vision.default("depth", 28);
@@ -91,14 +92,14 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
         ("intermediate_size", "encoder_ffn_dim"),
         ("num_attention_heads", "encoder_attention_heads"),
     ] {
-        let number = Parts::number(&parts.audio, &[stated], "of the tokenizer of sound")?;
+        let number = EncoderConfigs::number(&parts.audio, &[stated], "of the tokenizer of sound")?;
         parts.audio.set(field, number);
     }
     Ok(())
 }
 
 /// Returns the size of each codebook.
-fn survey(parts: &mut Parts, checkpoint: &Checkpoint) -> Result<(), Error> {
+fn survey(parts: &mut EncoderConfigs, checkpoint: &Checkpoint) -> Result<(), Error> {
     let of_codebook = |entry: &gguf_checkpoint::Entry| {
         Some((*captures(CODEBOOK, &entry.name)?.first()?, entry.shape.first().copied()?))
     };
@@ -113,17 +114,21 @@ fn survey(parts: &mut Parts, checkpoint: &Checkpoint) -> Result<(), Error> {
     Ok(())
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     let (vision, audio) = (&parts.vision, &parts.audio);
     keys.set(key::VISION_PROJECTOR_TYPE, "mimovl");
     keys.set(key::USE_SILU, true);
     let heads = vision.u32(&["num_key_value_heads"])?.unwrap_or(8);
     keys.set(key::VISION_ATTENTION_HEAD_COUNT_KV, heads);
-    let merged = Parts::number(vision, &["spatial_merge_size"], "patches a side that become one")?;
+    let merged =
+        EncoderConfigs::number(vision, &["spatial_merge_size"], "patches a side that become one")?;
     keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
     let window = &["visual_token_window_size"];
-    keys.set(key::VISION_WINDOW_SIZE, Parts::number(vision, window, "the width of windows")?);
+    keys.set(
+        key::VISION_WINDOW_SIZE,
+        EncoderConfigs::number(vision, window, "the width of windows")?,
+    );
     let kinds = kinds_of_windows(vision)?;
     if !kinds.is_empty() {
         keys.set(key::VISION_WA_PATTERN_MODE, Array::from(&kinds[..]));
@@ -132,7 +137,10 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     parts.pixels(keys, "min_pixels", "max_pixels")?;
     keys.set(key::AUDIO_PROJECTOR_TYPE, "mimo_audio");
-    keys.set(key::AUDIO_NUM_MEL_BINS, Parts::number(audio, &["n_mels"], "of the spectrogram")?);
+    keys.set(
+        key::AUDIO_NUM_MEL_BINS,
+        EncoderConfigs::number(audio, &["n_mels"], "of the spectrogram")?,
+    );
     let epsilon = audio.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
     keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let sizes = audio.u32s(SIZES)?.unwrap_or_default();
@@ -142,10 +150,10 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::AUDIO_WA_PATTERN_MODE, Array::from(&windowed_layers(audio)?[..]));
     const WINDOW: &str = "encoder_attn_window_size";
     let window = audio.u32s(WINDOW)?.and_then(|sides| sides.first().copied());
-    let window = window.ok_or_else(|| audio.missing(WINDOW, "how far attention of sound sees"))?;
+    let window = window.ok_or_else(|| audio.missing(WINDOW, "the window size of audio attention"))?;
     keys.set(key::AUDIO_WINDOW_SIZE, window);
     let local = parts.model.part("audio_config");
-    let number = |field| Parts::number(&local, &[field], "of the layers that join frames");
+    let number = |field| EncoderConfigs::number(&local, &[field], "of the layers that join frames");
     keys.set(key::AUDIO_LOCAL_BLOCK_COUNT, number("input_local_layers")?);
     keys.set(key::AUDIO_LOCAL_GROUP_SIZE, number("group_size")?);
     Ok(())
@@ -162,7 +170,7 @@ fn kinds_of_windows(vision: &Config) -> Result<Vec<i32>, Error> {
 
 /// Returns the attention kind of each audio layer: 0 for windowed attention, -1 for global attention.
 fn windowed_layers(audio: &Config) -> Result<Vec<i32>, Error> {
-    let layers = Parts::number(audio, &["encoder_layers"], "the layers that hear")?;
+    let layers = EncoderConfigs::number(audio, &["encoder_layers"], "the layers that hear")?;
     let layers = crate::convert::hparams::possible(audio, "layers", layers)?;
     let block = audio.u32(&["swa_per_block"])?.unwrap_or(1);
     let is_hybrid = audio.bool("hybrid_attention")?.unwrap_or(false) && block > 1;
@@ -170,7 +178,7 @@ fn windowed_layers(audio: &Config) -> Result<Vec<i32>, Error> {
     Ok((0..layers).map(kind).collect())
 }
 
-fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+fn special(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     if tensor.name == "visual.patch_embed.proj.weight" {
         const FIELD: &str = "temporal_patch_size";
         let stated = || parts.vision.find(&[FIELD]).map_or(Value::Null, |(_, value)| value.clone());
@@ -180,14 +188,18 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     let first = |pattern: &str| captures(pattern, tensor.name)?.first().copied();
     if let Some(index) = first(EMBEDDING) {
         let fields = &["audio_channels"];
-        let count = Parts::number(&parts.model.part("audio_config"), fields, "streams of codes")?;
+        let count =
+            EncoderConfigs::number(&parts.model.part("audio_config"), fields, "streams of codes")?;
         let slot = ExpertSlot { index, count };
-        return Ok(Some(Made::Mapped(Mapping::slot("mm.a.code_embd.weight".into(), slot))));
+        return Ok(Some(EncoderMapping::Mapped(Mapping::slot(
+            "mm.a.code_embd.weight".into(),
+            slot,
+        ))));
     }
     let Some(index) = first(CODEBOOK) else { return Ok(None) };
     let sizes = parts.audio.u32s(SIZES)?.unwrap_or_default();
     let steps = vec![Step::Pad { rows: sizes.iter().copied().max().unwrap_or(0).into() }];
     let slot = Some(ExpertSlot { index, count: sizes.len() as u32 });
     let name = "a.rvq.codebook.weight".to_owned();
-    Ok(Some(Made::Mapped(Mapping::Made(vec![MappedTensor { name, steps, slot }]))))
+    Ok(Some(EncoderMapping::Mapped(Mapping::Made(vec![MappedTensor { name, steps, slot }]))))
 }

@@ -2,8 +2,8 @@
 
 use gguf::{Array, Error};
 
-use super::encoder::{Encoder, Made, common};
-use super::parts::Parts;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, common};
 use super::tensor_names::CLIP;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
@@ -40,13 +40,13 @@ pub static MINICPM_V: Encoder = Encoder {
     ],
     special: |parts, tensor| {
         let left_out = is_merged_less(parts)? && tensor.name.contains(".vit_merger.");
-        Ok(left_out.then_some(Made::DROPPED))
+        Ok(left_out.then_some(EncoderMapping::DROPPED))
     },
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 /// Returns whether 4 patches are merged into one, instead of 16.
-fn is_merged_less(parts: &Parts) -> Result<bool, Error> {
+fn is_merged_less(parts: &EncoderConfigs) -> Result<bool, Error> {
     const FIELD: &str = "downsample_mode";
     match parts.image.find(&[FIELD]).map(|(_, mode)| (mode.as_str(), mode)) {
         None | Some((Some("16x"), _)) => Ok(false),
@@ -55,7 +55,7 @@ fn is_merged_less(parts: &Parts) -> Result<bool, Error> {
     }
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "minicpmv4_6");
     let factor = if is_merged_less(parts)? { 2u32 } else { 4 };

@@ -3,8 +3,8 @@
 use gguf::Error;
 use gguf_pipeline::Step;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, frames};
-use super::parts::Parts;
 use super::tensor_names::{CLIP, TWO_LAYERS};
 use crate::convert::hparams::Keys;
 use crate::schema::key;
@@ -24,10 +24,10 @@ pub static MINIMAX_M3: Encoder = Encoder {
         })
     },
     steps: rotated,
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "minimax_m3");
     keys.set(key::USE_GELU, true);
@@ -39,7 +39,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
 }
 
 /// Returns the steps for query and key rows: RoPE halves of time, row and column become interleaved pairs.
-fn rotated(parts: &Parts, name: &str, shape: &[u64]) -> Result<Vec<Step>, Error> {
+fn rotated(parts: &EncoderConfigs, name: &str, shape: &[u64]) -> Result<Vec<Step>, Error> {
     if !(name.contains(".attn_q.") || name.contains(".attn_k.")) {
         return Ok(Vec::new());
     }

@@ -5,6 +5,7 @@
 
 mod audio;
 mod cogvlm;
+mod configs;
 mod consolidated;
 mod deepseek4v;
 mod deepseek_ocr;
@@ -31,7 +32,6 @@ mod minicpm_v;
 mod minimax;
 mod muse_glimmer;
 mod paddle_ocr;
-mod parts;
 mod phi4;
 mod pixtral;
 mod pocket_tts;
@@ -45,9 +45,9 @@ mod tensor_types;
 mod whisper;
 mod youtu;
 
-pub use encoder::{Encoder, Made};
+pub use configs::EncoderConfigs;
+pub use encoder::{Encoder, EncoderMapping};
 use gguf_checkpoint::config::Config;
-pub use parts::Parts;
 
 /// All encoders.
 static ENCODERS: &[&Encoder] = &[
@@ -109,7 +109,7 @@ static ENCODERS: &[&Encoder] = &[
 ];
 
 /// Returns the encoder of a model in Mistral's own format; `None` for another configuration.
-pub fn of_params(config: &Config) -> Option<&'static Encoder> {
+pub fn for_params_json(config: &Config) -> Option<&'static Encoder> {
     let has_one = config.is_params_json() && config.find(&["vision_encoder"]).is_some();
     has_one.then_some(&consolidated::NATIVE)
 }

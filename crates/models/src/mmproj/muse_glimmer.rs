@@ -3,8 +3,8 @@
 use gguf::{Error, Shape};
 use gguf_pipeline::Step;
 
-use super::encoder::{Encoder, Foreign, Made, common};
-use super::parts::Parts;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, common};
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
@@ -13,7 +13,8 @@ const PATCHES: &str = "vision_tower.patch_embedder.patch_embedding.weight";
 pub static MUSE_GLIMMER: Encoder = Encoder {
     classes: &["MuseGlimmerForConditionalGeneration"],
     complete: |parts| {
-        let number = |field: &str| Parts::number(&parts.vision, &[field], "a size of images");
+        let number =
+            |field: &str| EncoderConfigs::number(&parts.vision, &[field], "a size of images");
         let patches = number("pos_emb_height")?.saturating_mul(number("merge_size")?);
         let side = patches.saturating_mul(number("patch_size")?);
         parts.vision.set("image_size", side);
@@ -44,29 +45,30 @@ pub static MUSE_GLIMMER: Encoder = Encoder {
     special: patches,
     steps: |parts, name, _| {
         let rotates = name.contains(".attn_q.") || name.contains(".attn_k.");
-        let heads = Parts::number(&parts.vision, &["num_attention_heads"], "attention heads")?;
+        let heads =
+            EncoderConfigs::number(&parts.vision, &["num_attention_heads"], "attention heads")?;
         let step = Step::InterleaveHalves { heads: heads.into() };
         Ok(Vec::from_iter(rotates.then_some(step)))
     },
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "muse-glimmer");
     let epsilon = parts.vision.require_f32(&["layer_norm_eps"], "what the norms add")?;
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
-    let merged = Parts::number(&parts.vision, &["merge_size"], "patches in one")?;
+    let merged = EncoderConfigs::number(&parts.vision, &["merge_size"], "patches in one")?;
     keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
     Ok(())
 }
 
 /// Sums the weights of temporal patches, which is equivalent for a still image.
-fn patches(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+fn patches(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     if tensor.name != PATCHES {
         return Ok(None);
     }
-    let number = |field: &str| Parts::number(&parts.vision, &[field], "a size of a patch");
+    let number = |field: &str| EncoderConfigs::number(&parts.vision, &[field], "a size of a patch");
     let (times, side) = (u64::from(number("patch_temporal")?), u64::from(number("patch_size")?));
     let (len, rows) = (3 * side * side, tensor.shape.last().copied().unwrap_or(0));
     let shape = Shape::new(&[side, side, 3, rows]).filter(|_| {
@@ -81,5 +83,5 @@ fn patches(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     let summed = values
         .chunks_exact(len * times as usize)
         .flat_map(|patch| (0..len).map(move |i| patch.iter().skip(i).step_by(len).sum::<f32>()));
-    Ok(Some(Made::Whole("v.patch_embd.weight".to_owned(), shape, summed.collect())))
+    Ok(Some(EncoderMapping::Tensor("v.patch_embd.weight".to_owned(), shape, summed.collect())))
 }

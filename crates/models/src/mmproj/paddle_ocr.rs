@@ -2,8 +2,8 @@
 
 use gguf::Error;
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use super::parts::Parts;
 use super::tensor_names::CLIP;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
@@ -11,7 +11,7 @@ use crate::schema::key;
 pub static PADDLE_OCR: Encoder = Encoder {
     classes: &["PaddleOCRVisionModel"],
     complete: |parts| {
-        let most = Parts::number(&parts.image, &["max_pixels"], "the pixels of an image")?;
+        let most = EncoderConfigs::number(&parts.image, &["max_pixels"], "the pixels of an image")?;
         parts.vision.set("image_size", most.isqrt());
         Ok(())
     },
@@ -21,13 +21,13 @@ pub static PADDLE_OCR: Encoder = Encoder {
         ("mlp_AR.", &[("pre_norm", "mm.input_norm"), ("linear_{}", "mm.{}")]),
     ],
     ignored: &["packing_position_embedding", "vision_model.head"],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "paddleocr");
-    let number = |field| Parts::number(&parts.image, &[field], "the pixels of an image");
+    let number = |field| EncoderConfigs::number(&parts.image, &[field], "the pixels of an image");
     keys.set(key::VISION_IMAGE_MAX_PIXELS, number("max_pixels")?);
     keys.set(key::VISION_IMAGE_MIN_PIXELS, number("min_pixels")?);
     keys.set(key::USE_GELU, true);

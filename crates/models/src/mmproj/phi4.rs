@@ -3,8 +3,8 @@
 use gguf::Error;
 use gguf_checkpoint::Checkpoint;
 
-use super::encoder::{Encoder, Made, common, patches};
-use super::parts::{LAYERS, Parts};
+use super::configs::{EncoderConfigs, LAYERS};
+use super::encoder::{Encoder, EncoderMapping, common, patches};
 use super::tensor_names::CLIP;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
@@ -21,10 +21,10 @@ pub static PHI4: Encoder = Encoder {
     ignored: &[".vision_model.head.", ".vision_model.post_layernorm."],
     special: |parts, tensor| {
         // Runtimes use the output of the second-to-last layer.
-        let layers = Parts::layers(&parts.vision)?;
+        let layers = EncoderConfigs::layers(&parts.vision)?;
         let rest = tensor.name.split_once("vision_model.encoder.layers.").map(|(_, rest)| rest);
         let layer = rest.and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
-        Ok((layer == Some(layers)).then_some(Made::DROPPED))
+        Ok((layer == Some(layers)).then_some(EncoderMapping::DROPPED))
     },
     steps: |_, name, shape| {
         Ok(match name {
@@ -32,16 +32,17 @@ pub static PHI4: Encoder = Encoder {
             _ => Vec::new(),
         })
     },
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn survey(parts: &mut Parts, checkpoint: &Checkpoint) -> Result<(), Error> {
-    let layers = Parts::layers(&parts.vision)?;
+fn survey(parts: &mut EncoderConfigs, checkpoint: &Checkpoint) -> Result<(), Error> {
+    let layers = EncoderConfigs::layers(&parts.vision)?;
     let stated = parts.vision.find(LAYERS).map(|(name, _)| name.to_owned());
     if let Some(name) = stated.filter(|_| layers >= 2) {
         parts.vision.set(&name, layers - 1);
     }
-    let patch = Parts::number(&parts.image, &["patch_size"], "the side of a patch in pixels")?;
+    let patch =
+        EncoderConfigs::number(&parts.image, &["patch_size"], "the side of a patch in pixels")?;
     parts.vision.set("patch_size", patch);
     const POSITIONS: &str = "vision_model.embeddings.position_embedding.weight";
     let positions = checkpoint.entries.iter().find(|entry| entry.name.ends_with(POSITIONS));
@@ -51,7 +52,7 @@ fn survey(parts: &mut Parts, checkpoint: &Checkpoint) -> Result<(), Error> {
     Ok(())
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "phi4");
     let patch = parts.vision.u32(&["patch_size"])?.unwrap_or(0);

@@ -4,8 +4,8 @@ use gguf::Error;
 use gguf_pipeline::Step;
 use serde_json::Value;
 
-use super::encoder::{Encoder, Foreign, Made, common, reshaped};
-use super::parts::Parts;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, common, reshaped};
 use super::tensor_names::TWO_LAYERS;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
@@ -22,7 +22,7 @@ pub static PIXTRAL: Encoder = Encoder {
     ],
     special: between_rows,
     steps: |parts, name, _| rotated(parts, name),
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 pub static LIGHT_ON_OCR: Encoder = Encoder {
@@ -57,7 +57,7 @@ const TOWER: Table = &[
 const PROJECTOR: Table =
     &[("norm", "mm.input_norm"), ("patch_merger.merging_layer", "mm.patch_merger")];
 
-fn complete(parts: &mut Parts) -> Result<(), Error> {
+fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
     let kind = parts.vision.find(&["model_type"]).and_then(|(_, kind)| kind.as_str());
     if kind != Some("pixtral") {
         let stated = kind.map_or(Value::Null, Value::from);
@@ -84,7 +84,7 @@ fn complete(parts: &mut Parts) -> Result<(), Error> {
     Ok(())
 }
 
-fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error> {
+fn keys_of(parts: &EncoderConfigs, keys: &mut Keys, projector: &str) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, projector);
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
@@ -95,7 +95,7 @@ fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error>
 }
 
 /// Returns the steps for query and key rows, whose RoPE halves become interleaved pairs.
-fn rotated(parts: &Parts, name: &str) -> Result<Vec<Step>, Error> {
+fn rotated(parts: &EncoderConfigs, name: &str) -> Result<Vec<Step>, Error> {
     if !(name.contains(".attn_q.") || name.contains(".attn_k.")) {
         return Ok(Vec::new());
     }
@@ -105,7 +105,7 @@ fn rotated(parts: &Parts, name: &str) -> Result<Vec<Step>, Error> {
 }
 
 /// Maps the token embedding of the text model to the row-break token.
-fn between_rows(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+fn between_rows(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     const TOKEN: &str = "[IMG_BREAK]";
     if !tensor.name.ends_with("embed_tokens.weight") {
         return Ok(None);
@@ -119,15 +119,15 @@ fn between_rows(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> 
 }
 
 /// Returns the row of that token in the token embedding.
-pub fn row_between(tensor: &Foreign, token: u64) -> Made {
+pub fn row_between(tensor: &Foreign, token: u64) -> EncoderMapping {
     let width = tensor.shape.first().copied().unwrap_or(0);
     let mut steps = vec![Step::Pick { groups: 1, start: token, len: 1 }];
     steps.extend(reshaped(&[width, 1], &[width]));
-    Made::one("v.token_embd.img_break", steps)
+    EncoderMapping::one("v.token_embd.img_break", steps)
 }
 
 /// Returns the id of a special token in the tokenizer files.
-fn token(parts: &Parts, text: &str) -> Result<Option<u64>, Error> {
+fn token(parts: &EncoderConfigs, text: &str) -> Result<Option<u64>, Error> {
     let stated = parts.model.file("tokenizer_config.json")?.unwrap_or_default();
     let decoder = stated["added_tokens_decoder"].as_object();
     let by_id = decoder.into_iter().flatten().find(|(_, token)| token["content"] == text);

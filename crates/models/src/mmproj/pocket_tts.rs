@@ -2,9 +2,9 @@
 
 use gguf::Error;
 
-use super::encoder::{Encoder, Foreign, Made, divided, reshaped};
-use super::parts::Parts;
-use super::tensor_types::Kept;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, divided, reshaped};
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::{Table, captures, filled};
 use crate::schema::key;
@@ -17,11 +17,11 @@ pub static POCKET_TTS: Encoder = Encoder {
     keys,
     special,
     kept: &[
-        (".seanet.", Kept::F16),
-        ("a.downsample.conv.", Kept::F16),
-        ("a.gen.wav.upsample.", Kept::F16),
+        (".seanet.", TypeOverride::F16),
+        ("a.downsample.conv.", TypeOverride::F16),
+        ("a.gen.wav.upsample.", TypeOverride::F16),
     ],
-    ..Encoder::OF_SOUND
+    ..Encoder::AUDIO
 };
 
 /// Tensor names before a suffix.
@@ -84,9 +84,9 @@ const LAYER: Table = &[
     ("layer_scale_2", "ls2"),
 ];
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     let audio = &parts.audio;
-    let number = |field| Parts::number(audio, &[field], "of the encoder of sound");
+    let number = |field| EncoderConfigs::number(audio, &[field], "of the encoder of sound");
     let (width, wide) = (number("hidden_size")?, number("intermediate_size")?);
     let (layers, heads) = (number("num_hidden_layers")?, number("num_attention_heads")?);
     let projected = parts.text_width()?;
@@ -116,14 +116,14 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+fn special(_: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     let name = tensor.name;
     let find = |name: &str, table: Table| {
         let found = |(foreign, ours): &(&str, &str)| Some(filled(ours, &captures(foreign, name)?));
         table.iter().find_map(found)
     };
     if let Some(ours) = find(name, WHOLE) {
-        return Ok(Some(Made::one(ours, Vec::new())));
+        return Ok(Some(EncoderMapping::one(ours, Vec::new())));
     }
     let Some((stem, end)) = name.rsplit_once('.') else { return Ok(None) };
     if let Some(ours) = find(stem, ENDING) {
@@ -133,13 +133,13 @@ fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
             }
             _ => Vec::new(),
         };
-        return Ok(Some(Made::one(format!("{ours}.{end}"), steps)));
+        return Ok(Some(EncoderMapping::one(format!("{ours}.{end}"), steps)));
     }
     Ok(HALVES.iter().find_map(|half| layer(half, tensor).or_else(|| convolution(half, name, end))))
 }
 
 /// Maps a tensor of a Mimi layer.
-fn layer(half: &Half, tensor: &Foreign) -> Option<Made> {
+fn layer(half: &Half, tensor: &Foreign) -> Option<EncoderMapping> {
     let name = tensor.name.strip_prefix("mimi.")?.strip_prefix(half.name)?;
     let (number, part) = name.strip_prefix("_transformer.transformer.layers.")?.split_once('.')?;
     let number: u32 = number.parse().ok()?;
@@ -151,15 +151,16 @@ fn layer(half: &Half, tensor: &Foreign) -> Option<Made> {
     let (stem, end) = part.rsplit_once('.')?;
     let (_, part) = LAYER.iter().find(|(foreign, _)| *foreign == stem)?;
     let end = if end == "scale" { "weight" } else { end };
-    Some(Made::one(ours(&format!("{part}.{end}")), Vec::new()))
+    Some(EncoderMapping::one(ours(&format!("{part}.{end}")), Vec::new()))
 }
 
 /// Maps a convolution of Mimi, whose number determines its role.
-fn convolution(half: &Half, name: &str, end: &str) -> Option<Made> {
+fn convolution(half: &Half, name: &str, end: &str) -> Option<EncoderMapping> {
     let name = name.strip_prefix("mimi.")?.strip_prefix(half.name)?.strip_prefix(".model.")?;
     let (number, rest) = name.split_once('.')?;
     let number: u32 = number.parse().ok()?;
-    let made = |part: String| Some(Made::one(format!("{}{part}.{end}", half.ours), Vec::new()));
+    let made =
+        |part: String| Some(EncoderMapping::one(format!("{}{part}.{end}", half.ours), Vec::new()));
     if number == 0 {
         return made("conv_in".into());
     }

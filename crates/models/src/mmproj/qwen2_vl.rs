@@ -5,9 +5,9 @@ use gguf::Error;
 use serde_json::Value;
 
 use super::audio;
-use super::encoder::{Encoder, Foreign, Made, common, divided, frames, reshaped};
-use super::parts::Parts;
-use super::tensor_names::{QWEN, QWEN_SOUND, layer_of};
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, common, divided, frames, reshaped};
+use super::tensor_names::{QWEN, QWEN_AUDIO, layer_of};
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
@@ -22,7 +22,7 @@ pub static QWEN2_VL: Encoder = Encoder {
     },
     places: &[("visual.", QWEN)],
     special,
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 /// Sarashina2 Vision, whose text model is Llama's.
@@ -53,7 +53,7 @@ pub static QWEN2_5_OMNI: Encoder = Encoder {
         keys.set(key::PROJECTOR_TYPE, "qwen2.5o");
         windowed(parts, keys)
     },
-    places: &[("visual.", QWEN), ("audio_tower.", QWEN_SOUND)],
+    places: &[("visual.", QWEN), ("audio_tower.", QWEN_AUDIO)],
     ignored: &["audio_bos_eos_token"],
     steps: |_, name, shape| {
         Ok(match name {
@@ -90,7 +90,7 @@ pub static EXAONE4_5: Encoder = Encoder {
     ..QWEN2_VL
 };
 
-fn complete(parts: &mut Parts) -> Result<(), Error> {
+fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
     let vision = &mut parts.vision;
     vision.default("image_size", 560);
     for (field, stated) in [("num_attention_heads", "num_heads"), ("num_hidden_layers", "depth")] {
@@ -114,7 +114,7 @@ fn epsilon(keys: &mut Keys) {
 }
 
 /// Writes the keys of window attention, which most layers use.
-fn windowed(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn windowed(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::USE_SILU, true);
     let every = every(parts)?.ok_or_else(|| {
         parts.vision.missing("fullatt_block_indexes", "the layers that see the whole image")
@@ -125,7 +125,7 @@ fn windowed(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
 }
 
 /// Returns the period of layers with full attention.
-fn every(parts: &Parts) -> Result<Option<u32>, Error> {
+fn every(parts: &EncoderConfigs) -> Result<Option<u32>, Error> {
     const FIELD: &str = "fullatt_block_indexes";
     let Some(layers) = parts.vision.u32s(FIELD)? else { return Ok(None) };
     let Some(every) = layers.first().map(|first| first.saturating_add(1)) else { return Ok(None) };
@@ -135,7 +135,7 @@ fn every(parts: &Parts) -> Result<Option<u32>, Error> {
     }
 }
 
-pub fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+pub fn special(_: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     if tensor.name == "visual.patch_embed.proj.weight" {
         return Ok(frames(tensor.shape));
     }

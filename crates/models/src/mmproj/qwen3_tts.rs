@@ -2,9 +2,9 @@
 
 use gguf::{Error, Shape};
 
-use super::encoder::{Encoder, Foreign, Made, reshaped};
-use super::parts::Parts;
-use super::tensor_types::Kept;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, reshaped};
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::{self, Keys};
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{ExpertSlot, Mapping};
@@ -29,7 +29,7 @@ pub static QWEN3_TTS: Encoder = Encoder {
     wanted,
     complete: |parts| {
         let talker = parts.model.part("talker_config");
-        let width = Parts::number(&talker, &["hidden_size"], "the width of the talker")?;
+        let width = EncoderConfigs::number(&talker, &["hidden_size"], "the width of the talker")?;
         parts.text.set("hidden_size", width);
         Ok(())
     },
@@ -50,17 +50,17 @@ pub static QWEN3_TTS: Encoder = Encoder {
         })
     },
     kept: &[
-        ("a.gen.wav.pre_conv.", Kept::F16),
-        ("a.gen.wav.dac.entry.", Kept::F16),
-        ("a.gen.wav.dac.post_conv.", Kept::F16),
-        ("a.gen.wav.up.blk.*.dwconv.", Kept::F16),
-        ("a.gen.wav.dac.blk.*.conv1.", Kept::F16),
-        ("a.gen.wav.dac.blk.*.conv2.", Kept::F16),
-        ("a.gen.wav.up.blk.*.conv.", Kept::F32),
-        ("a.gen.wav.dac.blk.*.conv.", Kept::F32),
-        ("a.gen.code.blk.*.ffn_down.", Kept::F32),
+        ("a.gen.wav.pre_conv.", TypeOverride::F16),
+        ("a.gen.wav.dac.entry.", TypeOverride::F16),
+        ("a.gen.wav.dac.post_conv.", TypeOverride::F16),
+        ("a.gen.wav.up.blk.*.dwconv.", TypeOverride::F16),
+        ("a.gen.wav.dac.blk.*.conv1.", TypeOverride::F16),
+        ("a.gen.wav.dac.blk.*.conv2.", TypeOverride::F16),
+        ("a.gen.wav.up.blk.*.conv.", TypeOverride::F32),
+        ("a.gen.wav.dac.blk.*.conv.", TypeOverride::F32),
+        ("a.gen.code.blk.*.ffn_down.", TypeOverride::F32),
     ],
-    ..Encoder::OF_SOUND
+    ..Encoder::AUDIO
 };
 
 const VOICE: Table = &[
@@ -122,7 +122,7 @@ const DECODER: Table = &[
     ("decoder.6.conv", "a.gen.wav.dac.post_conv"),
 ];
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     let projected = parts.text_width()?;
     keys.file_type();
     keys.set(key::HAS_AUDIO_ENCODER, true);
@@ -138,7 +138,7 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::HAS_GEN_AUDIO_ENCODER, true);
     keys.set(key::GEN_AUDIO_PROJECTOR_TYPE, "qwen3tts_gen");
     let predictor = parts.model.part("talker_config").part("code_predictor_config");
-    let number = |field| Parts::number(&predictor, &[field], "of the predictor of codes");
+    let number = |field| EncoderConfigs::number(&predictor, &[field], "of the predictor of codes");
     keys.set(key::GEN_AUDIO_PROJECTION_DIM, projected);
     keys.set(key::GEN_AUDIO_EMBEDDING_LENGTH, number("hidden_size")?);
     keys.set(key::GEN_AUDIO_FEED_FORWARD_LENGTH, number("intermediate_size")?);
@@ -151,9 +151,10 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
 }
 
 /// Returns the tensors of the decoder in the order of llama.cpp's converter.
-fn wanted(parts: &Parts) -> Result<Vec<String>, Error> {
+fn wanted(parts: &EncoderConfigs) -> Result<Vec<String>, Error> {
     let config = parts.of_folder(FOLDER)?.part("decoder_config");
-    let layers = Parts::number(&config, &["num_hidden_layers"], "the layers of the decoder")?;
+    let layers =
+        EncoderConfigs::number(&config, &["num_hidden_layers"], "the layers of the decoder")?;
     let layers = hparams::possible(&config, "layers", layers)?;
     let list = |field: &str| {
         let list = config.u32s(field)?;
@@ -221,13 +222,13 @@ fn wanted(parts: &Parts) -> Result<Vec<String>, Error> {
     Ok(names.into_iter().map(|name| format!("{FOLDER}/decoder.{name}")).collect())
 }
 
-fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+fn special(_: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     for (pattern, ours) in
         [(EMBEDDING, "a.gen.code.embd.weight"), (OUTPUT, "a.gen.code.head.weight")]
     {
         if let Some(&[index]) = captures(pattern, tensor.name).as_deref() {
             let slot = ExpertSlot { index, count: CODES };
-            return Ok(Some(Made::Mapped(Mapping::slot(ours.to_owned(), slot))));
+            return Ok(Some(EncoderMapping::Mapped(Mapping::slot(ours.to_owned(), slot))));
         }
     }
     let Some(name) = tensor.name.strip_prefix("speech_tokenizer/decoder.") else { return Ok(None) };
@@ -241,11 +242,11 @@ fn special(_: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
     let function: fn(f32) -> f32 = match end {
         "alpha" => exponential,
         "beta" => |x| 1.0 / (exponential(x) + SNAKE_EPSILON),
-        _ => return Ok(Some(Made::one(ours, Vec::new()))),
+        _ => return Ok(Some(EncoderMapping::one(ours, Vec::new()))),
     };
     let values = tensor.vector(tensor.name)?.into_iter().map(function).collect();
     let shape = Shape::new(tensor.shape);
-    Ok(shape.map(|shape| Made::Whole(ours, shape, values)))
+    Ok(shape.map(|shape| EncoderMapping::Tensor(ours, shape, values)))
 }
 
 /// Rounded once.
@@ -274,7 +275,7 @@ fn finer(stem: &str) -> Option<String> {
 }
 
 /// Computes the codebooks of one kind when their last tensor arrives: sums of vectors divided by usage counts.
-fn codebooks(tensor: &Foreign, name: &str) -> Result<Made, Error> {
+fn codebooks(tensor: &Foreign, name: &str) -> Result<EncoderMapping, Error> {
     let (kind, count) = match name.starts_with("first.") {
         true => ("first", 1),
         false => ("rest", CODES),
@@ -283,7 +284,7 @@ fn codebooks(tensor: &Foreign, name: &str) -> Result<Made, Error> {
         format!("{FOLDER}/decoder.quantizer.rvq_{kind}.vq.layers.{i}._codebook.{part}")
     };
     if tensor.name != of_codebook(count - 1, "cluster_usage") {
-        return Ok(Made::DROPPED);
+        return Ok(EncoderMapping::DROPPED);
     }
     let (mut values, mut shape) = (Vec::new(), None);
     for i in 0..count {
@@ -302,5 +303,5 @@ fn codebooks(tensor: &Foreign, name: &str) -> Result<Made, Error> {
     let dims = [width as u64, codes as u64, u64::from(count)];
     let shape = Shape::new(if count == 1 { &dims[..2] } else { &dims });
     let shape = shape.unwrap_or_else(|| unreachable!("three dimensions are no more than four"));
-    Ok(Made::Whole(format!("a.gen.wav.quant.{kind}.codebook.weight"), shape, values))
+    Ok(EncoderMapping::Tensor(format!("a.gen.wav.quant.{kind}.codebook.weight"), shape, values))
 }

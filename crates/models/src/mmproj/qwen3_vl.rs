@@ -3,9 +3,9 @@
 use gguf::{Array, Error};
 
 use super::audio;
-use super::encoder::{Encoder, Foreign, Made, common, frames, reshaped};
-use super::parts::Parts;
-use super::tensor_names::{QWEN, QWEN_SOUND, captured};
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, common, frames, reshaped};
+use super::tensor_names::{QWEN, QWEN_AUDIO, captured};
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
@@ -22,7 +22,7 @@ pub static QWEN3_VL: Encoder = Encoder {
     },
     places: &[("visual.", QWEN)],
     special,
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 /// Qwen3.5, without DeepStack.
@@ -53,7 +53,7 @@ pub static QWEN3_OMNI: Encoder = Encoder {
         keys.set(key::AUDIO_PROJECTOR_TYPE, "qwen3a");
         Ok(())
     },
-    places: &[("visual.", QWEN), ("audio_tower.", QWEN_SOUND)],
+    places: &[("visual.", QWEN), ("audio_tower.", QWEN_AUDIO)],
     steps: |_, name, shape| {
         Ok(match name.starts_with("a.conv2d.") && name.ends_with(".bias") {
             true => reshaped(shape, &[1, 1, shape.iter().product()]),
@@ -78,12 +78,12 @@ pub static QWEN3_ASR: Encoder = Encoder {
         keys.set(key::AUDIO_PROJECTOR_TYPE, "qwen3a");
         Ok(())
     },
-    places: &[("audio_tower.", QWEN_SOUND)],
+    places: &[("audio_tower.", QWEN_AUDIO)],
     special: |_, _| Ok(None),
     ..QWEN3_OMNI
 };
 
-pub fn complete(parts: &mut Parts) -> Result<(), Error> {
+pub fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
     let vision = &mut parts.vision;
     if vision.find(&["image_size"]).is_none() {
         let positions = vision.u32(&["num_position_embeddings"])?.unwrap_or(2304);
@@ -98,12 +98,12 @@ pub fn complete(parts: &mut Parts) -> Result<(), Error> {
     Ok(())
 }
 
-fn of_images(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn of_images(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::USE_GELU, true);
     keys.set_u32(key::VISION_SPATIAL_MERGE_SIZE, parts.vision.u32(&["spatial_merge_size"])?);
     let epsilon = parts.text.f32(&["rms_norm_eps"])?.unwrap_or(1e-6);
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
-    let layers = Parts::layers(&parts.vision)?;
+    let layers = EncoderConfigs::layers(&parts.vision)?;
     let taken = taken(parts)?;
     if let Some(layer) = taken.iter().find(|layer| **layer >= layers) {
         let expected = format!("layers below {layers}");
@@ -119,11 +119,11 @@ fn of_images(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
 const TAKEN: &str = "deepstack_visual_indexes";
 
 /// Returns the DeepStack layers.
-fn taken(parts: &Parts) -> Result<Vec<u32>, Error> {
+fn taken(parts: &EncoderConfigs) -> Result<Vec<u32>, Error> {
     Ok(parts.vision.u32s(TAKEN)?.unwrap_or_default())
 }
 
-pub fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
+pub fn special(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
     if tensor.name == "visual.patch_embed.proj.weight" {
         return Ok(frames(tensor.shape));
     }
@@ -142,5 +142,5 @@ pub fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
         let expected = format!("a list with the layer of projector {place}");
         parts.vision.wrong(TAKEN, &layers.clone().into(), &expected)
     })?;
-    Ok(Some(Made::one(format!("v.deepstack.{layer}.{ours}.{end}"), [])))
+    Ok(Some(EncoderMapping::one(format!("v.deepstack.{layer}.{ours}.{end}"), [])))
 }

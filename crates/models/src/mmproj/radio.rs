@@ -3,9 +3,9 @@
 use gguf::{Error, Shape};
 use serde_json::json;
 
-use super::encoder::{Encoder, Foreign, Made, common, reshaped};
-use super::parts::Parts;
-use super::tensor_types::Kept;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, Foreign, common, reshaped};
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
@@ -30,7 +30,7 @@ pub static RADIO: Encoder = Encoder {
         parts.vision.set("image_size", parts.model.u32(&[SIDE])?.unwrap_or(512));
         parts.image.default("image_mean", json!([0.485, 0.456, 0.406]));
         parts.image.default("image_std", json!([0.229, 0.224, 0.225]));
-        parts.hears = parts.model.find(&["sound_config"]).is_some();
+        parts.has_audio = parts.model.find(&["sound_config"]).is_some();
         Ok(())
     },
     keys,
@@ -98,12 +98,12 @@ pub static RADIO: Encoder = Encoder {
         })
     },
     kept: &[
-        ("a.conv1d.", Kept::F32),
-        (".conv_dw.", Kept::F32),
-        (".conv_pw", Kept::F32),
-        ("mm.a.norm_pre.", Kept::F32),
+        ("a.conv1d.", TypeOverride::F32),
+        (".conv_dw.", TypeOverride::F32),
+        (".conv_pw", TypeOverride::F32),
+        ("mm.a.norm_pre.", TypeOverride::F32),
     ],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
 /// Returns whether a bias belongs to a convolution.
@@ -111,10 +111,11 @@ fn has_broad_bias(name: &str) -> bool {
     name.starts_with("a.conv1d.") || name.contains(".conv_pw")
 }
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     const IMAGES: &str = "nemotron_v2_vl";
-    if parts.hears {
-        let number = |field: &str| Parts::number(&parts.audio, &[field], "a size of the encoder");
+    if parts.has_audio {
+        let number =
+            |field: &str| EncoderConfigs::number(&parts.audio, &[field], "a size of the encoder");
         keys.set(key::AUDIO_NUM_MEL_BINS, number("num_mel_bins")?);
         keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
         keys.set(key::AUDIO_SUBSAMPLING_FACTOR, number("subsampling_factor")?);
@@ -132,19 +133,19 @@ fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
     Ok(())
 }
 
-fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
-    let number = |field: &str| Parts::number(&parts.vision, &[field], "a size of images");
+fn special(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
+    let number = |field: &str| EncoderConfigs::number(&parts.vision, &[field], "a size of images");
     if tensor.name == PATCHES {
         let side = u64::from(number("patch_size")?);
         let rows = tensor.shape.last().copied().unwrap_or(0);
         let steps = reshaped(tensor.shape, &[side, side, 3, rows]);
-        return Ok(Some(Made::one("v.patch_embd.weight", steps)));
+        return Ok(Some(EncoderMapping::one("v.patch_embd.weight", steps)));
     }
     if tensor.name.strip_suffix(".weight").unwrap_or(tensor.name) != POSITIONS {
         return Ok(None);
     }
     const NAME: &str = "v.position_embd.weight";
-    let [width, places, 1] = *tensor.shape else { return Ok(Some(Made::one(NAME, []))) };
+    let [width, places, 1] = *tensor.shape else { return Ok(Some(EncoderMapping::one(NAME, []))) };
     let side = u64::from(number("image_size")? / number("patch_size")?.max(1));
     let stored = places.isqrt();
     let shape = Shape::new(&[width, side.saturating_mul(side), 1]);
@@ -154,11 +155,11 @@ fn special(parts: &Parts, tensor: &Foreign) -> Result<Option<Made>, Error> {
         return Err(parts.model.wrong(SIDE, &side.into(), &what));
     };
     if side == stored {
-        return Ok(Some(Made::one(NAME, [])));
+        return Ok(Some(EncoderMapping::one(NAME, [])));
     }
     let values = tensor.vector(tensor.name)?;
     let made = shrunk(&values, width as usize, stored as usize, side as usize);
-    Ok(Some(Made::Whole(NAME.to_owned(), shape, made)))
+    Ok(Some(EncoderMapping::Tensor(NAME.to_owned(), shape, made)))
 }
 
 /// Resizes position embeddings from a square of `stored` patches to one of `side` by bilinear interpolation.

@@ -2,10 +2,10 @@
 
 use gguf::Error;
 
-use super::encoder::{Encoder, Made, common};
-use super::parts::{CLIP_DEVIATION, CLIP_MEAN, Parts};
+use super::configs::{CLIP_DEVIATION, CLIP_MEAN, EncoderConfigs};
+use super::encoder::{Encoder, EncoderMapping, common};
 use super::tensor_names::captured;
-use super::tensor_types::Kept;
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
@@ -31,11 +31,11 @@ pub static STEP3_VL: Encoder = Encoder {
         let found = captured(tensor.name, &[("vision_model.vit_downsampler{}", "mm")]);
         Ok(found.map(|(numbers, end, ours)| {
             let place = numbers.first().map_or(0, |number| number.saturating_sub(1));
-            Made::one(format!("{ours}.{place}.{end}"), [])
+            EncoderMapping::one(format!("{ours}.{place}.{end}"), [])
         }))
     },
-    kept: &[("mm.0.weight", Kept::Float), ("mm.1.weight", Kept::Float)],
-    ..Encoder::DEFAULT
+    kept: &[("mm.0.weight", TypeOverride::Float), ("mm.1.weight", TypeOverride::Float)],
+    ..Encoder::VISION
 };
 
 const TOWER: Table = &[
@@ -53,7 +53,7 @@ const TOWER: Table = &[
     ("transformer.resblocks.{}.mlp.c_proj", "v.blk.{}.ffn_down"),
 ];
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     let field = "understand_projector_stride";
     let stride = parts.model.require_u32(&[field], "how much smaller images become")?;

@@ -6,10 +6,10 @@
 use crate::convert::tensor_names::{Table, captures, filled};
 
 /// Prefixes of an encoder's tensor names, each with its table of names.
-pub type Places = &'static [(&'static str, Table)];
+pub type PrefixedTables = &'static [(&'static str, Table)];
 
 /// Returns the GGUF name of a checkpoint tensor.
-pub fn renamed(name: &str, places: Places) -> Option<String> {
+pub fn renamed(name: &str, places: PrefixedTables) -> Option<String> {
     const ENDS: [&str; 6] =
         ["weight", "bias", "input_max", "input_min", "output_max", "output_min"];
     let cut = name.rsplit_once('.').filter(|(_, end)| ENDS.contains(end));
@@ -106,7 +106,7 @@ pub const GLM: Table = &[
 ];
 
 /// Audio encoder of Qwen: Whisper's layers behind other convolutions.
-pub const QWEN_SOUND: Table = &[
+pub const QWEN_AUDIO: Table = &[
     ("conv{}", "a.conv1d.{}"),
     ("conv2d{}", "a.conv2d.{}"),
     ("conv_out", "a.conv_out"),
@@ -124,7 +124,7 @@ pub const QWEN_SOUND: Table = &[
 ];
 
 /// Audio projectors.
-pub const SOUND_PROJECTOR: Table = &[
+pub const AUDIO_PROJECTOR: Table = &[
     ("linear_{}", "mm.a.mlp.{}"),
     ("linear", "mm.a.fc"),
     ("ln_pre", "mm.a.norm_pre"),

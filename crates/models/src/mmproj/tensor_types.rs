@@ -4,7 +4,7 @@ use gguf::{Shape, TensorType};
 
 /// Type of a tensor instead of the matrix type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum TypeOverride {
     /// F32.
     F32,
     /// F16.
@@ -13,7 +13,7 @@ pub enum Kept {
     Float,
 }
 
-impl Kept {
+impl TypeOverride {
     fn among(self, matrices: TensorType) -> TensorType {
         match self {
             Self::F32 => TensorType::F32,
@@ -29,15 +29,17 @@ pub fn float_type(
     name: &str,
     shape: &Shape,
     matrices: TensorType,
-    kept: &[(&str, Kept)],
+    kept: &[(&str, TypeOverride)],
 ) -> TensorType {
     // Some runtimes support no BF16 or quantized convolutions.
-    const CONVOLUTIONS: &[(&str, Kept)] =
-        &[(".patch_embd.weight", Kept::Float), (".patch_merger.weight", Kept::Float)];
+    const CONVOLUTIONS: &[(&str, TypeOverride)] = &[
+        (".patch_embd.weight", TypeOverride::Float),
+        (".patch_merger.weight", TypeOverride::Float),
+    ];
     if shape.len() <= 1 || name.ends_with("_norm.weight") {
         return TensorType::F32;
     }
-    let of_name = |(part, _): &&(&str, Kept)| match part.split_once('*') {
+    let of_name = |(part, _): &&(&str, TypeOverride)| match part.split_once('*') {
         Some((start, part)) => name.strip_prefix(start).is_some_and(|name| name.contains(part)),
         None if part.starts_with('.') => name.contains(part),
         None => name.starts_with(part),

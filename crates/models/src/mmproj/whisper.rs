@@ -3,10 +3,10 @@
 use gguf::Error;
 
 use super::audio;
-use super::encoder::{Encoder, Made, common, reshaped};
-use super::parts::Parts;
-use super::tensor_names::{SOUND_PROJECTOR, WHISPER, captured};
-use super::tensor_types::Kept;
+use super::configs::EncoderConfigs;
+use super::encoder::{Encoder, EncoderMapping, common, reshaped};
+use super::tensor_names::{AUDIO_PROJECTOR, WHISPER, captured};
+use super::tensor_types::TypeOverride;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
 
@@ -17,7 +17,7 @@ pub static QWEN2_AUDIO: Encoder = Encoder {
         Ok(())
     },
     keys: |parts, keys| keys_of(parts, keys, "qwen2a"),
-    places: &[("audio_tower.", WHISPER), ("multi_modal_projector.", SOUND_PROJECTOR)],
+    places: &[("audio_tower.", WHISPER), ("multi_modal_projector.", AUDIO_PROJECTOR)],
     steps: |_, name, shape| {
         Ok(match name {
             "a.conv1d.1.bias" | "a.conv1d.2.bias" => reshaped(shape, &[1, shape.iter().product()]),
@@ -25,7 +25,7 @@ pub static QWEN2_AUDIO: Encoder = Encoder {
         })
     },
     kept: audio::CONVOLUTIONS,
-    ..Encoder::OF_SOUND
+    ..Encoder::AUDIO
 };
 
 pub static ULTRAVOX: Encoder = Encoder {
@@ -50,7 +50,7 @@ pub static VOXTRAL: Encoder = Encoder {
 pub static AUDIO_FLAMINGO: Encoder = Encoder {
     classes: &["AudioFlamingo3ForConditionalGeneration"],
     keys: |parts, keys| keys_of(parts, keys, "musicflamingo"),
-    kept: &[("a.conv1d.", Kept::F32)],
+    kept: &[("a.conv1d.", TypeOverride::F32)],
     ..QWEN2_AUDIO
 };
 
@@ -78,7 +78,7 @@ pub static MERALION: Encoder = Encoder {
     ],
     special: |_, tensor| {
         let end = tensor.name.strip_prefix("ln_speech.");
-        Ok(end.map(|end| Made::one(format!("mm.a.norm_pre.{end}"), [])))
+        Ok(end.map(|end| EncoderMapping::one(format!("mm.a.norm_pre.{end}"), [])))
     },
     ..QWEN2_AUDIO
 };
@@ -109,25 +109,25 @@ pub static GLM_ASR: Encoder = Encoder {
                 steps.extend(reshaped(&[width, 1], &[width]));
                 (name.to_owned(), steps)
             };
-            return Ok(Some(Made::several([token("v.boi", 0), token("v.eoi", 1)])));
+            return Ok(Some(EncoderMapping::several([token("v.boi", 0), token("v.eoi", 1)])));
         }
         Ok(captured(tensor.name, PROJECTOR).map(|(numbers, end, ours)| match numbers[..] {
             // The activation between them has no weights.
-            [layer] => Made::one(format!("{ours}.{}.{end}", layer / 2 + 1), []),
-            _ => Made::one(format!("{ours}.{end}"), []),
+            [layer] => EncoderMapping::one(format!("{ours}.{}.{end}", layer / 2 + 1), []),
+            _ => EncoderMapping::one(format!("{ours}.{end}"), []),
         }))
     },
     ..QWEN2_AUDIO
 };
 
-fn keys_of(parts: &Parts, keys: &mut Keys, projector: &str) -> Result<(), Error> {
+fn keys_of(parts: &EncoderConfigs, keys: &mut Keys, projector: &str) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, projector);
     audio::spectrogram(parts, keys)
 }
 
 /// Writes the number of frames that the projector stacks.
-fn stacked(parts: &Parts, keys: &mut Keys, field: &str) -> Result<(), Error> {
+fn stacked(parts: &EncoderConfigs, keys: &mut Keys, field: &str) -> Result<(), Error> {
     let factor = parts.model.require_u32(&[field], "the frames that the projector joins")?;
     keys.set(key::AUDIO_PROJECTOR_STACK_FACTOR, factor);
     Ok(())

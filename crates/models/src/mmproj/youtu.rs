@@ -2,8 +2,8 @@
 
 use gguf::{Array, Error};
 
+use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use super::parts::Parts;
 use super::tensor_names::CLIP;
 use crate::convert::hparams::Keys;
 use crate::schema::key;
@@ -20,10 +20,10 @@ pub static YOUTU: Encoder = Encoder {
         ("merger.", &[("ln_q", "mm.input_norm"), ("mlp.{}", "mm.{}")]),
     ],
     ignored: &["siglip2.vision_model.head.", "embeddings.position_embedding"],
-    ..Encoder::DEFAULT
+    ..Encoder::VISION
 };
 
-fn keys(parts: &Parts, keys: &mut Keys) -> Result<(), Error> {
+fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     let vision = &parts.vision;
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "youtuvl");

@@ -10,7 +10,7 @@ use crate::convert::hparams::Keys;
 use crate::schema::key;
 
 /// The configurations that say what an encoder is.
-pub struct Parts {
+pub struct EncoderConfigs {
     /// All of `config.json`, as it stands there.
     pub model: Config,
     /// Configuration of the text model, with the fields of the whole.
@@ -22,12 +22,12 @@ pub struct Parts {
     /// Image preprocessing: `preprocessor_config.json` and `processor_config.json`.
     pub image: Config,
     /// Whether the file has a vision encoder.
-    pub sees: bool,
+    pub has_vision: bool,
     /// Whether the file has an audio encoder.
-    pub hears: bool,
+    pub has_audio: bool,
 }
 
-impl Parts {
+impl EncoderConfigs {
     /// Reads the configurations at the paths that `encoder` has.
     ///
     /// # Errors
@@ -40,13 +40,13 @@ impl Parts {
             vision: part(encoder.vision),
             audio: part(encoder.audio),
             image: model.sibling("preprocessor_config.json", preparation(&model)?),
-            sees: !encoder.vision.is_empty(),
-            hears: !encoder.audio.is_empty(),
+            has_vision: !encoder.vision.is_empty(),
+            has_audio: !encoder.audio.is_empty(),
             model,
         };
-        parts.require(&parts.vision, encoder.vision, parts.sees)?;
+        parts.require(&parts.vision, encoder.vision, parts.has_vision)?;
         (encoder.complete)(&mut parts)?;
-        parts.require(&parts.audio, encoder.audio, parts.hears)?;
+        parts.require(&parts.audio, encoder.audio, parts.has_audio)?;
         (encoder.survey)(&mut parts, checkpoint)?;
         Ok(parts)
     }
