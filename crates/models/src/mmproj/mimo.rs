@@ -150,7 +150,8 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::AUDIO_WA_PATTERN_MODE, Array::from(&windowed_layers(audio)?[..]));
     const WINDOW: &str = "encoder_attn_window_size";
     let window = audio.u32s(WINDOW)?.and_then(|sides| sides.first().copied());
-    let window = window.ok_or_else(|| audio.missing(WINDOW, "the window size of audio attention"))?;
+    let window =
+        window.ok_or_else(|| audio.missing(WINDOW, "the window size of audio attention"))?;
     keys.set(key::AUDIO_WINDOW_SIZE, window);
     let local = parts.model.part("audio_config");
     let number = |field| EncoderConfigs::number(&local, &[field], "of the layers that join frames");
