@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes dist/gguf-VERSION-TARGET.tar.gz: binary, licences, manual pages, completions.
+# Makes dist/gguf-VERSION-TARGET.tar.gz: binary, licenses, manual pages, completions.
 #
 # Usage: packaging/archive.sh [TARGET]
 #

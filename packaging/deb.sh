@@ -30,7 +30,7 @@ install -D -m 755 "$from/gguf" "$root/usr/bin/gguf"
 install -m 644 "$from/README.md" "$doc"
 gzip -9nc "$from/CHANGELOG.md" > "$doc/NEWS.md.gz"
 {
-    echo "Licensed under the Apache License 2.0 (/usr/share/common-licenses/Apache-2.0) or the licence below,"
+    echo "Licensed under the Apache License 2.0 (/usr/share/common-licenses/Apache-2.0) or the license below,"
     echo "at your option."
     echo
     cat "$from/LICENSE-MIT"
@@ -58,7 +58,7 @@ Priority: optional
 Installed-Size: $(du -sk "$root" | cut -f1)
 ${depends:+$depends
 }Description: toolkit for GGUF model files
- Makes, quantizes, checks, shows, changes, compares, runs and judges
+ Makes, quantizes, checks, shows, changes, compares, runs and evaluates
  GGUF files of language models, with the bytes of llama.cpp's tools.
 CONTROL
 package="dist/gguf-kit_${version}_$architecture.deb"

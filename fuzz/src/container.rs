@@ -86,8 +86,8 @@ fn assert_reads_back(header: &Header, bytes: Bytes) {
     assert_eq!(write_header(&back).unwrap(), bytes);
 }
 
-/// A header of which only the start is at hand is either known to be incomplete, or judged as the
-/// whole file is; and what is fetched of a far file is enough for that.
+/// A header of which only the start is at hand is either known to be incomplete, or checked as the
+/// whole file is; and what is fetched of a remote file is enough for that.
 pub fn chunked(bytes: &[u8]) {
     let bytes = &Bytes::copy_from_slice(bytes);
     let len = bytes.len() as u64;

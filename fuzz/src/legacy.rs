@@ -1,4 +1,4 @@
-//! What must hold for any bytes taken as a model from before GGUF.
+//! Properties of the legacy GGML reader for any bytes.
 
 use gguf_legacy::{LegacyModel, LegacyOptions};
 

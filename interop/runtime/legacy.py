@@ -1,4 +1,4 @@
-"""Compares files from before GGUF, converted and run by llama.cpp (llama-cpp-python), with logits of the original programs.
+"""Compares legacy GGML files, converted and run by llama.cpp (llama-cpp-python), with logits of the original programs.
 
 Usage: python interop/runtime/legacy.py GGUF_BINARY LEGACY_DIR
 

@@ -19,7 +19,7 @@ pub struct SingleFileOptions {
     pub name: String,
     /// Preset or tensor type of the output; `None` keeps the type of each tensor.
     pub outtype: Option<Target>,
-    /// Types of single tensors, importance matrix, and keys to set.
+    /// Tensor types by name, importance matrix, and keys to set.
     pub quantization: gguf_quantize::QuantizeOptions,
 }
 

@@ -13,7 +13,7 @@ use crate::finding::Finding;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The environment: a file that cannot be read or written, a full disk, a far server.
+    /// The environment: a file that cannot be read or written, a full disk, a remote server.
     #[error("cannot {action} {path}: {reason}", path = path.display(), reason = reason(action, source))]
     Environment {
         /// What was attempted, as a verb: `open`, `map`, `write`.
@@ -48,13 +48,13 @@ pub enum Error {
 /// Whose fault an error is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// That of the machine or the network: another time it may work.
+    /// The machine or the network; a retry may succeed.
     Environment,
-    /// That of the data that were read.
+    /// The input data.
     Input,
-    /// That of whoever asked.
+    /// The caller's request.
     Caller,
-    /// Nobody's: somebody asked to stop.
+    /// None: the user interrupted the operation.
     Interrupted,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Three levels, each usable alone:
 //!
-//! - [`check`] reads any bytes and lists everything that is wrong or odd as [`Finding`]s;
+//! - [`check`] reads any bytes and lists all faults as [`Finding`]s;
 //! - [`Gguf`] is a file that keeps the rules: typed [`Metadata`], the tensor directory, and the
 //!   bytes of each tensor, all shared with the file;
 //! - [`RawHeader`] is a header to build or edit; [`Header::new`] checks it by the same rules and

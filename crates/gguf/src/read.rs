@@ -226,7 +226,7 @@ pub enum HeaderExtent {
 }
 
 /// How far the header of a file of `file_len` bytes reaches, of which the first, `bytes`, are at
-/// hand: for readers of far files, who fetch more until it is complete.
+/// hand: readers of remote files fetch more until the header is complete.
 pub fn header_extent(bytes: &Bytes, file_len: u64, limits: Limits) -> HeaderExtent {
     match parse(bytes, file_len, limits) {
         Ok((draft, spans)) => HeaderExtent::Complete(data_start(&draft, &spans)),
@@ -272,7 +272,7 @@ fn short(bytes: &[u8], needed: u64) -> String {
     format!("the header has {needed} bytes or more, of which {} are at hand", bytes.len())
 }
 
-/// Parses a header without judging it: only what makes going on impossible is a fault.
+/// Parses a header without checking its rules: only what stops the parser is a fault.
 ///
 /// `bytes` are the start of a file of `file_len` bytes, or all of it. What is allocated is
 /// bounded by `bytes`.

@@ -100,8 +100,7 @@ fn keys(subject: &Subject, architecture: &Architecture, sink: &mut dyn Sink) -> 
     ControlFlow::Continue(())
 }
 
-/// Layers that guess further tokens may stand in a file of their own, with the keys of the whole
-/// model.
+/// Returns whether the file holds only multi-token prediction (MTP) layers, with the keys of the whole model.
 fn guesses_only(subject: &Subject, scope: &Scope) -> bool {
     scope.value("n_mtp", None).is_some_and(|next| next > 0)
         && subject.draft.tensors.iter().all(|tensor| !tensor.name.starts_with("blk.0."))
@@ -111,7 +110,7 @@ fn guesses_only(subject: &Subject, scope: &Scope) -> bool {
 struct Check<'s, 'd> {
     subject: &'s Subject<'d>,
     architecture: &'static Architecture,
-    /// False for a file of nothing but layers that guess further tokens.
+    /// False for a file that holds only MTP layers.
     trunk: bool,
     index: HashMap<&'d str, usize>,
     /// Per tensor of the file: whether the architecture knows it.

@@ -36,7 +36,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
 
 /// Whether the mix could have given most elements its main type.
 ///
-/// Rows that are no multiple of a block get other types, embedding and output matrix have types
+/// Rows that are not a multiple of the block size get other types, embedding and output matrix have types
 /// of their own, and MXFP4 goes to stacked experts only.
 fn is_possible<'t>(tensors: impl Iterator<Item = &'t TensorInfo>, main: TensorType) -> bool {
     let block = main.block().map_or(1, |(elements, _)| elements);

@@ -20,7 +20,7 @@ pub(super) fn check(
     sink: &mut dyn Sink,
 ) -> ControlFlow<()> {
     let name = architecture.name;
-    // Layers that guess further tokens need no value of their own.
+    // MTP layers need no value of their own.
     if let Some(layers) = scope.value("n_trunk", None) {
         per_layer(subject, name, layers, sink)?;
     }

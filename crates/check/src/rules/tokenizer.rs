@@ -27,7 +27,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         )?;
     }
     let Some(tokens) = metadata.array(TOKENS) else { return missing(subject, sink) };
-    // Arrays of another type are reported as such.
+    // The rule on key types reports arrays of another type.
     if tokens.strings().is_none() {
         return ControlFlow::Continue(());
     }

@@ -24,7 +24,7 @@ pub struct HfOptions {
     pub model_name: Option<String>,
     /// JSON file with metadata that overrides the model card.
     pub metadata: Option<PathBuf>,
-    /// Types of single tensors, importance matrix, and keys to set.
+    /// Tensor types by name, importance matrix, and keys to set.
     pub quantization: gguf_quantize::QuantizeOptions,
     /// Class or architecture to convert the model as, whatever config.json says.
     pub like: Option<String>,

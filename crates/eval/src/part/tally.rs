@@ -78,7 +78,7 @@ impl Perplexities {
     }
 }
 
-/// Window by chunk how far a model is from another one.
+/// Divergence from the reference model, chunk by chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Divergences {
     pub(super) chunks: Vec<[f64; SUMS]>,

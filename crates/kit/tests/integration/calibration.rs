@@ -49,11 +49,11 @@ fn write(
         calibration: Some(Calibration::Text(reading)),
         ..QuantizeRequest::default()
     };
-    let anew = Mutex::new(0);
+    let restarts = Mutex::new(0);
     let until = Until(most, Mutex::default());
     let mut plan = Plan::new(opened, source, &options, &until)?;
-    let written = plan.write(&Overwrite::default(), &|| *anew.lock().unwrap() += 1, &until);
-    written.map(|()| anew.into_inner().unwrap())
+    let written = plan.write(&Overwrite::default(), &|| *restarts.lock().unwrap() += 1, &until);
+    written.map(|()| restarts.into_inner().unwrap())
 }
 
 #[test]

@@ -39,10 +39,10 @@ fn plan(dir: &Path, outputs: &[&str], like: Option<&str>) -> Plan {
     Plan::new(MODEL, Kind::Checkpoint, &options, &()).unwrap()
 }
 
-fn write(plan: &mut Plan, most: u64, anew: &AtomicU64) -> Result<Vec<(PathBuf, u64)>, Error> {
+fn write(plan: &mut Plan, most: u64, restarts: &AtomicU64) -> Result<Vec<(PathBuf, u64)>, Error> {
     let overwrite = Overwrite::new(Existing::Refuse);
     let count = || {
-        anew.fetch_add(1, Ordering::Relaxed);
+        restarts.fetch_add(1, Ordering::Relaxed);
     };
     plan.write(&overwrite, &count, &Until(AtomicU64::new(0), most))?;
     plan.files()?.into_iter().map(|(job, path)| Ok((path, job.header()?.data_len()))).collect()
@@ -51,11 +51,11 @@ fn write(plan: &mut Plan, most: u64, anew: &AtomicU64) -> Result<Vec<(PathBuf, u
 #[test]
 fn resumed_work_gives_the_bytes_of_one_run() {
     let (whole, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (types, anew) = (["q8_0", "q4_k_m"], AtomicU64::new(0));
-    let files = write(&mut plan(whole.path(), &types, None), u64::MAX, &anew).unwrap();
+    let (types, restarts) = (["q8_0", "q4_k_m"], AtomicU64::new(0));
+    let files = write(&mut plan(whole.path(), &types, None), u64::MAX, &restarts).unwrap();
     assert_eq!(files.len(), 2);
     let half = files.iter().map(|(_, bytes)| bytes).sum::<u64>() / 2;
-    let interrupted = write(&mut plan(dir.path(), &types, None), half, &anew);
+    let interrupted = write(&mut plan(dir.path(), &types, None), half, &restarts);
     assert!(matches!(interrupted, Err(Error::Interrupted)));
     let left = || std::fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(left(), 2, "both outputs are unfinished");
@@ -63,8 +63,8 @@ fn resumed_work_gives_the_bytes_of_one_run() {
     // What is done is kept: half of the source need not be read, and is not.
     let unfinished = |ty: &str| dir.path().join(format!(".{ty}.gguf.unfinished.gguf-kit-part"));
     let before = std::fs::read(unfinished("q8_0")).unwrap();
-    write(&mut plan(dir.path(), &types, None), u64::MAX, &anew).unwrap();
-    assert_eq!(anew.load(Ordering::Relaxed), 0, "the work of before was thrown away");
+    write(&mut plan(dir.path(), &types, None), u64::MAX, &restarts).unwrap();
+    assert_eq!(restarts.load(Ordering::Relaxed), 0, "the work of before was thrown away");
     assert!(before.windows(8).any(|window| window == b"GGUFWORK"), "there was no journal");
     for ty in types {
         let read = |dir: &tempfile::TempDir| std::fs::read(dir.path().join(format!("{ty}.gguf")));
@@ -77,9 +77,9 @@ fn resumed_work_gives_the_bytes_of_one_run() {
 #[test]
 fn work_with_other_settings_begins_anew() {
     let dir = tempfile::tempdir().unwrap();
-    let anew = AtomicU64::new(0);
-    assert!(write(&mut plan(dir.path(), &["q8_0"], None), 2_000_000, &anew).is_err());
+    let restarts = AtomicU64::new(0);
+    assert!(write(&mut plan(dir.path(), &["q8_0"], None), 2_000_000, &restarts).is_err());
     let mut other = plan(dir.path(), &["q8_0"], Some("MistralForCausalLM"));
-    write(&mut other, u64::MAX, &anew).unwrap();
-    assert_eq!(anew.load(Ordering::Relaxed), 1);
+    write(&mut other, u64::MAX, &restarts).unwrap();
+    assert_eq!(restarts.load(Ordering::Relaxed), 1);
 }

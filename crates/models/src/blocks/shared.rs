@@ -58,7 +58,7 @@ pub(crate) fn shared_attention(
     }
     let memory = place.ok_or_else(|| {
         Finding::error("key-value", "a layer shares keys and values, and none before it has some")
-            .help("convert the model anew")
+            .help("convert the model again")
     })?;
     let attended = attend_in(builder, query, memory, attend);
     attention_output(builder, x, attended, attend)

@@ -213,7 +213,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let global = count(model, key::ATTENTION_KEY_LENGTH).filter(|&global| global > 0)?;
     let base = |suffix: &str| number(model, &format!("rope.freq_base{suffix}"));
     // The share of dimensions with RoPE stands in the tensor `rope_freqs`, which exports do not
-    // read; it is 0.25 in all models so far.
+    // read; all published models have 0.25.
     let parameters = json!({
         "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
             "rope_theta": base("")},

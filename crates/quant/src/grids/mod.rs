@@ -55,7 +55,7 @@ pub(crate) struct Grid<const DIM: usize, const LEVELS: usize, const N: usize> {
 /// Neighbour table.
 struct Cells {
     cells: Vec<Cell>,
-    /// Codes of the neighbours of cells that are not points of the codebook.
+    /// Codes of the neighbours of cells that are not in the codebook.
     near: Vec<CodeChunk>,
 }
 

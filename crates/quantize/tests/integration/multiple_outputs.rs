@@ -143,17 +143,17 @@ fn different_job_on_second_output_is_detected() {
     whole.0.unwrap();
     let read = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
     let expected = read("second.gguf");
-    let anew = AtomicU64::new(0);
+    let restarts = AtomicU64::new(0);
     let count = || {
-        anew.fetch_add(1, Ordering::Relaxed);
+        restarts.fetch_add(1, Ordering::Relaxed);
     };
     let journal = Interruption::Journal { input: "a", resume: true, on_restart: &count };
     let _ = quantize_all(dir.path(), &both_outputs, journal, whole.1 / 2);
     let _ = quantize_all(dir.path(), &both_outputs, journal, whole.1 / 2);
-    assert_eq!(anew.load(Ordering::Relaxed), 0);
+    assert_eq!(restarts.load(Ordering::Relaxed), 0);
     let _ = quantize_all(dir.path(), &[("second.gguf", "Q8_0")], journal, whole.1 / 2);
-    assert_eq!(anew.load(Ordering::Relaxed), 1);
+    assert_eq!(restarts.load(Ordering::Relaxed), 1);
     quantize_all(dir.path(), &both_outputs, journal, u64::MAX).0.unwrap();
-    assert_eq!(anew.load(Ordering::Relaxed), 2);
+    assert_eq!(restarts.load(Ordering::Relaxed), 2);
     assert!(read("second.gguf") == expected);
 }

@@ -3,7 +3,7 @@
 use crate::schema::key_schema::keys;
 
 keys! {
-    /// Identity, authorship, licence and storage.
+    /// Identity, authorship, license and storage.
     GENERAL;
     always GENERAL_ARCHITECTURE "general.architecture" text "Name of the architecture, and prefix of its keys."
     when("a tensor is quantized") GENERAL_QUANTIZATION_VERSION "general.quantization_version" u32 "Version of the block formats; 2 since May 2023."
@@ -19,9 +19,9 @@ keys! {
     optional GENERAL_DESCRIPTION "general.description" text "Free-form description of the model."
     optional GENERAL_QUANTIZED_BY "general.quantized_by" text "Person or organization that quantized the model."
     optional GENERAL_SIZE_LABEL "general.size_label" text "Size class, such as 7B or 8x7B."
-    optional GENERAL_LICENSE "general.license" text "Licence as an SPDX expression."
-    optional GENERAL_LICENSE_NAME "general.license.name" text "Human-readable name of the licence."
-    optional GENERAL_LICENSE_LINK "general.license.link" text "URL of the licence text."
+    optional GENERAL_LICENSE "general.license" text "License as an SPDX expression."
+    optional GENERAL_LICENSE_NAME "general.license.name" text "Human-readable name of the license."
+    optional GENERAL_LICENSE_LINK "general.license.link" text "URL of the license text."
     optional GENERAL_URL "general.url" text "URL of the model's page."
     optional GENERAL_DOI "general.doi" text "Digital object identifier (DOI)."
     optional GENERAL_UUID "general.uuid" text "Universally unique identifier (UUID)."

@@ -62,7 +62,7 @@ fn value(key: &str) -> Value {
     }
 }
 
-/// Architectures of which layers without heads of keys and values have a state in place of a cache.
+/// Architectures whose layers without KV heads have a recurrent state instead of a KV cache.
 const BY_HEADS: &[&str] =
     &["kimi-linear", "kimi-k3", "jamba", "granitehybrid", "plamo2", "bailingmoe3", "glm5-next"];
 
