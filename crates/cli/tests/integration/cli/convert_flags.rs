@@ -220,12 +220,27 @@ fn conflicting_flags_are_refused() {
         ),
         ("split MODEL OUT --split-max-tensors 3 --split-max-size 1M", "--split-max-size"),
         ("quantize MODEL OUT copy --pure", "--pure needs a quantized type"),
-        ("quantize MODEL OUT copy --tensor-type attn_q=q8_0", "--tensor-type says"),
-        ("quantize MODEL OUT copy --tensor-type-file types.txt", "--tensor-type-file says"),
-        ("quantize MODEL OUT copy --imatrix imatrix.gguf", "--imatrix says"),
-        ("quantize MODEL OUT copy --output-tensor-type q8_0", "--output-tensor-type says"),
-        ("quantize MODEL OUT copy --token-embedding-type f32", "--token-embedding-type says"),
-        ("quantize MODEL OUT copy --leave-output-tensor", "--leave-output-tensor says"),
+        (
+            "quantize MODEL OUT copy --tensor-type attn_q=q8_0",
+            "--tensor-type needs a quantized type",
+        ),
+        (
+            "quantize MODEL OUT copy --tensor-type-file types.txt",
+            "--tensor-type-file needs a quantized type",
+        ),
+        ("quantize MODEL OUT copy --imatrix imatrix.gguf", "--imatrix needs a quantized type"),
+        (
+            "quantize MODEL OUT copy --output-tensor-type q8_0",
+            "--output-tensor-type needs a quantized type",
+        ),
+        (
+            "quantize MODEL OUT copy --token-embedding-type f32",
+            "--token-embedding-type needs a quantized type",
+        ),
+        (
+            "quantize MODEL OUT copy --leave-output-tensor",
+            "--leave-output-tensor needs a quantized type",
+        ),
         ("quantize MODEL OUT --target-bpw 6 --pure", "--pure"),
         ("quantize MODEL OUT --target-size 3M --pure", "--pure"),
     ];
@@ -242,7 +257,11 @@ fn conflicting_flags_are_refused() {
     }
     let none = dir.path("none.safetensors");
     fails(&["convert", &none, "--architecture", "llama"], 3, &["none.safetensors"]);
-    fails(&["convert", "hf:org/repo", "--architecture", "llama"], 2, &["--architecture goes with"]);
+    fails(
+        &["convert", "hf:org/repo", "--architecture", "llama"],
+        2,
+        &["--architecture applies to"],
+    );
     // With a second, quantized type they have an effect.
     let q8 = format!("q8_0={}", dir.path("q8.gguf"));
     let copy = format!("copy={}", dir.path("copy.gguf"));

@@ -215,7 +215,7 @@ fn the_origin_of_nan_is_reported() {
     fails(&[&["divergence", "-r", &model, &nan], &flags[..]].concat(), 1, &parts);
     fails(&[&["divergence", "-r", &nan, &model], &flags[..]].concat(), 1, &parts);
     let words = ["imatrix", &nan, "-o", &path("out.imatrix")];
-    fails(&[&words[..], &flags[..]].concat(), 1, &["nan.gguf", "window 1", of_weight]);
+    fails(&[&words[..], &flags[..]].concat(), 1, &["nan.gguf", "chunk 1", of_weight]);
     assert!(!Path::new(&path("out.imatrix")).exists());
 
     // Weights that overflow.

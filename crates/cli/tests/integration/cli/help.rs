@@ -18,8 +18,8 @@ fn help_covers_commands_and_topics() {
         types.contains("\nQ4_K                 4.5000   256 weights in 144 bytes\n"),
         "{types}"
     );
-    let mixes = succeeds(&["help", "quantization"]);
-    assert!(mixes.contains("  15  Q4_K_M    4.58 GB at 8B"), "{mixes}");
+    let presets = succeeds(&["help", "quantization"]);
+    assert!(presets.contains("  15  Q4_K_M    4.58 GB at 8B"), "{presets}");
     let codes = succeeds(&["help", "exit-codes"]);
     assert!(
         codes.contains("    2  invalid usage (including an existing output without --force)\n"),
@@ -27,7 +27,7 @@ fn help_covers_commands_and_topics() {
     );
     assert!(succeeds(&["help", "locations"]).contains("hf:org/repo@revision"));
     assert!(succeeds(&["help", "environment"]).contains("HF_TOKEN"));
-    fails(&["help", "mixs"], 2, &["no command or topic `mixs`; did you mean mixes?"]);
+    fails(&["help", "typs"], 2, &["unknown command or topic `typs`; did you mean types?"]);
     fails(&["help", "quantise"], 2, &["did you mean quantize?"]);
     fails(&["help", "lora", "merg"], 2, &["did you mean merge?"]);
     fails(&["help", "inspect", "x"], 2, &["no subcommands"]);

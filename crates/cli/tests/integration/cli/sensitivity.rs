@@ -98,7 +98,7 @@ fn size_targets_use_sensitivities() {
     fails(&words, 2, &["no tensor `blk.1.attn_v.weight`", "another model"]);
     changed["version"] = 2.into();
     fs::write(&file, changed.to_string()).unwrap();
-    fails(&words, 1, &["s.json", "has form 2, this program reads 1"]);
+    fails(&words, 1, &["s.json", "has version 2; expected version 1"]);
     fs::write(&file, "{}").unwrap();
     fails(&words, 1, &["s.json", "is not a sensitivity file"]);
 }

@@ -38,7 +38,7 @@ fn models_and_directories_agree() {
 
 #[test]
 fn refusals_have_advice() {
-    fails(&["detokenize", MODEL, "99999999"], 2, &["ids go from 0 to 2047"]);
+    fails(&["detokenize", MODEL, "99999999"], 2, &["ids range from 0 to 2047"]);
     let dir = Dir::new();
     let lines = dir.path("lines.jsonl");
     std::fs::write(&lines, "\"a\"\nb\n").unwrap();
