@@ -145,9 +145,9 @@ def page(data):
     for name, row in sorted(data.items()):
         for case, found in row.get("logits", {}).items():
             numbers = [f"{found[key]:.1e}" if key in found else "" for key in REFERENCES]
-            said = [f"{REFERENCES[key]}: {why}" for key, why in found.get("deviations", {}).items()]
-            said = [found["note"], *said] if "note" in found else said
-            yield f"| `{name}` | {shown(case)} | {' | '.join(numbers)} | {'; '.join(said)} |"
+            parts = [f"{REFERENCES[key]}: {why}" for key, why in found.get("deviations", {}).items()]
+            parts = [found["note"], *parts] if "note" in found else parts
+            yield f"| `{name}` | {shown(case)} | {' | '.join(numbers)} | {'; '.join(parts)} |"
 
 
 def shown(case):
@@ -165,8 +165,8 @@ def summary(data):
     yield ""
 
 
-def section(data, field, title, said):
-    yield f"## {title}\n\n{said}" + ("" if "\n- " in said else "\n")
+def section(data, field, title, introduction):
+    yield f"## {title}\n\n{introduction}" + ("" if "\n- " in introduction else "\n")
     groups = {}
     for name, row in sorted(data.items()):
         for line in row.get(field, []):
@@ -187,14 +187,14 @@ def converts(row):
             groups.setdefault(outcome, []).append(name)
     if not groups:
         return ""
-    said = []
+    parts = []
     for outcome, names in groups.items():
         is_all = len(names) == len(row["classes"])
-        said.append(outcome if is_all else f"{', '.join(f'`{name}`' for name in names)}: {outcome}")
+        parts.append(outcome if is_all else f"{', '.join(f'`{name}`' for name in names)}: {outcome}")
     if "identical" in groups and len(groups) > 1 and len(groups["identical"]) != len(row["classes"]):
         # The most common outcome comes first, without its classes.
-        said = ["identical"] + [line for line in said if not line.endswith(": identical")]
-    return "; ".join(said + [f"also {variant}" for variant in row.get("compared", [])])
+        parts = ["identical"] + [line for line in parts if not line.endswith(": identical")]
+    return "; ".join(parts + [f"also {variant}" for variant in row.get("compared", [])])
 
 
 def outcomes(found):
@@ -221,15 +221,15 @@ def runs(row):
     if "no_graph" in row:
         return f"no: {row['no_graph']}"
     cases = row.get("logits", {}).values()
-    said = []
+    parts = []
     for key in REFERENCES:
         right = [found[key] for found in cases if key in found and key not in found.get("deviations", {})]
         if right:
-            said.append(f"{REFERENCES[key]} {max(right):.1e}")
-    if not said:
+            parts.append(f"{REFERENCES[key]} {max(right):.1e}")
+    if not parts:
         # No reference is exact.
-        said = [f"{REFERENCES[key]} {found[key]:.1e} ({why})" for found in cases for key, why in found.get("deviations", {}).items()]
-    return "; ".join(said) or "yes, not compared"
+        parts = [f"{REFERENCES[key]} {found[key]:.1e} ({why})" for found in cases for key, why in found.get("deviations", {}).items()]
+    return "; ".join(parts) or "yes, not compared"
 
 
 def encoder(row):

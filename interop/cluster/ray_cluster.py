@@ -147,7 +147,7 @@ def run(number, cluster, folder, source, expected, parts, killed):
         while True:
             driver = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             try:
-                said = driver.communicate(timeout=chance.uniform(4, 14) if driver_dies else 600)[1]
+                output = driver.communicate(timeout=chance.uniform(4, 14) if driver_dies else 600)[1]
             except subprocess.TimeoutExpired:
                 driver.kill()
                 driver.communicate()
@@ -155,18 +155,18 @@ def run(number, cluster, folder, source, expected, parts, killed):
                 # A driver that is always killed early would never finish.
                 driver_dies = chance.random() < 0.5
                 continue
-            kept.append(said.strip().splitlines()[-1] if said.strip() else "")
+            kept.append(output.strip().splitlines()[-1] if output.strip() else "")
             break
     finally:
         killer.stop()
     ended = driver.returncode == 0
     # The driver may have been killed after the file was renamed.
-    ended = ended or f"error: {out} exists" in said
+    ended = ended or f"error: {out} exists" in output
     same = ended and out.read_bytes() == expected
     left = sorted(file.name for file in folder.iterdir() if f"out-{number}" in file.name and file != out)
     print(f"run {number}: {'same' if same else 'DIFFERENT'}, left {left}, {kept[-1]}", flush=True)
     if not ended:
-        print(said, flush=True)
+        print(output, flush=True)
     out.unlink(missing_ok=True)
     return same and not left
 

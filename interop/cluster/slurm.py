@@ -91,8 +91,8 @@ def main():
         environment["PATH"] = f"{work}/bin:{environment['PATH']}"
         call(binary, "convert", checkpoint, "-o", work / "f16.gguf", "--outtype", "f16")
         call(binary, "quantize", work / "f16.gguf", work / "whole.gguf", "Q4_K_M")
-        said = call(SUBMIT, "f16.gguf", "q4.gguf", "Q4_K_M", "4", cwd=work, env=environment)
-        print(said.strip())
+        output = call(SUBMIT, "f16.gguf", "q4.gguf", "Q4_K_M", "4", cwd=work, env=environment)
+        print(output.strip())
         print(call("squeue", "-r", env=environment))
         requeued = False
         for _ in range(1500):

@@ -136,7 +136,7 @@ class Pair:
 
     def run(self, name, *words, code=0, answer=None):
         """Returns standard output and standard error of both, which must exit with `code`."""
-        said = []
+        outputs = []
         for which in (0, 1):
             command = [str(word) for word in [*self.command(which, name), *words]]
             done = subprocess.run(
@@ -146,8 +146,8 @@ class Pair:
                 what = "the original" if which == 0 else "ours"
                 check(f"{name} {' '.join(map(str, words))}", False, f"{what}: exit {done.returncode}")
                 print(done.stderr.decode(errors="replace")[-600:])
-            said.append((done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")))
-        return said
+            outputs.append((done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")))
+        return outputs
 
     def same_output(self, name, *words, **kept):
         (one, _), (two, _) = self.run(name, *words, **kept)
@@ -202,16 +202,16 @@ def quantize(pair):
         (["model.gguf", "small.gguf", "q8_0"], "small.gguf"),
     ]:
         what = f"llama-quantize {' '.join(words)}"
-        said = pair.run("llama-quantize", *words)
+        outputs = pair.run("llama-quantize", *words)
         pair.same_tensors(what, file)
-        lines = [sorted(re.findall(r"^\[ *\d+/ *\d+\] (.*)$", err, re.M)) for _, err in said]
+        lines = [sorted(re.findall(r"^\[ *\d+/ *\d+\] (.*)$", err, re.M)) for _, err in outputs]
         check(f"{what}: same lines of tensors", len(lines[0]) > 0 and lines[0] == lines[1])
         # llama.cpp divides by the weights of pruned blocks, too.
         end = "MiB" if "--prune-layers" in words else "$"
-        sizes = [re.findall(rf"(?:model|quant) size .*{end}", err, re.M) for _, err in said]
+        sizes = [re.findall(rf"(?:model|quant) size .*{end}", err, re.M) for _, err in outputs]
         check(f"{what}: same sizes", len(sizes[0]) == 2 and sizes[0] == sizes[1], sizes)
-    said = pair.run("llama-quantize", "--dry-run", "model.gguf", "q4_k_m")
-    sizes = [re.findall(r"(?:model|quant) size .*", err) for _, err in said]
+    outputs = pair.run("llama-quantize", "--dry-run", "model.gguf", "q4_k_m")
+    sizes = [re.findall(r"(?:model|quant) size .*", err) for _, err in outputs]
     check("llama-quantize --dry-run: same sizes", len(sizes[0]) == 2 and sizes[0] == sizes[1], sizes)
     pair.run("llama-quantize", "model.gguf", "model.gguf", "q4_k_m", code=1)
     pair.run("llama-quantize", "nothing.gguf", "x.gguf", "q4_k_m", code=1)
@@ -283,14 +283,14 @@ def perplexity(pair):
     words = ["-m", "model.gguf", "-f", "text.txt", "-c", "128", "--chunks", "8", "-ngl", "99"]
     # llama-perplexity sometimes exits before it has printed everything.
     for _ in range(9):
-        said = pair.run("llama-perplexity", *words)
-        if "Final estimate" in said[0][1] and "[8]" in said[0][0]:
+        outputs = pair.run("llama-perplexity", *words)
+        if "Final estimate" in outputs[0][1] and "[8]" in outputs[0][0]:
             break
-    chunks = [re.findall(r"\[(\d+)\](\d+\.\d{4}),", out) for out, _ in said]
+    chunks = [re.findall(r"\[(\d+)\](\d+\.\d{4}),", out) for out, _ in outputs]
     check("llama-perplexity: chunks", len(chunks[0]) == 8 and [n for n, _ in chunks[0]] == [n for n, _ in chunks[1]])
     fine = all(near(float(a), float(b), 0.03) for (_, a), (_, b) in zip(*chunks))
     check("llama-perplexity: perplexities within 3 %", fine, chunks)
-    final = [re.findall(r"Final estimate: PPL = (\d+\.\d{4}) \+/- (\d+\.\d{5})", out + err) for out, err in said]
+    final = [re.findall(r"Final estimate: PPL = (\d+\.\d{4}) \+/- (\d+\.\d{5})", out + err) for out, err in outputs]
     fine = all(len(one) == 1 for one in final) and near(float(final[0][0][0]), float(final[1][0][0]), 0.03)
     check("llama-perplexity: final estimate", fine, final)
     for more in [["--ppl-stride", "64"], ["--ppl-output-type", "1"]]:
@@ -301,10 +301,10 @@ def perplexity(pair):
     # gguf-kit reads the file of llama.cpp.
     shutil.copy(*pair.both("base.kld"))
     for _ in range(9):
-        said = pair.run("llama-perplexity", "-m", "small.gguf", "--kl-divergence-base", "base.kld", "--kl-divergence", "-c", "128")
-        if "Same top p:" in said[0][0]:
+        outputs = pair.run("llama-perplexity", "-m", "small.gguf", "--kl-divergence-base", "base.kld", "--kl-divergence", "-c", "128")
+        if "Same top p:" in outputs[0][0]:
             break
-    lines = [[line for line in out.splitlines() if line.strip() and "minutes" not in line] for out, _ in said]
+    lines = [[line for line in out.splitlines() if line.strip() and "minutes" not in line] for out, _ in outputs]
     shape = lambda line: re.sub(r" +", " ", re.sub(r"-?\d+\.\d+", lambda n: f"N{len(n[0].split('.')[1])}", line))
     shapes = [[shape(line) for line in one] for one in lines]
     check("llama-perplexity --kl-divergence: same lines except numbers", len(shapes[0]) > 30 and shapes[0] == shapes[1], set(shapes[0]) ^ set(shapes[1]))
@@ -343,23 +343,23 @@ def imatrix(pair):
 
 def bench(pair):
     words = ["-m", "model.gguf", "-p", "8,16", "-n", "4", "-r", "2"]
-    said = pair.run("llama-bench", *words, "-o", "json")
-    tests = [json.loads(out) for out, _ in said]
+    outputs = pair.run("llama-bench", *words, "-o", "json")
+    tests = [json.loads(out) for out, _ in outputs]
     check("llama-bench -o json: same fields", [list(t) for t in tests[0]] == [list(t) for t in tests[1]])
     fields = lambda t: [t[k] for k in "n_prompt n_gen n_depth model_filename model_size model_n_params".split()] + [len(t["samples_ns"])]
     check("llama-bench -o json: same tests", [fields(t) for t in tests[0]] == [fields(t) for t in tests[1]])
     types = [[{k: type(v) for k, v in t.items()} for t in one] for one in tests]
     check("llama-bench -o json: same types", types[0] == types[1])
-    said = pair.run("llama-bench", *words, "-o", "jsonl")
-    keys = [[list(json.loads(line)) for line in out.splitlines()] for out, _ in said]
+    outputs = pair.run("llama-bench", *words, "-o", "jsonl")
+    keys = [[list(json.loads(line)) for line in out.splitlines()] for out, _ in outputs]
     check("llama-bench -o jsonl: same fields", keys[0] == keys[1])
-    said = pair.run("llama-bench", *words, "-o", "csv")
-    rows = [list(csv.reader(io.StringIO(out))) for out, _ in said]
+    outputs = pair.run("llama-bench", *words, "-o", "csv")
+    rows = [list(csv.reader(io.StringIO(out))) for out, _ in outputs]
     check("llama-bench -o csv: same columns", rows[0][0] == rows[1][0] and len(rows[0]) == len(rows[1]))
-    said = pair.run("llama-bench", *words, "-o", "sql")
-    check("llama-bench -o sql: same table", said[0][0].split("INSERT")[0] == said[1][0].split("INSERT")[0])
-    said = pair.run("llama-bench", *words, "-o", "md")
-    tables = [[line for line in out.splitlines() if line.startswith("|")] for out, _ in said]
+    outputs = pair.run("llama-bench", *words, "-o", "sql")
+    check("llama-bench -o sql: same table", outputs[0][0].split("INSERT")[0] == outputs[1][0].split("INSERT")[0])
+    outputs = pair.run("llama-bench", *words, "-o", "md")
+    tables = [[line for line in out.splitlines() if line.startswith("|")] for out, _ in outputs]
     check("llama-bench -o md: same head", tables[0][:2] == tables[1][:2])
     test = lambda line: [cell.strip() for cell in line.split("|")][6]
     check("llama-bench -o md: same tests", list(map(test, tables[0])) == list(map(test, tables[1])))
@@ -405,10 +405,10 @@ def package(pair):
         ("general.name", "x", 1),
         ("no.such.key", "1", 1),
     ]:
-        said = pair.run("gguf-set-metadata", "--force", "set.gguf", key, value, code=code)
+        outputs = pair.run("gguf-set-metadata", "--force", "set.gguf", key, value, code=code)
         pair.same_file(f"gguf-set-metadata {key} {value}", "set.gguf")
-        told = [[line for line in err.splitlines() if line.startswith("INFO")] for _, err in said]
-        check(f"gguf-set-metadata {key} {value}: same messages", code == 1 or told[0] == told[1], told)
+        messages = [[line for line in err.splitlines() if line.startswith("INFO")] for _, err in outputs]
+        check(f"gguf-set-metadata {key} {value}: same messages", code == 1 or messages[0] == messages[1], messages)
     for answer in [b"YES\n", b"no\n"]:
         pair.same_output("gguf-set-metadata", "set.gguf", "llama.context_length", "256", answer=answer)
         pair.same_file(f"gguf-set-metadata, {answer}", "set.gguf")
