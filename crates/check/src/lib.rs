@@ -2,8 +2,8 @@
 //!
 //! [`check`] runs the rules of the format (crate `gguf`), then those about models: keys that the schema
 //! knows, tensors that the architecture has, tokenizer, quantization. [`check_shards`], [`check_name`]
-//! and [`check_sidecar`] examine several files, a file name, and an mmproj file beside its model.
-//! [`fix`] repairs what has one right answer. [`codes`] explains every code of the workspace.
+//! and [`check_sidecar`] examine several files, a file name, and an mmproj file with its model.
+//! [`fix`] repairs unambiguous faults. [`codes`] explains every code of the workspace.
 //! [`key_value`] parses assignments of metadata keys and checks their values.
 
 pub mod codes;
@@ -16,17 +16,17 @@ use std::path::Path;
 
 pub use fix::fix;
 use gguf::{Bytes, Collector, Finding, RawHeader, Severity, Sink, Subject, shard_keys};
-pub use rules::naming::check_name;
+pub use rules::file_name::check_name;
 pub use rules::sidecar::check_sidecar;
 
-/// Checks a file's bytes: returns all findings, and the header if it can be parsed.
+/// Checks the bytes of a file: returns all findings, and the header if it can be parsed.
 ///
 /// Tensor data is not read.
 pub fn check(bytes: &Bytes) -> (Vec<Finding>, Option<RawHeader>) {
     check_header(bytes, bytes.len() as u64)
 }
 
-/// Checks a file of `file_len` bytes, of which `bytes` are the first (see [`gguf::header_extent`]).
+/// Checks a file of `file_len` bytes that starts with `bytes` (see [`gguf::header_extent`]).
 ///
 /// A header that is longer than `bytes` is an error among the findings.
 pub fn check_header(bytes: &Bytes, file_len: u64) -> (Vec<Finding>, Option<RawHeader>) {
@@ -34,36 +34,36 @@ pub fn check_header(bytes: &Bytes, file_len: u64) -> (Vec<Finding>, Option<RawHe
 }
 
 /// Checks a header that is not in a file.
-pub fn check_raw_header(draft: &RawHeader) -> Vec<Finding> {
-    gguf::check_raw_header_with(draft, rules::model_rules)
+pub fn check_raw_header(header: &RawHeader) -> Vec<Finding> {
+    gguf::check_raw_header_with(header, rules::model_rules)
 }
 
-/// Checks the shards of a model together: [`gguf::check_shards`], and tensors that none of them has.
+/// Checks the shards of a model together: [`gguf::check_shards`], and tensors that no shard has.
 ///
 /// `shards` are file names and headers, the first shard first; a model in one file is one shard.
-/// [`check`] examines each of them by itself.
+/// [`check`] examines each shard separately.
 pub fn check_shards(shards: &[(&Path, &RawHeader)]) -> Vec<Finding> {
     let mut findings = gguf::check_shards(shards);
-    // Shards that do not belong together have no common tensors to check.
+    // Shards of different models have no common tensors to check.
     if findings.iter().all(|finding| finding.severity < Severity::Error) {
         let mut sink = Collector::new();
         // The collector never breaks.
-        let _ = tensors_of_all(shards, &mut sink);
+        let _ = tensors_of_all_shards(shards, &mut sink);
         findings.extend(sink.into_findings());
     }
     findings
 }
 
 /// Checks the tensors of all shards against the architecture.
-fn tensors_of_all(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<()> {
+fn tensors_of_all_shards(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<()> {
     let Some((_, first)) = shards.first() else { return ControlFlow::Continue(()) };
-    // A single file is checked as a whole by `check`.
+    // `check` examines a single file.
     if first.metadata.u64(shard_keys::COUNT).is_none_or(|count| count < 2) {
         return ControlFlow::Continue(());
     }
     let mut metadata = first.metadata.clone();
     shard_keys::remove(&mut metadata);
-    let tensors = shards.iter().flat_map(|(_, draft)| draft.tensors.iter().cloned()).collect();
+    let tensors = shards.iter().flat_map(|(_, header)| header.tensors.iter().cloned()).collect();
     let model = RawHeader { version: first.version, order: first.order, metadata, tensors };
-    rules::architecture::tensors(&Subject::unwritten(&model), sink)
+    rules::architecture::tensors(&Subject::header_only(&model), sink)
 }

@@ -1,4 +1,4 @@
-//! The alignment of tensor data.
+//! Alignment of tensor data.
 
 use std::num::NonZeroU32;
 
@@ -6,11 +6,10 @@ use crate::finding::Finding;
 use crate::metadata::Metadata;
 use crate::value::Value;
 
-/// The key that sets it.
+/// Key that sets the alignment.
 pub(crate) const KEY: &str = "general.alignment";
 
-/// What every tensor offset is a multiple of: a power of two from 1 to 1 MiB, 32 if a file does
-/// not say.
+/// Alignment of tensor offsets: a power of two from 1 byte to 1 MiB. The default is 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alignment(NonZeroU32);
 
@@ -21,20 +20,20 @@ impl Default for Alignment {
 }
 
 impl Alignment {
-    /// The largest alignment accepted. Beyond every page size in use, a larger one only wastes
-    /// the disk.
+    /// Largest accepted alignment. It exceeds every page size; a larger value would only waste disk
+    /// space.
     pub const MAX: u32 = 1 << 20;
 
-    /// `None` unless `bytes` is a power of two up to [`Alignment::MAX`].
+    /// Returns the alignment; `None` unless `bytes` is a power of two up to [`Alignment::MAX`].
     pub fn new(bytes: u32) -> Option<Self> {
         let bytes = NonZeroU32::new(bytes)?;
         (bytes.is_power_of_two() && bytes.get() <= Self::MAX).then_some(Self(bytes))
     }
 
-    /// The one that a header asks for.
+    /// Returns the alignment in the metadata, or the default.
     ///
     /// # Errors
-    /// If the key is of another type than UINT32 or its value is not valid.
+    /// If the type of the key is not UINT32 or its value is not valid.
     pub(crate) fn of(metadata: &Metadata) -> Result<Self, Finding> {
         let fault = |message: String| {
             Finding::error("alignment-invalid", message)
@@ -50,14 +49,12 @@ impl Alignment {
         }
     }
 
-    /// The alignment in bytes.
+    /// Returns the alignment in bytes.
     pub const fn get(self) -> u64 {
         self.0.get() as u64
     }
 
-    /// The first multiple at or after `pos`; `None` if it does not fit 64 bits.
-    ///
-    /// The one such function in the workspace.
+    /// Returns the first multiple at or after `pos`; `None` on overflow.
     pub fn align_up(self, pos: u64) -> Option<u64> {
         pos.checked_next_multiple_of(self.get())
     }

@@ -1,21 +1,21 @@
-//! How numbers and lengths are spelled in a file: byte order, and the width of counts.
+//! Encoding of numbers and lengths in a file: byte order and width of counts.
 
-/// The order of bytes in every number of a file.
+/// Byte order of the numbers in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// Least significant byte first: nearly every file.
+    /// Least significant byte first: almost every file.
     #[default]
     Little,
-    /// Most significant byte first: files made for s390x, AIX and the like.
+    /// Most significant byte first: files for s390x, AIX and other big-endian machines.
     Big,
 }
 
-/// Everything that decides how a value's bytes are read or written.
+/// Encoding of values: byte order and width of counts.
 ///
 /// The default is version 3 little-endian: 64-bit lengths, least significant byte first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Encoding {
-    /// Order of bytes in numbers.
+    /// Byte order of numbers.
     pub order: ByteOrder,
     /// True for version 1, where counts, lengths and dimensions have 32 bits instead of 64.
     pub counts_32bit: bool,
@@ -28,18 +28,18 @@ impl Default for Encoding {
 }
 
 impl Encoding {
-    /// Bytes of a count or length: 4 in version 1, 8 since.
+    /// Returns the size of a count or length in bytes: 4 in version 1, else 8.
     pub const fn count_bytes(self) -> usize {
         if self.counts_32bit { 4 } else { 8 }
     }
 
-    /// Reads a count at `pos`; `None` if it does not lie within `bytes`.
+    /// Reads a count at `pos`; `None` if it exceeds `bytes`.
     #[inline]
     pub fn count(self, bytes: &[u8], pos: usize) -> Option<u64> {
         if self.counts_32bit { self.u32(bytes, pos).map(u64::from) } else { self.u64(bytes, pos) }
     }
 
-    /// Appends a count. `None`, with nothing appended, if it does not fit the width.
+    /// Appends a count. Returns `None`, and appends nothing, if it does not fit.
     pub fn push_count(self, out: &mut Vec<u8>, count: u64) -> Option<()> {
         if self.counts_32bit {
             self.push(out, u32::try_from(count).ok()?.to_le_bytes());
@@ -49,10 +49,11 @@ impl Encoding {
         Some(())
     }
 
-    /// Appends a text after its length. `None`, with nothing appended, if that does not fit.
+    /// Appends a length-prefixed string. Returns `None`, and appends nothing, if the length does
+    /// not fit.
     ///
-    /// In version 1 a NUL at the end is doubled: readers drop one, as the tools of that time wrote
-    /// one after every text.
+    /// In version 1 a final NUL is doubled: readers drop one NUL, because the tools of that time
+    /// wrote one after every string.
     pub fn push_text(self, out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
         let extra: &[u8] = if self.counts_32bit && text.ends_with(&[0]) { &[0] } else { &[] };
         self.push_count(out, (text.len() + extra.len()) as u64)?;
@@ -73,7 +74,7 @@ impl Encoding {
         self.number(bytes, pos).map(u64::from_le_bytes)
     }
 
-    /// Reads the `N` bytes of a number at `pos`, put in little-endian order.
+    /// Reads the `N` bytes of a number at `pos` and converts them to little-endian order.
     #[inline]
     pub fn number<const N: usize>(self, bytes: &[u8], pos: usize) -> Option<[u8; N]> {
         let mut number = *bytes.get(pos..)?.first_chunk::<N>()?;

@@ -1,18 +1,18 @@
-//! Tensor data in the other byte order.
+//! Byte swapping of tensor data.
 //!
-//! A block is bytes and numbers of two, four or eight bytes. Which is which follows from how the
-//! decoder of llama.cpp reads the block (`ggml-quants.c`): a field that it reads as a number in the
-//! machine's own order is swapped, a field that it reads byte by byte is not, whatever the type it
-//! was declared with. So a converted file decodes to the same weights on a machine of the other
-//! order. Swapping twice gives back the first file.
+//! A block consists of bytes and of numbers of two, four or eight bytes. The decoder of llama.cpp
+//! (`ggml-quants.c`) decides which: a field that it reads as a number in native byte order is
+//! swapped, a field that it reads byte by byte is not, whatever its declared type. So a swapped
+//! file decodes to the same weights on a machine with the other byte order. Swapping is an
+//! involution.
 
 use crate::finding::Finding;
 use crate::tensor_type::TensorType;
 
-/// Numbers in a block: first byte, bytes of each, how many follow one another.
+/// Field of a block: first byte, bytes per number, count of numbers.
 type Fields = &'static [(usize, usize, usize)];
 
-/// The numbers in a block of this type; `None` if its layout is not known.
+/// Returns the multi-byte fields of a block of this type; `None` if its layout is unknown.
 fn fields(ty: TensorType) -> Option<Fields> {
     Some(match ty {
         TensorType::I8 | TensorType::MXFP4 | TensorType::NVFP4 => &[],
@@ -54,20 +54,20 @@ fn fields(ty: TensorType) -> Option<Fields> {
     })
 }
 
-/// True if the data of this type can be put in the other byte order.
+/// Returns true if data of this type can be byte-swapped.
 pub fn can_swap(ty: TensorType) -> bool {
     fields(ty).is_some()
 }
 
-/// That the data of this type cannot be put in the other byte order, not yet placed.
+/// Returns the finding that data of this type cannot be byte-swapped, without a position.
 pub fn cannot_swap(ty: TensorType) -> Finding {
     let message =
         format!("the layout of {ty} is unknown, so that its byte order cannot be changed");
     Finding::error("tensor-type-unknown", message)
 }
 
-/// Puts whole blocks in the other byte order, in place, and says whether it could: false, with
-/// nothing changed, if the layout of the type is not known or the bytes are no whole blocks.
+/// Byte-swaps whole blocks in place. Returns false, and changes nothing, if the layout of the type
+/// is unknown or `bytes` are not whole blocks.
 pub fn swap_blocks(ty: TensorType, bytes: &mut [u8]) -> bool {
     let (Some(fields), Some((_, block_bytes))) = (fields(ty), ty.block()) else { return false };
     let block_bytes = block_bytes as usize;
@@ -76,7 +76,7 @@ pub fn swap_blocks(ty: TensorType, bytes: &mut [u8]) -> bool {
     }
     for block in bytes.chunks_exact_mut(block_bytes) {
         for &(start, width, count) in fields {
-            // The test below proves that every field lies within its block.
+            // A test proves that every field lies within its block.
             block[start..start + width * count].chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_with_blocks_swaps_and_swaps_back() {
+    fn every_block_type_round_trips() {
         for ty in TensorType::all() {
             let Some((_, block_bytes)) = ty.block() else {
                 assert!(!can_swap(ty), "{ty}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_keep_apart() {
+    fn fields_do_not_overlap() {
         for ty in TensorType::all().filter(|ty| can_swap(*ty)) {
             let mut end = 0;
             for &(start, width, count) in fields(ty).unwrap() {

@@ -1,4 +1,4 @@
-//! Errors, told apart by whose fault they are.
+//! Errors, classified by cause.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,65 +6,65 @@ use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
 
-/// A failed operation on a model, or on a file that becomes one.
+/// Error of an operation on a model, or on a file that becomes a model.
 ///
-/// What is at fault is told by [`Error::fault`], which kind of fault it is by [`Error::code`]; the
-/// codes stand in [`codes`](crate::codes).
+/// [`Error::fault`] returns the cause, [`Error::code`] a stable code; the crate `gguf-check`
+/// explains all codes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The environment: a file that cannot be read or written, a full disk, a remote server.
+    /// The environment failed: an unreadable file, a full disk, a remote server.
     #[error("cannot {action} {path}: {reason}", path = path.display(), reason = reason(action, source))]
     Environment {
-        /// What was attempted, as a verb: `open`, `map`, `write`.
+        /// Attempted action, as a verb: `open`, `map`, `write`.
         action: &'static str,
-        /// The file.
+        /// Affected file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The file that was read, or the header that was to be written, is at fault.
+    /// The input file, or the header to write, is invalid.
     #[error("{0}")]
     File(Box<Finding>),
-    /// The same, of one file among several, which need not be a GGUF.
+    /// One of several files, not necessarily a GGUF, is invalid.
     #[error("{path}: {finding}", path = path.display())]
     InFile {
-        /// The file.
+        /// Affected file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault in the file.
         finding: Box<Finding>,
     },
-    /// There is something under the name of an output, and it is not to be replaced.
+    /// The output exists, and the caller did not allow to replace it.
     #[error("{path} exists already", path = .0.display())]
     Exists(PathBuf),
-    /// Somebody asked to stop.
+    /// The operation was interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// The caller asked for something that does not exist, or does not go with this input.
+    /// The request is invalid, or does not apply to this input.
     #[error("{0}")]
     Caller(Box<Finding>),
 }
 
-/// Whose fault an error is.
+/// Cause of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The machine or the network; a retry may succeed.
     Environment,
     /// The input data.
     Input,
-    /// The caller's request.
+    /// The request of the caller.
     Caller,
-    /// None: the user interrupted the operation.
+    /// An interruption.
     Interrupted,
 }
 
 impl Error {
-    /// An operating-system failure while doing `action` to `path`.
+    /// Returns the error for an operating-system failure of `action` on `path`.
     pub fn environment(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Environment { action, path: path.to_owned(), source }
     }
 
-    /// A fault of the file at `path`: its code, what is wrong, and what to do about it.
+    /// Returns the error for an invalid file at `path`: code, fault and advice.
     pub fn input(
         code: &'static str,
         path: &Path,
@@ -75,7 +75,7 @@ impl Error {
         Self::InFile { path: path.to_owned(), finding }
     }
 
-    /// A fault in the data of a tensor, which cannot be computed with.
+    /// Returns the error for tensor data that cannot be used in computations.
     pub fn weights(tensor: &str, what: impl Into<Box<str>>) -> Self {
         Finding::error("weights-unusable", what)
             .tensor(tensor)
@@ -83,8 +83,7 @@ impl Error {
             .into()
     }
 
-    /// A fault of the caller: its code, what cannot be done, and what to ask for instead, which may
-    /// be empty.
+    /// Returns the error for an invalid request: code, fault and advice, which may be empty.
     pub fn request(
         code: &'static str,
         what: impl Into<Box<str>>,
@@ -93,12 +92,12 @@ impl Error {
         Self::Caller(Box::new(Finding::error(code, what).help(help)))
     }
 
-    /// A failed read of `path`.
+    /// Returns the error for a failed read of `path`.
     pub fn read(path: &Path, source: io::Error) -> Self {
         Self::environment("read", path, source)
     }
 
-    /// Names the file that is at fault, where the error is about one and does not name it yet.
+    /// Adds the path to an error about a file without a path.
     pub fn in_file(self, path: &Path) -> Self {
         match self {
             Self::File(finding) => Self::InFile { path: path.to_owned(), finding },
@@ -106,7 +105,7 @@ impl Error {
         }
     }
 
-    /// Whose fault it is.
+    /// Returns the cause.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Environment { .. } => Fault::Environment,
@@ -116,7 +115,7 @@ impl Error {
         }
     }
 
-    /// What is wrong, of a file or of a request.
+    /// Returns the finding of an error about a file or a request.
     pub fn finding(&self) -> Option<&Finding> {
         match self {
             Self::File(finding) | Self::InFile { finding, .. } | Self::Caller(finding) => {
@@ -126,7 +125,7 @@ impl Error {
         }
     }
 
-    /// The stable name of this kind of error, one of the table in [`codes`](crate::codes).
+    /// Returns the stable code of this kind of error; the crate `gguf-check` explains all codes.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Environment { .. } => "environment",
@@ -139,14 +138,15 @@ impl Error {
     }
 }
 
-/// Of the file that is read; [`Error::in_file`] says which.
+/// Converts a finding about the input; [`Error::in_file`] adds its path.
 impl From<Finding> for Error {
     fn from(finding: Finding) -> Self {
         Self::File(Box::new(finding))
     }
 }
 
-/// What the operating system said, in plain words; what another part of a program said, as it is.
+/// Returns the description of an operating-system error without its number; other errors as they
+/// are.
 fn reason(action: &str, source: &io::Error) -> Cow<'static, str> {
     if source.get_ref().is_some() {
         return source.to_string().into();
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_speaks_plainly() {
+    fn environment_errors_are_plain() {
         let said =
             |action, source| Error::environment(action, Path::new("a/b"), source).to_string();
         let of = |kind: io::ErrorKind| io::Error::from(kind);

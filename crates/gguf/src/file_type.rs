@@ -1,21 +1,21 @@
-//! The values of `general.file_type`.
+//! Values of `general.file_type`.
 
 use crate::tensor_type::TensorType;
 
-/// A value of `general.file_type`.
+/// Value of `general.file_type`.
 #[derive(Debug)]
 pub struct FileType {
-    /// The number that stands in files.
+    /// Value in files.
     pub id: u32,
-    /// The name of the mix, as llama.cpp's quantizer knows it.
+    /// Name of the quantization type in llama.cpp's quantizer.
     pub name: &'static str,
-    /// The type that most weights have.
+    /// Tensor type of most weights.
     pub main: TensorType,
 }
 
 macro_rules! file_types {
     ($($id:literal $name:literal $main:ident;)*) => {
-        /// All of them, those removed from the format included.
+        /// All file types, including those removed from the format.
         pub static FILE_TYPES: &[FileType] = &[
             $(FileType { id: $id, name: $name, main: TensorType::$main },)*
         ];
@@ -67,15 +67,15 @@ file_types! {
     41 "Q2_0"      Q2_0;
 }
 
-/// The file type with this number.
+/// Returns the file type with this id.
 ///
-/// Programs that had to guess it add 1024; that is taken off.
+/// The flag 1024, which marks a guessed file type, is ignored.
 pub fn file_type(id: u64) -> Option<&'static FileType> {
     const GUESSED: u64 = 1024;
     FILE_TYPES.iter().find(|row| u64::from(row.id) == id & !GUESSED)
 }
 
-/// The file type of this name, in any case.
+/// Returns the file type with this name, ignoring case.
 pub const fn file_type_named(name: &str) -> Option<&'static FileType> {
     let mut i = 0;
     while i < FILE_TYPES.len() {

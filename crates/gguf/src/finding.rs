@@ -1,18 +1,18 @@
-//! Findings: what the rules say about a file.
+//! Findings: reports of the rules about a file.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing, nothing to do.
+    /// Information; needs no action.
     Info,
-    /// Readable, but some programs will refuse it or treat it wrongly.
+    /// Readable, but some loaders reject the file or misinterpret it.
     Warning,
-    /// Breaks the format, which a strict reader refuses and nobody writes; or makes a model that can
-    /// be read and mended, but that no program runs, or none runs rightly.
+    /// Violates the format, so that a strict reader rejects the file; or makes a model that can be
+    /// read and repaired, but that loaders reject or run incorrectly.
     Error,
 }
 
@@ -26,38 +26,38 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that a rule found: what, where, which, and what to do.
+/// Report of one fault: its code, severity, place and advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Stable name of the kind of fault, such as `tensor-offset-misaligned`. `gguf check --explain` has
-    /// all of them.
+    /// Stable code of the fault, such as `tensor-offset-misaligned`. `gguf check --explain` lists
+    /// all codes.
     pub code: &'static str,
-    /// How much it matters.
+    /// Severity of the fault.
     pub severity: Severity,
     /// Byte offset in the file; `None` for a header that is not in a file.
     pub offset: Option<u64>,
-    /// The key concerned.
+    /// Affected key.
     pub key: Option<Box<str>>,
-    /// The tensor concerned.
+    /// Affected tensor.
     pub tensor: Option<Box<str>>,
-    /// What is wrong, in one sentence without a full stop.
+    /// Fault, in one sentence without a full stop.
     pub message: Box<str>,
-    /// What to do about it; may be empty.
+    /// Advice; may be empty.
     pub help: Cow<'static, str>,
 }
 
 impl Finding {
-    /// An error with this code and message, not yet placed.
+    /// Returns an error with this code and message.
     pub fn error(code: &'static str, message: impl Into<Box<str>>) -> Self {
         Self::new(Severity::Error, code, message)
     }
 
-    /// A warning with this code and message, not yet placed.
+    /// Returns a warning with this code and message.
     pub fn warning(code: &'static str, message: impl Into<Box<str>>) -> Self {
         Self::new(Severity::Warning, code, message)
     }
 
-    /// An information with this code and message, not yet placed.
+    /// Returns an information with this code and message.
     pub fn info(code: &'static str, message: impl Into<Box<str>>) -> Self {
         Self::new(Severity::Info, code, message)
     }
@@ -74,25 +74,25 @@ impl Finding {
         }
     }
 
-    /// Says where in the file.
+    /// Sets the byte offset.
     pub fn at(mut self, offset: impl Into<Option<u64>>) -> Self {
         self.offset = offset.into();
         self
     }
 
-    /// Says which key.
+    /// Sets the key.
     pub fn key(mut self, key: impl Into<Box<str>>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Says which tensor.
+    /// Sets the tensor.
     pub fn tensor(mut self, tensor: impl Into<Box<str>>) -> Self {
         self.tensor = Some(tensor.into());
         self
     }
 
-    /// Says what to do.
+    /// Sets the advice.
     pub fn help(mut self, help: impl Into<Cow<'static, str>>) -> Self {
         self.help = help.into();
         self
@@ -100,7 +100,7 @@ impl Finding {
 }
 
 impl Finding {
-    /// The finding without its help, which can then be shown on a line of its own.
+    /// Formats the finding without its advice, which can be shown on a separate line.
     pub fn without_help(&self) -> impl fmt::Display {
         fmt::from_fn(|f| self.write(f))
     }
@@ -143,7 +143,7 @@ pub trait Sink {
     fn report(&mut self, finding: Finding) -> ControlFlow<()>;
 }
 
-/// Collects findings, up to 100 per code, so that a broken file cannot make the list endless.
+/// Collects findings, up to 100 per code, so that a broken file cannot produce an endless list.
 #[derive(Debug, Default)]
 pub struct Collector {
     findings: Vec<Finding>,
@@ -182,10 +182,10 @@ impl Sink for Collector {
     }
 }
 
-/// Stops at the first error; forgets the rest.
+/// Stops at the first error and ignores other findings.
 #[derive(Debug, Default)]
 pub(crate) struct Strict {
-    /// The error that stopped the rules.
+    /// Error that stopped the rules.
     pub error: Option<Finding>,
 }
 

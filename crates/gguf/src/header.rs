@@ -1,4 +1,4 @@
-//! The header: everything before the tensor data.
+//! Header: everything before the tensor data.
 
 use std::collections::HashMap;
 
@@ -11,82 +11,81 @@ use crate::raw_header::RawHeader;
 use crate::rules::{self, Subject};
 use crate::tensor::TensorInfo;
 
-/// A header that keeps the rules of the format: the only kind that can be written, and the only
-/// kind a strict reader gives out.
+/// Valid header: the only kind that can be written, and the only kind that a strict reader returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    draft: RawHeader,
+    raw: RawHeader,
     alignment: Alignment,
 }
 
 impl Header {
-    /// Checks a draft against the rules on header, keys and tensors.
+    /// Checks a raw header against the rules on header, keys and tensors.
     ///
     /// # Errors
-    /// [`Error::File`] with the first rule that is broken.
-    pub fn new(draft: RawHeader) -> Result<Self, Error> {
+    /// [`Error::File`] with the first violated rule.
+    pub fn new(raw: RawHeader) -> Result<Self, Error> {
         let mut sink = Strict::default();
-        let _ = rules::header_rules(&Subject::unwritten(&draft), &mut sink);
-        Self::checked(draft, sink)
+        let _ = rules::header_rules(&Subject::header_only(&raw), &mut sink);
+        Self::checked(raw, sink)
     }
 
-    /// The proof step, shared with the reader: `sink` has seen the header rules on `draft`.
-    pub(crate) fn checked(draft: RawHeader, sink: Strict) -> Result<Self, Error> {
+    /// Returns the valid header if `sink`, which has received the header rules, has no error.
+    pub(crate) fn checked(raw: RawHeader, sink: Strict) -> Result<Self, Error> {
         if let Some(finding) = sink.error {
             return Err(finding.into());
         }
-        let alignment = draft.alignment()?;
-        Ok(Self { draft, alignment })
+        let alignment = raw.alignment()?;
+        Ok(Self { raw, alignment })
     }
 
-    /// The same header as one that can be edited, without the proof.
+    /// Returns the raw header.
     pub fn raw(&self) -> &RawHeader {
-        &self.draft
+        &self.raw
     }
 
-    /// Version of the format.
+    /// Returns the version of the format.
     pub fn version(&self) -> u32 {
-        self.draft.version
+        self.raw.version
     }
 
-    /// Order of bytes.
+    /// Returns the byte order.
     pub fn order(&self) -> ByteOrder {
-        self.draft.order
+        self.raw.order
     }
 
-    /// How its numbers are spelled.
+    /// Returns the encoding of numbers and lengths.
     pub(crate) fn encoding(&self) -> Encoding {
-        self.draft.encoding()
+        self.raw.encoding()
     }
 
-    /// Keys and values.
+    /// Returns keys and values.
     pub fn metadata(&self) -> &Metadata {
-        &self.draft.metadata
+        &self.raw.metadata
     }
 
-    /// The tensor directory, in file order.
+    /// Returns the tensor directory, in file order.
     pub fn tensors(&self) -> &[TensorInfo] {
-        &self.draft.tensors
+        &self.raw.tensors
     }
 
-    /// The tensor with this name, found by scanning the directory; use [`Header::index`] for
-    /// many look-ups.
+    /// Returns the tensor with this name by scanning the directory; use [`Header::index`] for many
+    /// lookups.
     pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors().iter().find(|tensor| tensor.name == name)
     }
 
-    /// All tensors by name.
+    /// Returns an index of all tensors by name.
     pub fn index(&self) -> HashMap<&str, &TensorInfo> {
         self.tensors().iter().map(|tensor| (&*tensor.name, tensor)).collect()
     }
 
-    /// The alignment of tensor data.
+    /// Returns the alignment of tensor data.
     pub fn alignment(&self) -> Alignment {
         self.alignment
     }
 
-    /// One past the last byte of tensor data, counted from the start of the data section;
-    /// tensors without a known size count as empty.
+    /// Returns the end of the tensor data, relative to the data section; tensors of unknown size
+    /// count as empty.
     pub fn data_len(&self) -> u64 {
         self.tensors()
             .iter()
@@ -95,11 +94,11 @@ impl Header {
             .unwrap_or(0)
     }
 
-    /// Bytes of a file with this header, which itself has `header_bytes`: data and final padding
-    /// included.
+    /// Returns the size of a file with this header, which has `header_bytes` itself, including data
+    /// and final padding.
     ///
     /// # Errors
-    /// [`Error::File`] if they do not fit 64 bits.
+    /// [`Error::File`] on overflow of 64 bits.
     pub fn file_len(&self, header_bytes: usize) -> Result<u64, Error> {
         let data_len = self.alignment().align_up(self.data_len());
         data_len
@@ -107,8 +106,8 @@ impl Header {
             .ok_or_else(|| Finding::error("file-too-long", "the size does not fit 64 bits").into())
     }
 
-    /// The same header as one that can be edited, to be checked again.
+    /// Returns the raw header, to edit it and check it again.
     pub fn into_raw(self) -> RawHeader {
-        self.draft
+        self.raw
     }
 }

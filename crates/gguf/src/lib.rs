@@ -1,32 +1,32 @@
-//! The GGUF format: read, check and write the header of model files.
+//! GGUF format: reads, checks and writes the header of model files.
 //!
-//! Bytes come in, headers and findings go out. Nothing here opens a file: that is the crate
-//! `gguf_store`.
+//! Input is bytes, output is headers and findings. This crate opens no files: the crate
+//! `gguf-store` does.
 //!
 //! Three levels, each usable alone:
 //!
 //! - [`check`] reads any bytes and lists all faults as [`Finding`]s;
-//! - [`Gguf`] is a file that keeps the rules: typed [`Metadata`], the tensor directory, and the
-//!   bytes of each tensor, all shared with the file;
+//! - [`Gguf`] is a valid file: typed [`Metadata`], the tensor directory, and the bytes of each
+//!   tensor, all borrowed from the file;
 //! - [`RawHeader`] is a header to build or edit; [`Header::new`] checks it by the same rules and
-//!   [`write_header`] turns it into bytes.
+//!   [`write_header`] encodes it.
 //!
-//! The crate `gguf-models` says which keys and tensors an architecture has, the crate `gguf-check`
-//! checks files against that.
+//! The crate `gguf-models` has the keys and tensors of each architecture; the crate `gguf-check`
+//! checks files against them.
 //!
 //! ```
 //! use gguf::{Gguf, Header, RawHeader, Shape, TensorInfo, TensorType, write_header};
 //! # fn main() -> Result<(), gguf::Error> {
-//! let mut draft = RawHeader::default();
-//! draft.metadata.set("general.architecture", "llama");
-//! draft.tensors.push(TensorInfo {
+//! let mut raw = RawHeader::default();
+//! raw.metadata.set("general.architecture", "llama");
+//! raw.tensors.push(TensorInfo {
 //!     name: "output_norm.weight".into(),
 //!     shape: Shape::new(&[4]).unwrap(),
 //!     tensor_type: TensorType::F32,
 //!     offset: 0,
 //! });
-//! draft.lay_out()?;
-//! let mut file = write_header(&Header::new(draft)?)?;
+//! raw.lay_out()?;
+//! let mut file = write_header(&Header::new(raw)?)?;
 //! file.extend_from_slice(&[0; 16]);
 //!
 //! let model = Gguf::read(&file.into())?;
@@ -45,16 +45,16 @@ mod finding;
 
 mod header;
 mod metadata;
-mod name;
-mod other_formats;
-mod parts;
-mod pick;
+mod model_name;
+mod foreign_format;
+mod header_fields;
+mod select_model;
 mod raw_header;
 mod read;
 mod rules;
 pub mod shard_keys;
 mod size_label;
-pub mod spelling;
+pub mod suggest;
 mod tensor;
 mod tensor_type;
 pub mod units;
@@ -69,9 +69,9 @@ pub use file_type::{FILE_TYPES, FileType, file_type, file_type_named};
 pub use finding::{Collector, Finding, Severity, Sink};
 pub use header::Header;
 pub use metadata::Metadata;
-pub use name::{ModelName, NameError, NameKind, NameShard, Sidecar};
-pub use parts::{HeaderPart, PartKind};
-pub use pick::{Choice, is_gguf, pick_model};
+pub use model_name::{ModelName, NameError, NameKind, NameShard, Sidecar};
+pub use header_fields::{HeaderField, HeaderFieldKind};
+pub use select_model::{SelectModelError, is_gguf, select_model};
 pub use raw_header::{EntrySpan, RawHeader, Spans};
 pub use read::{
     Gguf, HeaderExtent, Limits, MAGIC, check, check_header, check_header_with,

@@ -1,11 +1,11 @@
-//! The ordered list of keys and values.
+//! Ordered list of keys and values.
 
 use crate::value::Value;
 use crate::value::array::Array;
 
-/// Keys with their values, in file order, duplicates included.
+/// Keys with their values, in file order, including duplicates.
 ///
-/// A file has some dozens of keys, so look-ups scan the list.
+/// Lookups scan the list: files have only dozens of keys.
 ///
 /// ```
 /// use gguf::Metadata;
@@ -22,27 +22,27 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// No keys.
+    /// Returns an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True if there are no entries.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// All entries in file order.
+    /// Returns all entries in file order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
         self.entries.iter().map(|(key, value)| (&**key, value))
     }
 
-    /// The value of the first entry with this key.
+    /// Returns the value of the first entry with this key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
     }
@@ -61,7 +61,7 @@ impl Metadata {
         }
     }
 
-    /// Removes every entry with this key and returns the first one's value.
+    /// Removes every entry with this key and returns the value of the first.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let at = self.entries.iter().position(|(k, _)| &**k == key)?;
         let (_, value) = self.entries.remove(at);
@@ -69,39 +69,38 @@ impl Metadata {
         Some(value)
     }
 
-    /// Gives the first entry with the key `old` another key, in its place, and says whether there
-    /// is one.
+    /// Renames the first entry with the key `old`, in place. Returns false if there is none.
     pub fn rename(&mut self, old: &str, new: impl Into<Box<str>>) -> bool {
         let entry = self.entries.iter_mut().find(|(key, _)| &**key == old);
         entry.map(|entry| entry.0 = new.into()).is_some()
     }
 
-    /// An integer of any width that is not negative; `None` if missing or of another type.
+    /// Returns an integer of any type that is not negative; `None` if missing or of another type.
     pub fn u64(&self, key: &str) -> Option<u64> {
         self.get(key)?.to_u64()
     }
 
-    /// A floating-point number; `None` if missing or of another type.
+    /// Returns a floating-point number; `None` if missing or of another type.
     pub fn f64(&self, key: &str) -> Option<f64> {
         self.get(key)?.to_f64()
     }
 
-    /// A truth value; `None` if missing or of another type.
+    /// Returns a boolean; `None` if missing or of another type.
     pub fn bool(&self, key: &str) -> Option<bool> {
         self.get(key)?.to_bool()
     }
 
-    /// A text; `None` if missing, of another type, or not UTF-8.
+    /// Returns a string; `None` if missing, of another type, or not UTF-8.
     pub fn str(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str()
     }
 
-    /// An array; `None` if missing or of another type.
+    /// Returns an array; `None` if missing or of another type.
     pub fn array(&self, key: &str) -> Option<&Array> {
         self.get(key)?.as_array()
     }
 
-    /// `general.architecture`: the prefix of the architecture's own keys.
+    /// Returns `general.architecture`, which is the prefix of the architecture's keys.
     pub fn architecture(&self) -> Option<&str> {
         self.str("general.architecture")
     }

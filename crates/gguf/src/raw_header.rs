@@ -1,4 +1,4 @@
-//! The header as it is read, built and edited, and where its fields stand.
+//! Unchecked header, and the byte offsets of its fields.
 
 use crate::alignment::Alignment;
 use crate::encoding::{ByteOrder, Encoding};
@@ -6,14 +6,14 @@ use crate::error::Error;
 use crate::metadata::Metadata;
 use crate::tensor::TensorInfo;
 
-/// A header that nobody has checked: what a reader found, or what somebody is about to write.
+/// Unchecked header, as parsed or before it is written.
 ///
-/// [`Header::new`](crate::Header::new) turns it into a checked one.
+/// [`Header::new`](crate::Header::new) checks it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawHeader {
     /// Version of the format, 1 to 3.
     pub version: u32,
-    /// Order of bytes in numbers, tensor data included.
+    /// Byte order of numbers, including tensor data.
     pub order: ByteOrder,
     /// Keys and values.
     pub metadata: Metadata,
@@ -22,7 +22,7 @@ pub struct RawHeader {
 }
 
 impl Default for RawHeader {
-    /// Version 3, little-endian, empty.
+    /// Returns an empty header of version 3, little-endian.
     fn default() -> Self {
         Self {
             version: 3,
@@ -34,17 +34,17 @@ impl Default for RawHeader {
 }
 
 impl RawHeader {
-    /// How the numbers of this header are spelled.
+    /// Returns the encoding of numbers and lengths.
     pub(crate) fn encoding(&self) -> Encoding {
         Encoding { order: self.order, counts_32bit: self.version == 1 }
     }
 
-    /// Sets every tensor's offset so that the data follow one another in directory order, each
+    /// Sets the offsets of all tensors so that their data are contiguous in directory order, each
     /// aligned, and returns the length of the data section without final padding.
     ///
     /// # Errors
-    /// [`Error::File`] if a tensor's size cannot be computed or the sum does not fit 64 bits, or
-    /// if the alignment is not valid.
+    /// [`Error::File`] if the size of a tensor cannot be computed, the sum overflows 64 bits, or
+    /// the alignment is not valid.
     pub fn lay_out(&mut self) -> Result<u64, Error> {
         let alignment = self.alignment()?;
         let mut end = 0u64;
@@ -58,31 +58,31 @@ impl RawHeader {
         Ok(end)
     }
 
-    /// The alignment that the metadata ask for.
+    /// Returns the alignment in the metadata, or the default.
     ///
     /// # Errors
-    /// [`Error::File`] if the key is of another type than UINT32 or its value is not valid.
+    /// [`Error::File`] if the type of the key is not UINT32 or its value is not valid.
     pub fn alignment(&self) -> Result<Alignment, Error> {
         Alignment::of(&self.metadata).map_err(Error::from)
     }
 }
 
-/// Where the fields of a header stand in its file.
+/// Byte offsets of the fields of a header in its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
-    /// Per metadata entry, in order.
+    /// Offsets of each metadata entry, in order.
     pub entries: Vec<EntrySpan>,
-    /// Per tensor, in order: first byte of its directory entry.
+    /// Offset of the directory entry of each tensor, in order.
     pub tensors: Vec<u64>,
-    /// One past the last byte of the directory, before padding.
+    /// End of the directory, before padding.
     pub end: u64,
 }
 
-/// Where one metadata entry stands.
+/// Byte offsets of one metadata entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntrySpan {
-    /// First byte: the length of the key.
+    /// Offset of the entry, which starts with the length of the key.
     pub start: u64,
-    /// First byte of the value, after its type.
+    /// Offset of the value, after its type.
     pub value: u64,
 }

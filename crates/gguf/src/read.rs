@@ -1,6 +1,6 @@
-//! Bytes to header, in one pass over shared bytes.
+//! Parser of headers, in one pass over shared bytes.
 //!
-//! [`write`](crate::write) is the mirror image of this file: same parts, same order.
+//! [`write`](crate::write) is the inverse, with the same functions in the same order.
 
 use std::ops::{ControlFlow, Range};
 
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::finding::{Collector, Finding, Sink, Strict};
 use crate::header::Header;
 use crate::metadata::Metadata;
-use crate::other_formats;
+use crate::foreign_format;
 use crate::raw_header::{EntrySpan, RawHeader, Spans};
 use crate::rules::{self, Extent, Rules, Subject};
 use crate::tensor::{MAX_DIMS, Shape, TensorInfo};
@@ -19,37 +19,38 @@ use crate::tensor_type::TensorType;
 use crate::value::array::{ScanFault, ScanFaultKind, read_value};
 use crate::value::{Value, ValueType};
 
-/// The four bytes every GGUF file begins with.
+/// Magic bytes of a GGUF file.
 pub const MAGIC: [u8; 4] = *b"GGUF";
 
-/// What a reader is willing to spend.
+/// Resource limits of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Levels of arrays within arrays.
+    /// Maximum nesting depth of arrays.
     pub array_depth: u32,
-    /// Entries of the metadata plus entries of the directory. Each takes memory whatever its
-    /// size in the file, about eight times the smallest one's bytes.
+    /// Maximum number of metadata and directory entries together. An entry takes about eight times
+    /// its minimum file size in memory.
     pub entries: u64,
-    /// Bytes of a header that `gguf_store::fetch_header` asks a source for. A file in memory has
-    /// them already.
+    /// Maximum header size that `gguf_store::fetch_header` requests from a source. Does not apply
+    /// to files in memory.
     pub header_bytes: u64,
 }
 
 impl Default for Limits {
-    /// 8 levels, four million entries, 256 MiB: ten times the longest header of a model today.
+    /// Returns 8 levels, four million entries and 256 MiB: ten times the longest header of a model
+    /// today.
     fn default() -> Self {
         Self { array_depth: 8, entries: 4 << 20, header_bytes: 256 << 20 }
     }
 }
 
-/// A GGUF in memory or mapped: its header, and its bytes, which are shared and not copied; or only the header of one that is
-/// somewhere else ([`Gguf::read_header`]).
+/// GGUF file in memory or memory-mapped: its header, and its bytes, which are shared and not
+/// copied; or only the header of a remote file ([`Gguf::read_header`]).
 ///
 /// ```
 /// # fn main() -> Result<(), gguf::Error> {
-/// let mut draft = gguf::RawHeader::default();
-/// draft.metadata.set("general.architecture", "llama");
-/// let bytes = gguf::write_header(&gguf::Header::new(draft)?)?.into();
+/// let mut raw = gguf::RawHeader::default();
+/// raw.metadata.set("general.architecture", "llama");
+/// let bytes = gguf::write_header(&gguf::Header::new(raw)?)?.into();
 ///
 /// let model = gguf::Gguf::read(&bytes)?;
 /// assert_eq!(model.metadata().architecture(), Some("llama"));
@@ -66,17 +67,17 @@ pub struct Gguf {
 }
 
 impl Gguf {
-    /// Reads a whole file's bytes strictly: nothing that breaks the format gets through.
+    /// Reads the bytes of a whole file strictly: rejects every violation of the format.
     ///
-    /// Costs one pass over the header and memory for its entries; strings and arrays are views.
+    /// Takes one pass over the header, and memory for its entries; strings and arrays are views.
     ///
     /// # Errors
-    /// [`Error::File`] with the first rule that the file breaks.
+    /// [`Error::File`] with the first rule that the file violates.
     pub fn read(bytes: &Bytes) -> Result<Self, Error> {
         Self::read_within(bytes, Limits::default())
     }
 
-    /// As [`Gguf::read`], with other limits.
+    /// Reads as [`Gguf::read`], with other limits.
     ///
     /// # Errors
     /// As [`Gguf::read`].
@@ -84,79 +85,78 @@ impl Gguf {
         Self::read_header(bytes, bytes.len() as u64, limits)
     }
 
-    /// Reads the header of a file of `file_len` bytes of which only the first, `bytes`, are at
-    /// hand (see [`header_extent`]). All rules hold as if the whole file
-    /// was; [`Gguf::data`] has nothing beyond `bytes`, [`Gguf::data_range`] says where to look.
+    /// Reads the header of a file of `file_len` bytes from its first `bytes` (see
+    /// [`header_extent`]). All rules apply as for the whole file; [`Gguf::data`] returns nothing
+    /// beyond `bytes`, [`Gguf::data_range`] returns the byte range.
     ///
     /// # Errors
     /// As [`Gguf::read`]; [`Error::Caller`] if the header is longer than `bytes`.
     pub fn read_header(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<Self, Error> {
-        let (draft, spans) = parse(bytes, file_len, limits).map_err(|stop| match stop {
+        let (raw, spans) = parse(bytes, file_len, limits).map_err(|stop| match stop {
             Stop::Fault(fault) => fault.into(),
             Stop::Short(needed) => Error::request("header-short", short(bytes, needed), ""),
         })?;
-        let data_start = data_start(&draft, &spans);
+        let data_start = data_start(&raw, &spans);
         let file = Some(Extent { data_start, len: file_len });
         let mut sink = Strict::default();
-        let subject = Subject { draft: &draft, spans: Some(&spans), file };
+        let subject = Subject { header: &raw, spans: Some(&spans), file };
         let _ = rules::header_rules(&subject, &mut sink);
-        let header = Header::checked(draft, sink)?;
+        let header = Header::checked(raw, sink)?;
         Ok(Self { header, spans, data_start, bytes: bytes.clone() })
     }
 
-    /// The checked header.
+    /// Returns the valid header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Keys and values.
+    /// Returns keys and values.
     pub fn metadata(&self) -> &Metadata {
         self.header.metadata()
     }
 
-    /// The tensor directory, in file order.
+    /// Returns the tensor directory, in file order.
     pub fn tensors(&self) -> &[TensorInfo] {
         self.header.tensors()
     }
 
-    /// Where the header's fields stand in the file.
+    /// Returns the byte offsets of the header's fields.
     pub fn spans(&self) -> &Spans {
         &self.spans
     }
 
-    /// Where the data section begins, in bytes from the start of the file.
+    /// Returns the byte offset of the data section.
     pub fn data_start(&self) -> u64 {
         self.data_start
     }
 
-    /// The bytes of a tensor of this file.
+    /// Returns the bytes of a tensor of this file.
     ///
-    /// `None` if its size is not known (see [`TensorInfo::byte_len`]) or if it does not lie
-    /// within the bytes at hand, which for a file that was read whole and an entry of its
-    /// directory cannot be.
+    /// `None` if its size is unknown (see [`TensorInfo::byte_len`]) or the data are not within the
+    /// available bytes; neither happens for a directory entry of a file that was read whole.
     pub fn data(&self, tensor: &TensorInfo) -> Option<&[u8]> {
         let Range { start, end } = self.data_range(tensor)?;
-        // A file may end before the padding that an empty tensor would stand behind.
+        // A file may end before the padding that precedes an empty tensor.
         if start == end {
             return Some(&[]);
         }
         self.bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
-    /// Where in the file the bytes of a tensor stand.
+    /// Returns the byte range of a tensor in the file.
     ///
-    /// `None` if its size is not known (see [`TensorInfo::byte_len`]).
+    /// `None` if its size is unknown (see [`TensorInfo::byte_len`]).
     pub fn data_range(&self, tensor: &TensorInfo) -> Option<Range<u64>> {
         let start = self.data_start.checked_add(tensor.offset)?;
         Some(start..start.checked_add(tensor.byte_len()?)?)
     }
 
-    /// The bytes at hand.
+    /// Returns the available bytes.
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// The header alone.
+    /// Returns the header.
     pub fn into_header(self) -> Header {
         self.header
     }
@@ -171,9 +171,9 @@ pub fn check(bytes: &Bytes) -> (Vec<Finding>, Option<RawHeader>) {
 }
 
 /// Checks a header that is not in a file by the rules of the format, then by `more`.
-pub fn check_raw_header_with(draft: &RawHeader, more: Rules) -> Vec<Finding> {
+pub fn check_raw_header_with(raw: &RawHeader, more: Rules) -> Vec<Finding> {
     let mut sink = Collector::new();
-    let subject = Subject::unwritten(draft);
+    let subject = Subject::header_only(raw);
     // The collector never breaks.
     let _ = rules::format_rules(&subject, &mut sink);
     let _ = more(&subject, &mut sink);
@@ -195,7 +195,7 @@ pub fn check_header_with(
     more: Rules,
 ) -> (Vec<Finding>, Option<RawHeader>) {
     let mut sink = Collector::new();
-    let (draft, spans) = match parse(bytes, file_len, Limits::default()) {
+    let (raw, spans) = match parse(bytes, file_len, Limits::default()) {
         Ok(parsed) => parsed,
         Err(stop) => {
             // The collector never breaks.
@@ -206,54 +206,54 @@ pub fn check_header_with(
             return (sink.into_findings(), None);
         }
     };
-    let file = Some(Extent { data_start: data_start(&draft, &spans), len: file_len });
-    let subject = Subject { draft: &draft, spans: Some(&spans), file };
+    let file = Some(Extent { data_start: data_start(&raw, &spans), len: file_len });
+    let subject = Subject { header: &raw, spans: Some(&spans), file };
     let _ = rules::format_rules(&subject, &mut sink);
     let _ = more(&subject, &mut sink);
-    (sink.into_findings(), Some(draft))
+    (sink.into_findings(), Some(raw))
 }
 
-/// How far the header of a file reaches, as the bytes at hand tell.
+/// Extent of a header in its file, as far as the available bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderExtent {
-    /// All of it is at hand; the data section begins at this byte.
+    /// The header is complete; the data section starts at this byte.
     Complete(u64),
-    /// It goes on: at least so many bytes from the start of the file are needed, never more than the
-    /// file has.
+    /// The header is longer: at least this many bytes from the start of the file are required,
+    /// never more than the file has.
     Short(u64),
-    /// It is faulty; [`Gguf::read_header`] and [`check_header`] say how.
+    /// The header is invalid; [`Gguf::read_header`] and [`check_header`] report the fault.
     Faulty,
 }
 
-/// How far the header of a file of `file_len` bytes reaches, of which the first, `bytes`, are at
-/// hand: readers of remote files fetch more until the header is complete.
+/// Returns the extent of the header of a file of `file_len` bytes that starts with `bytes`. Readers
+/// of remote files fetch more bytes until it is complete.
 pub fn header_extent(bytes: &Bytes, file_len: u64, limits: Limits) -> HeaderExtent {
     match parse(bytes, file_len, limits) {
-        Ok((draft, spans)) => HeaderExtent::Complete(data_start(&draft, &spans)),
+        Ok((raw, spans)) => HeaderExtent::Complete(data_start(&raw, &spans)),
         Err(Stop::Short(needed)) => HeaderExtent::Short(needed),
         Err(Stop::Fault(_)) => HeaderExtent::Faulty,
     }
 }
 
-/// Where the data section of a parsed header begins.
-fn data_start(draft: &RawHeader, spans: &Spans) -> u64 {
-    let alignment = draft.alignment().unwrap_or_default();
-    // A position within a file does not overflow when it is aligned.
+/// Returns the offset of the data section of a parsed header.
+fn data_start(raw: &RawHeader, spans: &Spans) -> u64 {
+    let alignment = raw.alignment().unwrap_or_default();
+    // Aligning a position within a file does not overflow.
     alignment.align_up(spans.end).unwrap_or(spans.end)
 }
 
-/// What ended a parse.
+/// Reason why parsing stopped.
 #[derive(Debug)]
 enum Stop {
-    /// The file is wrong.
+    /// The file is invalid.
     Fault(Finding),
-    /// The header goes on beyond the bytes at hand: at least so many from the start of the file
-    /// are needed. Never more than the file has.
+    /// The header is longer than the available bytes: at least this many from the start of the file
+    /// are required. Never more than the file has.
     Short(u64),
 }
 
 impl Stop {
-    /// Tells a fault more about where it is.
+    /// Adds the place of a fault.
     fn map(self, tell: impl FnOnce(Finding) -> Finding) -> Self {
         match self {
             Self::Fault(fault) => Self::Fault(tell(fault)),
@@ -272,13 +272,13 @@ fn short(bytes: &[u8], needed: u64) -> String {
     format!("the header has {needed} bytes or more, of which {} are at hand", bytes.len())
 }
 
-/// Parses a header without checking its rules: only what stops the parser is a fault.
+/// Parses a header without checking it: only faults that prevent further parsing are reported.
 ///
-/// `bytes` are the start of a file of `file_len` bytes, or all of it. What is allocated is
-/// bounded by `bytes`.
+/// `bytes` are the start of a file of `file_len` bytes, or all of it. Allocations are bounded by
+/// `bytes`.
 ///
 /// # Errors
-/// The finding that ended the parse, or that there are too few bytes to go on.
+/// The finding that stopped the parser, or the number of required bytes.
 fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(RawHeader, Spans), Stop> {
     let file_len = file_len.max(bytes.len() as u64);
     let (version, order) = magic(bytes, file_len)?;
@@ -286,7 +286,7 @@ fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(RawHeader, Spa
     let mut cursor = Cursor { bytes, file_len, pos: 8, encoding };
     let n_tensors = cursor.count("tensor count")?;
     let n_entries = cursor.count("metadata count")?;
-    // Smallest entry: an empty key, a type, one byte; an empty name, no dimension, type, offset.
+    // Smallest entries: an empty key, a type, one byte; an empty name, no dimension, type, offset.
     let count_bytes = encoding.count_bytes() as u64;
     let least = (n_entries.checked_mul(count_bytes + 5))
         .zip(n_tensors.checked_mul(count_bytes + 16))
@@ -299,7 +299,7 @@ fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(RawHeader, Spa
         .at(8)
         .into());
     };
-    // Both fit the file now, so their sum fits 64 bits.
+    // Both counts fit the file, so their sum fits 64 bits.
     if n_entries + n_tensors > limits.entries {
         let message = format!(
             "{n_entries} keys and {n_tensors} tensors are more than the limit of {}",
@@ -320,12 +320,12 @@ fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(RawHeader, Spa
     Ok((RawHeader { version, order, metadata, tensors }, spans))
 }
 
-/// Version and byte order, told from the first eight bytes.
+/// Detects version and byte order from the first eight bytes.
 fn magic(bytes: &[u8], file_len: u64) -> Result<(u32, ByteOrder), Stop> {
     match bytes.first_chunk::<4>() {
         Some(magic) if *magic == MAGIC => {}
         None if file_len >= 4 => return Err(Stop::Short(4)),
-        _ => return Err(other_formats::finding(bytes).into()),
+        _ => return Err(foreign_format::finding(bytes).into()),
     }
     let Some(raw) = bytes[4..].first_chunk::<4>() else {
         if file_len >= 8 {
@@ -333,7 +333,7 @@ fn magic(bytes: &[u8], file_len: u64) -> Result<(u32, ByteOrder), Stop> {
         }
         return Err(truncated("the version is truncated".into()).at(4).into());
     };
-    // A version is a small number: in the wrong byte order its low half is empty.
+    // Versions are small: in the wrong byte order the low half of the number is 0.
     let little = u32::from_le_bytes(*raw);
     let (version, order) = if little & 0xffff == 0 && little != 0 {
         (little.swap_bytes(), ByteOrder::Big)
@@ -396,7 +396,7 @@ fn tensor(cursor: &mut Cursor, name: &str) -> Result<TensorInfo, Stop> {
     for dim in &mut *dims {
         *dim = cursor.count("dimension")?;
     }
-    // There are no more than the dimensions a shape can have.
+    // The shape has at most this many dimensions.
     let shape = Shape::new(dims).unwrap_or_else(|| unreachable!());
     Ok(TensorInfo {
         name: name.to_owned(),

@@ -1,6 +1,6 @@
-//! How large a model is: exact parameter counts, and the short label for people (`7B`, `8x22B`).
+//! Size of a model: exact parameter counts, and the human-readable label (`7B`, `8x22B`).
 
-/// Parameters of a model, counted from its tensors.
+/// Parameter count of a model, computed from its tensors.
 ///
 /// ```
 /// use gguf::ParameterCount;
@@ -15,16 +15,15 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParameterCount {
-    /// All of them; 0 if unknown. For an adapter: those of the layers it adapts, which need not be
-    /// all layers of the model.
+    /// Total; 0 if unknown. For an adapter: parameters of the layers that it adapts.
     pub total: u64,
-    /// Those used for every token.
+    /// Parameters that every token uses.
     pub shared: u64,
-    /// Those of one expert.
+    /// Parameters of one expert.
     pub expert: u64,
-    /// Experts per layer, on average; 0 for a model without experts.
+    /// Average number of experts per layer; 0 for a dense model.
     pub expert_count: u64,
-    /// True if the tensors are a low-rank adapter for another model.
+    /// True if the tensors are a LoRA adapter for another model.
     pub adapter: bool,
 }
 
@@ -32,9 +31,9 @@ impl ParameterCount {
     /// Counts the elements of tensors given by GGUF name and shape (fastest dimension first).
     ///
     /// The pair `x.lora_a`, `x.lora_b` of an adapter counts as the matrix it changes. If the two
-    /// do not follow each other nothing is known, and the result is the default.
+    /// are not consecutive, the result is the default.
     ///
-    /// Counting saturates: a shape that overflows 64 bits is refused elsewhere.
+    /// Counts saturate; another rule rejects shapes that overflow 64 bits.
     pub fn from_tensors<'a>(tensors: impl IntoIterator<Item = (&'a str, &'a [u64])>) -> Self {
         let mut count = Self::default();
         let (mut expert_sum, mut expert_tensors) = (0u64, 0u64);
@@ -44,7 +43,8 @@ impl ParameterCount {
                 lora_a = Some((target, shape));
                 continue;
             }
-            // The rank is the first dimension of `lora_b`; the matrix has there what `lora_a` has.
+            // The rank is the first dimension of `lora_b`; the matrix has the first dimension of
+            // `lora_a` instead.
             let mut row = shape.first().copied();
             if let Some(target) = name.strip_suffix(".lora_b") {
                 match lora_a {
@@ -71,10 +71,10 @@ impl ParameterCount {
         count
     }
 
-    /// The label for `general.size_label` and file names: the number of parameters rounded to two
-    /// digits or more, or for a mixture of experts `<experts>x<shared plus one expert>`.
+    /// Returns the label for `general.size_label` and file names: the number of parameters rounded
+    /// to two digits or more, or for a mixture of experts `<experts>x<shared plus one expert>`.
     ///
-    /// `None` if the total is unknown, or is that of an adapter: it would not say the model's size.
+    /// `None` if the total is unknown, or for an adapter, whose count is not the model's size.
     pub fn size_label(&self) -> Option<String> {
         if self.adapter || self.total == 0 {
             return None;
@@ -86,11 +86,11 @@ impl ParameterCount {
     }
 }
 
-/// `count` in thousands, millions ... with one or two decimals where the whole part is shorter
-/// than two digits.
+/// Formats `count` in thousands, millions and so on, with one or two decimals if the integer part
+/// has fewer than two digits.
 fn rounded(count: u64) -> String {
     let count = count as f64;
-    // A scale begins above its power of ten, so that exactly a million is 1000K.
+    // A unit starts above its power of ten: exactly a million is 1000K.
     let (scale, suffix) = match count {
         c if c > 1e12 => (1e-12, 'T'),
         c if c > 1e9 => (1e-9, 'B'),
@@ -112,7 +112,7 @@ mod tests {
 
     /// Expected values: `gguf.utility.size_label` of the Python package `gguf`.
     #[test]
-    fn labels_round_as_those_of_the_package() {
+    fn labels_round_as_in_the_python_package() {
         let cases = [
             (1, "0.00K"),
             (5, "0.01K"),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn experts_are_counted_apart() {
+    fn experts_are_counted_separately() {
         let count = ParameterCount::from_tensors([
             ("output.weight", &[10, 10][..]),
             ("blk.0.ffn_up_exps.weight", &[10, 20, 4]),
@@ -154,14 +154,15 @@ mod tests {
             ("blk.1.ffn_up_exps.bias", &[1, 20, 4]),
             ("blk.1.ffn_up_exps.weight", &[10, 20, 0]),
         ]);
-        // Two dimensions cannot be told from a plain matrix and count as shared, as in the package.
+        // A tensor of two dimensions looks like a plain matrix and counts as shared, as in the
+        // Python package.
         assert_eq!((count.total, count.shared), (100 + 800 + 80 + 80, 100 + 80));
         assert_eq!((count.expert, count.expert_count), (200 + 80 / 20, (4 + 20) / 2));
         assert_eq!(count.size_label().as_deref(), Some("12x0.38K"));
     }
 
     #[test]
-    fn an_adapter_counts_as_what_it_changes() {
+    fn adapters_count_as_the_adapted_matrix() {
         let pair = [("a.lora_a", &[64, 4][..]), ("a.lora_b", &[4, 32])];
         let count = ParameterCount::from_tensors(pair);
         assert_eq!((count.total, count.adapter), (64 * 32, true));

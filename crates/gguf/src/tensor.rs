@@ -1,16 +1,16 @@
-//! One entry of the tensor directory.
+//! Entry of the tensor directory.
 
 use std::fmt;
 
 use crate::finding::Finding;
 use crate::tensor_type::TensorType;
 
-/// The most dimensions a tensor can have.
+/// Maximum number of dimensions of a tensor.
 pub const MAX_DIMS: usize = 4;
 
-/// The extent of a tensor: up to four dimensions in elements, the fastest-varying one first.
+/// Shape of a tensor: up to four dimensions in elements, fastest-varying first.
 ///
-/// Dereferences to a slice of the dimensions that are stored.
+/// Dereferences to a slice of the stored dimensions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     dims: [u64; MAX_DIMS],
@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// `None` if there are more than four dimensions.
+    /// Returns the shape; `None` if there are more than four dimensions.
     pub fn new(dims: &[u64]) -> Option<Self> {
         let mut shape = Self { dims: [1; MAX_DIMS], len: 0 };
         shape.dims.get_mut(..dims.len())?.copy_from_slice(dims);
@@ -26,12 +26,12 @@ impl Shape {
         Some(shape)
     }
 
-    /// The number of elements; `None` if it does not fit 64 bits.
+    /// Returns the number of elements; `None` on overflow of 64 bits.
     pub fn elements(&self) -> Option<u64> {
         self.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim))
     }
 
-    /// Elements in a row: the first dimension, 1 for the empty shape.
+    /// Returns the number of elements in a row: the first dimension, 1 for the empty shape.
     pub fn row_len(&self) -> u64 {
         self.first().copied().unwrap_or(1)
     }
@@ -51,33 +51,33 @@ impl fmt::Debug for Shape {
     }
 }
 
-/// As people write it: `[4096, 32000]`.
+/// Formats the shape as in `[4096, 32000]`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{self:?}"))
     }
 }
 
-/// A tensor as the directory describes it.
+/// Directory entry of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
-    /// Its name, such as `blk.0.attn_q.weight`.
+    /// Name, such as `blk.0.attn_q.weight`.
     pub name: String,
     /// Elements per dimension, fastest first.
     pub shape: Shape,
-    /// How its elements are stored.
+    /// Storage type of the elements.
     pub tensor_type: TensorType,
-    /// Where its bytes begin, counted from the start of the data section.
+    /// Offset of the data, relative to the data section.
     pub offset: u64,
 }
 
 impl TensorInfo {
-    /// Bytes of its data; `None` as for [`TensorType::byte_len`].
+    /// Returns the size of the data in bytes; `None` as for [`TensorType::byte_len`].
     pub fn byte_len(&self) -> Option<u64> {
         self.tensor_type.byte_len(&self.shape)
     }
 
-    /// Why its size in bytes does not exist, where [`TensorInfo::byte_len`] has none.
+    /// Returns the reason why [`TensorInfo::byte_len`] is `None`.
     pub(crate) fn size_fault(&self) -> Finding {
         let finding = match self.tensor_type.block() {
             None => Finding::error(

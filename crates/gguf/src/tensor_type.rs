@@ -1,49 +1,48 @@
-//! The table of tensor types: id, name, block elements, block bytes, status. Everything else that
-//! knows a type's size or name is generated from it.
+//! Table of tensor types: id, name, elements and bytes per block, status. All sizes and names in
+//! the workspace come from it.
 //!
 //! Ids and sizes are those of `enum ggml_type` and the block structures of ggml (`ggml.h`,
-//! `ggml-common.h`). Ids of removed types stay in the table, so that a file which uses one is told
-//! by name what it holds.
+//! `ggml-common.h`). Removed types stay in the table, so that messages can name them.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::spelling::{nearest, question};
+use crate::suggest::{did_you_mean, nearest};
 
-/// The version of the block formats of today, for `general.quantization_version`: ggml's
+/// Current version of the block formats, for `general.quantization_version`: ggml's
 /// `GGML_QNT_VERSION`.
 pub const QUANTIZATION_VERSION: u32 = 2;
 
-/// Whether files of today may use a tensor type.
+/// Status of a tensor type in the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Written by the tools of today.
+    /// Current.
     Current,
     /// Used in memory by llama.cpp, never written to files.
     Internal,
-    /// Removed from the format; old files may still carry it. Its blocks have no size any more.
+    /// Removed from the format; old files may still have it. Its block size is unknown.
     Removed,
 }
 
-/// One row of the table: the facts about a tensor type.
+/// Row of the table of tensor types.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TypeTraits {
-    /// The number that stands in files.
+    /// Id in files.
     pub id: u32,
-    /// The name llama.cpp's tools print in listings, such as `Q4_K`.
+    /// Name in llama.cpp's tools, such as `Q4_K`.
     pub name: &'static str,
-    /// Elements in one block; 1 for plain numbers, 0 for removed types.
+    /// Elements per block; 1 for plain numbers, 0 for removed types.
     pub block_len: u64,
-    /// Bytes of one block; 0 for removed types.
+    /// Bytes per block; 0 for removed types.
     pub block_bytes: u64,
-    /// Whether files of today may use it.
+    /// Status in the format.
     pub status: Status,
 }
 
-/// A tensor type as it stands in a file: any 32-bit id, known or not.
+/// Tensor type of a file: any 32-bit id, known or unknown.
 ///
-/// Known types are constants (`TensorType::Q4_K`); an id that no table row describes is still a
-/// value, so that a file which uses it can be listed and copied.
+/// Known types are constants (`TensorType::Q4_K`). An id without a table row is a valid value, so
+/// that a file with it can be listed and copied.
 ///
 /// ```
 /// use gguf::TensorType;
@@ -117,28 +116,28 @@ tensor_types! {
 }
 
 impl TensorType {
-    /// The type that a file's 32-bit number names; unknown numbers are kept.
+    /// Returns the type with this id, known or unknown.
     pub const fn from_id(id: u32) -> Self {
         Self(id)
     }
 
-    /// The number that stands in files.
+    /// Returns the id in files.
     pub const fn id(self) -> u32 {
         self.0
     }
 
-    /// Every type of the table, in order of id, removed ones included.
+    /// Returns every type of the table, in order of id, including removed ones.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| Self(row.id))
     }
 
-    /// The table row of this type; `None` for an id that the table does not know.
+    /// Returns the table row of this type; `None` for an unknown id.
     pub const fn traits(self) -> Option<&'static TypeTraits> {
         let row = self.0 as usize;
         if row < TABLE.len() { Some(&TABLE[row]) } else { None }
     }
 
-    /// The name in ggml, or `type N` for an unknown id.
+    /// Returns the name in ggml, or `type N` for an unknown id.
     pub fn name(self) -> Cow<'static, str> {
         match self.traits() {
             Some(row) => Cow::Borrowed(row.name),
@@ -146,7 +145,7 @@ impl TensorType {
         }
     }
 
-    /// Elements and bytes of one block; `None` for unknown and removed types.
+    /// Returns elements and bytes per block; `None` for unknown and removed types.
     pub const fn block(self) -> Option<(u64, u64)> {
         match self.traits() {
             Some(t) if t.block_len > 0 => Some((t.block_len, t.block_bytes)),
@@ -154,21 +153,21 @@ impl TensorType {
         }
     }
 
-    /// True for whole numbers of 8 to 64 bits: tables and masks are stored so, but no weights.
+    /// Returns true for integers of 8 to 64 bits: tables and masks use them, weights do not.
     pub const fn is_integer(self) -> bool {
         matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
     }
 
-    /// True if several elements share a block, so that reading one needs a codec.
+    /// Returns true if a block has several elements, so that reading one element requires a codec.
     pub fn is_quantized(self) -> bool {
         self.traits().is_some_and(|t| t.block_len > 1)
     }
 
-    /// Bytes of a tensor of this type: `shape` in elements, fastest dimension first.
+    /// Returns the size in bytes of a tensor of this type: `shape` in elements, fastest dimension
+    /// first.
     ///
-    /// The one formula for tensor sizes in the workspace. `None` if the type has no block size
-    /// (unknown or removed), if a row is not a whole number of blocks, or if the product does not
-    /// fit 64 bits. The empty shape is one element.
+    /// `None` if the block size is unknown, if a row is not a multiple of the block size, or on
+    /// overflow of 64 bits. The empty shape has one element.
     pub fn byte_len(self, shape: &[u64]) -> Option<u64> {
         let (block_len, block_bytes) = self.block()?;
         let row = shape.first().copied().unwrap_or(1);
@@ -176,7 +175,7 @@ impl TensorType {
             return None;
         }
         let rows = shape.iter().skip(1).try_fold(1u64, |n, &d| n.checked_mul(d))?;
-        // The count of elements must fit too, as every reader computes it.
+        // The number of elements must fit too, because every reader computes it.
         row.checked_mul(rows)?;
         (row / block_len).checked_mul(block_bytes)?.checked_mul(rows)
     }
@@ -194,24 +193,24 @@ impl fmt::Debug for TensorType {
     }
 }
 
-/// A word that is not the name of a tensor type.
+/// Error: a word is not the name of a tensor type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a tensor type; {hint}", hint = hint(.0))]
 pub struct UnknownTypeName(pub String);
 
-/// Which type may have been meant, or else all that there are.
+/// Suggests similar names, or lists all names.
 fn hint(word: &str) -> String {
     let names = || TABLE.iter().filter(|t| t.status == Status::Current).map(|t| t.name);
     match &nearest(word, names())[..] {
         [] => format!("known are {}", names().collect::<Vec<_>>().join(" ")),
-        near => question(near),
+        near => did_you_mean(near),
     }
 }
 
 impl std::str::FromStr for TensorType {
     type Err = UnknownTypeName;
 
-    /// Parses a name of ggml, in any case. Removed types are not accepted.
+    /// Parses a name of ggml, ignoring case. Rejects removed types.
     fn from_str(s: &str) -> Result<Self, Self::Err> {
         TABLE
             .iter()
@@ -226,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn row_number_is_the_id() {
+    fn row_index_is_the_id() {
         for (i, row) in TABLE.iter().enumerate() {
             assert_eq!(row.id as usize, i, "{}", row.name);
             assert_eq!(row.block_len == 0, row.status == Status::Removed, "{}", row.name);
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn names_parse_back() {
+    fn names_round_trip() {
         for ty in TensorType::all().filter(|t| t.block().is_some()) {
             assert_eq!(ty.name().to_lowercase().parse(), Ok(ty));
         }
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_refuse_what_they_cannot_say() {
+    fn sizes_of_invalid_shapes_are_none() {
         assert_eq!(TensorType::F32.byte_len(&[]), Some(4));
         assert_eq!(TensorType::Q8_0.byte_len(&[64, 3]), Some(2 * 34 * 3));
         assert_eq!(TensorType::Q8_0.byte_len(&[33]), None);

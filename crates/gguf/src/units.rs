@@ -1,23 +1,23 @@
-//! Numbers for people: one unit for sizes everywhere.
+//! Human-readable numbers.
 
-/// Bytes for people, in decimal units: `8.45 MB`.
+/// Formats a size in decimal units: `8.45 MB`.
 pub fn bytes(n: u64) -> String {
     scaled(n as f64, &["B", "kB", "MB", "GB", "TB"], " ")
 }
 
-/// A count for people: `4.20M`.
+/// Formats a count: `4.20M`.
 pub fn count(n: u64) -> String {
     scaled(n as f64, &["", "K", "M", "B", "T"], "")
 }
 
-/// Two numbers of bytes that are compared, for people: by the byte where both would read the same.
+/// Formats two sizes for comparison: in bytes if both would look equal.
 ///
 /// ```
-/// use gguf::units::bytes_apart;
-/// assert_eq!(bytes_apart(2_000_000, 8_446_368), ["2.00 MB", "8.45 MB"]);
-/// assert_eq!(bytes_apart(8_446_368, 8_446_370), ["8446368 bytes", "8446370 bytes"]);
+/// use gguf::units::distinct_sizes;
+/// assert_eq!(distinct_sizes(2_000_000, 8_446_368), ["2.00 MB", "8.45 MB"]);
+/// assert_eq!(distinct_sizes(8_446_368, 8_446_370), ["8446368 bytes", "8446370 bytes"]);
 /// ```
-pub fn bytes_apart(a: u64, b: u64) -> [String; 2] {
+pub fn distinct_sizes(a: u64, b: u64) -> [String; 2] {
     match [bytes(a), bytes(b)] {
         [one, other] if one == other => [a, b].map(|n| format!("{n} bytes")),
         both => both,

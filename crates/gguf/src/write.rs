@@ -1,6 +1,6 @@
-//! Header to bytes, and a file that appears only when it is complete.
+//! Encoder of headers.
 //!
-//! [`read`](crate::read) is the mirror image of this file: same parts, same order.
+//! [`read`](crate::read) is the inverse, with the same functions in the same order.
 
 use crate::encoding::Encoding;
 use crate::error::Error;
@@ -10,10 +10,10 @@ use crate::metadata::Metadata;
 use crate::read::MAGIC;
 use crate::tensor::TensorInfo;
 
-/// The header's bytes, padded to where the data section begins.
+/// Encodes a header, padded to the start of the data section.
 ///
 /// # Errors
-/// [`Error::File`] if a count does not fit version 1's 32 bits.
+/// [`Error::File`] if a count does not fit the 32 bits of version 1.
 pub fn write_header(header: &Header) -> Result<Vec<u8>, Error> {
     let encoding = header.encoding();
     let mut out = Vec::new();
@@ -27,7 +27,7 @@ pub fn write_header(header: &Header) -> Result<Vec<u8>, Error> {
         let message = "a length does not fit the 32 bits of version 1";
         Error::from(Finding::error("version-too-narrow", message).help("write version 3"))
     })?;
-    // A length in memory does not overflow when it is aligned.
+    // Aligning a length in memory does not overflow.
     let end = header.alignment().align_up(out.len() as u64).unwrap_or(out.len() as u64);
     out.resize(end as usize, 0);
     Ok(out)

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gguf::{Alignment, Gguf, PartKind, TensorInfo};
+use gguf::{Alignment, Gguf, HeaderFieldKind, TensorInfo};
 
 /// A region of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ pub struct Named {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedKind {
     /// A field of the header.
-    Header(PartKind),
+    Header(HeaderFieldKind),
     /// A block of a tensor.
     Block,
     /// A row of a tensor without blocks.
@@ -160,7 +160,7 @@ pub fn named(gguf: Option<&Gguf>, file_len: u64, range: Range<u64>) -> Vec<Named
         match (region.kind, gguf, of_gguf) {
             (RegionKind::Start | RegionKind::Keys | RegionKind::Directory, Some(gguf), _) => {
                 let start = range.start.max(region.span.start);
-                let parts = gguf.parts(start..range.end.min(region.span.end));
+                let parts = gguf.header_fields(start..range.end.min(region.span.end));
                 found.extend(parts.into_iter().map(|part| Named {
                     span: part.span,
                     kind: NamedKind::Header(part.kind),

@@ -35,7 +35,7 @@ pub fn canonical(file: &Path) -> Result<ModelName, Error> {
 }
 
 /// Returns the default name of an output of this model: `model-f16.gguf` becomes `model-7B-Q4_K_M.gguf` (see
-/// [`ModelName::of_output`]).
+/// [`ModelName::for_output`]).
 pub fn for_output(model: &Model, target: Target) -> String {
     let file = model.paths().next().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let stem = match NameShard::strip(&file) {
@@ -44,7 +44,7 @@ pub fn for_output(model: &Model, target: Target) -> String {
     };
     let tensors = model.tensors().iter().map(|tensor| &tensor.info);
     let tensors = tensors.map(|tensor| (&*tensor.name, &tensor.shape[..]));
-    ModelName::of_output(stem, tensors, &target.to_string()).to_string()
+    ModelName::for_output(stem, tensors, &target.to_string()).to_string()
 }
 
 /// Renames a file in its directory without replacing another file.

@@ -60,7 +60,7 @@ impl LegacyModel {
             return format!("{stem}.gguf");
         };
         let tensors = items.iter().map(|item| (&*item.tensor.name, &item.tensor.shape[..]));
-        ModelName::of_output(&stem, tensors, known.name).to_string()
+        ModelName::for_output(&stem, tensors, known.name).to_string()
     }
 
     /// Whisper's mel filter bank, which no other legacy format stores.

@@ -17,7 +17,7 @@ pub enum Error {
     },
     /// A directory, repository or prefix does not hold exactly one model.
     #[error(transparent)]
-    Choice(gguf::Choice),
+    SelectModel(gguf::SelectModelError),
     /// Error of a local file.
     #[error(transparent)]
     Local(#[from] gguf::Error),
@@ -103,7 +103,7 @@ impl From<Error> for gguf::Error {
         match error {
             Error::Local(error) => error,
             Error::Location { .. } => Self::request("location-invalid", what, ""),
-            Error::Choice(choice) => choice.into(),
+            Error::SelectModel(choice) => choice.into(),
             Error::Remote { place, fault } => {
                 let kind = if fault.is_missing() { ErrorKind::NotFound } else { ErrorKind::Other };
                 Self::environment("read", place.as_ref(), std::io::Error::new(kind, fault))

@@ -10,7 +10,7 @@ use crate::budget::ByteBudget;
 use crate::client::{Client, CountedBody, FinalResponse, text};
 use crate::error::{Error, Fault};
 use crate::location::{Repository, is_valid_segment};
-use crate::pick::pick;
+use crate::select::select;
 use crate::redirect;
 use crate::retry::retry;
 
@@ -29,7 +29,7 @@ pub(crate) fn find(client: &Client, repository: &Repository) -> Result<String, E
         part => {
             let place = format!("hf:{}@{}", repository.name, repository.revision);
             let names = list(client, repository)?;
-            pick(place, names, part.as_deref().unwrap_or_default())
+            select(place, names, part.as_deref().unwrap_or_default())
         }
     }
 }

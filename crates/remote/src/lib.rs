@@ -36,7 +36,7 @@ mod location;
 #[cfg(feature = "object-stores")]
 mod object_store;
 mod options;
-mod pick;
+mod select;
 mod redirect;
 mod repository;
 mod retry;
@@ -83,7 +83,7 @@ pub fn open(word: &str) -> Result<OpenFile, Error> {
 /// Opens the file at a location.
 ///
 /// # Errors
-/// [`Error::Choice`], or [`Error::Local`] for a local directory, if there is not exactly one model;
+/// [`Error::SelectModel`], or [`Error::Local`] for a local directory, if there is not exactly one model;
 /// otherwise errors of the disk or the server.
 pub fn open_with(location: &Location, options: RemoteOptions) -> Result<OpenFile, Error> {
     match location {

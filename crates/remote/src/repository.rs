@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gguf::units::bytes_apart;
+use gguf::units::distinct_sizes;
 use gguf_store::Source;
 use url::Url;
 
@@ -91,7 +91,7 @@ impl RepositoryFiles {
     pub fn fetch(&self, name: &str) -> Result<Vec<u8>, Error> {
         let file = self.file(name)?;
         if file.byte_len() > MAX_FETCHED {
-            let [len, max] = bytes_apart(file.byte_len(), MAX_FETCHED);
+            let [len, max] = distinct_sizes(file.byte_len(), MAX_FETCHED);
             let what = format!("`{name}` has {len}; at most {max} are fetched");
             return Err(self.client.error(&self.url(name), Fault::Response(what)));
         }

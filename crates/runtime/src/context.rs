@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gguf::units::bytes_apart;
+use gguf::units::distinct_sizes;
 use gguf::{Error, Finding};
 use gguf_graph::OutputKind;
 use gguf_store::Progress;
@@ -36,7 +36,7 @@ impl Context {
     pub fn new(executor: Arc<Executor>, options: ContextOptions) -> Result<Self, Error> {
         let needed = options.byte_len(executor.graph());
         if needed > options.memory {
-            let [needed, allowed] = bytes_apart(needed, options.memory);
+            let [needed, allowed] = distinct_sizes(needed, options.memory);
             let what = format!(
                 "{} sequences of {} tokens need {needed} for caches and states; {allowed} are allowed",
                 options.sequences, options.tokens

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use gguf::Error;
-use gguf::units::bytes_apart;
+use gguf::units::distinct_sizes;
 use gguf_graph::{Program, Shape, ValueId};
 
 use crate::executor::Executor;
@@ -86,7 +86,7 @@ impl Interpreter<'_> {
         let last_uses = last_uses(program, requested);
         let needed = memory::peak(program, shapes, &last_uses, |rows| run.rows(rows) as u64);
         if needed > options.memory {
-            let [needed, allowed] = bytes_apart(needed, options.memory);
+            let [needed, allowed] = distinct_sizes(needed, options.memory);
             let what = format!("the values of a batch need {needed}; {allowed} are allowed");
             return Err(Error::request("memory-budget", what, "make the batch smaller"));
         }

@@ -1,6 +1,6 @@
 //! Reads the header of a remote file with few requests and few bytes.
 
-use gguf::units::bytes_apart;
+use gguf::units::distinct_sizes;
 use gguf::{Bytes, Error, Finding, HeaderExtent, Limits, header_extent};
 
 use crate::source::Source;
@@ -47,7 +47,7 @@ pub fn fetch_header(source: &dyn Source, limits: Limits) -> Result<Bytes, Error>
         // The bytes have one owner, so this does not copy.
         bytes = window.into();
         if needed > bound {
-            let [needed, limit] = bytes_apart(needed, limits.header_bytes);
+            let [needed, limit] = distinct_sizes(needed, limits.header_bytes);
             let message = format!("the header takes at least {needed}; the limit is {limit}");
             let finding = Finding::error("limit-header", message)
                 .at(bytes.len() as u64)

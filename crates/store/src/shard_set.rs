@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gguf::{Error, Finding, NameShard, is_gguf, pick_model};
+use gguf::{Error, Finding, NameShard, is_gguf, select_model};
 
 /// All files of one model, in shard order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ impl ShardSet {
     /// Finds the files of a model from
     ///
     /// - any one of its shards, even if that one is missing and others are not;
-    /// - a directory with one model, as [`pick_model`] selects it;
+    /// - a directory with one model, as [`select_model`] selects it;
     /// - a pattern with `*` and `?` in the file name that matches files of one model only;
     /// - the path of a single file.
     ///
@@ -104,7 +104,7 @@ impl ShardSet {
                 names.push(name.to_owned());
             }
         }
-        let model = pick_model(requested.display().to_string(), names, "");
+        let model = select_model(requested.display().to_string(), names, "");
         let name = model?;
         Self::find(&directory.join(name))
     }

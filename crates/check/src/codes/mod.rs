@@ -20,7 +20,7 @@ mod text;
 
 pub use document::document;
 
-use gguf::spelling::distance;
+use gguf::suggest::distance;
 
 /// Kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Rules on what an architecture asks for: its keys and its tensors.
+//! Rules on the keys and tensors that an architecture requires.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -9,18 +9,18 @@ use gguf_models::schema::{
     Architecture, Block, Expected, HyperParameters, Presence, SYMBOLS, Scope,
 };
 
-use crate::rules::fit::Fit;
-use crate::rules::grouped::Grouped;
-use crate::rules::{projector, sizes};
+use crate::rules::detect::Match;
+use crate::rules::grouped_findings::GroupedFindings;
+use crate::rules::{hyper_parameters, projector};
 
-/// More layers than any model has: tensors of a forged file are not looked at layer by layer.
-const MOST_LAYERS: usize = 4096;
+/// Limit on checked layers, higher than any model has: a forged file must not cost more.
+const MAX_LAYERS: usize = 4096;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let kind = FileKind::of(subject.draft);
-    let Some(name) = subject.draft.metadata.architecture() else {
+    let kind = FileKind::detect(subject.header);
+    let Some(name) = subject.header.metadata.architecture() else {
         return if kind == FileKind::Model {
-            unnamed(subject, sink)
+            without_architecture(subject, sink)
         } else {
             ControlFlow::Continue(())
         };
@@ -32,40 +32,39 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         return ControlFlow::Continue(());
     }
     let Some(architecture) = schema::architecture(name) else {
-        return unknown(subject, name, sink);
+        return unknown_architecture(subject, name, sink);
     };
-    let scope = Scope::new(&subject.draft.metadata, name);
+    let scope = Scope::new(&subject.header.metadata, name);
     keys(subject, architecture, sink)?;
-    sizes::check(subject, architecture, &scope, sink)?;
-    // What a shard lacks is in the others.
+    hyper_parameters::check(subject, architecture, &scope, sink)?;
+    // The other shards have the remaining tensors.
     if kind == FileKind::Model { tensors(subject, sink) } else { ControlFlow::Continue(()) }
 }
 
-/// Compares the tensors of a whole model with what its architecture asks for, if the tables know it.
+/// Compares the tensors of a complete model with its architecture, if the schema has it.
 pub(crate) fn tensors(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let name = subject.draft.metadata.architecture();
+    let name = subject.header.metadata.architecture();
     let Some(architecture) = name.and_then(schema::architecture) else {
         return ControlFlow::Continue(());
     };
-    let scope = Scope::new(&subject.draft.metadata, architecture.name);
+    let scope = Scope::new(&subject.header.metadata, architecture.name);
     let mut check = Check {
         subject,
         architecture,
-        trunk: !guesses_only(subject, &scope),
-        index: subject.draft.tensors.iter().map(|tensor| &*tensor.name).zip(0..).collect(),
-        expected: vec![false; subject.draft.tensors.len()],
-        strange: false,
-        found: Grouped::default(),
+        has_main_layers: !has_only_mtp_layers(subject, &scope),
+        index: subject.header.tensors.iter().map(|tensor| &*tensor.name).zip(0..).collect(),
+        expected: vec![false; subject.header.tensors.len()],
+        has_mismatch: false,
+        found: GroupedFindings::default(),
         sink,
     };
     check.tensors(&scope)
 }
 
-/// A model whose tensors are those of an architecture that nothing names. Of other files, which no
-/// table knows, the rules on headers say enough.
-fn unnamed(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let best = Fit::best(&Fit::names(&subject.draft.tensors));
-    let Some((_, names)) = best.filter(|(fit, _)| fit.strange == 0) else {
+/// Reports a missing architecture that the tensors identify. The rules on headers report other files.
+fn without_architecture(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let best = Match::best(&Match::names(&subject.header.tensors));
+    let Some((_, names)) = best.filter(|(fit, _)| fit.mismatches == 0) else {
         return ControlFlow::Continue(());
     };
     let message = format!("the tensors are those of {names}, but general.architecture is missing");
@@ -76,10 +75,10 @@ fn unnamed(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     )
 }
 
-fn unknown(subject: &Subject, name: &str, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn unknown_architecture(subject: &Subject, name: &str, sink: &mut dyn Sink) -> ControlFlow<()> {
     let mut message = format!("unknown architecture {name:?}");
-    let best = Fit::best(&Fit::names(&subject.draft.tensors));
-    if let Some((_, names)) = best.filter(|(fit, _)| fit.strange == 0) {
+    let best = Match::best(&Match::names(&subject.header.tensors));
+    if let Some((_, names)) = best.filter(|(fit, _)| fit.mismatches == 0) {
         message += &format!("; its tensors are those of {names}");
     }
     sink.report(
@@ -91,7 +90,7 @@ fn unknown(subject: &Subject, name: &str, sink: &mut dyn Sink) -> ControlFlow<()
 }
 
 fn keys(subject: &Subject, architecture: &Architecture, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let hparams = HyperParameters::new(&subject.draft.metadata, architecture.name);
+    let hparams = HyperParameters::new(&subject.header.metadata, architecture.name);
     for key in architecture.required.iter().copied().flatten() {
         if hparams.value(key).is_none() {
             sink.report(hparams.missing(key))?;
@@ -100,40 +99,40 @@ fn keys(subject: &Subject, architecture: &Architecture, sink: &mut dyn Sink) -> 
     ControlFlow::Continue(())
 }
 
-/// Returns whether the file holds only multi-token prediction (MTP) layers, with the keys of the whole model.
-fn guesses_only(subject: &Subject, scope: &Scope) -> bool {
-    scope.value("n_mtp", None).is_some_and(|next| next > 0)
-        && subject.draft.tensors.iter().all(|tensor| !tensor.name.starts_with("blk.0."))
+/// Returns true for a file with only the MTP layers of a model, which has the keys of the whole model.
+fn has_only_mtp_layers(subject: &Subject, scope: &Scope) -> bool {
+    scope.value("n_mtp", None).is_some_and(|count| count > 0)
+        && subject.header.tensors.iter().all(|tensor| !tensor.name.starts_with("blk.0."))
 }
 
-/// Comparing the tensors of a file with what its architecture asks for.
+/// Comparison of the tensors of a file with its architecture.
 struct Check<'s, 'd> {
     subject: &'s Subject<'d>,
     architecture: &'static Architecture,
-    /// False for a file that holds only MTP layers.
-    trunk: bool,
+    /// False for a file with only MTP layers.
+    has_main_layers: bool,
     index: HashMap<&'d str, usize>,
-    /// Per tensor of the file: whether the architecture knows it.
+    /// Per tensor of the file, whether the architecture has it.
     expected: Vec<bool>,
     /// Whether a tensor is missing or unexpected.
-    strange: bool,
-    /// What is wrong with single tensors.
-    found: Grouped,
+    has_mismatch: bool,
+    /// Findings about single tensors.
+    found: GroupedFindings,
     sink: &'s mut dyn Sink,
 }
 
 impl Check<'_, '_> {
     fn tensors(&mut self, scope: &Scope) -> ControlFlow<()> {
         for expected in self.architecture.outside(scope) {
-            self.one(&expected);
+            self.check_expected(&expected);
         }
         for block in self.architecture.blocks {
-            // Metadata can claim any number of layers: look at those of which something is there.
+            // Metadata can claim any number of layers: check only layers with tensors in the file.
             let layers = block.layers(scope);
             let present = self.layers_present(block.prefix);
-            for &layer in present.iter().filter(|n| layers.contains(n)).take(MOST_LAYERS) {
+            for &layer in present.iter().filter(|n| layers.contains(n)).take(MAX_LAYERS) {
                 for expected in block.layer(scope, layer) {
-                    self.one(&expected);
+                    self.check_expected(&expected);
                 }
             }
         }
@@ -141,27 +140,27 @@ impl Check<'_, '_> {
         self.layer_counts(scope)?;
         self.unexpected();
         std::mem::take(&mut self.found).report(self.sink)?;
-        if self.strange { self.other_architecture() } else { ControlFlow::Continue(()) }
+        if self.has_mismatch { self.other_architecture() } else { ControlFlow::Continue(()) }
     }
 
-    /// The numbers of the layers that some tensor of the file belongs to.
+    /// Returns the indices of the layers that have tensors in the file.
     fn layers_present(&self, prefix: &str) -> BTreeSet<u64> {
-        let tensors = self.subject.draft.tensors.iter();
+        let tensors = self.subject.header.tensors.iter();
         tensors.filter_map(|tensor| layer_of(&tensor.name, prefix)).collect()
     }
 
-    fn one(&mut self, expected: &Expected) {
+    fn check_expected(&mut self, expected: &Expected) {
         match expected {
             Expected::Tensor { name, shape, presence } => match self.find(name) {
                 Some(i) => self.shape(i, shape, *presence),
                 None if *presence == Presence::Required => self.missing(name),
                 None => {}
             },
-            Expected::OneOf(options) => self.one_of(options),
+            Expected::OneOf(options) => self.check_alternatives(options),
         }
     }
 
-    fn one_of(&mut self, options: &[Vec<Expected>]) {
+    fn check_alternatives(&mut self, options: &[Vec<Expected>]) {
         let needed = |option: &[Expected], present: bool| {
             let names = option.iter().filter_map(|expected| match expected {
                 Expected::Tensor { name, presence: Presence::Required, .. } => Some(name.as_str()),
@@ -169,17 +168,17 @@ impl Check<'_, '_> {
             });
             names.filter(|name| self.index.contains_key(name) == present).count()
         };
-        // The alternative meant is one of which something is there, and that lacks least.
-        let meant =
+        // The intended alternative has a tensor in the file and lacks the fewest.
+        let intended =
             options.iter().min_by_key(|option| (needed(option, true) == 0, needed(option, false)));
         for option in options {
             for expected in option {
                 match expected {
                     Expected::Tensor { name, .. } if self.find(name).is_some() => {
-                        self.one(expected);
+                        self.check_expected(expected);
                     }
-                    _ if meant.is_some_and(|meant| std::ptr::eq(meant, option)) => {
-                        self.one(expected);
+                    _ if intended.is_some_and(|intended| std::ptr::eq(intended, option)) => {
+                        self.check_expected(expected);
                     }
                     _ => {}
                 }
@@ -196,10 +195,10 @@ impl Check<'_, '_> {
     }
 
     fn missing(&mut self, name: &str) {
-        if !self.trunk {
+        if !self.has_main_layers {
             return;
         }
-        self.strange = true;
+        self.has_mismatch = true;
         let message = format!("{} requires this tensor", self.architecture.name);
         self.found.add(
             Finding::error("tensor-missing", message)
@@ -209,9 +208,9 @@ impl Check<'_, '_> {
     }
 
     fn shape(&mut self, i: usize, shape: &[Option<u64>], presence: Presence) {
-        let Some(tensor) = self.subject.draft.tensors.get(i) else { return };
-        // Where the tables know a part of the tensors, what others share may differ in shape.
-        if fits(tensor, shape) || (self.architecture.open && presence == Presence::Optional) {
+        let Some(tensor) = self.subject.header.tensors.get(i) else { return };
+        // In an open architecture, optional tensors may have other shapes.
+        if has_shape(tensor, shape) || (self.architecture.open && presence == Presence::Optional) {
             return;
         }
         let dims: Vec<_> = shape
@@ -234,16 +233,16 @@ impl Check<'_, '_> {
             if !seen.insert(block.prefix) {
                 continue;
             }
-            let (claimed, key) = self.layers_claimed(block, scope);
+            let (claimed, key) = self.claimed_layers(block, scope);
             let present = self.layers_present(block.prefix);
             let Some(claimed) = claimed else {
                 // The key that is missing is told; of layers there is nothing to say without it.
-                self.take_layers(block.prefix, 0);
+                self.expect_layers(block.prefix, 0);
                 continue;
             };
             let count = present.len() as u64;
             let beyond = present.last().is_some_and(|&last| last >= claimed);
-            if self.least_layers(block, scope) <= count && !beyond {
+            if self.min_layers(block, scope) <= count && !beyond {
                 continue;
             }
             let message = format!("claims {claimed} layers; the file has tensors of {count}");
@@ -252,21 +251,21 @@ impl Check<'_, '_> {
                 .key(key)
                 .help("the key is wrong or tensors are missing");
             self.sink.report(finding)?;
-            // Said once is enough.
-            self.take_layers(block.prefix, claimed);
+            // One finding is enough.
+            self.expect_layers(block.prefix, claimed);
         }
         ControlFlow::Continue(())
     }
 
-    /// Lets the tensors of layers from `first` on pass.
-    fn take_layers(&mut self, prefix: &str, first: u64) {
-        for (tensor, expected) in self.subject.draft.tensors.iter().zip(&mut self.expected) {
+    /// Marks the tensors of layers from `first` on as expected.
+    fn expect_layers(&mut self, prefix: &str, first: u64) {
+        for (tensor, expected) in self.subject.header.tensors.iter().zip(&mut self.expected) {
             *expected |= layer_of(&tensor.name, prefix).is_some_and(|n| n >= first);
         }
     }
 
-    /// The number of layers with a prefix that the metadata claim, and the key that says so.
-    fn layers_claimed(&self, block: &Block, scope: &Scope) -> (Option<u64>, String) {
+    /// Returns the number of layers with a prefix according to the metadata, and the key with the number.
+    fn claimed_layers(&self, block: &Block, scope: &Scope) -> (Option<u64>, String) {
         let mut blocks = self.architecture.blocks.iter();
         let last = blocks.rfind(|other| other.prefix == block.prefix).unwrap_or(block).to;
         let symbol = SYMBOLS.iter().find(|symbol| symbol.name == last);
@@ -274,10 +273,10 @@ impl Check<'_, '_> {
         (scope.value(last, None), key.replace("{arch}", self.architecture.name))
     }
 
-    /// The number of layers without those that may be missing altogether.
-    fn least_layers(&self, block: &Block, scope: &Scope) -> u64 {
+    /// Returns the number of layers, without trailing layers that may be missing.
+    fn min_layers(&self, block: &Block, scope: &Scope) -> u64 {
         let same = self.architecture.blocks.iter().filter(|other| other.prefix == block.prefix);
-        let needed = same.filter(|block| self.trunk && block.is_needed());
+        let needed = same.filter(|block| self.has_main_layers && block.is_needed());
         needed.map(|block| block.layers(scope).end).max().unwrap_or(0)
     }
 
@@ -286,14 +285,14 @@ impl Check<'_, '_> {
             return;
         }
         for (i, (tensor, expected)) in
-            self.subject.draft.tensors.iter().zip(&self.expected).enumerate()
+            self.subject.header.tensors.iter().zip(&self.expected).enumerate()
         {
-            // Scales may go with the weights of any architecture.
+            // Weights of any architecture can have scales.
             let scale = tensor.name.ends_with(".scale") || tensor.name.ends_with(".input_scale");
             if *expected || scale {
                 continue;
             }
-            self.strange = true;
+            self.has_mismatch = true;
             let message = format!("{} has no such tensor", self.architecture.name);
             self.found.add(
                 Finding::warning("tensor-unexpected", message)
@@ -305,9 +304,9 @@ impl Check<'_, '_> {
     }
 
     fn other_architecture(&mut self) -> ControlFlow<()> {
-        let names = Fit::names(&self.subject.draft.tensors);
-        let own = Fit::of(self.architecture, &names);
-        let Some((_, others)) = Fit::best(&names).filter(|(fit, _)| fit.strange < own.strange)
+        let names = Match::names(&self.subject.header.tensors);
+        let own = Match::of(self.architecture, &names);
+        let Some((_, others)) = Match::best(&names).filter(|(fit, _)| fit.mismatches < own.mismatches)
         else {
             return ControlFlow::Continue(());
         };
@@ -320,15 +319,15 @@ impl Check<'_, '_> {
     }
 }
 
-/// Missing dimensions are 1.
-fn fits(tensor: &TensorInfo, shape: &[Option<u64>]) -> bool {
+/// Returns true if a tensor has this shape; missing dimensions are 1.
+fn has_shape(tensor: &TensorInfo, shape: &[Option<u64>]) -> bool {
     let dims = tensor.shape.iter().copied().map(Some).chain(std::iter::repeat(Some(1)));
-    let wanted = shape.iter().copied().chain(std::iter::repeat(Some(1)));
+    let expected_dim = shape.iter().copied().chain(std::iter::repeat(Some(1)));
     let longest = tensor.shape.len().max(shape.len());
-    dims.zip(wanted).take(longest).all(|(dim, wanted)| wanted.is_none() || dim == wanted)
+    dims.zip(expected_dim).take(longest).all(|(dim, expected_dim)| expected_dim.is_none() || dim == expected_dim)
 }
 
-/// The number of the layer that a tensor belongs to.
+/// Returns the index of the layer that a tensor belongs to.
 fn layer_of(name: &str, prefix: &str) -> Option<u64> {
     name.strip_prefix(prefix)?.split('.').next()?.parse().ok()
 }

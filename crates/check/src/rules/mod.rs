@@ -1,24 +1,24 @@
-//! Rules about models, one file per group.
+//! Rules about models, one file per subject.
 
 pub(crate) mod architecture;
-mod fit;
-mod grouped;
-pub(crate) mod naming;
+mod detect;
+mod grouped_findings;
+pub(crate) mod file_name;
 mod projector;
-mod quantization;
+mod file_type;
 pub(crate) mod sidecar;
-mod sizes;
-mod standard;
+mod hyper_parameters;
+mod keys;
 mod tokenizer;
 
 use std::ops::ControlFlow;
 
 use gguf::{Sink, Subject};
 
-/// All rules about models that need no tensor data; they run after those of the format.
+/// Runs all rules about models that need no tensor data, after those of the format.
 pub(crate) fn model_rules(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    standard::check(subject, sink)?;
+    keys::check(subject, sink)?;
     architecture::check(subject, sink)?;
     tokenizer::check(subject, sink)?;
-    quantization::check(subject, sink)
+    file_type::check(subject, sink)
 }

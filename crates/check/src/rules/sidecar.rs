@@ -1,12 +1,11 @@
-//! Whether a file that encodes images or sound goes with a model.
+//! Rules on an mmproj file together with its model.
 
 use gguf::{Finding, Metadata};
 use gguf_models::schema::HyperParameters;
 
-/// What is wrong with `sidecar` as a file that programs load beside `model`: an encoder with its projector,
-/// of the architecture `clip`.
+/// Checks that `sidecar` is an mmproj file (architecture `clip`) for `model`.
 ///
-/// Of both only the metadata are looked at: what each is by itself is found by checking it.
+/// Compares only the metadata; [`check`](crate::check) examines each file separately.
 pub fn check_sidecar(model: &Metadata, sidecar: &Metadata) -> Vec<Finding> {
     if sidecar.architecture() != Some("clip") {
         let stated = sidecar.architecture().unwrap_or("none");
@@ -26,24 +25,24 @@ pub fn check_sidecar(model: &Metadata, sidecar: &Metadata) -> Vec<Finding> {
     findings
 }
 
-/// What comes out of the projector stands where embeddings of tokens do.
+/// Checks that the projector has the embedding size of the model.
 fn wrong_width(model: &Metadata, sidecar: &Metadata, key: &'static str) -> Option<Finding> {
     let architecture = model.architecture()?;
-    let wanted = HyperParameters::new(model, architecture).u64("embedding_length").ok()?;
-    let width = sidecar.u64(key).filter(|width| *width != wanted)?;
-    let what = format!("is {width}, but {architecture}.embedding_length of the model is {wanted}");
+    let expected = HyperParameters::new(model, architecture).u64("embedding_length").ok()?;
+    let width = sidecar.u64(key).filter(|width| *width != expected)?;
+    let what = format!("is {width}, but {architecture}.embedding_length of the model is {expected}");
     Some(Finding::error("sidecar-width", what).key(key))
 }
 
-/// Some models take images into several layers, as many as the encoder has outputs for them.
+/// Checks that the encoder has one DeepStack output per DeepStack layer of the model.
 fn wrong_layers(model: &Metadata, sidecar: &Metadata) -> Option<Finding> {
     const KEY: &str = "clip.vision.is_deepstack_layers";
     let architecture = model.architecture()?;
-    let wanted = model.u64(&format!("{architecture}.n_deepstack_layers"))?;
+    let expected = model.u64(&format!("{architecture}.n_deepstack_layers"))?;
     let flags = sidecar.get(KEY).and_then(|value| value.as_array());
-    let made =
+    let outputs =
         flags.map_or(0, |flags| flags.iter().filter(|flag| flag.to_bool() == Some(true)).count());
     let what =
-        format!("has {made} deepstack outputs, but {architecture}.n_deepstack_layers is {wanted}");
-    (made as u64 != wanted).then(|| Finding::error("sidecar-layers", what).key(KEY))
+        format!("has {outputs} DeepStack outputs, but {architecture}.n_deepstack_layers is {expected}");
+    (outputs as u64 != expected).then(|| Finding::error("sidecar-layers", what).key(KEY))
 }

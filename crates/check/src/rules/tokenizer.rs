@@ -1,8 +1,7 @@
-//! Rules on the tokenizer: arrays of one length, ids within the vocabulary, merges and byte tokens
-//! that are in it.
+//! Rules on the tokenizer: equal lengths of arrays, ids, merges and byte tokens within the vocabulary.
 //!
-//! One pass over each array. Texts are borrowed from the file and may be any bytes; what is kept
-//! per token is its place in one set.
+//! Each array takes one pass. Texts are borrowed from the file and may be any bytes; one set of tokens is
+//! the only allocation per token.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -18,8 +17,8 @@ const MODEL: &str = "tokenizer.ggml.model";
 const PRE: &str = "tokenizer.ggml.pre";
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let metadata = &subject.draft.metadata;
-    if metadata.get(MODEL).is_none() && is_run(subject) {
+    let metadata = &subject.header.metadata;
+    if metadata.get(MODEL).is_none() && is_text_model(subject) {
         sink.report(
             Finding::error("tokenizer-missing", "the tokenizer is missing").key(MODEL).help(
                 "loaders reject the model; convert it again from a directory with its tokenizer",
@@ -27,16 +26,16 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
         )?;
     }
     let Some(tokens) = metadata.array(TOKENS) else { return missing(subject, sink) };
-    // The rule on key types reports arrays of another type.
+    // The rules on keys report arrays of another type.
     if tokens.strings().is_none() {
         return ControlFlow::Continue(());
     }
     lengths(subject, tokens.len(), sink)?;
     ids(subject, tokens.len(), sink)?;
-    let pairs = metadata.str(MODEL) == Some("gpt2");
-    // One kind needs none, and what is only written, as by whisper, need not be cut up.
-    let cuts = metadata.str(PRE) != Some("kimi-k2") && is_run(subject);
-    if pairs && cuts && metadata.get(MERGES).is_none() {
+    let is_bpe = metadata.str(MODEL) == Some("gpt2");
+    // Kimi K2 has no merges; models without text input, such as Whisper, do not encode text.
+    let encodes_text = metadata.str(PRE) != Some("kimi-k2") && is_text_model(subject);
+    if is_bpe && encodes_text && metadata.get(MERGES).is_none() {
         sink.report(
             Finding::error("tokenizer-merges-missing", "a BPE tokenizer has no merges")
                 .key(MERGES)
@@ -45,7 +44,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
                 ),
         )?;
     }
-    if pairs && metadata.get(PRE).is_none() {
+    if is_bpe && metadata.get(PRE).is_none() {
         sink.report(
             Finding::warning("tokenizer-pre-missing", "the pre-tokenizer is missing")
                 .key(PRE)
@@ -62,37 +61,37 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Whether the file is a model that programs run on text.
-fn is_run(subject: &Subject) -> bool {
-    let architecture = subject.draft.metadata.architecture().and_then(schema::architecture);
+/// Returns true if the file is a model that runs on text.
+fn is_text_model(subject: &Subject) -> bool {
+    let architecture = subject.header.metadata.architecture().and_then(schema::architecture);
     architecture.is_some_and(|architecture| !architecture.open)
-        && matches!(FileKind::of(subject.draft), FileKind::Model | FileKind::FirstShard)
+        && matches!(FileKind::detect(subject.header), FileKind::Model | FileKind::FirstShard)
 }
 
-/// A tokenizer that is named but has no tokens.
+/// Reports a tokenizer without tokens.
 fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let named = subject.draft.metadata.str(MODEL);
+    let named = subject.header.metadata.str(MODEL);
     if named.is_none_or(|name| matches!(name, "none" | "no_vocab" | "rwkv"))
-        || subject.draft.metadata.get(TOKENS).is_some()
+        || subject.header.metadata.get(TOKENS).is_some()
     {
         return ControlFlow::Continue(());
     }
     sink.report(
-        Finding::error("tokenizer-tokens-missing", "a tokenizer is named, but has no tokens")
+        Finding::error("tokenizer-tokens-missing", "the tokenizer has no tokens")
             .key(TOKENS)
             .help("convert the model again from a directory with its tokenizer"),
     )
 }
 
-/// Arrays that go with the tokens, and counts of them.
+/// Checks the lengths of arrays per token, and the vocabulary sizes.
 fn lengths(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let metadata = &subject.draft.metadata;
+    let metadata = &subject.header.metadata;
     for key in ["tokenizer.ggml.scores", TYPES] {
         if let Some(array) = metadata.array(key)
             && array.len() != tokens
         {
             let message = format!("has {} elements for {tokens} tokens", array.len());
-            // Programs read one per token: past the end, or not at all.
+            // Loaders read one element per token, past the end of a short array.
             let finding = match array.len() < tokens {
                 true => Finding::error("tokenizer-length", message),
                 false => Finding::warning("tokenizer-length", message),
@@ -114,11 +113,11 @@ fn lengths(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<(
         let at = subject.value_at(&key);
         sink.report(Finding::warning("vocab-size", message).key(key).at(at))?;
     }
-    // Shapes of architectures in the tables are compared with all the rest.
+    // The rules on architectures check the shapes of known ones.
     if schema::architecture(name).is_some() {
         return ControlFlow::Continue(());
     }
-    let mut tensors = subject.draft.tensors.iter().enumerate();
+    let mut tensors = subject.header.tensors.iter().enumerate();
     if let Some((i, tensor)) = tensors.find(|(_, tensor)| tensor.name == "token_embd.weight")
         && let Some(&rows) = tensor.shape.get(1)
         && rows != tokens
@@ -130,9 +129,9 @@ fn lengths(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<(
     ControlFlow::Continue(())
 }
 
-/// Ids of special tokens: within the vocabulary, and not typed as ordinary text.
+/// Checks that the ids of special tokens are in the vocabulary and their types are not ordinary text.
 fn ids(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let metadata = &subject.draft.metadata;
+    let metadata = &subject.header.metadata;
     let mut roles = Vec::new();
     for (i, (key, value)) in metadata.iter().enumerate() {
         let is_id = key.starts_with("tokenizer.ggml.") && key.ends_with("_token_id");
@@ -140,7 +139,7 @@ fn ids(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
         if id < tokens {
             roles.push((id, key, subject.value_of(i)));
         } else if id != u64::from(u32::MAX) {
-            // Old converters wrote -1 without sign for a token that does not exist.
+            // Old converters wrote -1 as unsigned for a token that does not exist.
             let message = format!("token {id} is not in the vocabulary of {tokens}");
             sink.report(
                 Finding::warning("token-id-range", message)
@@ -171,7 +170,7 @@ fn ids(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// The set of all tokens; reports duplicates.
+/// Returns the set of all tokens; reports duplicates.
 fn vocabulary<'d>(
     subject: &Subject<'d>,
     tokens: &'d Array,
@@ -201,15 +200,15 @@ fn vocabulary<'d>(
     ControlFlow::Continue(known)
 }
 
-/// Merges: two known tokens that make a third.
+/// Checks that merges consist of two known tokens with a known result.
 fn merges(subject: &Subject, known: &HashSet<&[u8]>, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let Some(merges) = subject.draft.metadata.array(MERGES) else {
+    let Some(merges) = subject.header.metadata.array(MERGES) else {
         return ControlFlow::Continue(());
     };
     let (mut malformed, mut dangling) = (Faults::default(), Faults::default());
     let mut joined = Vec::new();
     for (i, merge) in merges.strings().into_iter().flatten().enumerate() {
-        // A part may begin with a space, hence the search from the second byte on.
+        // A token may begin with a space: search from the second byte on.
         let space = merge.iter().skip(1).position(|&byte| byte == b' ').map(|at| at + 1);
         let Some((left, right)) = space.and_then(|at| {
             let (left, right) = merge.split_at_checked(at)?;
@@ -227,11 +226,11 @@ fn merges(subject: &Subject, known: &HashSet<&[u8]>, sink: &mut dyn Sink) -> Con
     }
     let at = subject.value_at(MERGES);
     if let Some(which) = malformed.describe() {
-        let message = format!("not two parts separated by a space: {which}");
+        let message = format!("not two tokens separated by a space: {which}");
         sink.report(Finding::warning("merge-malformed", message).key(MERGES).at(at))?;
     }
     if let Some(which) = dangling.describe() {
-        let message = format!("parts or result are not in the vocabulary: {which}");
+        let message = format!("tokens or their result are not in the vocabulary: {which}");
         let help =
             "these merges are never applied; vocabulary and merges may belong to different models";
         sink.report(Finding::warning("merge-unknown", message).key(MERGES).at(at).help(help))?;
@@ -239,7 +238,7 @@ fn merges(subject: &Subject, known: &HashSet<&[u8]>, sink: &mut dyn Sink) -> Con
     ControlFlow::Continue(())
 }
 
-/// Byte tokens `<0x00>` to `<0xFF>`, by which any text can be spelled.
+/// Checks that the byte fallback tokens `<0x00>` to `<0xFF>` are complete.
 fn bytes(subject: &Subject, tokens: &Array, sink: &mut dyn Sink) -> ControlFlow<()> {
     let mut found = [false; 256];
     for token in tokens.strings().into_iter().flatten() {
@@ -260,7 +259,7 @@ fn bytes(subject: &Subject, tokens: &Array, sink: &mut dyn Sink) -> ControlFlow<
     )
 }
 
-/// How many elements have a fault, and which is the first.
+/// Number of elements with a fault, and the first of them.
 #[derive(Default)]
 struct Faults {
     count: u64,
@@ -270,7 +269,7 @@ struct Faults {
 impl Faults {
     fn add(&mut self, i: usize, text: &[u8]) {
         self.count += 1;
-        self.first.get_or_insert_with(|| format!("element {i}, {}", shown(text)));
+        self.first.get_or_insert_with(|| format!("element {i}, {}", shortened(text)));
     }
 
     fn describe(&self) -> Option<String> {
@@ -282,8 +281,8 @@ impl Faults {
     }
 }
 
-/// Texts in broken files can be as long as the file.
-fn shown(text: &[u8]) -> String {
+/// Formats a text, shortened: texts in broken files can be as long as the file.
+fn shortened(text: &[u8]) -> String {
     const SHOWN: usize = 40;
     let text = text.get(..SHOWN).unwrap_or(text);
     format!("{:?}", String::from_utf8_lossy(text))

@@ -11,8 +11,8 @@ const ARCH: &str = "llama";
 
 /// A llama of two layers with a vocabulary of 260 tokens.
 fn model() -> RawHeader {
-    let mut draft = RawHeader::default();
-    let metadata = &mut draft.metadata;
+    let mut header = RawHeader::default();
+    let metadata = &mut header.metadata;
     metadata.set("general.architecture", ARCH);
     metadata.set("general.file_type", 0u32);
     for (key, value) in [
@@ -36,8 +36,8 @@ fn model() -> RawHeader {
     metadata.set("tokenizer.ggml.scores", Array::from(&[0f32; 260][..]));
     metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
     metadata.set("tokenizer.ggml.merges", Array::from_strings(["a b"]));
-    tensor(&mut draft, "token_embd.weight", &[8, 260]);
-    tensor(&mut draft, "output_norm.weight", &[8]);
+    tensor(&mut header, "token_embd.weight", &[8, 260]);
+    tensor(&mut header, "output_norm.weight", &[8]);
     for layer in 0..2 {
         for (name, shape) in [
             ("attn_norm", &[8u64][..]),
@@ -50,14 +50,14 @@ fn model() -> RawHeader {
             ("ffn_up", &[8, 12]),
             ("ffn_down", &[12, 8]),
         ] {
-            tensor(&mut draft, &format!("blk.{layer}.{name}.weight"), shape);
+            tensor(&mut header, &format!("blk.{layer}.{name}.weight"), shape);
         }
     }
-    draft
+    header
 }
 
-fn tensor(draft: &mut RawHeader, name: &str, dims: &[u64]) {
-    draft.tensors.push(TensorInfo {
+fn tensor(header: &mut RawHeader, name: &str, dims: &[u64]) {
+    header.tensors.push(TensorInfo {
         name: name.to_owned(),
         shape: Shape::new(dims).unwrap(),
         tensor_type: TensorType::F32,
@@ -65,9 +65,9 @@ fn tensor(draft: &mut RawHeader, name: &str, dims: &[u64]) {
     });
 }
 
-fn findings(mut draft: RawHeader) -> Vec<Finding> {
-    let data = draft.lay_out().unwrap() as usize;
-    let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
+fn findings(mut header: RawHeader) -> Vec<Finding> {
+    let data = header.lay_out().unwrap() as usize;
+    let mut file = write_header(&Header::new(header).unwrap()).unwrap();
     let start = file.len();
     file.resize(start + data, 0);
     check(&file.into()).0
@@ -76,35 +76,35 @@ fn findings(mut draft: RawHeader) -> Vec<Finding> {
 type Change = Box<dyn Fn(&mut RawHeader)>;
 
 fn set(key: &'static str, value: impl Into<Value> + Clone + 'static) -> Change {
-    Box::new(move |draft| draft.metadata.set(key, value.clone()))
+    Box::new(move |header| header.metadata.set(key, value.clone()))
 }
 
 fn remove(key: &'static str) -> Change {
-    Box::new(move |draft| drop(draft.metadata.remove(key)))
+    Box::new(move |header| drop(header.metadata.remove(key)))
 }
 
 fn add(name: &'static str, dims: &'static [u64]) -> Change {
-    Box::new(move |draft| tensor(draft, name, dims))
+    Box::new(move |header| tensor(header, name, dims))
 }
 
 fn omit(name: &'static str) -> Change {
-    Box::new(move |draft| draft.tensors.retain(|tensor| tensor.name != name))
+    Box::new(move |header| header.tensors.retain(|tensor| tensor.name != name))
 }
 
 fn reshape(name: &'static str, dims: &'static [u64]) -> Change {
-    Box::new(move |draft| {
-        let found = draft.tensors.iter_mut().find(|tensor| tensor.name == name);
+    Box::new(move |header| {
+        let found = header.tensors.iter_mut().find(|tensor| tensor.name == name);
         found.unwrap().shape = Shape::new(dims).unwrap();
     })
 }
 
 fn tokens(change: impl Fn(&mut Vec<Vec<u8>>) + 'static) -> Change {
-    Box::new(move |draft| {
+    Box::new(move |header| {
         let key = "tokenizer.ggml.tokens";
-        let array = draft.metadata.array(key).unwrap();
+        let array = header.metadata.array(key).unwrap();
         let mut tokens: Vec<_> = array.strings().unwrap().map(<[u8]>::to_vec).collect();
         change(&mut tokens);
-        draft.metadata.set(key, Array::from_strings(tokens));
+        header.metadata.set(key, Array::from_strings(tokens));
     })
 }
 
@@ -143,11 +143,11 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             "key-value",
             "llama.rope.dimension_count",
             Error,
-            Box::new(|draft| {
+            Box::new(|header| {
                 // Half of a head of 8.
-                set("llama.attention.head_count", 1u32)(draft);
-                set("llama.attention.head_count_kv", 1u32)(draft);
-                set("llama.rope.dimension_count", 4u32)(draft);
+                set("llama.attention.head_count", 1u32)(header);
+                set("llama.attention.head_count_kv", 1u32)(header);
+                set("llama.rope.dimension_count", 4u32)(header);
             }),
         ),
         ("key-value", "llama.rope.scaling.type", Error, set("llama.rope.scaling.type", "dynamic")),
@@ -159,9 +159,9 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             "layer-count",
             "llama.block_count",
             Error,
-            Box::new(|draft| {
-                draft.metadata.set("llama.block_count", u64::MAX);
-                tensor(draft, "blk.18446744073709551614.attn_q.weight", &[8, 8]);
+            Box::new(|header| {
+                header.metadata.set("llama.block_count", u64::MAX);
+                tensor(header, "blk.18446744073709551614.attn_q.weight", &[8, 8]);
             }),
         ),
         (
@@ -192,9 +192,9 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             "vocab-rows",
             "token_embd.weight",
             Warning,
-            Box::new(|draft| {
-                draft.metadata.set("general.architecture", "other");
-                reshape("token_embd.weight", &[8, 100])(draft);
+            Box::new(|header| {
+                header.metadata.set("general.architecture", "other");
+                reshape("token_embd.weight", &[8, 100])(header);
             }),
         ),
         (
@@ -221,9 +221,9 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             "tokenizer-merges-missing",
             "tokenizer.ggml.merges",
             Error,
-            Box::new(|draft| {
-                set("tokenizer.ggml.model", "gpt2")(draft);
-                remove("tokenizer.ggml.merges")(draft);
+            Box::new(|header| {
+                set("tokenizer.ggml.model", "gpt2")(header);
+                remove("tokenizer.ggml.merges")(header);
             }),
         ),
         (
@@ -276,9 +276,9 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             "quantization-version-missing",
             "general.quantization_version",
             Warning,
-            Box::new(|draft| {
-                tensor(draft, "output.weight", &[32, 1]);
-                draft.tensors.last_mut().unwrap().tensor_type = TensorType::Q8_0;
+            Box::new(|header| {
+                tensor(header, "output.weight", &[32, 1]);
+                header.tensors.last_mut().unwrap().tensor_type = TensorType::Q8_0;
             }),
         ),
         (
@@ -297,19 +297,19 @@ fn a_whole_model_has_no_findings() {
 
 #[test]
 fn a_later_shard_has_its_keys_in_the_first() {
-    let mut draft = RawHeader::default();
-    shard_keys::push(&mut draft.metadata, 1, 2, 40);
-    tensor(&mut draft, "output.weight", &[32, 1]);
-    draft.tensors[0].tensor_type = TensorType::Q8_0;
-    assert_eq!(findings(draft), []);
+    let mut header = RawHeader::default();
+    shard_keys::push(&mut header.metadata, 1, 2, 40);
+    tensor(&mut header, "output.weight", &[32, 1]);
+    header.tensors[0].tensor_type = TensorType::Q8_0;
+    assert_eq!(findings(header), []);
 }
 
 #[test]
 fn each_fault_has_its_code() {
     for (i, (code, subject, severity, change)) in cases().into_iter().enumerate() {
-        let mut draft = model();
-        change(&mut draft);
-        let findings = findings(draft);
+        let mut header = model();
+        change(&mut header);
+        let findings = findings(header);
         let said_of = |finding: &&Finding| {
             finding.code == code
                 && [&finding.key, &finding.tensor]
@@ -329,11 +329,11 @@ fn what_may_vary_is_no_fault() {
         add("rope_freqs.weight", &[1]),
         add("blk.0.attn_q.bias", &[8]),
         add("blk.0.attn_q.scale", &[1]),
-        Box::new(|draft| {
+        Box::new(|header| {
             for name in ["blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight"] {
-                omit(name)(draft);
+                omit(name)(header);
             }
-            tensor(draft, "blk.0.attn_qkv.weight", &[8, 16]);
+            tensor(header, "blk.0.attn_qkv.weight", &[8, 16]);
         }),
         reshape("blk.0.attn_norm.weight", &[8, 1]),
         set("llama.block_count", 2u64),
@@ -342,36 +342,36 @@ fn what_may_vary_is_no_fault() {
         set("mine.some_key", 1u8),
         remove("general.file_type"),
         // A vocabulary, an adapter, a shard.
-        Box::new(|draft| draft.tensors.clear()),
-        Box::new(|draft| {
-            draft.metadata.set("general.type", "adapter");
-            draft.metadata.set("adapter.type", "lora");
-            draft.metadata.set("adapter.lora.alpha", 8f32);
-            draft.tensors.truncate(3);
+        Box::new(|header| header.tensors.clear()),
+        Box::new(|header| {
+            header.metadata.set("general.type", "adapter");
+            header.metadata.set("adapter.type", "lora");
+            header.metadata.set("adapter.lora.alpha", 8f32);
+            header.tensors.truncate(3);
         }),
-        Box::new(|draft| {
-            draft.metadata.set("split.no", 0u16);
-            draft.metadata.set("split.count", 2u16);
-            draft.tensors.truncate(3);
+        Box::new(|header| {
+            header.metadata.set("split.no", 0u16);
+            header.metadata.set("split.count", 2u16);
+            header.tensors.truncate(3);
         }),
-        Box::new(|draft| {
-            draft.metadata = Default::default();
-            draft.metadata.set("split.no", 1u16);
-            draft.metadata.set("split.count", 2u16);
-            draft.metadata.set("split.tensors.count", 20i32);
+        Box::new(|header| {
+            header.metadata = Default::default();
+            header.metadata.set("split.no", 1u16);
+            header.metadata.set("split.count", 2u16);
+            header.metadata.set("split.tensors.count", 20i32);
         }),
-        Box::new(|draft| {
-            draft.metadata = Default::default();
-            draft.metadata.set("general.type", "imatrix");
-            draft.metadata.set("imatrix.datasets", Array::from_strings(["text"]));
-            draft.metadata.set("imatrix.chunk_count", 1u32);
-            draft.metadata.set("imatrix.chunk_size", 512u32);
+        Box::new(|header| {
+            header.metadata = Default::default();
+            header.metadata.set("general.type", "imatrix");
+            header.metadata.set("imatrix.datasets", Array::from_strings(["text"]));
+            header.metadata.set("imatrix.chunk_count", 1u32);
+            header.metadata.set("imatrix.chunk_size", 512u32);
         }),
     ];
     for (i, change) in changes.into_iter().enumerate() {
-        let mut draft = model();
-        change(&mut draft);
-        assert_eq!(findings(draft), [], "case {i}");
+        let mut header = model();
+        change(&mut header);
+        assert_eq!(findings(header), [], "case {i}");
     }
 }
 
@@ -395,12 +395,12 @@ fn numbers_that_no_key_holds_are_errors() {
         // A key of one's own holds anything.
         ("mine.some_key", f32::NAN, false),
     ] {
-        let mut draft = model();
+        let mut header = model();
         match key {
-            "tokenizer.ggml.scores" => draft.metadata.set(key, scores(value)),
-            _ => draft.metadata.set(key, value),
+            "tokenizer.ggml.scores" => header.metadata.set(key, scores(value)),
+            _ => header.metadata.set(key, value),
         }
-        let findings = findings(draft);
+        let findings = findings(header);
         let found = findings.iter().find(|finding| finding.code == "key-value");
         assert_eq!(found.is_some(), wrong, "{key} = {value}: {findings:?}");
         if let Some(found) = found {
@@ -413,21 +413,21 @@ fn numbers_that_no_key_holds_are_errors() {
 /// What no program runs is never called right.
 #[test]
 fn whatever_a_model_needs_is_an_error_to_lack() {
-    let has_error = |draft: RawHeader| {
-        findings(draft).iter().any(|finding| finding.severity == Severity::Error)
+    let has_error = |header: RawHeader| {
+        findings(header).iter().any(|finding| finding.severity == Severity::Error)
     };
     assert!(!has_error(model()));
     for tensor in model().tensors {
-        let mut draft = model();
-        draft.tensors.retain(|other| other.name != tensor.name);
-        assert!(has_error(draft), "without {}", tensor.name);
+        let mut header = model();
+        header.tensors.retain(|other| other.name != tensor.name);
+        assert!(has_error(header), "without {}", tensor.name);
         // A matrix that is turned, a vector that is longer.
-        let mut draft = model();
-        let other = draft.tensors.iter_mut().find(|other| other.name == tensor.name).unwrap();
+        let mut header = model();
+        let other = header.tensors.iter_mut().find(|other| other.name == tensor.name).unwrap();
         let mut dims = tensor.shape.to_vec();
         dims[0] += 4;
         other.shape = Shape::new(&dims).unwrap();
-        assert!(has_error(draft), "{} in the shape {dims:?}", tensor.name);
+        assert!(has_error(header), "{} in the shape {dims:?}", tensor.name);
     }
     let needed = [
         "context_length",
@@ -438,19 +438,19 @@ fn whatever_a_model_needs_is_an_error_to_lack() {
         "attention.layer_norm_rms_epsilon",
     ];
     for key in needed.map(|key| format!("llama.{key}")) {
-        let mut draft = model();
-        draft.metadata.remove(&key).unwrap();
-        assert!(has_error(draft), "without {key}");
+        let mut header = model();
+        header.metadata.remove(&key).unwrap();
+        assert!(has_error(header), "without {key}");
         for wrong in [Value::from("text"), Value::I8(1)] {
-            let mut draft = model();
-            draft.metadata.set(key.clone(), wrong.clone());
-            assert!(has_error(draft), "{key} = {wrong}");
+            let mut header = model();
+            header.metadata.set(key.clone(), wrong.clone());
+            assert!(has_error(header), "{key} = {wrong}");
         }
         let zero_is_fine = key.ends_with("epsilon") || key.ends_with("context_length");
         for wrong in [0u32, u32::MAX, 7].into_iter().filter(|_| !zero_is_fine) {
-            let mut draft = model();
-            draft.metadata.set(key.clone(), wrong);
-            assert!(has_error(draft), "{key} = {wrong}");
+            let mut header = model();
+            header.metadata.set(key.clone(), wrong);
+            assert!(has_error(header), "{key} = {wrong}");
         }
     }
 }
@@ -458,9 +458,9 @@ fn whatever_a_model_needs_is_an_error_to_lack() {
 /// One wrong key changes the shapes of all layers; one lost kind of tensor is lost in each.
 #[test]
 fn the_same_fault_of_many_layers_is_told_once() {
-    let mut draft = model();
-    draft.metadata.set("llama.feed_forward_length", 16u32);
-    let found = findings(draft);
+    let mut header = model();
+    header.metadata.set("llama.feed_forward_length", 16u32);
+    let found = findings(header);
     let told: Vec<_> = found.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 3, "{told:#?}");
     assert!(
@@ -471,14 +471,14 @@ fn the_same_fault_of_many_layers_is_told_once() {
         "{}",
         told[0]
     );
-    let mut draft = model();
-    draft.metadata.remove("llama.block_count");
-    let found = findings(draft);
+    let mut header = model();
+    header.metadata.remove("llama.block_count");
+    let found = findings(header);
     assert_eq!(found.len(), 1, "{found:#?}");
-    let mut draft = model();
-    draft.metadata.set("llama.block_count", 4u32);
+    let mut header = model();
+    header.metadata.set("llama.block_count", 4u32);
     for layer in 2..4 {
-        let of_first: Vec<_> = draft
+        let of_first: Vec<_> = header
             .tensors
             .iter()
             .filter(|tensor| tensor.name.starts_with("blk.0."))
@@ -486,11 +486,11 @@ fn the_same_fault_of_many_layers_is_told_once() {
             .collect();
         for mut tensor in of_first {
             tensor.name = tensor.name.replace("blk.0.", &format!("blk.{layer}."));
-            draft.tensors.push(tensor);
+            header.tensors.push(tensor);
         }
     }
-    draft.tensors.retain(|tensor| !tensor.name.contains("ffn_up"));
-    let found = findings(draft);
+    header.tensors.retain(|tensor| !tensor.name.contains("ffn_up"));
+    let found = findings(header);
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(
         found[0].message.as_ref(),
@@ -502,21 +502,21 @@ fn the_same_fault_of_many_layers_is_told_once() {
 /// A directory of a hundred thousand strange names is no reason for as many findings.
 #[test]
 fn findings_have_an_end() {
-    let mut draft = model();
+    let mut header = model();
     for i in 0..100_000 {
         let letters: String = format!("{i:05}").bytes().map(|b| char::from(b + 49)).collect();
-        tensor(&mut draft, &letters, &[1]);
+        tensor(&mut header, &letters, &[1]);
     }
-    let found = findings(draft);
+    let found = findings(header);
     assert_eq!(found.len(), 101, "a hundred of a code, and how many more");
     assert!(found.iter().all(|finding| finding.code == "tensor-unexpected"));
 }
 
 #[test]
 fn an_alternative_is_missing_once() {
-    let mut draft = model();
-    omit("blk.0.attn_k.weight")(&mut draft);
-    let findings = findings(draft);
+    let mut header = model();
+    omit("blk.0.attn_k.weight")(&mut header);
+    let findings = findings(header);
     let missing: Vec<_> = findings.iter().filter(|f| f.code == "tensor-missing").collect();
     assert_eq!(missing.len(), 1, "{findings:?}");
 }
@@ -531,13 +531,13 @@ fn shards_are_judged_together() {
         let total = tensors.len() as i32;
         let mut second = RawHeader { tensors: tensors.split_off(7), ..RawHeader::default() };
         first.tensors = tensors;
-        for (no, draft) in [&mut first, &mut second].into_iter().enumerate() {
-            draft.metadata.set("split.no", no as u16);
-            draft.metadata.set("split.count", 2u16);
-            draft.metadata.set("split.tensors.count", total);
+        for (no, header) in [&mut first, &mut second].into_iter().enumerate() {
+            header.metadata.set("split.no", no as u16);
+            header.metadata.set("split.count", 2u16);
+            header.metadata.set("split.tensors.count", total);
         }
-        for draft in [&first, &second] {
-            assert_eq!(findings(draft.clone()), []);
+        for header in [&first, &second] {
+            assert_eq!(findings(header.clone()), []);
         }
         let names = ["a-00001-of-00002.gguf", "a-00002-of-00002.gguf"].map(std::path::Path::new);
         check_shards(&[(names[0], &first), (names[1], &second)])
@@ -555,11 +555,11 @@ fn shards_are_judged_together() {
 fn shards_have_one_byte_order() {
     let codes = |order| {
         let drafts = [(0u16, ByteOrder::Little), (1, order)].map(|(no, order)| {
-            let mut draft = RawHeader { order, ..RawHeader::default() };
-            draft.metadata.set("split.no", no);
-            draft.metadata.set("split.count", 2u16);
-            draft.metadata.set("split.tensors.count", 0i32);
-            draft
+            let mut header = RawHeader { order, ..RawHeader::default() };
+            header.metadata.set("split.no", no);
+            header.metadata.set("split.count", 2u16);
+            header.metadata.set("split.tensors.count", 0i32);
+            header
         });
         let names = ["a-00001-of-00002.gguf", "a-00002-of-00002.gguf"].map(std::path::Path::new);
         let found = check_shards(&[(names[0], &drafts[0]), (names[1], &drafts[1])]);
@@ -571,16 +571,16 @@ fn shards_have_one_byte_order() {
 
 #[test]
 fn names_are_compared_with_metadata() {
-    let mut draft = model();
+    let mut header = model();
     for (key, value) in [
         ("general.basename", "Tiny Llama"),
         ("general.size_label", "4M"),
         ("general.finetune", "chat"),
         ("general.version", "1.0"),
     ] {
-        draft.metadata.set(key, value);
+        header.metadata.set(key, value);
     }
-    draft.metadata.set("general.file_type", 15u32);
+    header.metadata.set("general.file_type", 15u32);
     for (name, codes) in [
         ("Tiny-Llama-4M-Chat-v1.0-Q4_K_M.gguf", &[][..]),
         ("tiny-llama-4M-v1.0.gguf", &[]),
@@ -594,20 +594,20 @@ fn names_are_compared_with_metadata() {
         ("mmproj-Tiny-Llama-4M-v1.0.gguf", &["name-kind"]),
         ("Tiny-Llama-4M-v1.0-00001-of-00002.gguf", &["name-shard"]),
     ] {
-        let found: Vec<_> = check_name(name, &draft).iter().map(|f| f.code).collect();
+        let found: Vec<_> = check_name(name, &header).iter().map(|f| f.code).collect();
         assert_eq!(found, codes, "{name}");
     }
-    draft.metadata.set("split.no", 0u16);
-    draft.metadata.set("split.count", 2u16);
-    assert_eq!(check_name("Tiny-Llama-4M-v1.0-00001-of-00002.gguf", &draft), []);
+    header.metadata.set("split.no", 0u16);
+    header.metadata.set("split.count", 2u16);
+    assert_eq!(check_name("Tiny-Llama-4M-v1.0-00001-of-00002.gguf", &header), []);
 }
 
 /// No rule relies on what an earlier rule has found wrong.
 #[test]
 fn any_byte_may_be_wrong() {
-    let mut draft = model();
-    draft.lay_out().unwrap();
-    let file = write_header(&Header::new(draft).unwrap()).unwrap();
+    let mut header = model();
+    header.lay_out().unwrap();
+    let file = write_header(&Header::new(header).unwrap()).unwrap();
     for at in 8..file.len() {
         let mut file = file.clone();
         file[at] = [0, 0xff, file[at] ^ 1][at % 3];

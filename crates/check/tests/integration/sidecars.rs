@@ -33,22 +33,22 @@ fn widths_and_layers_are_compared() {
 
 #[test]
 fn tensors_that_no_encoder_has_are_found() {
-    let mut draft = RawHeader::default();
-    draft.metadata.set("general.architecture", "clip");
-    draft.metadata.set("general.type", "mmproj");
+    let mut header = RawHeader::default();
+    header.metadata.set("general.architecture", "clip");
+    header.metadata.set("general.type", "mmproj");
     for (i, name) in
         ["v.patch_embd.weight", "v.blk.0.attn_qq.weight", "v.blk.1.attn_qq.weight", "mm.0.bias"]
             .into_iter()
             .enumerate()
     {
-        draft.tensors.push(TensorInfo {
+        header.tensors.push(TensorInfo {
             name: name.into(),
             shape: Shape::new(&[8]).unwrap(),
             tensor_type: TensorType::F32,
             offset: i as u64 * 32,
         });
     }
-    let findings = check_raw_header(&draft);
+    let findings = check_raw_header(&header);
     let unexpected: Vec<_> = findings.iter().filter(|one| one.severity != Severity::Info).collect();
     let [one] = unexpected[..] else { panic!("{unexpected:?}") };
     assert_eq!(

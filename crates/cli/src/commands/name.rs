@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     for file in &args.files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         // Names as programs write them are accepted; deviations from the convention are reported.
-        let parsed = ModelName::parse_usual(&name);
+        let parsed = ModelName::parse_lenient(&name);
         let mut entry = json!({ "file": file.display().to_string() });
         match &parsed {
             Ok(parsed) => {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gguf::{
-    ByteOrder, Error, Metadata, ModelName, ParameterCount, Shape, Sidecar, TensorType, spelling,
+    ByteOrder, Error, Metadata, ModelName, ParameterCount, Shape, Sidecar, TensorType, suggest,
 };
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry};
@@ -73,7 +73,7 @@ pub(super) fn plan(
 /// Returns the encoder of the model's class.
 fn find(model: &mut Config, options: &HfOptions) -> Result<&'static Encoder, Error> {
     let unknown = |class: &str, what: String| {
-        let near = match &spelling::nearest(class, encoder_classes())[..] {
+        let near = match &suggest::nearest(class, encoder_classes())[..] {
             [] => String::new(),
             near => format!("the nearest classes with an encoder are {}; ", near.join(", ")),
         };

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use gguf::Error;
-use gguf::spelling::distance;
+use gguf::suggest::distance;
 use gguf_models::pre_tokenizer::{GPT2, aliases};
 use serde_json::Value;
 

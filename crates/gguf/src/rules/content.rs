@@ -1,4 +1,4 @@
-//! Rules on values: text that is not UTF-8, what quantized files must state.
+//! Rules on values: UTF-8 and the quantization version.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use crate::tensor_type::QUANTIZATION_VERSION;
 use crate::value::{Value, ValueType};
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
+    for (i, (key, value)) in subject.header.metadata.iter().enumerate() {
         if let Some(what) = not_utf8(value) {
             sink.report(Finding::warning("text-not-utf8", what).key(key).at(subject.value_of(i)))?;
         }
@@ -33,11 +33,11 @@ fn not_utf8(value: &Value) -> Option<String> {
 
 fn quantization_version(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     const KEY: &str = "general.quantization_version";
-    let mut tensors = subject.draft.tensors.iter();
+    let mut tensors = subject.header.tensors.iter();
     let quantized = tensors.find(|tensor| tensor.tensor_type.is_quantized());
-    match (quantized, subject.draft.metadata.get(KEY)) {
-        // It has the keys of the model in the first one.
-        (Some(_), None) if FileKind::of(subject.draft) == FileKind::OtherShard => {
+    match (quantized, subject.header.metadata.get(KEY)) {
+        // The first shard has the keys of the model.
+        (Some(_), None) if FileKind::detect(subject.header) == FileKind::OtherShard => {
             ControlFlow::Continue(())
         }
         (Some(tensor), None) => sink.report(

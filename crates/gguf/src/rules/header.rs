@@ -1,4 +1,4 @@
-//! Rules on the header as a whole: version, architecture, alignment.
+//! Rules on the whole header: version, architecture, alignment.
 
 use std::ops::ControlFlow;
 
@@ -7,13 +7,13 @@ use crate::finding::{Finding, Sink};
 use crate::rules::kind::FileKind;
 use crate::rules::subject::Subject;
 
-/// Versions of the format that exist.
+/// Existing versions of the format.
 pub(crate) const VERSIONS: std::ops::RangeInclusive<u32> = 1..=3;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let metadata = &subject.draft.metadata;
-    if !VERSIONS.contains(&subject.draft.version) {
-        sink.report(version_unknown(subject.draft.version))?;
+    let metadata = &subject.header.metadata;
+    if !VERSIONS.contains(&subject.header.version) {
+        sink.report(version_unknown(subject.header.version))?;
     }
     match Alignment::of(metadata) {
         Err(finding) => sink.report(finding.at(subject.value_at(alignment::KEY)))?,
@@ -28,7 +28,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     architecture(subject, sink)
 }
 
-/// The finding for a version that does not exist.
+/// Returns the finding for a version that does not exist.
 pub(crate) fn version_unknown(version: u32) -> Finding {
     Finding::error("version-unknown", format!("version {version} of the format does not exist"))
         .at(4)
@@ -37,8 +37,8 @@ pub(crate) fn version_unknown(version: u32) -> Finding {
 
 fn architecture(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     const KEY: &str = "general.architecture";
-    let finding = match subject.draft.metadata.get(KEY) {
-        None if !FileKind::of(subject.draft).has_architecture() => {
+    let finding = match subject.header.metadata.get(KEY) {
+        None if !FileKind::detect(subject.header).has_architecture() => {
             return ControlFlow::Continue(());
         }
         None => Finding::warning("architecture-missing", "general.architecture is missing")

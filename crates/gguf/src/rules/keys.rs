@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use crate::finding::{Finding, Sink};
 use crate::rules::subject::Subject;
 
-/// The longest key, in bytes (specification, `gguf_metadata_kv_t`).
+/// Maximum length of a key in bytes (specification, `gguf_metadata_kv_t`).
 pub(crate) const MAX_LEN: usize = 65535;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let mut seen = HashSet::new();
-    for (i, (key, _)) in subject.draft.metadata.iter().enumerate() {
+    for (i, (key, _)) in subject.header.metadata.iter().enumerate() {
         let at = subject.entry_at(i);
         if let Some(finding) = spelling(key) {
             sink.report(finding.key(key).at(at))?;

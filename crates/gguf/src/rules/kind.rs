@@ -21,14 +21,14 @@ pub enum FileKind {
 
 impl FileKind {
     /// Detects the kind from the metadata and the number of tensors.
-    pub fn of(draft: &RawHeader) -> Self {
-        let metadata = &draft.metadata;
+    pub fn detect(header: &RawHeader) -> Self {
+        let metadata = &header.metadata;
         match (metadata.str("general.type"), metadata.architecture()) {
             (Some("imatrix"), _) => Self::Imatrix,
             (Some("adapter" | "mmproj"), _) | (_, Some("clip")) => Self::Sidecar,
             _ if metadata.u64("split.no").is_some_and(|no| no > 0) => Self::OtherShard,
             _ if metadata.u64("split.count").is_some_and(|count| count > 1) => Self::FirstShard,
-            _ if draft.tensors.is_empty() => Self::Vocabulary,
+            _ if header.tensors.is_empty() => Self::Vocabulary,
             _ => Self::Model,
         }
     }

@@ -1,4 +1,4 @@
-//! Rules on where tensor data lie: alignment, order, overlaps, gaps, the end of the file.
+//! Rules on the layout of tensor data: alignment, order, overlaps, gaps, end of file.
 
 use std::ops::ControlFlow;
 
@@ -8,13 +8,13 @@ use crate::rules::subject::{Extent, Subject};
 use crate::tensor::TensorInfo;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let tensors = &subject.draft.tensors;
-    // Without a valid alignment (reported elsewhere) the usual one is the best guess.
-    let alignment = subject.draft.alignment().unwrap_or_default().get();
+    let tensors = &subject.header.tensors;
+    // Without a valid alignment, which another rule reports, assume the default.
+    let alignment = subject.header.alignment().unwrap_or_default().get();
     let mut by_offset: Vec<usize> = (0..tensors.len()).collect();
     by_offset.sort_by_key(|&i| (tensors[i].offset, tensors[i].byte_len()));
     let along: Vec<&TensorInfo> = by_offset.iter().map(|&i| &tensors[i]).collect();
-    let laid_out = laid_out_for(&along, alignment);
+    let laid_out = contiguous_alignment(&along, alignment);
 
     let misaligned = |tensor: &&TensorInfo| !tensor.offset.is_multiple_of(alignment);
     let one_cause = match laid_out {
@@ -43,7 +43,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
                 format!("offset {} is not a multiple of {alignment}", tensor.offset),
             ))?;
         }
-        if end_of(tensor).is_none() {
+        if data_end(tensor).is_none() {
             report(Finding::error(
                 "tensor-offset-overflow",
                 format!("offset {} plus size does not fit 64 bits", tensor.offset),
@@ -56,21 +56,20 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     order(subject, alignment, &by_offset, laid_out, sink)
 }
 
-/// One past the last byte of a tensor in the data section; of unknown sizes, its first byte.
-fn end_of(tensor: &TensorInfo) -> Option<u64> {
+/// Returns the end of a tensor in the data section; the start if its size is unknown.
+fn data_end(tensor: &TensorInfo) -> Option<u64> {
     tensor.offset.checked_add(tensor.byte_len().unwrap_or(0))
 }
 
-/// The alignment for which the tensors, in the order of their data, lie one after the other without
-/// holes: the one that is stated, or another if several tensors speak for it. `None` if there is
-/// none.
-fn laid_out_for(along: &[&TensorInfo], stated: u64) -> Option<u64> {
-    // Tensors that do not begin where the one before ends.
+/// Returns the alignment with which the tensors are contiguous in the order of their data: the one
+/// in the metadata, or another if several tensors match it. `None` if there is none.
+fn contiguous_alignment(along: &[&TensorInfo], stated: u64) -> Option<u64> {
+    // Tensors that do not start at the end of the previous one.
     let astray = |alignment: u64| {
         let mut end = 0u64;
         along.iter().filter(move |tensor| {
             let begin = end.checked_next_multiple_of(alignment);
-            end = end_of(tensor).unwrap_or(u64::MAX);
+            end = data_end(tensor).unwrap_or(u64::MAX);
             begin != Some(tensor.offset)
         })
     };
@@ -84,20 +83,21 @@ fn laid_out_for(along: &[&TensorInfo], stated: u64) -> Option<u64> {
     smaller.chain(larger).find(|other| astray(*other).next().is_none())
 }
 
-/// Tensors that the file ends before: of a file that was cut off, told once.
+/// Reports tensors beyond the end of the file; one finding for a truncated file.
 fn past_end(
     subject: &Subject,
     file: Extent,
     without_holes: bool,
     sink: &mut dyn Sink,
 ) -> ControlFlow<()> {
-    let tensors = &subject.draft.tensors;
+    let tensors = &subject.header.tensors;
     let available = file.len.saturating_sub(file.data_start);
-    let ends = tensors.iter().map(|tensor| end_of(tensor).unwrap_or(0));
+    let ends = tensors.iter().map(|tensor| data_end(tensor).unwrap_or(0));
     let cut: Vec<(usize, u64)> = ends.enumerate().filter(|(_, end)| *end > available).collect();
     match cut[..] {
         [] => ControlFlow::Continue(()),
-        // That of one tensor is more likely its own fault, unless the others lead up to it.
+        // A single tensor beyond the end is more likely a wrong offset, unless the others are
+        // contiguous up to it.
         [(i, end)] if !without_holes => {
             let message =
                 format!("the data ends {} bytes past the end of the file", end - available);
@@ -109,7 +109,7 @@ fn past_end(
             let end = cut.iter().map(|(_, end)| *end).max().unwrap_or(0);
             let message = format!(
                 "{} are there; {} of {} tensors are truncated",
-                part_of(file.len, file.data_start.saturating_add(end)),
+                size_of_total(file.len, file.data_start.saturating_add(end)),
                 cut.len(),
                 tensors.len()
             );
@@ -122,8 +122,8 @@ fn past_end(
     }
 }
 
-/// As `2.0 of 8.4 MB`; by the byte where that would say nothing.
-fn part_of(there: u64, whole: u64) -> String {
+/// Formats as in `2.0 of 8.4 MB`; in bytes if the rounded numbers are equal.
+fn size_of_total(there: u64, whole: u64) -> String {
     let mut unit = (1.0, "bytes");
     for next in [(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")] {
         if whole as f64 >= next.0 {
@@ -138,7 +138,7 @@ fn part_of(there: u64, whole: u64) -> String {
     format!("{} of {} {name}", shown(there), shown(whole))
 }
 
-/// Overlaps, gaps and order, seen along the data section.
+/// Reports overlaps, gaps and wrong order along the data section.
 fn order(
     subject: &Subject,
     alignment: u64,
@@ -146,7 +146,7 @@ fn order(
     laid_out: Option<u64>,
     sink: &mut dyn Sink,
 ) -> ControlFlow<()> {
-    let tensors = &subject.draft.tensors;
+    let tensors = &subject.header.tensors;
     if !by_offset.is_sorted() {
         sink.report(
             Finding::warning(
@@ -166,7 +166,7 @@ fn order(
                 .help("llama.cpp rejects the file; set the key, or write it again"),
         )?;
     }
-    // `end` is where the data so far end; unknown after a tensor of unknown size.
+    // `end` is the end of the data so far; unknown after a tensor of unknown size.
     let mut end = Some(0u64);
     for &i in by_offset {
         let tensor = &tensors[i];

@@ -21,12 +21,12 @@ pub use subject::{Extent, Subject};
 
 use crate::finding::Sink;
 
-/// Rules that go beyond the format, which [`check_header_with`](crate::check_header_with) runs after
-/// those of the format.
+/// Additional rules, which [`check_header_with`](crate::check_header_with) runs after those of the
+/// format.
 pub type Rules = fn(&Subject, &mut dyn Sink) -> ControlFlow<()>;
 
-/// The rules that a header must keep to be read strictly or written. They are cheap: neither arrays
-/// nor tensor data are read.
+/// Runs the rules that a header must satisfy to be read strictly or written. They are cheap: they
+/// read neither arrays nor tensor data.
 pub(crate) fn header_rules(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     header::check(subject, sink)?;
     keys::check(subject, sink)?;
@@ -34,7 +34,7 @@ pub(crate) fn header_rules(subject: &Subject, sink: &mut dyn Sink) -> ControlFlo
     layout::check(subject, sink)
 }
 
-/// All rules of the format that need no tensor data.
+/// Runs all rules of the format that need no tensor data.
 pub(crate) fn format_rules(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     header_rules(subject, sink)?;
     content::check(subject, sink)

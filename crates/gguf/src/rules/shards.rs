@@ -1,4 +1,4 @@
-//! Rules on the files of one model taken together: numbers, counts, tensors, whose they are.
+//! Rules on the shards of a model together: indices, counts, tensors, keys.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ pub fn check_shards(shards: &[(&Path, &RawHeader)]) -> Vec<Finding> {
 /// Returns the first error that [`check_shards`] would find.
 ///
 /// # Errors
-/// [`Error::File`] with the first rule on shards that is broken.
+/// [`Error::File`] with the first violated rule on shards.
 pub fn require_shards(shards: &[(&Path, &RawHeader)]) -> Result<(), Error> {
     let mut sink = Strict::default();
     let _ = check(shards, &mut sink);
@@ -34,28 +34,28 @@ pub fn require_shards(shards: &[(&Path, &RawHeader)]) -> Result<(), Error> {
 
 fn check(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<()> {
     let [(_, first), rest @ ..] = shards else { return ControlFlow::Continue(()) };
-    for &(path, draft) in shards {
-        types(path, draft, sink)?;
+    for &(path, header) in shards {
+        types(path, header, sink)?;
     }
     if rest.is_empty() {
-        return alone(first, sink);
+        return single_file(first, sink);
     }
-    for (i, &(path, draft)) in shards.iter().enumerate() {
-        place(path, draft, i, shards.len(), sink)?;
+    for (i, &(path, header)) in shards.iter().enumerate() {
+        shard_index(path, header, i, shards.len(), sink)?;
     }
-    for &(path, draft) in rest {
-        work(path, draft, first, sink)?;
-        kinship(path, draft, first, sink)?;
+    for &(path, header) in rest {
+        same_fingerprint(path, header, first, sink)?;
+        same_model(path, header, first, sink)?;
     }
     tensors(shards, sink)
 }
 
-/// Readers take these keys in their own types only.
-fn types(path: &Path, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
-    for (key, wanted) in KEYS.into_iter().zip([ValueType::U16, ValueType::U16, ValueType::I32]) {
-        let Some(value) = draft.metadata.get(key) else { continue };
-        if value.value_type() != wanted {
-            let message = format!("{}: is {}, not {wanted}", name(path), value.value_type());
+/// Readers accept these keys only in their own types.
+fn types(path: &Path, header: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
+    for (key, expected) in KEYS.into_iter().zip([ValueType::U16, ValueType::U16, ValueType::I32]) {
+        let Some(value) = header.metadata.get(key) else { continue };
+        if value.value_type() != expected {
+            let message = format!("{}: is {}, not {expected}", name(path), value.value_type());
             sink.report(
                 Finding::warning("shard-key-type", message)
                     .key(key)
@@ -66,16 +66,16 @@ fn types(path: &Path, draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()>
     ControlFlow::Continue(())
 }
 
-/// A file by itself may carry the keys of a set it was part of.
-fn alone(draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let Some(count @ 2..) = draft.metadata.u64(COUNT) else { return ControlFlow::Continue(()) };
-    let finding = if draft.metadata.u64(TENSORS_COUNT) == Some(draft.tensors.len() as u64) {
+/// A single file may have the keys of a set that it was part of.
+fn single_file(header: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let Some(count @ 2..) = header.metadata.u64(COUNT) else { return ControlFlow::Continue(()) };
+    let finding = if header.metadata.u64(TENSORS_COUNT) == Some(header.tensors.len() as u64) {
         let message = format!("states {count} shards, but the file has all tensors");
         Finding::warning("shard-count-stale", message)
             .help("llama.cpp looks for the other shards; remove the `split.` keys")
     } else {
         let number =
-            draft.metadata.u64(NO).map_or("?".into(), |no| no.saturating_add(1).to_string());
+            header.metadata.u64(NO).map_or("?".into(), |no| no.saturating_add(1).to_string());
         let message = format!("this is shard {number} of {count}, and the others are unknown");
         Finding::error("shard-incomplete", message)
             .help("name all shards PREFIX-00001-of-00002.gguf and so on, in one directory")
@@ -83,22 +83,22 @@ fn alone(draft: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
     sink.report(finding.key(COUNT))
 }
 
-/// What a shard says of its place among `count` files, where it is number `i` from 0.
-fn place(
+/// Checks the index and count in the shard at index `i` of `count` files.
+fn shard_index(
     path: &Path,
-    draft: &RawHeader,
+    header: &RawHeader,
     i: usize,
     count: usize,
     sink: &mut dyn Sink,
 ) -> ControlFlow<()> {
     let help = "the file was renamed, or is a shard of another model";
-    match draft.metadata.u64(NO) {
+    match header.metadata.u64(NO) {
         Some(no) if no == i as u64 => {}
         no => sink.report(
             Finding::error("shard-number", disagreement(path, no, i as u64)).key(NO).help(help),
         )?,
     }
-    match draft.metadata.u64(COUNT) {
+    match header.metadata.u64(COUNT) {
         Some(n) if n == count as u64 => ControlFlow::Continue(()),
         n => sink.report(
             Finding::error("shard-count", disagreement(path, n, count as u64))
@@ -108,9 +108,9 @@ fn place(
     }
 }
 
-/// Whether shards that were made apart were made of the same input, in the same way.
-fn work(path: &Path, draft: &RawHeader, first: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let what = match (draft.metadata.get(PART_FINGERPRINT), first.metadata.get(PART_FINGERPRINT)) {
+/// Checks that shards of separate runs have the same part fingerprint.
+fn same_fingerprint(path: &Path, header: &RawHeader, first: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
+    let what = match (header.metadata.get(PART_FINGERPRINT), first.metadata.get(PART_FINGERPRINT)) {
         (here, there) if here == there => return ControlFlow::Continue(()),
         (Some(_), Some(_)) => {
             "comes from another input, other options or another program version than the first shard"
@@ -124,18 +124,18 @@ fn work(path: &Path, draft: &RawHeader, first: &RawHeader, sink: &mut dyn Sink) 
     sink.report(finding)
 }
 
-/// Whether a shard belongs with the first one.
-fn kinship(
+/// Checks that a shard belongs to the first one.
+fn same_model(
     path: &Path,
-    draft: &RawHeader,
+    header: &RawHeader,
     first: &RawHeader,
     sink: &mut dyn Sink,
 ) -> ControlFlow<()> {
-    if draft.order != first.order {
+    if header.order != first.order {
         let message = format!("{}: its byte order differs from the first shard's", name(path));
         sink.report(Finding::error("shard-byte-order", message))?;
     }
-    let others = draft.metadata.iter().filter(|(key, _)| {
+    let others = header.metadata.iter().filter(|(key, _)| {
         // Each file has its own alignment.
         !KEYS.contains(key) && *key != alignment::KEY && *key != PART_FINGERPRINT
     });
@@ -154,15 +154,15 @@ fn kinship(
     ControlFlow::Continue(())
 }
 
-/// Every tensor in one shard only, and as many as each shard says.
+/// Checks that every tensor is in one shard only, and that the total matches each shard's count.
 fn tensors(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<()> {
-    let mut homes = HashMap::new();
-    for (i, &(path, draft)) in shards.iter().enumerate() {
-        for tensor in &draft.tensors {
-            match homes.insert(&*tensor.name, i) {
-                // Twice in one file is a matter of that file.
-                Some(home) if home != i => {
-                    let message = format!("is in {} and in {}", name(shards[home].0), name(path));
+    let mut shard_of = HashMap::new();
+    for (i, &(path, header)) in shards.iter().enumerate() {
+        for tensor in &header.tensors {
+            match shard_of.insert(&*tensor.name, i) {
+                // Duplicates within one file are reported for that file.
+                Some(other) if other != i => {
+                    let message = format!("is in {} and in {}", name(shards[other].0), name(path));
                     sink.report(
                         Finding::error("shard-tensor-duplicate", message)
                             .tensor(&*tensor.name)
@@ -173,9 +173,9 @@ fn tensors(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<(
             }
         }
     }
-    let total: u64 = shards.iter().map(|(_, draft)| draft.tensors.len() as u64).sum();
-    for &(path, draft) in shards {
-        match draft.metadata.u64(TENSORS_COUNT) {
+    let total: u64 = shards.iter().map(|(_, header)| header.tensors.len() as u64).sum();
+    for &(path, header) in shards {
+        match header.metadata.u64(TENSORS_COUNT) {
             Some(n) if n == total => {}
             n => sink.report(
                 Finding::error("shard-tensor-count", disagreement(path, n, total))
@@ -187,10 +187,10 @@ fn tensors(shards: &[(&Path, &RawHeader)], sink: &mut dyn Sink) -> ControlFlow<(
     ControlFlow::Continue(())
 }
 
-fn disagreement(path: &Path, says: Option<u64>, is: u64) -> String {
-    match says {
-        Some(says) => format!("{}: is {says} instead of {is}", name(path)),
-        None => format!("{}: is missing instead of {is}", name(path)),
+fn disagreement(path: &Path, found: Option<u64>, expected: u64) -> String {
+    match found {
+        Some(found) => format!("{}: is {found} instead of {expected}", name(path)),
+        None => format!("{}: is missing instead of {expected}", name(path)),
     }
 }
 

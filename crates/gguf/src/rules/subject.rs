@@ -5,7 +5,7 @@ use crate::raw_header::{RawHeader, Spans};
 /// A header under examination, with its place in a file if it was read from one.
 pub struct Subject<'d> {
     /// The header.
-    pub draft: &'d RawHeader,
+    pub header: &'d RawHeader,
     /// Byte offsets of its fields; `None` for a header that is not in a file.
     pub spans: Option<&'d Spans>,
     /// Extent of the file; `None` for a header that is not in a file.
@@ -23,8 +23,8 @@ pub struct Extent {
 
 impl<'d> Subject<'d> {
     /// Returns the subject for a header that is not in a file.
-    pub fn unwritten(draft: &'d RawHeader) -> Self {
-        Self { draft, spans: None, file: None }
+    pub fn header_only(header: &'d RawHeader) -> Self {
+        Self { header, spans: None, file: None }
     }
 
     /// Returns the byte offset of metadata entry `i`.
@@ -34,7 +34,7 @@ impl<'d> Subject<'d> {
 
     /// Returns the byte offset of the value of `key`.
     pub fn value_at(&self, key: &str) -> Option<u64> {
-        self.value_of(self.draft.metadata.iter().position(|(k, _)| k == key)?)
+        self.value_of(self.header.metadata.iter().position(|(k, _)| k == key)?)
     }
 
     /// Returns the byte offset of the value of metadata entry `i`.

@@ -8,13 +8,13 @@ use crate::rules::subject::Subject;
 use crate::tensor::TensorInfo;
 use crate::tensor_type::Status;
 
-/// The longest tensor name that every reader takes. The specification allows 64 bytes;
+/// Maximum length of a tensor name that every reader accepts. The specification allows 64 bytes;
 /// llama.cpp stores names with a final NUL in 64.
 const MAX_NAME: usize = 63;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let mut seen = HashSet::new();
-    for (i, tensor) in subject.draft.tensors.iter().enumerate() {
+    for (i, tensor) in subject.header.tensors.iter().enumerate() {
         let mut report =
             |finding: Finding| sink.report(finding.tensor(&*tensor.name).at(subject.tensor_at(i)));
         if !seen.insert(&*tensor.name) {
@@ -40,7 +40,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// What is odd about the type and shape of a tensor.
+/// Checks type, shape and size of a tensor.
 fn size(tensor: &TensorInfo) -> Option<Finding> {
     let Some(row) = tensor.tensor_type.traits() else {
         let message = format!("{} is not a known tensor type", tensor.tensor_type);

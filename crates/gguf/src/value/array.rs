@@ -1,7 +1,7 @@
-//! Array values: the encoded elements as they stand in a file, and views of them.
+//! Array values: views of the encoded elements in a file.
 //!
-//! An array is one run of bytes, shared with the file it was read from or built in memory, so a vocabulary of a quarter of a million
-//! strings costs no allocation to read and one to build.
+//! An array is one run of bytes, shared with its file or built in memory, so that reading a
+//! vocabulary of 256k strings costs no allocation and building it costs one.
 
 use std::fmt;
 
@@ -10,24 +10,24 @@ use bytes::Bytes;
 use crate::encoding::{ByteOrder, Encoding};
 use crate::value::{Value, ValueType};
 
-/// An array value: elements of one type, kept in their encoded form.
+/// Array value: elements of one type, in encoded form.
 #[derive(Clone, Debug)]
 pub struct Array {
     element_type: ValueType,
     len: u64,
     encoding: Encoding,
-    /// Exactly the bytes of `len` elements: every constructor checks or builds them.
+    /// The exact bytes of `len` elements: every constructor checks or builds them.
     bytes: Bytes,
 }
 
 impl Array {
-    /// A view of `len` encoded elements at the start of `bytes`, a part of `file`, and the number
-    /// of bytes they take. Nothing is allocated; each string costs one checked step.
+    /// Returns a view of `len` encoded elements at the start of `bytes`, a part of `file`, and the
+    /// number of bytes they take. Allocates nothing; each string costs one checked step.
     ///
-    /// `depth` is how many further levels of nested arrays are allowed.
+    /// `depth` is the number of further nesting levels allowed.
     ///
     /// # Errors
-    /// What is wrong and where, relative to the start of `bytes`.
+    /// The fault and its position relative to the start of `bytes`.
     pub(crate) fn scan(
         element_type: ValueType,
         len: u64,
@@ -40,7 +40,7 @@ impl Array {
         Ok((Self { element_type, len, encoding, bytes: file.slice_ref(&bytes[..end]) }, end))
     }
 
-    /// An array of strings.
+    /// Returns an array of strings.
     pub fn from_strings<S: AsRef<[u8]>>(strings: impl IntoIterator<Item = S>) -> Self {
         let (mut bytes, mut len) = (Vec::new(), 0);
         for string in strings {
@@ -56,27 +56,27 @@ impl Array {
         Self { element_type, len, encoding: Encoding::default(), bytes: bytes.into() }
     }
 
-    /// The type of every element.
+    /// Returns the type of the elements.
     pub fn element_type(&self) -> ValueType {
         self.element_type
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// True if there are no elements.
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The elements in order, each decoded when asked for.
+    /// Returns the elements in order; each is decoded on demand.
     pub fn iter(&self) -> Elements<'_> {
         Elements { array: self, pos: 0, left: self.len }
     }
 
-    /// The bytes of each string; `None` if this is not an array of strings.
+    /// Returns the bytes of each string; `None` if this is not an array of strings.
     pub fn strings(&self) -> Option<impl Iterator<Item = &[u8]>> {
         (self.element_type == ValueType::String).then(|| {
             let (mut pos, encoding) = (0, self.encoding);
@@ -89,21 +89,21 @@ impl Array {
         })
     }
 
-    /// Every element as an integer; `None` if one is not an integer that fits.
+    /// Returns all elements as integers; `None` if one is not an integer that fits.
     pub fn to_i64s(&self) -> Option<Vec<i64>> {
         self.iter().map(|value| value.to_i64()).collect()
     }
 
-    /// Every element as a floating-point number; `None` if the elements are of another type.
+    /// Returns all elements as floating-point numbers; `None` if the elements have another type.
     pub fn to_f64s(&self) -> Option<Vec<f64>> {
         self.iter().map(|value| value.to_f64()).collect()
     }
 
-    /// The elements whose index `keep` accepts.
+    /// Returns an array of the elements whose index `keep` accepts.
     pub fn filtered(&self, keep: impl Fn(u64) -> bool) -> Array {
         let (mut bytes, mut len) = (Vec::new(), 0);
         for (_, value) in (0..).zip(self.iter()).filter(|(i, _)| keep(*i)) {
-            // Counts are 64 bits wide in this encoding: all fit.
+            // Counts have 64 bits in this encoding: all fit.
             let _ = value.write(&mut bytes, Encoding::default());
             len += 1;
         }
@@ -112,7 +112,7 @@ impl Array {
 
     /// Appends element type, count and elements in another encoding.
     ///
-    /// `None` if a count does not fit it (version 1 has 32 bits).
+    /// `None` if a count does not fit (version 1 has 32 bits).
     pub(crate) fn write(&self, out: &mut Vec<u8>, encoding: Encoding) -> Option<()> {
         encoding.push(out, self.element_type.id().to_le_bytes());
         encoding.push_count(out, self.len)?;
@@ -125,7 +125,7 @@ impl Array {
 }
 
 impl PartialEq for Array {
-    /// Same element type and same elements, however they are encoded.
+    /// Equal if element type and elements are equal, whatever the encoding.
     fn eq(&self, other: &Self) -> bool {
         if self.element_type != other.element_type || self.len != other.len {
             return false;
@@ -159,7 +159,7 @@ impl From<&[bool]> for Array {
     }
 }
 
-/// The first elements, then how many there are.
+/// Formats the first elements, then their number.
 impl fmt::Display for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 8;
@@ -188,8 +188,7 @@ impl Iterator for Elements<'_> {
     fn next(&mut self) -> Option<Value> {
         self.left = self.left.checked_sub(1)?;
         let Array { element_type, encoding, bytes, .. } = self.array;
-        // The constructor has walked these bytes with the same rules and no depth is left to
-        // spend here: nesting was bounded then.
+        // The constructor has checked these bytes with the same rules, including the nesting depth.
         let (value, used) =
             read_value(*element_type, bytes, bytes.get(self.pos..)?, *encoding, u32::MAX).ok()?;
         self.pos += used;
@@ -202,26 +201,26 @@ impl Iterator for Elements<'_> {
     }
 }
 
-/// What stopped a scan of encoded values.
+/// Fault in a scan of encoded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScanFault {
-    /// What is wrong.
+    /// Kind of fault.
     pub kind: ScanFaultKind,
-    /// Where, relative to the first byte scanned.
+    /// Position relative to the first scanned byte.
     pub at: usize,
 }
 
-/// The ways in which encoded values can be wrong.
+/// Kind of fault in encoded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanFaultKind {
-    /// A length or count reaches past the end: at least this many bytes from the fault on are
-    /// needed.
+    /// A length or count exceeds the bytes: at least this many bytes from the fault on are
+    /// required.
     PastEnd(u64),
-    /// An element type that no version knows.
+    /// The element type is unknown.
     UnknownType(u32),
-    /// A truth value that is neither 0 nor 1.
+    /// A boolean is neither 0 nor 1.
     NotBool(u8),
-    /// Arrays nested deeper than allowed.
+    /// Arrays are nested deeper than allowed.
     TooDeep,
 }
 
@@ -239,7 +238,8 @@ impl ScanFault {
     }
 }
 
-/// Reads one value at the start of `bytes`, a part of `file`, and says how many bytes it took.
+/// Reads one value at the start of `bytes`, a part of `file`, and returns it with its length in
+/// bytes.
 pub(crate) fn read_value(
     value_type: ValueType,
     file: &Bytes,
@@ -247,7 +247,7 @@ pub(crate) fn read_value(
     encoding: Encoding,
     depth: u32,
 ) -> Result<(Value, usize), ScanFault> {
-    // Only the fixed-size types use it.
+    // Used only by types of a fixed size.
     let past_end = ScanFault::past_end(0, value_type.byte_len().unwrap_or(0) as u64);
     macro_rules! number {
         ($variant:ident, $ty:ty) => {{
@@ -286,7 +286,7 @@ pub(crate) fn read_value(
             return Ok((Value::Array(array), start + used));
         }
     };
-    // Only the fixed-size types get here.
+    // Only types of a fixed size get here.
     Ok((value, value_type.byte_len().unwrap_or(0)))
 }
 
@@ -299,18 +299,18 @@ fn array_head(bytes: &[u8], encoding: Encoding) -> Result<(ValueType, u64, usize
     Ok((element_type, len, 4 + encoding.count_bytes()))
 }
 
-/// Bytes of an array's element type and count.
+/// Size of an array's element type and count in bytes.
 fn array_head_bytes(encoding: Encoding) -> u64 {
     4 + encoding.count_bytes() as u64
 }
 
-/// The least number of bytes from `pos` on that the string there takes.
+/// Returns the minimum number of bytes from `pos` on that the string there takes.
 fn string_needs(bytes: &[u8], pos: usize, encoding: Encoding) -> u64 {
     let len = encoding.count(bytes, pos).unwrap_or(0);
     len.saturating_add(encoding.count_bytes() as u64)
 }
 
-/// Where the string at `pos` ends; `None` if it does not lie within `bytes`.
+/// Returns the end of the string at `pos`; `None` if it exceeds `bytes`.
 #[inline(always)]
 fn string_end(bytes: &[u8], pos: usize, encoding: Encoding) -> Option<usize> {
     let len = encoding.count(bytes, pos)?;
@@ -318,14 +318,14 @@ fn string_end(bytes: &[u8], pos: usize, encoding: Encoding) -> Option<usize> {
     (len <= (bytes.len() - start) as u64).then(|| start + len as usize)
 }
 
-/// The text of the string at the start of `bytes`, which ends at `end`.
+/// Returns the text of the string at the start of `bytes`, which ends at `end`.
 fn string_text(bytes: &[u8], end: usize, encoding: Encoding) -> &[u8] {
     let text = &bytes[encoding.count_bytes()..end];
-    // The C++ tools of version 1 wrote the final NUL of every string, and counted it.
+    // The C++ tools of version 1 wrote and counted a final NUL in every string.
     if encoding.counts_32bit { text.strip_suffix(&[0]).unwrap_or(text) } else { text }
 }
 
-/// Checks `len` encoded elements at the start of `bytes` and says where they end.
+/// Checks `len` encoded elements at the start of `bytes` and returns their end.
 fn scan_elements(
     element_type: ValueType,
     len: u64,
@@ -334,7 +334,7 @@ fn scan_elements(
     encoding: Encoding,
     depth: u32,
 ) -> Result<usize, ScanFault> {
-    // A count whose smallest elements do not fit is forged: nothing below may loop on it.
+    // A count is forged if its smallest elements do not fit: nothing below may loop on it.
     let least = least_bytes(element_type, len, encoding);
     if least > bytes.len() as u64 {
         return Err(ScanFault::past_end(0, least));
@@ -350,7 +350,7 @@ fn scan_elements(
     }
     if element_type == ValueType::String {
         return match encoding {
-            // The usual case, spelled out so that the loop holds nothing but load, compare, add.
+            // Fast path: the loop has only load, compare and add.
             Encoding { order: ByteOrder::Little, counts_32bit: false } => {
                 hop_strings(len, bytes, Encoding::default())
             }
@@ -359,7 +359,7 @@ fn scan_elements(
     }
     let mut pos = 0;
     for _ in 0..len {
-        // The elements before this one were whole, so `pos` is within the bytes.
+        // The previous elements were complete, so `pos` is within the bytes.
         let (_, used) = read_value(element_type, file, &bytes[pos..], encoding, depth)
             .map_err(|fault| fault.shifted(pos))?;
         pos += used;
@@ -379,7 +379,7 @@ fn hop_strings(len: u64, bytes: &[u8], encoding: Encoding) -> Result<usize, Scan
     Ok(pos)
 }
 
-/// The least number of bytes that `len` elements take; exact for types of a fixed size.
+/// Returns the minimum number of bytes that `len` elements take; exact for types of a fixed size.
 fn least_bytes(element_type: ValueType, len: u64, encoding: Encoding) -> u64 {
     let each = match element_type {
         ValueType::Array => array_head_bytes(encoding),
@@ -389,7 +389,7 @@ fn least_bytes(element_type: ValueType, len: u64, encoding: Encoding) -> u64 {
 }
 
 impl Value {
-    /// Appends the value (not its type) in an encoding; `None` if a count does not fit it.
+    /// Appends the value without its type; `None` if a count does not fit.
     pub(crate) fn write(&self, out: &mut Vec<u8>, encoding: Encoding) -> Option<()> {
         match self {
             Self::U8(v) => encoding.push(out, v.to_le_bytes()),
@@ -418,7 +418,7 @@ mod tests {
     const COUNTS_32BIT: Encoding = Encoding { order: ByteOrder::Little, counts_32bit: true };
 
     #[test]
-    fn every_encoding_reads_back_what_it_wrote() {
+    fn every_encoding_round_trips() {
         let nested = [Array::from(&[1u16, 2][..]), Array::from_strings(["a", ""])];
         let mut bytes = Vec::new();
         for array in &nested {
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_counts_cost_nothing() {
+    fn forged_counts_allocate_nothing() {
         let scan = |ty, len, bytes: &[u8]| {
             let bytes = Bytes::copy_from_slice(bytes);
             scan_elements(ty, len, &bytes, &bytes, Encoding::default(), 4)
@@ -464,7 +464,7 @@ mod tests {
         assert_eq!(scan(ValueType::U64, 9, &[0; 64]), past_end(0, 72));
         assert_eq!(scan(ValueType::String, 60, &[0; 64]), past_end(0, 480));
         assert_eq!(scan(ValueType::String, 1, &[0xff; 64]), past_end(0, u64::MAX));
-        // The second string lacks 4 of its 20 bytes, and two strings must follow it.
+        // The second string lacks 4 of its 20 bytes, and two more strings must follow.
         let strings = [&[0; 8][..], &[20, 0, 0, 0, 0, 0, 0, 0], &[0; 16]].concat();
         assert_eq!(scan(ValueType::String, 4, &strings), past_end(8, 28 + 16));
         let bools = Err(ScanFault::new(ScanFaultKind::NotBool(2), 2));

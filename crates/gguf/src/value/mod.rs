@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::value::array::Array;
 
-/// The type of a metadata value, as numbered in files.
+/// Type of a metadata value, numbered as in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum ValueType {
@@ -24,11 +24,11 @@ pub enum ValueType {
     U32 = 4,
     /// Signed 32-bit integer.
     I32 = 5,
-    /// IEEE 754 single.
+    /// IEEE 754 single precision.
     F32 = 6,
-    /// One byte, 0 or 1.
+    /// Boolean: one byte, 0 or 1.
     Bool = 7,
-    /// Length, then that many bytes, meant to be UTF-8.
+    /// Length-prefixed bytes, intended to be UTF-8.
     String = 8,
     /// Element type, count, then the elements.
     Array = 9,
@@ -36,12 +36,12 @@ pub enum ValueType {
     U64 = 10,
     /// Signed 64-bit integer.
     I64 = 11,
-    /// IEEE 754 double.
+    /// IEEE 754 double precision.
     F64 = 12,
 }
 
 impl ValueType {
-    /// All types, in order of their number.
+    /// All types, in order of their id.
     pub const ALL: [Self; 13] = [
         Self::U8,
         Self::I8,
@@ -58,17 +58,18 @@ impl ValueType {
         Self::F64,
     ];
 
-    /// The type with the number `id`.
+    /// Returns the type with this id.
     pub fn from_id(id: u32) -> Option<Self> {
         Self::ALL.get(id as usize).copied()
     }
 
-    /// The number that stands in files.
+    /// Returns the id in files.
     pub const fn id(self) -> u32 {
         self as u32
     }
 
-    /// Bytes of one value; `None` for strings and arrays, whose length varies.
+    /// Returns the size of one value in bytes; `None` for strings and arrays, which have no fixed
+    /// size.
     pub const fn byte_len(self) -> Option<usize> {
         Some(match self {
             Self::U8 | Self::I8 | Self::Bool => 1,
@@ -79,7 +80,7 @@ impl ValueType {
         })
     }
 
-    /// The name llama.cpp's tools print, such as `UINT32`.
+    /// Returns the name in llama.cpp's tools, such as `UINT32`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::U8 => "UINT8",
@@ -105,10 +106,10 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// One metadata value, a view of a file or built in memory.
+/// Metadata value, a view of a file or built in memory.
 ///
-/// Strings are bytes: files with text that is not UTF-8 exist, and what was read must be written
-/// back unchanged. [`Value::as_str`] gives the text where it is text.
+/// Strings are bytes: some files have text that is not UTF-8, and reading and writing must keep it
+/// unchanged. [`Value::as_str`] returns valid text.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// Unsigned 8-bit integer.
@@ -123,24 +124,24 @@ pub enum Value {
     U32(u32),
     /// Signed 32-bit integer.
     I32(i32),
-    /// IEEE 754 single.
+    /// IEEE 754 single precision.
     F32(f32),
-    /// Truth value.
+    /// Boolean.
     Bool(bool),
-    /// Text, or bytes meant to be text.
+    /// Text, or bytes intended to be text.
     String(Bytes),
-    /// Elements of one type.
+    /// Array of elements of one type.
     Array(Array),
     /// Unsigned 64-bit integer.
     U64(u64),
     /// Signed 64-bit integer.
     I64(i64),
-    /// IEEE 754 double.
+    /// IEEE 754 double precision.
     F64(f64),
 }
 
 impl Value {
-    /// The type tag of this value.
+    /// Returns the type of this value.
     pub fn value_type(&self) -> ValueType {
         match self {
             Self::U8(_) => ValueType::U8,
@@ -159,7 +160,7 @@ impl Value {
         }
     }
 
-    /// Any integer type, as long as it is not negative: files disagree on widths, meaning does not.
+    /// Returns an integer of any type that is not negative: files disagree on the width.
     pub fn to_u64(&self) -> Option<u64> {
         match *self {
             Self::U64(v) => Some(v),
@@ -167,7 +168,7 @@ impl Value {
         }
     }
 
-    /// Any integer type, as long as it fits.
+    /// Returns an integer of any type that fits.
     pub fn to_i64(&self) -> Option<i64> {
         Some(match *self {
             Self::U8(v) => v.into(),
@@ -182,7 +183,7 @@ impl Value {
         })
     }
 
-    /// Either floating-point type.
+    /// Returns a floating-point number of either type.
     pub fn to_f64(&self) -> Option<f64> {
         match *self {
             Self::F32(v) => Some(v.into()),
@@ -191,7 +192,7 @@ impl Value {
         }
     }
 
-    /// The truth value, if this is one.
+    /// Returns the boolean, if this is one.
     pub fn to_bool(&self) -> Option<bool> {
         match *self {
             Self::Bool(v) => Some(v),
@@ -199,12 +200,12 @@ impl Value {
         }
     }
 
-    /// The text, if this is a string and valid UTF-8.
+    /// Returns the text, if this is a string and valid UTF-8.
     pub fn as_str(&self) -> Option<&str> {
         self.as_bytes().and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
 
-    /// The bytes of a string.
+    /// Returns the bytes of a string.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Self::String(bytes) => Some(bytes),
@@ -212,7 +213,7 @@ impl Value {
         }
     }
 
-    /// The array, if this is one.
+    /// Returns the array, if this is one.
     pub fn as_array(&self) -> Option<&Array> {
         match self {
             Self::Array(array) => Some(array),
@@ -222,7 +223,7 @@ impl Value {
 }
 
 impl PartialEq for Value {
-    /// Same type and same value. Floats compare by their bits, so that NaN equals itself.
+    /// Equal if type and value are equal. Floats compare by their bits, so that NaN equals itself.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::U8(a), Self::U8(b)) => a == b,
@@ -275,7 +276,7 @@ impl From<Array> for Value {
     }
 }
 
-/// One line for people: text quoted, arrays shortened to their first elements.
+/// Formats in one line: text is quoted, arrays are abbreviated to their first elements.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,33 +1,33 @@
-//! Every way in which a file can be wrong, by name: a valid minimal file, one mutation, and the
-//! code of the finding that must come of it.
+//! Faults of files: each case is a valid minimal file, one mutation, and the code of the expected
+//! finding.
 
 use gguf::{
     Bytes, Gguf, Header, RawHeader, Severity, Shape, TensorInfo, TensorType, Value, check,
     write_header,
 };
 
-/// A file with these keys and tensors of 8 zeros.
+/// Returns a file with these keys, and tensors of 8 zeros.
 fn file(keys: &[(&str, Value)], tensors: impl IntoIterator<Item = String>) -> Vec<u8> {
-    let mut draft = RawHeader::default();
+    let mut raw = RawHeader::default();
     for (key, value) in keys {
-        draft.metadata.set(*key, value.clone());
+        raw.metadata.set(*key, value.clone());
     }
     for name in tensors {
         let (shape, tensor_type) = (Shape::new(&[8]).unwrap(), TensorType::F32);
-        draft.tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
+        raw.tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
     }
-    let data = draft.lay_out().unwrap();
-    let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
+    let data = raw.lay_out().unwrap();
+    let mut file = write_header(&Header::new(raw).unwrap()).unwrap();
     file.resize(file.len() + data as usize, 0);
     file
 }
 
-/// A file with one key and two tensors of 8 floats.
+/// Returns a file with one key and two tensors of 8 floats.
 fn minimal() -> Vec<u8> {
     file(&[("general.architecture", "other".into())], ["a.weight", "b.weight"].map(str::to_owned))
 }
 
-/// Replaces the bytes at `at`, counted from the start of the file.
+/// Replaces the bytes at offset `at`.
 fn put(at: usize, bytes: &[u8]) -> impl Fn(&mut Vec<u8>) {
     let bytes = bytes.to_vec();
     move |file| file[at..at + bytes.len()].copy_from_slice(&bytes)
@@ -47,7 +47,7 @@ type Mutation = Box<dyn Fn(&mut Vec<u8>)>;
 
 fn cases() -> Vec<(&'static str, Severity, Mutation)> {
     use Severity::{Error, Warning};
-    // After a tensor's name: dimension count (4), dimension (8), type (4), offset (8).
+    // After a tensor name: dimension count (4), dimension (8), type (4), offset (8).
     vec![
         ("magic", Error, Box::new(put(0, b"GGUX"))),
         ("magic", Error, Box::new(put(0, b"lmgg"))),
@@ -153,7 +153,7 @@ fn each_fault_has_its_code() {
         let found = findings.iter().find(|finding| finding.code == code);
         let found = found.unwrap_or_else(|| panic!("case {i}: no {code} among {findings:?}"));
         assert_eq!(found.severity, severity, "case {i}: {code}");
-        // A strict reader refuses exactly the files in which a check finds an error.
+        // A strict reader rejects exactly the files in which a check finds an error.
         let refused = Gguf::read(&file).is_err();
         let errors = findings.iter().any(|finding| finding.severity == Severity::Error);
         assert_eq!(refused, errors, "case {i}: {code}: {findings:?}");
@@ -161,15 +161,15 @@ fn each_fault_has_its_code() {
 }
 
 #[test]
-fn every_truncation_is_refused() {
+fn every_truncation_is_rejected() {
     let file = Bytes::from(minimal());
     for len in 0..file.len() {
         assert!(Gguf::read(&file.slice(..len)).is_err(), "{len} bytes");
     }
 }
 
-/// A file of the minimal kind with more tensors, whose data are laid out for `aligned` and whose key
-/// says `stated`.
+/// Returns a minimal file with more tensors, whose data are laid out for the alignment `aligned`
+/// while the key has `stated`.
 fn laid_out(tensors: usize, aligned: u32, stated: u32) -> Vec<u8> {
     let keys = [("general.architecture", "other".into()), ("general.alignment", aligned.into())];
     let mut file = file(&keys, (0..tensors).map(|i| format!("{i}.weight")));
@@ -177,7 +177,7 @@ fn laid_out(tensors: usize, aligned: u32, stated: u32) -> Vec<u8> {
     file
 }
 
-/// The findings about where data lie.
+/// Returns the findings about the layout of tensor data.
 fn layout(file: &[u8]) -> Vec<(&'static str, String)> {
     let (findings, _) = check(&Bytes::copy_from_slice(file));
     let all = findings.into_iter().filter(|finding| finding.code != "architecture-unknown");
@@ -185,7 +185,7 @@ fn layout(file: &[u8]) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_file_that_was_cut_off_has_one_finding() {
+fn a_truncated_file_has_one_finding() {
     let file = laid_out(40, 32, 32);
     let whole = file.len();
     let data = whole - 40 * 32;
@@ -217,7 +217,7 @@ fn a_wrong_alignment_has_one_finding() {
     let found = layout(&laid_out(10, 128, 32));
     assert_eq!(found[0], ("tensor-gap", message.to_owned()));
     assert_eq!(codes(&laid_out(10, 128, 32), "tensor-gap"), 1);
-    // Offsets that are wrong each for itself are told each.
+    // Independent wrong offsets are reported separately.
     let mut file = laid_out(10, 32, 32);
     after("3.weight", 16, &[97])(&mut file);
     after("5.weight", 16, &[161])(&mut file);

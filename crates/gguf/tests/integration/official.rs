@@ -1,4 +1,4 @@
-//! The rules on what llama.cpp's tools write: no false alarms, and true ones named.
+//! Rules on files that llama.cpp's tools write: no false alarms, and correct codes for real faults.
 
 use std::path::{Path, PathBuf};
 
@@ -56,38 +56,38 @@ fn value(entry: &Json) -> Value {
     }
 }
 
-/// The header that a manifest describes, as a file without tensor data.
+/// Returns the header that a manifest describes, as a file without tensor data.
 fn manifest(path: &Path) -> RawHeader {
     let parse =
         |path: &Path| -> Json { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
     let json = parse(path);
-    // Long arrays are written out once, in the manifest of the f32 file.
+    // Long arrays are listed only in the manifest of the f32 file.
     let long = parse(&path.with_file_name("official.f32.manifest.json"));
-    let mut draft = RawHeader::default();
+    let mut raw = RawHeader::default();
     for (key, mut entry) in json["kv"].as_object().unwrap() {
         if entry["value"]["see"].is_string() {
             entry = &long["kv"][key];
         }
         if !key.starts_with("GGUF.") {
-            draft.metadata.set(key.clone(), value(entry));
+            raw.metadata.set(key.clone(), value(entry));
         }
     }
     for tensor in json["tensors"].as_array().unwrap() {
         let dims: Vec<u64> =
             tensor["ne"].as_array().unwrap().iter().map(|d| d.as_u64().unwrap()).collect();
-        draft.tensors.push(TensorInfo {
+        raw.tensors.push(TensorInfo {
             name: tensor["name"].as_str().unwrap().to_owned(),
             shape: Shape::new(&dims).unwrap(),
             tensor_type: tensor["type"].as_str().unwrap().parse::<TensorType>().unwrap(),
             offset: 0,
         });
     }
-    draft
+    raw
 }
 
-fn findings(mut draft: RawHeader) -> Vec<Finding> {
-    let data = draft.lay_out().unwrap() as usize;
-    let mut file = write_header(&Header::new(draft).unwrap()).unwrap();
+fn findings(mut raw: RawHeader) -> Vec<Finding> {
+    let data = raw.lay_out().unwrap() as usize;
+    let mut file = write_header(&Header::new(raw).unwrap()).unwrap();
     let start = file.len();
     file.resize(start + data, 0);
     check(&file.into()).0
@@ -123,7 +123,7 @@ fn files_of_the_official_tools_have_no_errors() {
 }
 
 #[test]
-fn official_mixes_are_what_they_say() {
+fn file_types_of_official_files_match() {
     let Some(dir) = data() else { return };
     let plans: Json =
         serde_json::from_slice(&std::fs::read(dir.join("mix-plans.json")).unwrap()).unwrap();
@@ -135,22 +135,22 @@ fn official_mixes_are_what_they_say() {
                 panic!("{name} is not a file type");
             };
             let Some(default) = types["default"].as_str() else { continue };
-            let mut draft = RawHeader::default();
-            draft.metadata.set("general.file_type", file_type.id);
+            let mut raw = RawHeader::default();
+            raw.metadata.set("general.file_type", file_type.id);
             for tensor in plan["tensors"].as_array().unwrap() {
                 let name = tensor[0].as_str().unwrap();
                 let dims: Vec<u64> =
                     tensor[1].as_array().unwrap().iter().map(|d| d.as_u64().unwrap()).collect();
                 let tensor_type = types["except"][name].as_str().unwrap_or(default);
-                draft.tensors.push(TensorInfo {
+                raw.tensors.push(TensorInfo {
                     name: name.to_owned(),
                     shape: Shape::new(&dims).unwrap(),
                     tensor_type: tensor_type.parse().unwrap(),
                     offset: 0,
                 });
             }
-            draft.lay_out().unwrap();
-            let file = write_header(&Header::new(draft).unwrap()).unwrap();
+            raw.lay_out().unwrap();
+            let file = write_header(&Header::new(raw).unwrap()).unwrap();
             let (findings, _) = check(&file.into());
             let wrong = findings.iter().find(|finding| finding.code == "file-type-wrong");
             failed.extend(wrong.map(|wrong| format!("{model} as {mix}: {wrong}")));

@@ -11,7 +11,7 @@ mod tile;
 use std::ops::Range;
 
 pub use errors::error_figures;
-use gguf::spelling::{nearest, question};
+use gguf::suggest::{did_you_mean, nearest};
 use gguf::{Shape, TensorType};
 use gguf_store::{Model, Progress};
 pub use numbers::{Differences, Matrix, Numbers};
@@ -102,7 +102,7 @@ pub fn no_tensor(model: &Model, name: &str) -> Error {
     let longer: Vec<&str> = names().filter(|other| other.starts_with(name)).take(4).collect();
     let near = if longer.is_empty() { nearest(name, names()) } else { longer };
     let near = match &near[..] {
-        [_] | [_, _] | [_, _, _] => question(&near),
+        [_] | [_, _] | [_, _, _] => did_you_mean(&near),
         _ => "`--tensors` lists them".to_owned(),
     };
     Error::request("name-not-found", format!("there is no tensor `{name}`"), near)

@@ -1,6 +1,6 @@
 //! Lookup of standard keys by name.
 
-use gguf::spelling::distance;
+use gguf::suggest::distance;
 
 use crate::schema::key_schema::KeySchema;
 use crate::schema::keys::SECTIONS;

@@ -28,7 +28,7 @@ mod unmatched;
 use std::fmt;
 
 pub use category::Category;
-use gguf::{Error, Status, TensorType, spelling};
+use gguf::{Error, Status, TensorType, suggest};
 pub use model_properties::Model;
 pub use preset::{Preset, UnknownPreset};
 use regex::Regex;
@@ -91,14 +91,14 @@ impl UnknownTarget {
 }
 
 fn nearest(word: &str) -> Vec<&'static str> {
-    spelling::nearest(word, preset::known_names().chain(["COPY"]))
+    suggest::nearest(word, preset::known_names().chain(["COPY"]))
 }
 
 /// Suggests the intended target, or lists all targets.
 fn hint(word: &str) -> String {
     match &nearest(word)[..] {
         [] => format!("supported: {} COPY", preset::known_names().collect::<Vec<_>>().join(" ")),
-        near => spelling::question(near),
+        near => suggest::did_you_mean(near),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gguf::spelling;
+use gguf::suggest;
 use regex::Regex;
 
 /// Returns a warning that lists the patterns without a match and the names most similar to the
@@ -22,9 +22,9 @@ pub(super) fn warning<'p, 'n>(
         more => format!(", and neither do {more} more"),
     };
     let parts: BTreeSet<&str> = names.map(part).collect();
-    let near = spelling::nearest(longest_word(first), parts.iter().copied());
+    let near = suggest::nearest(longest_word(first), parts.iter().copied());
     let help = match near.is_empty() {
-        false => spelling::question(&near),
+        false => suggest::did_you_mean(&near),
         true => format!("names contain {}", parts.into_iter().collect::<Vec<_>>().join(", ")),
     };
     Some(format!("the pattern `{first}` matches no tensor name{more}; {help}"))

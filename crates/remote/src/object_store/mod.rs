@@ -24,7 +24,7 @@ use crate::budget::ByteBudget;
 use crate::client::Client;
 use crate::error::{Error, Fault};
 use crate::location::redact_url;
-use crate::pick::pick;
+use crate::select::select;
 use crate::version::strong;
 
 /// Maximum number of bytes per request.
@@ -63,7 +63,7 @@ impl ObjectFile {
             let listing = wait(&runtime, store.objects.list_with_delimiter(Some(&path)));
             let objects = listing.map_err(failed)?.objects.into_iter();
             let names = objects.map(|object| object.location.into()).collect();
-            path = Path::parse(pick(redact_url(&url), names, "")?).map_err(wrong)?;
+            path = Path::parse(select(redact_url(&url), names, "")?).map_err(wrong)?;
         }
         let meta = wait(&runtime, store.objects.head(&path)).map_err(failed)?;
         let url = with_key(url, path.as_ref());

@@ -63,7 +63,7 @@ fn listings_are_paginated() {
     for request in hub.requests() {
         assert_eq!(request.header("Authorization"), Some("Bearer hf_secret"));
     }
-    let Err(Error::Choice(choice)) = open(&hub, "hf:org/repo@refs/pr/1", None) else {
+    let Err(Error::SelectModel(choice)) = open(&hub, "hf:org/repo@refs/pr/1", None) else {
         panic!("two files, none selected")
     };
     assert_eq!(choice.place, "hf:org/repo@refs/pr/1");
@@ -130,7 +130,7 @@ fn token_is_not_sent_to_pages_on_other_hosts() {
     let target = format!("<http://localhost:{}/page>; rel=\"next\"", elsewhere.port);
     let hub = Server::start(move |_| Reply::whole(b"[]").header("Link", target.as_str()));
     let opened = open(&hub, "hf:org/repo", Some("hf_secret"));
-    assert!(matches!(opened, Err(Error::Choice(_))));
+    assert!(matches!(opened, Err(Error::SelectModel(_))));
     assert_eq!(elsewhere.requests().len(), 1);
     assert_eq!(elsewhere.requests()[0].header("Authorization"), None);
 }

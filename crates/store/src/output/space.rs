@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use gguf::Error;
-use gguf::units::bytes_apart;
+use gguf::units::distinct_sizes;
 
 use super::unfinished::directory;
 
@@ -33,7 +33,7 @@ pub fn require_space<'p>(outputs: impl IntoIterator<Item = (&'p Path, u64)>) -> 
 }
 
 fn not_enough_space(needed: u64, free: u64) -> io::Error {
-    let [needed, free] = bytes_apart(needed, free);
+    let [needed, free] = distinct_sizes(needed, free);
     let message = format!("{needed} more are required on the disk, and {free} are free");
     io::Error::new(io::ErrorKind::StorageFull, message)
 }

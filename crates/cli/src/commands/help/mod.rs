@@ -4,7 +4,7 @@ mod topics;
 
 use std::io::Write;
 
-use gguf::spelling;
+use gguf::suggest;
 use topics::TOPICS;
 
 use crate::failure::Failure;
@@ -58,10 +58,10 @@ fn unknown(command: &clap::Command, word: &str, with_topics: bool) -> Failure {
     let topics = TOPICS.iter().map(|(name, _)| *name).filter(|_| with_topics);
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<&str> = shown.map(clap::Command::get_name).chain(topics).collect();
-    let hint = match &spelling::nearest(word, names.iter().copied())[..] {
+    let hint = match &suggest::nearest(word, names.iter().copied())[..] {
         [] if names.is_empty() => format!("`{command}` has no subcommands"),
         [] => format!("expected one of {}", names.join(", ")),
-        near => spelling::question(near),
+        near => suggest::did_you_mean(near),
     };
     Failure::Usage(format!("unknown command or topic `{word}`; {hint}"))
 }

@@ -1,16 +1,16 @@
-//! What a file is that does not begin as a GGUF does: nearly always something that people take for one.
+//! Detection of other formats in files that are not GGUF.
 
 use crate::finding::Finding;
 
-/// Says what a file seems to be that begins with these bytes, and what to do about it.
+/// Returns the format that these first bytes of a file suggest, and advice.
 pub(crate) fn finding(bytes: &[u8]) -> Finding {
-    /// Bytes that tell.
+    /// Number of bytes that the detection reads.
     const LOOKED_AT: usize = 512;
-    let (what, help) = seems(&bytes[..bytes.len().min(LOOKED_AT)]);
+    let (what, help) = detect(&bytes[..bytes.len().min(LOOKED_AT)]);
     Finding::error("magic", what).at(0).help(help)
 }
 
-fn seems(start: &[u8]) -> (String, &'static str) {
+fn detect(start: &[u8]) -> (String, &'static str) {
     const DOWNLOAD: &str = "download it again: from the hub by the address with /resolve/ in it, and with a \
                             token where the model is gated";
     let is = |what: &str, help| (what.to_owned(), help);
@@ -74,11 +74,11 @@ fn seems(start: &[u8]) -> (String, &'static str) {
     )
 }
 
-/// Whether bytes are UTF-8 without control characters, perhaps cut in a character.
+/// Returns true for UTF-8 without control characters, possibly truncated within a character.
 fn is_text(bytes: &[u8]) -> bool {
     let valid = match std::str::from_utf8(bytes) {
         Ok(text) => text,
-        // No length of the error: the end is cut.
+        // An error without a length: the text is truncated within a character.
         Err(fault) if fault.error_len().is_none() => {
             std::str::from_utf8(&bytes[..fault.valid_up_to()]).unwrap_or_default()
         }
@@ -87,7 +87,7 @@ fn is_text(bytes: &[u8]) -> bool {
     !valid.is_empty() && valid.chars().all(|c| !c.is_control() || c.is_ascii_whitespace())
 }
 
-/// The beginning of a text in one line.
+/// Returns the beginning of a text in one line.
 fn line(text: &str) -> String {
     const SHOWN: usize = 80;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_called_what_they_are() {
+    fn known_formats_are_detected() {
         let zip = b"PK\x03\x04 and so on";
         let safetensors = b"\x40\0\0\0\0\0\0\0{\"a\":{}}";
         let cases: [(&[u8], &str); 15] = [
@@ -129,7 +129,7 @@ mod tests {
             let message = finding(bytes).message;
             assert!(message.contains(expected), "{message}, not {expected}");
         }
-        // A text that is cut in a character is a text.
+        // A text that is truncated within a character is a text.
         assert!(
             finding("Zugriff verweigert: ü".as_bytes().split_last().unwrap().1)
                 .message

@@ -1,4 +1,4 @@
-//! What each byte of a header is: for those who show files byte by byte.
+//! Fields of an encoded header with their byte ranges, for hex views.
 
 use std::ops::Range;
 
@@ -6,70 +6,70 @@ use crate::encoding::Encoding;
 use crate::read::Gguf;
 use crate::value::ValueType;
 
-/// Bytes of a header that mean one thing.
+/// Field of an encoded header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderPart {
-    /// Where they stand in the file.
+pub struct HeaderField {
+    /// Byte range in the file.
     pub span: Range<u64>,
-    /// What they are.
-    pub kind: PartKind,
-    /// What they say, shortened.
+    /// Kind of the field.
+    pub kind: HeaderFieldKind,
+    /// Decoded value, abbreviated.
     pub text: String,
-    /// The entry of the metadata that they are of, from 0.
+    /// Index of the metadata entry that has the field.
     pub entry: Option<usize>,
-    /// The entry of the directory that they are of, from 0.
+    /// Index of the directory entry that has the field.
     pub tensor: Option<usize>,
 }
 
-/// What bytes of a header are.
+/// Kind of a field of an encoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartKind {
-    /// The four bytes that every file begins with.
+pub enum HeaderFieldKind {
+    /// Magic bytes `GGUF`.
     Magic,
-    /// The version of the format.
+    /// Version of the format.
     Version,
-    /// How many tensors there are.
+    /// Number of tensors.
     TensorCount,
-    /// How many keys there are.
+    /// Number of keys.
     KeyCount,
-    /// How long a key is.
+    /// Length of a key.
     KeyLength,
-    /// A key.
+    /// Key.
     Key,
-    /// The type of a value.
+    /// Type of a value.
     ValueType,
-    /// A number or a truth value.
+    /// Number or boolean.
     Value,
-    /// How long a string is.
+    /// Length of a string.
     StringLength,
-    /// A string.
+    /// String.
     String,
-    /// The type of the elements of an array.
+    /// Element type of an array.
     ElementType,
-    /// How many elements an array has.
+    /// Number of elements of an array.
     ElementCount,
-    /// How long an element is, of an array of strings.
+    /// Length of an element of an array of strings.
     ElementLength,
-    /// An element, of an array of strings.
+    /// Element of an array of strings.
     Element,
     /// All numbers of an array.
     Elements,
-    /// How long the name of a tensor is.
+    /// Length of a tensor name.
     NameLength,
-    /// The name of a tensor.
+    /// Tensor name.
     Name,
-    /// How many dimensions a tensor has.
+    /// Number of dimensions of a tensor.
     DimensionCount,
-    /// A dimension.
+    /// Dimension of a tensor.
     Dimension,
-    /// The type of a tensor.
+    /// Type of a tensor.
     TensorType,
-    /// Where the data of a tensor begin, counted from the start of the data section.
+    /// Offset of tensor data, relative to the data section.
     TensorOffset,
 }
 
-impl PartKind {
-    /// A name in small letters, with `-` between words.
+impl HeaderFieldKind {
+    /// Returns the name in kebab case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Magic => "magic",
@@ -98,24 +98,24 @@ impl PartKind {
 }
 
 impl Gguf {
-    /// What the bytes of the header in `range` are, in their order. Parts that begin before it or end after it
-    /// are told as they are; bytes beyond the directory are not told.
+    /// Returns the fields of the header that overlap `range`, in file order. Fields that cross its
+    /// bounds are returned whole; the padding after the directory has no fields.
     ///
     /// ```
     /// # fn main() -> Result<(), gguf::Error> {
-    /// let mut draft = gguf::RawHeader::default();
-    /// draft.metadata.set("general.architecture", "llama");
-    /// let bytes = gguf::write_header(&gguf::Header::new(draft)?)?.into();
+    /// let mut raw = gguf::RawHeader::default();
+    /// raw.metadata.set("general.architecture", "llama");
+    /// let bytes = gguf::write_header(&gguf::Header::new(raw)?)?.into();
     /// let model = gguf::Gguf::read(&bytes)?;
-    /// let parts = model.parts(24..60);
-    /// let shown: Vec<_> = parts.iter().map(|part| (part.kind.name(), &*part.text)).collect();
+    /// let fields = model.header_fields(24..60);
+    /// let shown: Vec<_> = fields.iter().map(|field| (field.kind.name(), &*field.text)).collect();
     /// assert_eq!(shown[..3], [
     ///     ("key-length", "20"), ("key", "general.architecture"), ("value-type", "STRING"),
     /// ]);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn parts(&self, range: Range<u64>) -> Vec<HeaderPart> {
+    pub fn header_fields(&self, range: Range<u64>) -> Vec<HeaderField> {
         let mut walk = Walk {
             bytes: self.bytes(),
             encoding: self.header().encoding(),
@@ -125,13 +125,13 @@ impl Gguf {
             tensor: None,
             found: Vec::new(),
         };
-        // Where a header that was checked ends, the walk does.
+        // The walk ends at the end of a checked header.
         let _ = walk.header(self);
         walk.found
     }
 }
 
-/// A place in a header, and what was found on the way there.
+/// Position in a header, and the fields found so far.
 struct Walk<'b> {
     bytes: &'b [u8],
     encoding: Encoding,
@@ -139,19 +139,19 @@ struct Walk<'b> {
     at: usize,
     entry: Option<usize>,
     tensor: Option<usize>,
-    found: Vec<HeaderPart>,
+    found: Vec<HeaderField>,
 }
 
 impl Walk<'_> {
     fn header(&mut self, gguf: &Gguf) -> Option<()> {
         let spans = gguf.spans();
         if self.range.start < 24 {
-            self.part(4, PartKind::Magic, || "GGUF".to_owned());
-            self.u32(PartKind::Version, |number| number.to_string())?;
-            self.count(PartKind::TensorCount)?;
-            self.count(PartKind::KeyCount)?;
+            self.part(4, HeaderFieldKind::Magic, || "GGUF".to_owned());
+            self.u32(HeaderFieldKind::Version, |number| number.to_string())?;
+            self.count(HeaderFieldKind::TensorCount)?;
+            self.count(HeaderFieldKind::KeyCount)?;
         }
-        // The last one that begins before the range may reach into it.
+        // The last entry that starts before the range may reach into it.
         let first = |starts: usize, start: &dyn Fn(usize) -> u64| {
             let (mut low, mut high) = (0, starts);
             while low < high {
@@ -179,30 +179,30 @@ impl Walk<'_> {
     }
 
     fn entry(&mut self) -> Option<()> {
-        self.string(PartKind::KeyLength, PartKind::Key)?;
-        let value_type = self.value_type(PartKind::ValueType)?;
+        self.string(HeaderFieldKind::KeyLength, HeaderFieldKind::Key)?;
+        let value_type = self.value_type(HeaderFieldKind::ValueType)?;
         self.value(value_type)
     }
 
     fn value(&mut self, value_type: ValueType) -> Option<()> {
         match value_type {
-            ValueType::String => self.string(PartKind::StringLength, PartKind::String),
+            ValueType::String => self.string(HeaderFieldKind::StringLength, HeaderFieldKind::String),
             ValueType::Array => self.array(),
             number => {
                 let len = number.byte_len()?;
                 let shown = self.shown_number(number);
-                self.part(len, PartKind::Value, || shown);
+                self.part(len, HeaderFieldKind::Value, || shown);
                 Some(())
             }
         }
     }
 
     fn array(&mut self) -> Option<()> {
-        let of = self.value_type(PartKind::ElementType)?;
-        let count = self.count(PartKind::ElementCount)?;
+        let of = self.value_type(HeaderFieldKind::ElementType)?;
+        let count = self.count(HeaderFieldKind::ElementCount)?;
         if let Some(len) = of.byte_len() {
             let len = usize::try_from(count).ok()?.checked_mul(len)?;
-            self.part(len, PartKind::Elements, || format!("{count} of {of}"));
+            self.part(len, HeaderFieldKind::Elements, || format!("{count} of {of}"));
             return Some(());
         }
         for _ in 0..count {
@@ -211,47 +211,47 @@ impl Walk<'_> {
             }
             match of {
                 ValueType::Array => self.array()?,
-                _ => self.string(PartKind::ElementLength, PartKind::Element)?,
+                _ => self.string(HeaderFieldKind::ElementLength, HeaderFieldKind::Element)?,
             }
         }
         Some(())
     }
 
     fn tensor(&mut self) -> Option<()> {
-        self.string(PartKind::NameLength, PartKind::Name)?;
-        let dimensions = self.u32(PartKind::DimensionCount, |number| number.to_string())?;
+        self.string(HeaderFieldKind::NameLength, HeaderFieldKind::Name)?;
+        let dimensions = self.u32(HeaderFieldKind::DimensionCount, |number| number.to_string())?;
         for _ in 0..dimensions {
-            self.count(PartKind::Dimension)?;
+            self.count(HeaderFieldKind::Dimension)?;
         }
-        self.u32(PartKind::TensorType, |id| crate::TensorType::from_id(id).to_string())?;
+        self.u32(HeaderFieldKind::TensorType, |id| crate::TensorType::from_id(id).to_string())?;
         let offset = self.encoding.u64(self.bytes, self.at)?;
-        self.part(8, PartKind::TensorOffset, || offset.to_string());
+        self.part(8, HeaderFieldKind::TensorOffset, || offset.to_string());
         Some(())
     }
 
-    fn string(&mut self, length: PartKind, text: PartKind) -> Option<()> {
+    fn string(&mut self, length: HeaderFieldKind, text: HeaderFieldKind) -> Option<()> {
         const SHOWN: usize = 100;
         let len = usize::try_from(self.count(length)?).ok()?;
         let bytes = self.bytes.get(self.at..self.at.checked_add(len)?)?;
-        // No character has more than four bytes.
+        // A character has at most four bytes.
         let shown = &bytes[..bytes.len().min(4 * SHOWN)];
         self.part(len, text, || String::from_utf8_lossy(shown).chars().take(SHOWN).collect());
         Some(())
     }
 
-    fn value_type(&mut self, kind: PartKind) -> Option<ValueType> {
+    fn value_type(&mut self, kind: HeaderFieldKind) -> Option<ValueType> {
         let of = |id| ValueType::from_id(id);
         let shown = |id| of(id).map_or_else(String::new, |of| of.to_string());
         of(self.u32(kind, shown)?)
     }
 
-    fn u32(&mut self, kind: PartKind, shown: impl Fn(u32) -> String) -> Option<u32> {
+    fn u32(&mut self, kind: HeaderFieldKind, shown: impl Fn(u32) -> String) -> Option<u32> {
         let number = self.encoding.u32(self.bytes, self.at)?;
         self.part(4, kind, || shown(number));
         Some(number)
     }
 
-    fn count(&mut self, kind: PartKind) -> Option<u64> {
+    fn count(&mut self, kind: HeaderFieldKind) -> Option<u64> {
         let number = self.encoding.count(self.bytes, self.at)?;
         self.part(self.encoding.count_bytes(), kind, || number.to_string());
         Some(number)
@@ -264,13 +264,14 @@ impl Walk<'_> {
         read.map_or_else(|_| String::new(), |(value, _)| value.to_string())
     }
 
-    /// Goes on by `len` bytes, and remembers what they are if they are asked for. `shown` is called then only.
-    fn part(&mut self, len: usize, kind: PartKind, shown: impl FnOnce() -> String) {
+    /// Advances by `len` bytes, and records them as a field if they overlap the range. Calls
+    /// `shown` only then.
+    fn part(&mut self, len: usize, kind: HeaderFieldKind, shown: impl FnOnce() -> String) {
         let span = self.at as u64..(self.at + len) as u64;
         self.at += len;
         if span.start < self.range.end && span.end > self.range.start {
             let (entry, tensor) = (self.entry, self.tensor);
-            self.found.push(HeaderPart { span, kind, text: shown(), entry, tensor });
+            self.found.push(HeaderField { span, kind, text: shown(), entry, tensor });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Rules on the sizes that a model's keys give: values that no model can have.
+//! Rules on hyper-parameters: invalid or contradictory values.
 
 use std::ops::ControlFlow;
 
@@ -6,11 +6,11 @@ use gguf::{Finding, Severity, Sink, Subject};
 use gguf_models::schema;
 use gguf_models::schema::{Architecture, Arity, HyperParameters, Scope};
 
-/// What `rope.scaling.type` may say; llama.cpp ends at anything else.
+/// Valid values of `rope.scaling.type`; llama.cpp rejects others.
 const ROPE_SCALINGS: &[&str] = &["none", "linear", "yarn", "longrope"];
-/// Architectures of which llama.cpp wants all dimensions of a head rotated.
-const ROTATED_WHOLE: &[&str] = &["llama", "falcon"];
-/// More than any model has, whatever a broken file says.
+/// Architectures for which llama.cpp requires full rotary dimensions.
+const FULL_ROPE: &[&str] = &["llama", "falcon"];
+/// Limit on checked layers, higher than any model has.
 const MAX_LAYERS: u64 = 1 << 16;
 
 pub(super) fn check(
@@ -20,7 +20,7 @@ pub(super) fn check(
     sink: &mut dyn Sink,
 ) -> ControlFlow<()> {
     let name = architecture.name;
-    // MTP layers need no value of their own.
+    // MTP layers need no values.
     if let Some(layers) = scope.value("n_trunk", None) {
         per_layer(subject, name, layers, sink)?;
     }
@@ -30,14 +30,14 @@ pub(super) fn check(
         let finding = Finding { severity, ..Finding::error("key-value", message) };
         sink.report(finding.key(key).at(at))
     };
-    for (suffix, severity, message) in wrong(subject, architecture, scope) {
+    for (suffix, severity, message) in invalid_values(subject, architecture, scope) {
         report(suffix, severity, message)?;
     }
     ControlFlow::Continue(())
 }
 
-/// Keys whose values contradict others or themselves, and how.
-fn wrong(
+/// Returns the keys with invalid or contradictory values, and messages.
+fn invalid_values(
     subject: &Subject,
     architecture: &Architecture,
     scope: &Scope,
@@ -48,7 +48,7 @@ fn wrong(
     for (symbol, suffix, severity) in [
         ("n_embd", "embedding_length", Error),
         ("n_layer", "block_count", Error),
-        // Programs load it, and have to be told a length.
+        // Loaders accept 0 and require an explicit context length.
         ("n_ctx", "context_length", Warning),
     ] {
         if value(symbol) == Some(0) {
@@ -77,25 +77,25 @@ fn wrong(
     if let (Some(rotated), Some(width)) = (value("n_rot"), value("head_k"))
         && value("mla") == Some(0)
     {
-        let whole = ROTATED_WHOLE.contains(&architecture.name);
+        let full = FULL_ROPE.contains(&architecture.name);
         if rotated > width || rotated % 2 != 0 {
             let message = format!(
                 "{rotated} dimensions of {width} cannot be rotated by RoPE, which takes pairs"
             );
             found.push(("rope.dimension_count", Error, message));
-        } else if whole && rotated != width {
+        } else if full && rotated != width {
             let message = format!("is {rotated}; {} rotates all {width}", architecture.name);
             found.push(("rope.dimension_count", Error, message));
         }
     }
-    let hparams = HyperParameters::new(&subject.draft.metadata, architecture.name);
+    let hparams = HyperParameters::new(&subject.header.metadata, architecture.name);
     if let Ok(kind) = hparams.str("rope.scaling.type")
         && !ROPE_SCALINGS.contains(&kind)
     {
         let message = format!("is {kind:?}; expected one of {}", ROPE_SCALINGS.join(", "));
         found.push(("rope.scaling.type", Error, message));
     }
-    // Layers without experts use none.
+    // Dense layers use no experts.
     let layers = value("n_layer").unwrap_or(0).min(MAX_LAYERS);
     let used = |layer| scope.value("n_expert_used", layer);
     let most_used = (0..layers).filter_map(|layer| used(Some(layer))).max().or(used(None));
@@ -105,7 +105,7 @@ fn wrong(
             found.push(("expert_used_count", Error, message));
         }
         (Some(experts @ 1..), None | Some(0)) => {
-            found.push(("expert_used_count", Error, format!("none of {experts} experts is used")));
+            found.push(("expert_used_count", Error, format!("is 0 for {experts} experts")));
         }
         _ => {}
     }
@@ -122,9 +122,9 @@ fn wrong(
     found
 }
 
-/// Arrays with a value for each layer that have too few.
+/// Reports per-layer arrays with too few elements.
 fn per_layer(subject: &Subject, name: &str, layers: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
-    for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
+    for (i, (key, value)) in subject.header.metadata.iter().enumerate() {
         let own = key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
         let Some(array) = value.as_array().filter(|array| own && array.len() < layers) else {
             continue;

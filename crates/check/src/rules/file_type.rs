@@ -1,4 +1,4 @@
-//! Rule on `general.file_type`: that it says what the tensors are.
+//! Rule on `general.file_type`: agreement with the tensor types.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -8,22 +8,22 @@ use gguf::{FileKind, Finding, Sink, Subject, TensorInfo, TensorType};
 const KEY: &str = "general.file_type";
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let Some(id) = subject.draft.metadata.u64(KEY) else { return ControlFlow::Continue(()) };
+    let Some(id) = subject.header.metadata.u64(KEY) else { return ControlFlow::Continue(()) };
     let at = subject.value_at(KEY);
     let Some(stated) = gguf::file_type(id) else {
         let message = format!("{id} is not a known file type");
         return sink.report(Finding::warning("file-type-unknown", message).key(KEY).at(at));
     };
-    let kind = FileKind::of(subject.draft);
+    let kind = FileKind::detect(subject.header);
     if !matches!(kind, FileKind::Model | FileKind::Sidecar) {
         return ControlFlow::Continue(());
     }
-    let weights = || subject.draft.tensors.iter().filter(|tensor| tensor.shape.len() >= 2);
-    let stated_somewhere = weights().any(|tensor| tensor.tensor_type == stated.main);
-    if stated_somewhere || !is_possible(weights(), stated.main) {
+    let weights = || subject.header.tensors.iter().filter(|tensor| tensor.shape.len() >= 2);
+    let is_used = weights().any(|tensor| tensor.tensor_type == stated.main);
+    if is_used || !is_possible(weights(), stated.main) {
         return ControlFlow::Continue(());
     }
-    let Some(most) = most(weights()) else { return ControlFlow::Continue(()) };
+    let Some(most) = main_type(weights()) else { return ControlFlow::Continue(()) };
     let message =
         format!("says {}, but no tensor is {}; most are {most}", stated.name, stated.main);
     sink.report(
@@ -34,10 +34,10 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     )
 }
 
-/// Whether the mix could have given most elements its main type.
+/// Returns true if the quantization type could have given most elements its main type.
 ///
-/// Rows that are not a multiple of the block size get other types, embedding and output matrix have types
-/// of their own, and MXFP4 goes to stacked experts only.
+/// Rows that are not a multiple of the block size get other types, as do token embedding and output
+/// projection, and MXFP4 applies only to experts.
 fn is_possible<'t>(tensors: impl Iterator<Item = &'t TensorInfo>, main: TensorType) -> bool {
     let block = main.block().map_or(1, |(elements, _)| elements);
     let dimensions = if main == TensorType::MXFP4 { 3 } else { 2 };
@@ -55,8 +55,8 @@ fn is_possible<'t>(tensors: impl Iterator<Item = &'t TensorInfo>, main: TensorTy
     possible > all / 2
 }
 
-/// The type of most elements.
-fn most<'t>(tensors: impl Iterator<Item = &'t TensorInfo>) -> Option<TensorType> {
+/// Returns the type of most elements.
+fn main_type<'t>(tensors: impl Iterator<Item = &'t TensorInfo>) -> Option<TensorType> {
     let mut elements = BTreeMap::new();
     for tensor in tensors {
         let count: &mut u64 = elements.entry(tensor.tensor_type.id()).or_default();

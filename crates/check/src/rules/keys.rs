@@ -1,4 +1,4 @@
-//! Rules on keys that the schema knows: their types, and names that are old, foreign or misspelt.
+//! Rules on standard keys: types, values, and deprecated, foreign or misspelled names.
 
 use std::ops::ControlFlow;
 
@@ -6,26 +6,26 @@ use gguf::{Finding, Sink, Subject, Value, ValueType};
 use gguf_models::schema;
 use gguf_models::schema::{KeySchema, Requirement, SECTIONS};
 
-/// Keys whose absence the rules on tokenizers report.
+/// Key whose absence the rules on tokenizers report.
 const PRE: &str = "tokenizer.ggml.pre";
-/// Keys without which no text becomes tokens.
+/// Keys that every tokenizer requires.
 const TOKENS: &str = "tokenizer.ggml.tokens";
 const MERGES: &str = "tokenizer.ggml.merges";
 const TOKEN_TYPE: &str = "tokenizer.ggml.token_type";
 const SCORES: &str = "tokenizer.ggml.scores";
-/// Keys whose type the rules on headers look at.
+/// Keys whose type the rules on headers check.
 const CHECKED: &[&str] =
     &["general.architecture", "general.alignment", "general.quantization_version"];
-/// Keys compared with every standard key for a slip: more of them are no slips.
-const MOST_UNKNOWN: usize = 100;
+/// Maximum number of unknown keys that are compared with every standard key.
+const MAX_UNKNOWN: usize = 100;
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let architecture = subject.draft.metadata.architecture();
+    let architecture = subject.header.metadata.architecture();
     let mut unknown = 0;
-    for (i, (key, value)) in subject.draft.metadata.iter().enumerate() {
+    for (i, (key, value)) in subject.header.metadata.iter().enumerate() {
         let Some(standard) = schema::key(key) else {
             unknown += 1;
-            if unknown <= MOST_UNKNOWN
+            if unknown <= MAX_UNKNOWN
                 && let Some(finding) = near_miss(key)
             {
                 sink.report(finding.key(key).at(subject.entry_at(i)))?;
@@ -61,11 +61,11 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     missing(subject, sink)
 }
 
-/// Whether programs read the key of such a model for sure, and so stumble over its type.
+/// Returns true if every loader reads the key of such a model, so that a wrong type is fatal.
 fn is_read(key: &str, value: &Value, architecture: Option<&str>) -> bool {
     match key {
         TOKENS | MERGES | TOKEN_TYPE => true,
-        // Whole numbers do too.
+        // Loaders accept integers too.
         SCORES => value.as_array().is_none_or(|array| array.element_type() != ValueType::I32),
         _ => architecture.and_then(schema::architecture).is_some_and(|architecture| {
             let own = key.strip_prefix(architecture.name).and_then(|key| key.strip_prefix('.'));
@@ -77,9 +77,9 @@ fn is_read(key: &str, value: &Value, architecture: Option<&str>) -> bool {
     }
 }
 
-/// Keys that others ask for: an adapter's type, a vision encoder's sizes.
+/// Reports missing keys that other keys require, such as the sizes of a vision encoder.
 fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let metadata = &subject.draft.metadata;
+    let metadata = &subject.header.metadata;
     for key in SECTIONS.iter().flat_map(|section| section.keys) {
         if let Requirement::When(condition) = key.requirement
             && key.requirement.holds(metadata)
@@ -87,7 +87,7 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             && key.name != PRE
         {
             let message = format!("required because {condition}");
-            // Of encoders of pictures and sound there are some that do without one or the other.
+            // Some vision and audio encoders do not need all keys.
             let finding = match key.name {
                 "adapter.type" => Finding::error("key-missing", message),
                 _ => Finding::warning("key-missing", message),
@@ -105,7 +105,7 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
 fn near_miss(key: &str) -> Option<Finding> {
     let nearest = schema::nearest_key(key)?;
     let message = format!("not a standard key, but close to `{nearest}`");
-    Some(Finding::info("key-near-miss", message).help("rename it if that was meant"))
+    Some(Finding::info("key-near-miss", message).help("rename the key if it is a typo"))
 }
 
 fn deprecated(key: &str, instead: &str) -> Finding {
@@ -120,7 +120,7 @@ fn deprecated(key: &str, instead: &str) -> Finding {
     }
 }
 
-/// A key of another architecture than the file's.
+/// Reports a key of an architecture that is not the file's.
 fn foreign(key: &str, standard: &KeySchema, architecture: Option<&str>) -> Option<Finding> {
     let prefix = key.split('.').next().filter(|_| standard.name.starts_with("{arch}"))?;
     let (own, other) = (schema::architecture(architecture?)?, schema::architecture(prefix)?);

@@ -1,29 +1,29 @@
-//! Which architecture the names of a file's tensors belong to.
+//! Detection of the architecture from tensor names.
 
 use std::collections::{HashMap, HashSet};
 
 use gguf::TensorInfo;
 use gguf_models::schema::{Architecture, Presence, architectures};
 
-/// How well the names of tensors fit an architecture.
+/// Similarity of tensor names to an architecture; less is better.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Fit {
-    /// Names that the architecture lacks, and names it needs that are missing.
-    pub strange: usize,
-    /// Names that the architecture has besides.
+pub(super) struct Match {
+    /// Number of unknown names plus missing required names.
+    pub mismatches: usize,
+    /// Number of optional names that are missing.
     unused: usize,
-    /// Names in common.
+    /// Number of common names.
     known: usize,
 }
 
-impl Fit {
-    /// Names of tensors with `{i}` in place of numbers, each once.
+impl Match {
+    /// Returns the distinct names of tensors, with `{i}` in place of numbers.
     pub fn names(tensors: &[TensorInfo]) -> HashSet<String> {
         tensors.iter().map(|tensor| pattern(&tensor.name)).collect()
     }
 
     pub fn of(architecture: &Architecture, names: &HashSet<String>) -> Self {
-        // A tensor can stand in blocks of two kinds; needed by one, it counts as needed.
+        // A tensor can be in blocks of two kinds; required by one, it counts as required.
         let mut own: HashMap<String, Presence> = HashMap::new();
         for (name, presence) in architecture.tensor_names() {
             let entry = own.entry(name).or_insert(presence);
@@ -36,10 +36,10 @@ impl Fit {
             **presence == Presence::Required && !names.contains(*name)
         };
         let missing = own.iter().filter(missing).count();
-        Self { strange: names.len() - known + missing, unused: own.len() - known - missing, known }
+        Self { mismatches: names.len() - known + missing, unused: own.len() - known - missing, known }
     }
 
-    /// The best fit, and the architectures that lack and miss no more than that.
+    /// Returns the best match, and the architectures with the same number of mismatches.
     pub fn best(names: &HashSet<String>) -> Option<(Self, String)> {
         const SHOWN: usize = 3;
         let fits = architectures().filter(|architecture| !architecture.open);
@@ -47,13 +47,13 @@ impl Fit {
         fits.retain(|(fit, _)| fit.known > 0);
         fits.sort();
         let (best, _) = *fits.first()?;
-        let same = fits.iter().filter(|(fit, _)| fit.strange == best.strange);
+        let same = fits.iter().filter(|(fit, _)| fit.mismatches == best.mismatches);
         let same: Vec<_> = same.map(|(_, name)| *name).take(SHOWN).collect();
         Some((best, same.join(" or ")))
     }
 }
 
-/// A tensor's name with `{i}` in place of numbers.
+/// Returns the name of a tensor with `{i}` in place of numbers.
 pub(super) fn pattern(name: &str) -> String {
     let replace = |segment| {
         let number = |segment: &str| segment.bytes().all(|byte| byte.is_ascii_digit());

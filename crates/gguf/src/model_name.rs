@@ -1,8 +1,8 @@
-//! File names after the GGUF naming convention:
+//! File names of the GGUF naming convention:
 //! `<Sidecar>-<BaseName>-<SizeLabel>-<FineTune>-<Version>-<Encoding>-<Type>-<Shard>.gguf`.
 //!
-//! The convention and its regular expression are in `docs/gguf.md` of the ggml repository. To be
-//! recognized, a name needs base name, size label and version; the rest is optional.
+//! The convention and its regular expression are in `docs/gguf.md` of the ggml repository. Base
+//! name, size label and version are required; the rest is optional.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::file_type::file_type_named;
 use crate::tensor_type::TensorType;
 use crate::{Metadata, ParameterCount};
 
-/// The components of a conventional file name.
+/// Components of a file name that follows the convention.
 ///
 /// ```
 /// use gguf::ModelName;
@@ -28,55 +28,55 @@ use crate::{Metadata, ParameterCount};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelName {
-    /// What the file complements, if it is no model by itself.
+    /// Kind of sidecar, if the file is not a model itself.
     pub sidecar: Option<Sidecar>,
-    /// The model family: `Llama-3`.
+    /// Model family: `Llama-3`.
     pub base_name: String,
-    /// The weight class, with further attributes if any: `8x7B`, `3.8B-ContextLength4k`.
+    /// Size class, with optional attributes: `8x7B`, `3.8B-ContextLength4k`.
     pub size_label: Option<String>,
-    /// What the model was tuned for: `Instruct`.
+    /// Purpose of the finetuning: `Instruct`.
     pub fine_tune: Option<String>,
-    /// The version: `v1.0`.
+    /// Version: `v1.0`.
     pub version: Option<String>,
-    /// How the weights are encoded: `Q4_K_M`.
+    /// Encoding of the weights: `Q4_K_M`.
     pub encoding: Option<String>,
-    /// What the file holds, if not a whole model.
+    /// Kind of contents, if not a whole model.
     pub kind: Option<NameKind>,
-    /// Which part of a model in several files this is.
+    /// Shard of a split model.
     pub shard: Option<NameShard>,
 }
 
-/// A module that is loaded alongside a model.
+/// File that is loaded beside a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sidecar {
-    /// Multimodal projector: image or audio encoder.
+    /// Multimodal projector (mmproj): vision or audio encoder.
     Mmproj,
-    /// Multi-token prediction heads, for drafts.
+    /// Multi-token prediction (MTP) heads, for speculative decoding.
     Mtp,
 }
 
-/// What a file holds in place of a whole model.
+/// Contents of a file that is not a whole model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
-    /// A low-rank adapter.
+    /// LoRA adapter.
     Lora,
     /// Vocabulary and metadata only.
     Vocab,
 }
 
-/// The position of a file in a model of several files.
+/// Position of a shard in a split model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameShard {
-    /// From 1 to `count`.
+    /// Number of the shard, from 1 to `count`.
     pub number: u32,
-    /// At most 99999.
+    /// Number of shards, at most 99999.
     pub count: u32,
 }
 
 impl NameShard {
-    /// Takes the number off a file name: `m-00002-of-00003.gguf` is shard 2 of 3 of `m`.
+    /// Splits a file name into prefix and shard: `m-00002-of-00003.gguf` is shard 2 of 3 of `m`.
     ///
-    /// `None` if there is no number at its end, or one that does not exist.
+    /// `None` if the name has no valid shard suffix.
     pub fn strip(file_name: &str) -> Option<(&str, Self)> {
         let stem = file_name.strip_suffix(".gguf")?;
         let shard = parse_shard(&stem.split('-').collect::<Vec<_>>())?;
@@ -84,41 +84,41 @@ impl NameShard {
         (1..=shard.count).contains(&shard.number).then_some((prefix, shard))
     }
 
-    /// The file name of this shard: `strip` the other way.
+    /// Returns the file name of this shard; the inverse of `strip`.
     pub fn file_name(self, prefix: &str) -> String {
         prefix.to_owned() + &self.suffix()
     }
 
-    /// What follows the prefix: `-00002-of-00003.gguf`.
+    /// Returns the suffix after the prefix: `-00002-of-00003.gguf`.
     pub fn suffix(self) -> String {
         format!("-{:05}-of-{:05}.gguf", self.number, self.count)
     }
 }
 
 impl ModelName {
-    /// The name of an output that nobody has named: that of its source without the ending, with the encoding of
-    /// the output, so that outputs of two files have two names; with a size label, counted from the tensors
-    /// (names and shapes), where the name has none.
+    /// Returns the default name of an output: the stem of its source with the encoding of the
+    /// output, so that outputs of two sources have two names; with a size label, counted from
+    /// tensor names and shapes, if the stem has none.
     ///
     /// ```
     /// use gguf::ModelName;
     /// let tensors = [("token_embd.weight", &[4096, 32000][..])];
-    /// let name = |stem| ModelName::of_output(stem, tensors, "Q4_K_M").to_string();
+    /// let name = |stem| ModelName::for_output(stem, tensors, "Q4_K_M").to_string();
     /// assert_eq!(name("model-f16"), "model-131M-Q4_K_M.gguf");
     /// assert_eq!(name("Llama-7B-v1.0.F16"), "Llama-7B-v1.0-Q4_K_M.gguf");
     /// ```
-    pub fn of_output<'a>(
+    pub fn for_output<'a>(
         stem: &str,
         tensors: impl IntoIterator<Item = (&'a str, &'a [u64])>,
         encoding: &str,
     ) -> Self {
-        // Before the encoding there is a point in many names.
+        // Many names have a dot before the encoding.
         let stem = match stem.rsplit_once(['-', '.']) {
             Some((start, end)) if !start.is_empty() && is_named_encoding(end) => start,
             _ => stem,
         };
         let base = stem.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
-        let name = Self::parse_usual(&format!("{base}.gguf")).unwrap_or_else(|_| {
+        let name = Self::parse_lenient(&format!("{base}.gguf")).unwrap_or_else(|_| {
             let size_label = ParameterCount::from_tensors(tensors).size_label();
             Self { base_name: base, size_label, ..Self::default() }
         });
@@ -126,7 +126,7 @@ impl ModelName {
     }
 }
 
-/// Whether a part of a name is that of an encoding, and no number.
+/// Returns true if a component is the name of an encoding, and not a number.
 fn is_named_encoding(part: &str) -> bool {
     let is_named = file_type_named(part).is_some() || part.parse::<TensorType>().is_ok();
     is_named && part.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -135,7 +135,7 @@ fn is_named_encoding(part: &str) -> bool {
 impl Sidecar {
     const ALL: [Self; 2] = [Self::Mmproj, Self::Mtp];
 
-    /// The word in file names.
+    /// Returns the word in file names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mmproj => "mmproj",
@@ -144,8 +144,8 @@ impl Sidecar {
     }
 }
 
-/// Whether a file of this name or path goes along with a model and is none by itself, as far as the
-/// name tells: a [`Sidecar`], an importance matrix, an adapter or a vocabulary alone.
+/// Returns true if the name or path is that of a file beside a model: a [`Sidecar`], an importance
+/// matrix, an adapter or a vocabulary.
 pub(crate) fn is_companion(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let stem = match NameShard::strip(name) {
@@ -163,7 +163,7 @@ pub(crate) fn is_companion(path: &str) -> bool {
 impl NameKind {
     const ALL: [Self; 2] = [Self::Lora, Self::Vocab];
 
-    /// The word in file names.
+    /// Returns the word in file names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lora => "LoRA",
@@ -172,33 +172,33 @@ impl NameKind {
     }
 }
 
-/// Why a file name does not follow the convention.
+/// Reason why a file name does not follow the convention.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Another file type.
+    /// The extension is not `.gguf`.
     #[error("the name does not end in `.gguf`")]
     Extension,
-    /// No version, or something else where it should stand.
+    /// The version is missing or misplaced.
     #[error("no version such as `v1.0` at the end or before the encoding; if unknown, add `-v1.0`")]
     Version,
-    /// No size label after the base name.
+    /// The size label after the base name is missing.
     #[error("no size label such as `7B` or `8x7B` between base name and version; add one")]
     SizeLabel,
-    /// A base name that is missing, or a part of it that does not fit.
+    /// The base name is missing or invalid.
     #[error(
         "the base name has `{0}`; use letters and digits, and a letter first unless all digits"
     )]
     BaseName(String),
-    /// A fine-tune with characters that do not fit.
+    /// The finetune has invalid characters.
     #[error("the fine-tune `{0}` has other characters than letters, digits and dashes")]
     FineTune(String),
-    /// A shard number that does not count from 1 to the number of shards.
+    /// The shard number is not between 1 and the number of shards.
     #[error("shard {number} of {count} does not exist; they count from 00001")]
     Shard {
-        /// As given.
+        /// Shard number in the name.
         number: u32,
-        /// As given.
+        /// Number of shards in the name.
         count: u32,
     },
 }
@@ -208,18 +208,17 @@ impl FromStr for ModelName {
 
     /// Parses a file name (no directories).
     ///
-    /// Agrees with the regular expression of the specification, except where its prose is stricter:
-    /// no component is empty (the expression lets two dashes stand for one), and shards count
-    /// from 1.
+    /// Matches the regular expression of the specification, except where its prose is stricter: no
+    /// component is empty (the expression accepts two dashes), and shards count from 1.
     ///
     /// # Errors
-    /// The first component that does not fit.
+    /// The first invalid component.
     fn from_str(file_name: &str) -> Result<Self, NameError> {
         parse_with(file_name, |parts, _| parse_tail(parts))
     }
 }
 
-/// A name whose middle, from the base name to the encoding, `middle` parses.
+/// Parses a name; `middle` parses the components from base name to encoding.
 fn parse_with(
     file_name: &str,
     middle: impl Fn(&[&str], Option<NameKind>) -> Result<ModelName, NameError>,
@@ -239,7 +238,7 @@ fn parse_with(
     }
     let sidecar = Sidecar::ALL.into_iter().find(|sidecar| parts.first() == Some(&sidecar.name()));
     let name = match sidecar {
-        // The same word may be a base name: `mtp-7B-v1.0.gguf`.
+        // The word of a sidecar may be a base name: `mtp-7B-v1.0.gguf`.
         Some(_) => middle(&parts[1..], kind)
             .map(|name| ModelName { sidecar, ..name })
             .or_else(|_| middle(&parts, kind)),
@@ -248,11 +247,11 @@ fn parse_with(
     Ok(ModelName { kind, shard, ..name })
 }
 
-/// What stands for the base name of a model without one.
+/// Base name of a model without a name.
 const NAMELESS: &str = "ggml-model";
 
-/// A middle as programs make it of what they know: see [`ModelName::parse_usual`].
-fn parse_usual_middle(parts: &[&str], kind: Option<NameKind>) -> Result<ModelName, NameError> {
+/// Parses the middle of names as tools write them: see [`ModelName::parse_lenient`].
+fn parse_lenient_middle(parts: &[&str], kind: Option<NameKind>) -> Result<ModelName, NameError> {
     let is_known = |part: &&&str| {
         file_type_named(part).is_some()
             || part.parse::<TensorType>().is_ok()
@@ -288,7 +287,7 @@ fn parse_usual_middle(parts: &[&str], kind: Option<NameKind>) -> Result<ModelNam
     })
 }
 
-/// `-00001-of-00003` at the end of a name.
+/// Parses `-00001-of-00003` at the end of a name.
 fn parse_shard(parts: &[&str]) -> Option<NameShard> {
     let [_, .., number, "of", count] = parts else { return None };
     let five_digits =
@@ -296,8 +295,8 @@ fn parse_shard(parts: &[&str]) -> Option<NameShard> {
     Some(NameShard { number: five_digits(number)?, count: five_digits(count)? })
 }
 
-/// Base name to encoding. The version is the last part, or the last but one before an encoding; as
-/// an encoding may look like a version (`-v1-v2`), the first reading that fits counts.
+/// Parses base name to encoding. The version is the last component, or the last but one before an
+/// encoding; since an encoding may look like a version (`-v1-v2`), the first match counts.
 fn parse_tail(parts: &[&str]) -> Result<ModelName, NameError> {
     let mut fault = NameError::Version;
     let (last, before) = (parts.len().checked_sub(1), parts.len().checked_sub(2));
@@ -317,12 +316,13 @@ fn parse_tail(parts: &[&str]) -> Result<ModelName, NameError> {
     Err(fault)
 }
 
-/// Base name to fine-tune.
+/// Parses base name to finetune.
 fn parse_head(parts: &[&str]) -> Result<ModelName, NameError> {
     let sizes = parts.iter().skip(1).position(|part| is_size(part));
-    // No part of a base name looks like a size, except the first.
+    // No component of a base name looks like a size, except the first.
     let (base, rest) = parts.split_at(sizes.ok_or(NameError::SizeLabel)? + 1);
-    // A digit starts a word of the base name only if it is the first, or all are digits.
+    // A digit starts a component of the base name only if it is the first, or all characters are
+    // digits.
     let fits = |(i, part): (usize, &str)| {
         let number = |c: char| c.is_ascii_digit() || c.is_whitespace();
         part.chars().all(is_word)
@@ -356,18 +356,18 @@ fn all_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `7`, `3.8`.
+/// Matches `7` and `3.8`.
 fn is_decimal(text: &str) -> bool {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     all_digits(whole) && all_digits(fraction)
 }
 
-/// `v1`, `v0.1.2`.
+/// Matches `v1` and `v0.1.2`.
 fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|numbers| numbers.split('.').all(all_digits))
 }
 
-/// `7B`, `3.8B`, `8x22B`.
+/// Matches `7B`, `3.8B` and `8x22B`.
 fn is_size(part: &str) -> bool {
     let number = part.strip_suffix(|c: char| c.is_ascii_alphabetic());
     number.is_some_and(|number| match number.split_once('x') {
@@ -376,7 +376,7 @@ fn is_size(part: &str) -> bool {
     })
 }
 
-/// `ContextLength4k`: a further part of the size label.
+/// Matches an attribute of the size label: `ContextLength4k`.
 fn is_attribute(part: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphabetic();
     let number = part.trim_start_matches(letter);
@@ -391,29 +391,30 @@ fn is_encoding(part: &str) -> bool {
 }
 
 impl ModelName {
-    /// Parses a file name as programs make it, llama.cpp's converter and this toolkit among them: by the
-    /// convention, but without a version where none is known, and with any characters in base name and
-    /// fine-tune. Without a version, an encoding is one that is known.
+    /// Parses a file name as tools write it, including llama.cpp's converter and this toolkit: by
+    /// the convention, but with an optional version and any characters in base name and finetune.
+    /// Without a version, the encoding must be a known one.
     ///
     /// ```
     /// use gguf::ModelName;
-    /// let name = ModelName::parse_usual("Qwen2.5-7B-Instruct-Q4_K_M.gguf")?;
+    /// let name = ModelName::parse_lenient("Qwen2.5-7B-Instruct-Q4_K_M.gguf")?;
     /// assert_eq!((&*name.base_name, name.encoding.as_deref()), ("Qwen2.5", Some("Q4_K_M")));
-    /// assert!(ModelName::parse_usual("model.gguf").is_err());
+    /// assert!(ModelName::parse_lenient("model.gguf").is_err());
     /// # Ok::<(), gguf::NameError>(())
     /// ```
     ///
     /// # Errors
-    /// If there is no size label either, but for the name of a nameless model, `ggml-model`.
-    pub fn parse_usual(file_name: &str) -> Result<Self, NameError> {
-        file_name.parse().or_else(|_| parse_with(file_name, parse_usual_middle))
+    /// If the size label is missing too, except for `ggml-model`, the name of a model without a
+    /// name.
+    pub fn parse_lenient(file_name: &str) -> Result<Self, NameError> {
+        file_name.parse().or_else(|_| parse_with(file_name, parse_lenient_middle))
     }
 
-    /// The name that the `general.*` keys of a file ask for, with the given encoding.
+    /// Returns the name from the `general.*` keys of a file and the given encoding.
     ///
-    /// A missing base name falls back to `general.name`, then to `ggml-model`, as llama.cpp's
-    /// converter does; other missing components stay away, so that the name may be shorter than
-    /// the convention wants.
+    /// A missing base name falls back to `general.name`, then to `ggml-model`, as in llama.cpp's
+    /// converter; other missing components are omitted, so that the name may be shorter than the
+    /// convention requires.
     ///
     /// ```
     /// use gguf::{Metadata, ModelName};
@@ -441,10 +442,10 @@ impl ModelName {
     }
 }
 
-/// Generates the file name. Every component is trimmed; blanks and slashes in it become dashes.
+/// Formats the file name. Components are trimmed; blanks and slashes become dashes.
 ///
-/// llama.cpp's converter keeps slashes outside the base name; but a name must never lead into
-/// another directory.
+/// llama.cpp's converter keeps slashes outside of the base name; here a name never contains a
+/// directory.
 impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(sidecar) = self.sidecar {
@@ -483,7 +484,7 @@ mod tests {
         Some(text.into())
     }
 
-    /// The cases of the specification's own test, then more of the same kind.
+    /// Cases of the specification's own test, and similar ones.
     #[test]
     fn conventional_names_parse_and_generate() {
         let cases = [
@@ -526,9 +527,9 @@ mod tests {
                     ..name("Qwen2-VL", "7B", "v1.0")
                 },
             ),
-            // A sidecar's word as the base name.
+            // The word of a sidecar as the base name.
             ("mtp-7B-v1.0.gguf", name("mtp", "7B", "v1.0")),
-            // A size as the first part of the base name.
+            // A size as the first component of the base name.
             ("7B-8B-v1.gguf", name("7B", "8B", "v1")),
             (
                 "A-7B-Chat-v2-x-v1.0.1-Q8_0-LoRA.gguf",
@@ -555,8 +556,8 @@ mod tests {
     }
 
     #[test]
-    fn names_that_programs_make_parse() {
-        let usual = |text: &str| ModelName::parse_usual(text);
+    fn lenient_names_parse() {
+        let usual = |text: &str| ModelName::parse_lenient(text);
         for text in [
             "Tiny-KJV-Llama-4M-Q4_K_M.gguf",
             "Qwen2.5-0.5B-Instruct-BF16.gguf",
@@ -578,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_say_what_does_not_fit() {
+    fn invalid_names_report_the_component() {
         let cases = [
             ("not-a-known-arrangement.gguf", NameError::Version),
             ("Hermes-2-Pro-Llama-3-8B-F16.gguf", NameError::Version),
@@ -606,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_names_stay_in_their_directory() {
+    fn formatted_names_contain_no_directory() {
         let mut metadata = Metadata::new();
         assert_eq!(ModelName::from_metadata(&metadata, None).to_string(), "ggml-model.gguf");
         metadata.set("general.type", "adapter");
