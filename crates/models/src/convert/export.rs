@@ -120,7 +120,7 @@ impl Exported {
     }
 
     /// Sets a field that config.json lacks.
-    pub fn header_only(mut self, field: &str, value: Value) -> Self {
+    pub fn unwritten(mut self, field: &str, value: Value) -> Self {
         self.unwritten.insert(field.to_owned(), value);
         self
     }
