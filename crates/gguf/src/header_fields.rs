@@ -186,7 +186,9 @@ impl Walk<'_> {
 
     fn value(&mut self, value_type: ValueType) -> Option<()> {
         match value_type {
-            ValueType::String => self.string(HeaderFieldKind::StringLength, HeaderFieldKind::String),
+            ValueType::String => {
+                self.string(HeaderFieldKind::StringLength, HeaderFieldKind::String)
+            }
             ValueType::Array => self.array(),
             number => {
                 let len = number.byte_len()?;

@@ -43,15 +43,15 @@ mod error;
 mod file_type;
 mod finding;
 
+mod foreign_format;
 mod header;
+mod header_fields;
 mod metadata;
 mod model_name;
-mod foreign_format;
-mod header_fields;
-mod select_model;
 mod raw_header;
 mod read;
 mod rules;
+mod select_model;
 pub mod shard_keys;
 mod size_label;
 pub mod suggest;
@@ -68,10 +68,9 @@ pub use error::{Error, Fault};
 pub use file_type::{FILE_TYPES, FileType, file_type, file_type_named};
 pub use finding::{Collector, Finding, Severity, Sink};
 pub use header::Header;
+pub use header_fields::{HeaderField, HeaderFieldKind};
 pub use metadata::Metadata;
 pub use model_name::{ModelName, NameError, NameKind, NameShard, Sidecar};
-pub use header_fields::{HeaderField, HeaderFieldKind};
-pub use select_model::{SelectModelError, is_gguf, select_model};
 pub use raw_header::{EntrySpan, RawHeader, Spans};
 pub use read::{
     Gguf, HeaderExtent, Limits, MAGIC, check, check_header, check_header_with,
@@ -79,6 +78,7 @@ pub use read::{
 };
 pub use rules::shards::{check_shards, require_shards};
 pub use rules::{Extent, FileKind, Rules, Subject};
+pub use select_model::{SelectModelError, is_gguf, select_model};
 pub use size_label::ParameterCount;
 pub use tensor::{MAX_DIMS, Shape, TensorInfo};
 pub use tensor_type::{QUANTIZATION_VERSION, Status, TensorType, TypeTraits, UnknownTypeName};

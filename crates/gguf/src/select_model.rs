@@ -84,9 +84,10 @@ pub fn select_model(
     match <[String; 1]>::try_from(matching) {
         Ok([only]) => Ok(only),
         // If no name contains `part`, list all models.
-        Err(matching) => {
-            Err(SelectModelError { place, names: if matching.is_empty() { models } else { matching } })
-        }
+        Err(matching) => Err(SelectModelError {
+            place,
+            names: if matching.is_empty() { models } else { matching },
+        }),
     }
 }
 

@@ -50,7 +50,7 @@ fn normalized(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, nearest, did_you_mean};
+    use super::{did_you_mean, distance, nearest};
 
     #[test]
     fn distance_is_bounded_by_the_limit() {

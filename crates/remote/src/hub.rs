@@ -10,9 +10,9 @@ use crate::budget::ByteBudget;
 use crate::client::{Client, CountedBody, FinalResponse, text};
 use crate::error::{Error, Fault};
 use crate::location::{Repository, is_valid_segment};
-use crate::select::select;
 use crate::redirect;
 use crate::retry::retry;
+use crate::select::select;
 
 /// Maximum length of one page: a thousand entries of some hundred bytes.
 const MAX_PAGE: u64 = 8 << 20;

@@ -36,10 +36,10 @@ mod location;
 #[cfg(feature = "object-stores")]
 mod object_store;
 mod options;
-mod select;
 mod redirect;
 mod repository;
 mod retry;
+mod select;
 mod version;
 
 use std::path::Path;

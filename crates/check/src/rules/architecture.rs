@@ -306,7 +306,8 @@ impl Check<'_, '_> {
     fn other_architecture(&mut self) -> ControlFlow<()> {
         let names = Match::names(&self.subject.header.tensors);
         let own = Match::of(self.architecture, &names);
-        let Some((_, others)) = Match::best(&names).filter(|(fit, _)| fit.mismatches < own.mismatches)
+        let Some((_, others)) =
+            Match::best(&names).filter(|(fit, _)| fit.mismatches < own.mismatches)
         else {
             return ControlFlow::Continue(());
         };
@@ -324,7 +325,9 @@ fn has_shape(tensor: &TensorInfo, shape: &[Option<u64>]) -> bool {
     let dims = tensor.shape.iter().copied().map(Some).chain(std::iter::repeat(Some(1)));
     let expected_dim = shape.iter().copied().chain(std::iter::repeat(Some(1)));
     let longest = tensor.shape.len().max(shape.len());
-    dims.zip(expected_dim).take(longest).all(|(dim, expected_dim)| expected_dim.is_none() || dim == expected_dim)
+    dims.zip(expected_dim)
+        .take(longest)
+        .all(|(dim, expected_dim)| expected_dim.is_none() || dim == expected_dim)
 }
 
 /// Returns the index of the layer that a tensor belongs to.

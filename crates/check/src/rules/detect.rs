@@ -36,7 +36,11 @@ impl Match {
             **presence == Presence::Required && !names.contains(*name)
         };
         let missing = own.iter().filter(missing).count();
-        Self { mismatches: names.len() - known + missing, unused: own.len() - known - missing, known }
+        Self {
+            mismatches: names.len() - known + missing,
+            unused: own.len() - known - missing,
+            known,
+        }
     }
 
     /// Returns the best match, and the architectures with the same number of mismatches.

@@ -2,13 +2,13 @@
 
 pub(crate) mod architecture;
 mod detect;
-mod grouped_findings;
 pub(crate) mod file_name;
-mod projector;
 mod file_type;
-pub(crate) mod sidecar;
+mod grouped_findings;
 mod hyper_parameters;
 mod keys;
+mod projector;
+pub(crate) mod sidecar;
 mod tokenizer;
 
 use std::ops::ControlFlow;

@@ -30,7 +30,8 @@ fn wrong_width(model: &Metadata, sidecar: &Metadata, key: &'static str) -> Optio
     let architecture = model.architecture()?;
     let expected = HyperParameters::new(model, architecture).u64("embedding_length").ok()?;
     let width = sidecar.u64(key).filter(|width| *width != expected)?;
-    let what = format!("is {width}, but {architecture}.embedding_length of the model is {expected}");
+    let what =
+        format!("is {width}, but {architecture}.embedding_length of the model is {expected}");
     Some(Finding::error("sidecar-width", what).key(key))
 }
 
@@ -42,7 +43,8 @@ fn wrong_layers(model: &Metadata, sidecar: &Metadata) -> Option<Finding> {
     let flags = sidecar.get(KEY).and_then(|value| value.as_array());
     let outputs =
         flags.map_or(0, |flags| flags.iter().filter(|flag| flag.to_bool() == Some(true)).count());
-    let what =
-        format!("has {outputs} DeepStack outputs, but {architecture}.n_deepstack_layers is {expected}");
+    let what = format!(
+        "has {outputs} DeepStack outputs, but {architecture}.n_deepstack_layers is {expected}"
+    );
     (outputs as u64 != expected).then(|| Finding::error("sidecar-layers", what).key(KEY))
 }

@@ -109,7 +109,12 @@ fn shard_index(
 }
 
 /// Checks that shards of separate runs have the same part fingerprint.
-fn same_fingerprint(path: &Path, header: &RawHeader, first: &RawHeader, sink: &mut dyn Sink) -> ControlFlow<()> {
+fn same_fingerprint(
+    path: &Path,
+    header: &RawHeader,
+    first: &RawHeader,
+    sink: &mut dyn Sink,
+) -> ControlFlow<()> {
     let what = match (header.metadata.get(PART_FINGERPRINT), first.metadata.get(PART_FINGERPRINT)) {
         (here, there) if here == there => return ControlFlow::Continue(()),
         (Some(_), Some(_)) => {
