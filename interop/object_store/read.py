@@ -132,7 +132,7 @@ def check(endpoint: str) -> None:
         opens(run)
         expect(f"output.weight: {DATA} bytes, sum {sum(file[head:])}" in run.stdout, "data of the tensor")
         run = read(f"{scheme}://models/none.gguf", **variables)
-        expect(run.returncode != 0 and "no such object" in run.stderr, "error of a missing object")
+        expect(run.returncode != 0 and "the object does not exist" in run.stderr, "error of a missing object")
     opens(read("s3://models/some%20dir/", **stores(endpoint)["s3"]))
 
     Faulty.store = (endpoint.split("/")[-1].split(":")[0], int(endpoint.split(":")[-1]))

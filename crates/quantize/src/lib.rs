@@ -1,10 +1,10 @@
 //! Selection of the type of each tensor, and importance weights for its encoder.
 //!
 //! - A [`recipe`] assigns types by a preset of llama.cpp's quantizer and a [`budget`] by a size
-//! limit; [`plan()`] turns either into a job for the [pipeline](gguf_pipeline), and [`estimate`]
-//! predicts how long the job takes.
+//!   limit; [`plan()`] turns either into a job for the [pipeline](gguf_pipeline), and [`estimate`]
+//!   predicts how long the job takes.
 //! - An [`imatrix`] holds the importance of columns; [`importance`] assigns it to the tensors of a
-//! job.
+//!   job.
 //! - A [`sensitivity`] holds the KL divergence of each type of each tensor, for use by a budget.
 //! - [`verify`] derives the tensors of a file again and compares.
 //!

@@ -12,7 +12,7 @@ use crate::graph::Builder;
 /// The attention scale is that of the layer: MLA dimensions differ between layers with a sliding
 /// window and layers with full attention.
 pub(crate) fn build(builder: &mut Builder<'_>) -> Result<(), Finding> {
-    let mut decoder = Decoder { attention: attention, ..deepseek32_decoder(builder)? };
+    let mut decoder = Decoder { attention, ..deepseek32_decoder(builder)? };
     decoder.attention_scale = None;
     blocks::decoder(builder, &decoder)
 }

@@ -6,7 +6,7 @@
 //! llama.cpp):
 //!
 //! - a GGUF with two tensors per matrix: `NAME.in_sum2` with the sums, and `NAME.counts` with the
-//! number of summed rows, per expert if the matrix has experts;
+//!   number of summed rows, per expert if the matrix has experts;
 //! - the legacy `.dat` with sums per chunk of text, without the chunk size.
 
 mod gguf_format;

@@ -92,7 +92,7 @@ fn resolve(
     imports: &HashMap<String, Vec<String>>,
     modules: &BTreeMap<Module, PathBuf>,
 ) -> Option<Module> {
-    let child = |base: &Module, name: &String| [&base[..], &[name.clone()]].concat();
+    let child = |base: &Module, name: &String| [&base[..], std::slice::from_ref(name)].concat();
     let (mut at, rest) = match &*path[0] {
         "crate" => (Vec::new(), &path[1..]),
         "self" => (module.clone(), &path[1..]),

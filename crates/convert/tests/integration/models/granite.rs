@@ -30,12 +30,12 @@ pub fn granite_hybrid_and_bamba_round_trip() {
         layer_weight("shared_mlp.output_linear", &[WIDTH, FF]),
     ];
     let fields = |more: Value| {
-        let all = merged(
+        
+        merged(
             json!({"rms_norm_eps": 1e-5, "rope_theta": 1e4, "mamba_d_state": STATE,
             "mamba_d_conv": 4, "mamba_n_groups": 1, "mamba_n_heads": 8, "mamba_expand": 2}),
             more,
-        );
-        all
+        )
     };
     let granite = json!({"shared_intermediate_size": FF, "num_local_experts": 0,
         "num_experts_per_tok": 0, "attention_multiplier": 0.5, "embedding_multiplier": 12.0,

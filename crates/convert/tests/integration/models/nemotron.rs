@@ -65,14 +65,14 @@ fn nemotron_h(config: Value, layers: &[Vec<(&str, &[usize])>]) -> Tiny {
 }
 
 fn nemotron_h_fields(more: Value) -> Value {
-    let fields = merged(
+    
+    merged(
         json!({"rms_norm_eps": 1e-5, "layer_norm_epsilon": 1e-5,
         "head_dim": HEAD, "ssm_state_size": STATE,
         "conv_kernel": 4, "n_groups": 2, "mamba_num_heads": 8, "mamba_head_dim": 16,
         "num_hidden_layers": 3}),
         more,
-    );
-    fields
+    )
 }
 
 #[test]

@@ -20,7 +20,7 @@
 //! - one part each, x alone being off, is lost at most `2^-8 |w| |x|`;
 //! - two parts of x, `2^-17 |w| |x|`;
 //! - two parts each, `2^-15 |w| |x|`: `2^-17` for each factor, and `2^-16` for the product of the lesser
-//! parts, which are `2^-8` of the factors at most.
+//!   parts, which are `2^-8` of the factors at most.
 //!
 //! The relative error of an addition is at most `2^-24`. With AMX, a product goes through 16 additions within a
 //! step of 32 columns, one of two sums, and one per product of parts and step. So the error of a result is at
