@@ -30,7 +30,6 @@ pub fn granite_hybrid_and_bamba_round_trip() {
         layer_weight("shared_mlp.output_linear", &[WIDTH, FF]),
     ];
     let fields = |more: Value| {
-        
         merged(
             json!({"rms_norm_eps": 1e-5, "rope_theta": 1e4, "mamba_d_state": STATE,
             "mamba_d_conv": 4, "mamba_n_groups": 1, "mamba_n_heads": 8, "mamba_expand": 2}),

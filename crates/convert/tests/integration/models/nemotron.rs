@@ -65,7 +65,6 @@ fn nemotron_h(config: Value, layers: &[Vec<(&str, &[usize])>]) -> Tiny {
 }
 
 fn nemotron_h_fields(more: Value) -> Value {
-    
     merged(
         json!({"rms_norm_eps": 1e-5, "layer_norm_epsilon": 1e-5,
         "head_dim": HEAD, "ssm_state_size": STATE,

@@ -39,7 +39,6 @@ pub fn qwen_counts_gate_and_up_in_intermediate_size() {
 }
 
 fn qwen_moe_fields(fields: Value) -> Value {
-    
     merged(
         json!({"rms_norm_eps": 1e-6, "rope_theta": 1e6, "num_experts": EXPERTS,
         "moe_intermediate_size": EXPERT_FF, "num_experts_per_tok": 2}),
