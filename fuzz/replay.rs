@@ -1,13 +1,13 @@
-//! The seeds in the tests of the crates: the targets themselves are run by cargo-fuzz.
+//! Runs the seeds in the tests of the crates; cargo-fuzz runs the targets themselves.
 
-/// Hands each seed of the fuzz targets, among them what they once found, to a check, with its name.
-/// Returns how many there are.
+/// Passes each seed of the fuzz targets, including inputs of fixed bugs, to a check, with its name.
+/// Returns the number of seeds.
 pub fn seeds(mut check: impl FnMut(&str, &[u8])) -> usize {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
     let mut replayed = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        // The last one that a failed test shows is the one that fails.
+        // The last name that a failed test prints is that of the failing seed.
         eprintln!("{}", path.display());
         let name = path.file_name().unwrap().to_string_lossy();
         check(&name, &std::fs::read(&path).unwrap());

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Makes dist/gguf-kit_VERSION_ARCHITECTURE.deb of an archive that archive.sh made.
+# Writes dist/gguf-kit_VERSION_ARCHITECTURE.deb from an archive of archive.sh.
 #
 # Usage: packaging/deb.sh dist/gguf-VERSION-TARGET.tar.gz
 #
-# Needs dpkg-deb. A static binary depends on nothing; else libc6 of the machine that built it is asked for.
+# Requires dpkg-deb. A static binary has no dependencies; otherwise the package depends on the libc6 that the
+# binary was linked against.
 set -euo pipefail
 
 archive="$(realpath "$1")"

@@ -1,5 +1,5 @@
-//! Writes the seeds that the fuzz targets start from; those that record a finding stay as they
-//! are. Usage: `cargo run --example make_seeds` in `fuzz/`.
+//! Writes the seeds of the fuzz targets; seeds of fixed bugs are not overwritten. Usage: `cargo run
+//! --example make_seeds` in `fuzz/`.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     aligned.metadata.set("general.alignment", 8u32);
     save("aligned-8.gguf", &encoded(&aligned, 3, ByteOrder::Little)?)?;
 
-    // The ways in which files are usually broken.
+    // Common faults of files.
     let whole = encoded(&all, 3, ByteOrder::Little)?;
     save("cut.gguf", &whole[..whole.len() * 2 / 3])?;
     for (name, at, forged) in [
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     save("nested-too-deep.gguf", &nested)?;
 
-    // Files of weights.
+    // Checkpoints.
     save("weights.safetensors", &safetensors())?;
     save("weights-zip.bin", &pytorch_zip()?)?;
     save("weights-stream.bin", &pytorch_stream())?;
@@ -54,14 +54,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     save("header.json", SAFETENSORS.as_bytes())?;
     save("index.json", br#"{"metadata":{},"weight_map":{"a":"x","b":"x"}}"#)?;
 
-    // Tokenizers, templates.
+    // Tokenizers and templates.
     save("tokenizer-bpe.json", BPE.as_bytes())?;
     save("tokenizer-unigram.json", UNIGRAM.as_bytes())?;
     save("tokenizer-pieces.json", WORD_PIECE.as_bytes())?;
     save("tokenizer.model", &sentencepiece())?;
     save("template.jinja", TEMPLATE.as_bytes())?;
 
-    // Old models, an edit that did not end, a server.
+    // Legacy models, an interrupted edit, HTTP responses.
     save("legacy-llama.bin", &legacy())?;
     save("journal.bin", &journal())?;
     save("http.txt", HTTP.as_bytes())?;
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Two tensors, one of a type that has to be widened.
+/// Returns two tensors, one of a type that is converted to a wider one.
 fn safetensors() -> Vec<u8> {
     let len = (SAFETENSORS.len() as u64).to_le_bytes();
     [&len, SAFETENSORS.as_bytes(), &[0; 10]].concat()
@@ -83,7 +83,7 @@ const UNIGRAM: &str = r#"{"normalizer":{"type":"Precompiled","precompiled_charsm
 
 const WORD_PIECE: &str = r###"{"normalizer":{"type":"BertNormalizer","lowercase":true,"strip_accents":null},"pre_tokenizer":{"type":"BertPreTokenizer"},"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"hello":3,"world":4,"##s":5}}}"###;
 
-/// Fields of `ModelProto`: pieces with text, score and type, the trainer, the normalizer.
+/// Returns fields of `ModelProto`: pieces with text, score and type, the trainer, the normalizer.
 fn sentencepiece() -> Vec<u8> {
     let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
     let piece = |text: &str, score: f32, kind: u8| {
@@ -103,7 +103,7 @@ fn sentencepiece() -> Vec<u8> {
 
 const TEMPLATE: &str = "{%- for m in messages if m.content is string %}{{ '<|' + m['role'] + '|>' }}\n{{ m.content | trim }}{% set ns = namespace(n=loop.index0) %}{%- endfor -%}{% macro f(x) %}{{ x | tojson }}{% endmacro %}{{ f(tools) if tools else raise_exception('none') }}{% for k, v in messages[0].items() %}{{ k.split('o')[-1] ~ v[::-1] }}{% endfor %}";
 
-/// A GGJT file of llama with four tokens and one tensor.
+/// Returns a GGJT file of Llama with four tokens and one tensor.
 fn legacy() -> Vec<u8> {
     let mut file = Vec::new();
     let numbers = |file: &mut Vec<u8>, numbers: &[u32]| {
@@ -121,13 +121,13 @@ fn legacy() -> Vec<u8> {
     file
 }
 
-/// A model whose header is half overwritten, and the journal of that edit.
+/// Returns a model with a partly overwritten header, and the journal of that edit.
 fn journal() -> Vec<u8> {
     let header = |name: &str| {
-        let mut draft = RawHeader::default();
-        draft.metadata.set("general.architecture", "llama");
-        draft.metadata.set("general.name", name);
-        write_header(&Header::new(draft).unwrap()).unwrap()
+        let mut header = RawHeader::default();
+        header.metadata.set("general.architecture", "llama");
+        header.metadata.set("general.name", name);
+        write_header(&Header::new(header).unwrap()).unwrap()
     };
     let (old, new) = (header("the old name"), header("THE NEW NAME"));
     let present = [&new[..old.len() - 24], &old[old.len() - 24..]].concat();
@@ -139,8 +139,8 @@ const HTTP: &str = "HTTP/1.1 302 Found\r\nLocation: x\r\nContent-Length: 0\r\n\r
 
 const LISTING: &str = "HTTP/1.1 200 OK\r\nLink: <?cursor=1>; rel=\"next\"\r\nConnection: close\r\n\r\n[{\"type\":\"file\",\"path\":\"m.gguf\"}]\n--\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]";
 
-/// A pickle of a state dict with a transposed tensor of two rows and three columns; `view` is what
-/// old files say about views.
+/// Returns a pickle of a state dict with a transposed tensor of two rows and three columns; `view`
+/// is the view metadata of old files.
 fn state_dict(view: &str) -> Vec<u8> {
     let mut pickle = b"\x80\x02ccollections\nOrderedDict\n)R(X\x01\0\0\0a".to_vec();
     pickle.extend(b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage");
@@ -169,10 +169,10 @@ fn pytorch_stream() -> Vec<u8> {
     [&magic[..], version, machine, &state_dict("N"), keys, &count, &[1; 12]].concat()
 }
 
-/// A key of every value type, and arrays of the kinds that differ in how they are read.
+/// Returns a key of every value type, and arrays of each kind of encoding.
 fn every_value_type() -> RawHeader {
-    let mut draft = RawHeader::default();
-    let metadata = &mut draft.metadata;
+    let mut header = RawHeader::default();
+    let metadata = &mut header.metadata;
     metadata.push("general.architecture", "other");
     metadata.push("v.u8", 1u8);
     metadata.push("v.i8", -1i8);
@@ -190,13 +190,13 @@ fn every_value_type() -> RawHeader {
     metadata.push("a.bool", Array::from(&[true, false][..]));
     metadata.push("a.text", Array::from_strings(["one", "", "three"]));
     metadata.push("a.none", Array::from(&[] as &[u64]));
-    draft
+    header
 }
 
-/// The keys of a small model: what the rules on contents look at.
+/// Returns the keys of a small model that the rules on values check.
 fn model() -> RawHeader {
-    let mut draft = RawHeader::default();
-    let metadata = &mut draft.metadata;
+    let mut header = RawHeader::default();
+    let metadata = &mut header.metadata;
     metadata.push("general.architecture", "llama");
     metadata.push("general.file_type", 7u32);
     metadata.push("general.quantization_version", 2u32);
@@ -213,28 +213,28 @@ fn model() -> RawHeader {
     metadata.push("tokenizer.chat_template", "{{ messages }}");
     metadata.push("split.no", 0u16);
     metadata.push("split.count", 1u16);
-    draft
+    header
 }
 
-/// The draft with one row of a block per type.
-fn file(mut draft: RawHeader, types: &[TensorType]) -> RawHeader {
+/// Returns the header with one row of one block per type.
+fn file(mut header: RawHeader, types: &[TensorType]) -> RawHeader {
     for (i, &tensor_type) in types.iter().enumerate() {
         let (elements, _) = tensor_type.block().unwrap_or((1, 1));
-        draft.tensors.push(TensorInfo {
+        header.tensors.push(TensorInfo {
             name: format!("blk.{i}.attn_q.weight").into(),
             shape: Shape::new(&[elements, 2]).unwrap_or_else(|| unreachable!()),
             tensor_type,
             offset: 0,
         });
     }
-    draft
+    header
 }
 
-/// A whole file with data that count up.
-fn encoded(draft: &RawHeader, version: u32, order: ByteOrder) -> Result<Vec<u8>, gguf::Error> {
-    let mut draft = RawHeader { version, order, ..draft.clone() };
-    let len = draft.lay_out()?;
-    let mut bytes = write_header(&Header::new(draft)?)?;
+/// Returns a whole file with data that count up.
+fn encoded(header: &RawHeader, version: u32, order: ByteOrder) -> Result<Vec<u8>, gguf::Error> {
+    let mut header = RawHeader { version, order, ..header.clone() };
+    let len = header.lay_out()?;
+    let mut bytes = write_header(&Header::new(header)?)?;
     bytes.extend((0..len).map(|i| i as u8));
     Ok(bytes)
 }

@@ -1,10 +1,10 @@
-//! What must hold for any bytes taken as blocks of any type.
+//! Fuzz property of block decoders.
 
 use gguf::TensorType;
 use gguf_quant::codec;
 
-/// No bytes make a decoder panic; and data in which no bad block is found decode to numbers: large
-/// scales may overflow to infinity, but there is no NaN.
+/// No bytes make a decoder panic. Data without bad blocks decode to numbers: large scales may
+/// overflow to infinity, but never give NaN.
 pub fn decode(bytes: &[u8]) {
     for ty in TensorType::all() {
         let (Some(codec), Some((elements, block_bytes))) = (codec(ty), ty.block()) else {

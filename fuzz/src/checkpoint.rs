@@ -1,4 +1,4 @@
-//! What must hold for any bytes taken as a file of weights.
+//! Fuzz properties of checkpoint readers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,18 +7,17 @@ use std::sync::Arc;
 use gguf_checkpoint::Checkpoint;
 use gguf_store::Source;
 
-/// The most bytes of a tensor that are read: a view may not be larger than its storage, but
-/// narrow numbers become wider.
+/// Maximum number of bytes read per tensor: a view cannot exceed its storage, but conversion to a
+/// wider type can.
 const MOST: u64 = 1 << 20;
 
-/// Opening never panics, and every tensor of what could be opened can be read. Returns how many
-/// there are.
+/// Opens a checkpoint without a panic and reads every tensor of it. Returns the number of tensors.
 pub fn open(bytes: &[u8]) -> usize {
     open_source(Arc::new(bytes.to_vec()))
 }
 
-/// The same of a file of before PyTorch 1.6 whose state dict is this pickle, with a storage of some
-/// bytes.
+/// Opens a PyTorch file of a version before 1.6 whose state dict is this pickle, with a storage of
+/// some bytes.
 pub fn pickle(bytes: &[u8]) -> usize {
     let magic = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
     let (version, machine, keys) =
@@ -27,13 +26,13 @@ pub fn pickle(bytes: &[u8]) -> usize {
     open_source(Arc::new([&magic[..], version, machine, bytes, keys, &count, &[1; 48]].concat()))
 }
 
-/// The same of a safetensors file with this header, and as many zeros behind it as it asks for.
+/// Opens a safetensors file with this header, and as many zeros after it as it declares.
 pub fn header(bytes: &[u8]) -> usize {
     open_source(Arc::new(Zeros::after(bytes)))
 }
 
-/// Weights whose index is this are opened, or not, without harm; whatever file it names has two
-/// tensors `a` and `b`.
+/// Opens a sharded checkpoint with this index; every file that it names has the tensors `a` and
+/// `b`.
 pub fn index(bytes: &[u8]) -> usize {
     let dir = tempfile::tempdir().unwrap();
     let name = "model.safetensors.index.json";
@@ -56,7 +55,7 @@ fn open_source(source: Arc<dyn Source>) -> usize {
     checkpoint.entries.len()
 }
 
-/// A safetensors header, and zeros.
+/// Returns a safetensors header followed by zeros.
 struct Zeros {
     header: Vec<u8>,
     len: u64,
@@ -65,7 +64,7 @@ struct Zeros {
 impl Zeros {
     fn after(header: &[u8]) -> Self {
         let header = [&(header.len() as u64).to_le_bytes(), header].concat();
-        // The largest number is where the data end, or the header is of no use.
+        // The largest number is the end of the data, or the header is invalid.
         let numbers = header[8..].split(|byte| !byte.is_ascii_alphanumeric());
         let numbers = numbers.filter_map(|digits| str::from_utf8(digits).ok()?.parse::<u64>().ok());
         let data = numbers.filter(|number| *number <= MOST).max().unwrap_or(0);

@@ -1,7 +1,7 @@
-//! What must hold for any bytes taken as a file.
+//! Fuzz properties of the GGUF reader and writer.
 //!
-//! One function per fuzz target. `crates/gguf/tests/replay.rs` calls the same ones on the
-//! committed seeds. All of them give the bytes to the library as a file of exactly that length.
+//! One function per fuzz target. The tests of the crates call the same functions on the committed
+//! seeds. Each function passes the bytes to the library as a file of exactly that length.
 
 use std::cell::Cell;
 use std::fs;
@@ -13,8 +13,8 @@ use gguf::{
 use gguf_store::edit::{EditOutcome, RESERVE_KEY, edit_header};
 use gguf_store::fetch_header;
 
-/// Reading never panics, whatever is asked of what was read; a check finds an error in each file that
-/// a strict reader refuses, and what it finds in others breaks no rule of the format.
+/// Reads and checks a file without a panic. A check finds an error in every file that a strict
+/// reader rejects, and no violation of the format in others.
 pub fn parse(bytes: &[u8]) {
     let bytes = &Bytes::copy_from_slice(bytes);
     let (findings, draft) = check(bytes);
@@ -29,7 +29,7 @@ pub fn parse(bytes: &[u8]) {
     let error = findings.iter().find(|finding| finding.severity == Severity::Error);
     match (Gguf::read(bytes), error) {
         (Ok(file), error) => {
-            // Errors of a model, which the format does not know.
+            // Errors of a model, which the rules of the format do not find.
             let rules = Header::new(draft.clone().expect("a header that was read"));
             assert!(rules.is_ok(), "{error:?}: {rules:?}");
             for tensor in file.tensors() {
@@ -44,7 +44,7 @@ pub fn parse(bytes: &[u8]) {
     }
 }
 
-/// Looks at every element of a value.
+/// Reads every element of a value.
 fn visit(value: &Value) {
     let _ = (value.to_u64(), value.to_f64(), value.to_bool(), value.as_str());
     let Some(array) = value.as_array() else { return };
@@ -57,7 +57,7 @@ fn visit(value: &Value) {
     assert_eq!(array.strings().map_or(elements, |strings| strings.count() as u64), elements);
 }
 
-/// What was read can be written, and reads back equal; so it does in every other encoding that its
+/// A file that was read can be written, and reads back equal; also in every other encoding that its
 /// numbers fit.
 pub fn round_trip(bytes: &[u8]) {
     let Ok(file) = Gguf::read(&Bytes::copy_from_slice(bytes)) else { return };
@@ -86,13 +86,13 @@ fn assert_reads_back(header: &Header, bytes: Bytes) {
     assert_eq!(write_header(&back).unwrap(), bytes);
 }
 
-/// A header of which only the start is at hand is either known to be incomplete, or checked as the
-/// whole file is; and what is fetched of a remote file is enough for that.
+/// A truncated header is detected as incomplete or checked like the whole file, and fetching a
+/// remote header returns enough bytes.
 pub fn chunked(bytes: &[u8]) {
     let bytes = &Bytes::copy_from_slice(bytes);
     let len = bytes.len() as u64;
     let whole = Gguf::read(bytes).map(Gguf::into_header);
-    // Some hundred places: a cut at each would cost the square of the length.
+    // Tests some hundred lengths: testing every length would take quadratic time.
     for at_hand in (0..bytes.len()).step_by(bytes.len() / 100 + 1) {
         let part = Gguf::read_header(&bytes.slice(..at_hand), len, Limits::default());
         match (part.map(Gguf::into_header), &whole) {
@@ -106,8 +106,8 @@ pub fn chunked(bytes: &[u8]) {
     assert_eq!(check_header(&fetched, len), check(bytes));
 }
 
-/// Both are the same header, or refused for the same reason. Where a length reaches past the end
-/// of the file, a part of the file may show so at an earlier place than the whole.
+/// Compares two results: equal headers, or errors with the same code. If a length exceeds the file,
+/// a truncated file may fail at an earlier position than the whole.
 fn assert_same(part: Result<&Header, &Error>, whole: Result<&Header, &Error>, at_hand: usize) {
     let reason = |error: &Error| match error {
         Error::File(finding) => {
@@ -119,8 +119,8 @@ fn assert_same(part: Result<&Header, &Error>, whole: Result<&Header, &Error>, at
     assert_eq!(part.map_err(reason), whole.map_err(reason), "{at_hand} bytes at hand");
 }
 
-/// An edit of the header gives the file it asks for, data unchanged, or leaves the file alone; and
-/// no other file stays behind. The last four bytes say which edit.
+/// An edit of the header writes the requested file with unchanged data, or leaves the file
+/// unchanged; no other file remains. The last four bytes select the edit.
 pub fn edit(bytes: &[u8]) {
     let Some(&[what, which, len, reserve]) = bytes.last_chunk() else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ pub fn edit(bytes: &[u8]) {
         EditOutcome::InPlace => assert_eq!(new.data_start(), old.data_start()),
         EditOutcome::Rebuilt => {}
     }
-    // A header without tensors may end before its padding does.
+    // A header without tensors may end before its padding.
     let data = |file: &Gguf, bytes: &[u8]| {
         bytes.get(file.data_start() as usize..).unwrap_or_default().to_vec()
     };

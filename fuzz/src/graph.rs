@@ -1,4 +1,4 @@
-//! What must hold for any computation graph: it is refused, or it runs within its budget.
+//! Fuzz property of computation graphs: a graph is rejected, or runs within its budget.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -10,11 +10,11 @@ use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precisio
 use gguf_store::{Model, ModelFile};
 use serde_json::Value as Json;
 
-/// Numbers of all weights together.
+/// Maximum number of elements of all weights together.
 const ELEMENTS: u64 = 1 << 18;
 
-/// Bytes as the text of a graph, or, where they are none, as changes of a graph that there is.
-/// Returns whether something ran.
+/// Interprets bytes as the text of a graph, or else as mutations of an existing graph. Returns
+/// whether a graph ran.
 pub fn run(bytes: &[u8]) -> bool {
     let read = serde_json::from_slice::<RawGraph>(bytes).ok();
     let Some(raw) = read.or_else(|| changed(bytes)) else { return false };
@@ -51,7 +51,7 @@ fn compute(model: &Model, graph: &Graph, how: Precision) -> bool {
     ran.contains(&true)
 }
 
-/// A model with the tensors that a graph names, all F32.
+/// Returns a model with the tensors that a graph names, all F32.
 pub fn model(graph: &Graph) -> Option<Model> {
     let mut raw = RawHeader::default();
     raw.metadata.set("general.architecture", "fuzz");
@@ -83,8 +83,8 @@ pub fn model(graph: &Graph) -> Option<Model> {
     Model::new(vec![part]).ok()
 }
 
-/// A graph of an architecture, changed by the bytes: the first one says which architecture, of each
-/// three more two say where, and one what is done there.
+/// Returns a mutated graph of an architecture: the first byte selects the architecture; of every
+/// three further bytes, two select a place and one the mutation.
 fn changed(bytes: &[u8]) -> Option<RawGraph> {
     let (first, changes) = bytes.split_first()?;
     let bases = bases();
@@ -98,7 +98,7 @@ fn changed(bytes: &[u8]) -> Option<RawGraph> {
 
 fn change(graph: &mut Json, at: usize, what: u8) {
     if what >= 0xf0 {
-        // A whole operation comes again elsewhere, or goes.
+        // Duplicates or removes a whole operation.
         let Some(ops) = graph["main"]["ops"].as_array_mut().filter(|ops| !ops.is_empty()) else {
             return;
         };
@@ -128,7 +128,7 @@ fn change(graph: &mut Json, at: usize, what: u8) {
     };
 }
 
-/// Everything in a value that is not made of others.
+/// Collects all leaves of a value.
 fn collect<'j>(value: &'j mut Json, leaves: &mut Vec<&'j mut Json>) {
     match value {
         Json::Array(all) => all.iter_mut().for_each(|value| collect(value, leaves)),
@@ -137,7 +137,7 @@ fn collect<'j>(value: &'j mut Json, leaves: &mut Vec<&'j mut Json>) {
     }
 }
 
-/// The graphs of all architectures, tiny.
+/// Returns tiny graphs of all architectures.
 pub fn bases() -> &'static [Json] {
     static BASES: OnceLock<Vec<Json>> = OnceLock::new();
     BASES.get_or_init(|| {
@@ -146,7 +146,7 @@ pub fn bases() -> &'static [Json] {
     })
 }
 
-/// The smallest graph of an architecture, by what its schema asks for.
+/// Returns the smallest graph of an architecture, from the requirements of its schema.
 pub fn tiny(name: &str) -> Result<Graph, Finding> {
     let unknown = || Finding::error("architecture-unknown", "has no schema");
     let architecture = schema::architecture(name).ok_or_else(unknown)?;
@@ -165,7 +165,7 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
             "attention.indexer.top_k" if name == "glm5-next" => 4u32.into(),
             "adapters.token_ids_activate" => gguf::Array::from(&[4i32, 2][..]).into(),
             "adapters.token_ids_substitute" => gguf::Array::from(&[1i32, 3][..]).into(),
-            // The last layer has a window as the first, whose keys and values it reads.
+            // The last layer has a sliding window like the first, whose keys and values it reads.
             "attention.shared_kv_layers" => 1u32.into(),
             "kda.gate_lower_bound" => (-2.0f32).into(),
             key if key.contains("situ_") => 4.0f32.into(),
@@ -199,20 +199,20 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
             | "bailingmoe3"
             | "glm5-next"
     ) {
-        // A layer without such heads keeps a state.
+        // A layer without KV heads has a recurrent state.
         let heads = gguf::Array::from(&[0u32, 2][..]);
         metadata.set(format!("{name}.attention.head_count"), 2u32);
         metadata.set(format!("{name}.attention.head_count_kv"), heads);
     }
     if matches!(name, "cohere2moe" | "modern-bert") {
-        // One of two keys.
+        // One of two alternative keys.
         metadata.set(format!("{name}.attention.layer_norm_epsilon"), 1e-5f32);
     }
     for part in ["alpha_n", "alpha_p", "beta", "eps"] {
         metadata.set(format!("xielu.{part}"), 0.5f32);
     }
     if name == "deepseek4" {
-        // Blocks and a window that are shorter than the texts of tests.
+        // Blocks and windows shorter than the test texts.
         let ratios = gguf::Array::from(&[3u32, 2][..]);
         metadata.set("deepseek4.attention.compress_ratios", ratios);
         metadata.set("deepseek4.attention.indexer.top_k", 2u32);
@@ -250,7 +250,8 @@ pub fn tiny(name: &str) -> Result<Graph, Finding> {
     gguf_models::build_graph(&metadata, &tensors)
 }
 
-/// Blocks of two tokens, of which one is chosen, and the table of embeddings of two and three tokens.
+/// Sets keys for blocks of two tokens, of which the indexer selects one, and for embeddings of
+/// 2-grams and 3-grams.
 fn ngrams(metadata: &mut Metadata) -> Option<TensorInfo> {
     let mut set = |key: &str, value: gguf::Value| metadata.set(format!("qwen4exp.{key}"), value);
     set("attention.compress_ratios", gguf::Array::from(&[2u32, 2][..]).into());
@@ -267,7 +268,7 @@ fn ngrams(metadata: &mut Metadata) -> Option<TensorInfo> {
     Some(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 })
 }
 
-/// Adds the tensors that a model must have, and those that begin with a word.
+/// Adds the required tensors, and those with a prefix.
 fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInfo>, wanted: &str) {
     for one in expected.take(1000) {
         match one {
@@ -278,8 +279,8 @@ fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInf
                             .iter()
                             .any(|end| name.ends_with(end))) => {}
             Expected::Tensor { name, shape, .. } => {
-                // What PLaMo 2 makes of its input: a rank, what goes into states, what comes out of them; and what
-                // blocks that overlap are made of.
+                // PLaMo 2: tensors of the time step and of the states; overlapping blocks: tensors
+                // of block compression.
                 let untold = if name.ends_with("ssm_x.weight") {
                     24
                 } else if name.starts_with("blk.1.attn_compressor") {

@@ -1,4 +1,4 @@
-//! What must hold for any bytes taken as the answers of a server.
+//! Fuzz properties of HTTP clients.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use gguf_remote::{Location, RemoteOptions, RepositoryFiles, open_with};
 
-/// What stands between two answers.
+/// Separator of two responses.
 const CUT: &[u8] = b"\n--\n";
 
-/// The most bytes of a file that are asked for.
+/// Maximum number of requested bytes of a file.
 const MOST: u64 = 1 << 20;
 
-/// A server on this machine that sends what is in the script, answer by answer, and hangs up after
-/// each; the last one again and again.
+/// Local server that sends the scripted responses one by one and closes the connection after each;
+/// repeats the last one.
 struct Server {
     port: u16,
     script: &'static Mutex<Vec<Vec<u8>>>,
@@ -34,7 +34,7 @@ fn server() -> &'static Server {
                     _ => script.remove(0),
                 };
                 drop(script);
-                // A client that has heard enough hangs up first.
+                // The client may close the connection first.
                 let _ = send(stream, &answer);
             }
         });
@@ -54,13 +54,13 @@ fn send(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
     }
     stream.write_all(answer)?;
     stream.shutdown(Shutdown::Write)?;
-    // Closing before all is read would take back what was sent.
+    // Closing the connection before reading all input would discard the response.
     while stream.read(&mut part)? > 0 {}
     Ok(())
 }
 
-/// A file and a repository are opened and read, or not, without harm: no panic, no wait, no request
-/// to anybody else, no more bytes than were announced.
+/// Opens and reads a file and a repository without a panic, without blocking, without requests to
+/// other hosts, and without more bytes than announced.
 pub fn answers(bytes: &[u8]) {
     let mut answers = vec![Vec::new()];
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -94,7 +94,7 @@ pub fn answers(bytes: &[u8]) {
     let _ = RepositoryFiles::list("hf:o/r", options);
 }
 
-/// A line that leads to no other host: addresses lose what they need for one.
+/// Returns a line without URLs of other hosts.
 fn at_home(line: &[u8]) -> Vec<u8> {
     let name = line.split(|byte| *byte == b':').next().unwrap_or_default().trim_ascii();
     let leads = [&b"location"[..], b"link"].iter().any(|n| name.eq_ignore_ascii_case(n));

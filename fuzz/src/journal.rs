@@ -1,18 +1,18 @@
-//! What must hold for any bytes taken as a journal that lies beside a model.
+//! Fuzz property of edit journals beside a model.
 
 use std::fs;
 
 use gguf_store::Model;
 use gguf_store::edit::{HeaderState, Journal, Recovery, recover};
 
-/// What stands between the model, the old header and the new one.
+/// Separator of the model, the old header and the new header.
 const CUT: &[u8] = b"GGUFEDIT";
 
-/// Opening a model and ending its edit touch nothing but the two, whatever the journal says; the
-/// model keeps its length, and its header is not changed but to one that the journal has.
+/// Opening a model and recovering its edit touch only the two files, whatever the journal contains;
+/// the model keeps its length, and its header changes only to one from the journal.
 pub fn beside(bytes: &[u8]) {
     let (model, journal) = cut(bytes);
-    // As it is, and as parts of a journal whose checksums are right.
+    // Try the bytes as they are, and as parts of a journal with correct checksums.
     check(model, journal);
     let (old, new) = cut(journal.strip_prefix(CUT).unwrap_or(journal));
     let new = new.strip_prefix(CUT).unwrap_or(new);
@@ -31,7 +31,7 @@ fn check(model: &[u8], journal: &[u8]) {
     fs::write(path("m.gguf"), model).unwrap();
     let read = Journal::read(journal, journal.len() as u64, model.len() as u64);
     let journal = match &read {
-        // It is about this very file.
+        // The journal refers to this file.
         Ok(journal) => {
             let inode = inode(&path("m.gguf"));
             Journal { inode, old: journal.old.clone(), new: journal.new.clone(), ..*journal }

@@ -1,9 +1,9 @@
-//! Properties of the legacy GGML reader for any bytes.
+//! Fuzz property of the legacy GGML reader.
 
 use gguf_legacy::{LegacyModel, LegacyOptions};
 
-/// Opening and planning never panic, and do not ask for more memory than the file is worth. Returns
-/// whether it was recognised.
+/// Opens and plans a file without a panic, and without allocating more memory than the file
+/// justifies. Returns whether the format was recognized.
 pub fn open(bytes: &[u8]) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ggml-model.bin");

@@ -1,4 +1,4 @@
-//! What must hold for any bytes at all: one function per fuzz target.
+//! Fuzz properties for arbitrary bytes: one function per fuzz target.
 
 pub mod blocks;
 pub mod checkpoint;

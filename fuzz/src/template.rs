@@ -1,4 +1,4 @@
-//! What must hold for any bytes taken as a chat template.
+//! Fuzz property of chat templates.
 
 use std::panic;
 use std::sync::Once;
@@ -6,7 +6,8 @@ use std::sync::Once;
 use gguf_tokenizer::template::{Context, Template};
 use serde_json::json;
 
-/// Templates are read and rendered within their limits, or refused. Returns whether it is one.
+/// Parses and renders templates within their limits, or rejects them. Returns whether the template
+/// is valid.
 pub fn render(bytes: &[u8]) -> bool {
     forgive_the_engine();
     let Ok(text) = str::from_utf8(bytes) else { return false };
@@ -25,8 +26,8 @@ pub fn render(bytes: &[u8]) -> bool {
     true
 }
 
-/// A panic within the engine is an error to who renders, as in `''[::-1]`: it ends the thread of the
-/// rendering only. Any other panic is a finding.
+/// A panic within the template engine becomes an error of the caller, as for `''[::-1]`: it ends
+/// only the thread that renders. Any other panic is a bug.
 fn forgive_the_engine() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

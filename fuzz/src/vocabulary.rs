@@ -1,4 +1,4 @@
-//! What must hold for any bytes taken as a file of a tokenizer.
+//! Fuzz properties of tokenizer files.
 
 use gguf_models::convert::VocabularyKind;
 use std::fs;
@@ -6,10 +6,10 @@ use std::fs;
 use gguf_convert::vocab::{VocabularyOptions, load};
 use gguf_tokenizer::{Compat, DecodeOptions, EncodeOptions, Tokenizer};
 
-/// A text with what tokenizers treat specially.
+/// Text with characters that tokenizers treat specially.
 const TEXT: &str = "Hello  world, <s> it's 12345\n\n\u{2581}\u{e9}e\u{301}\u{1f600}\u{fffd}";
 
-/// `tokenizer.json` is read, or not, without harm; and what could be read can encode a text.
+/// Reads `tokenizer.json` without a panic; a valid one can encode a text.
 pub fn json(bytes: &[u8]) -> usize {
     let kinds = [
         VocabularyKind::Bpe,
@@ -21,7 +21,7 @@ pub fn json(bytes: &[u8]) -> usize {
     file("tokenizer.json", bytes, &kinds)
 }
 
-/// The same of `tokenizer.model`.
+/// Reads `tokenizer.model` without a panic; a valid one can encode a text.
 pub fn model(bytes: &[u8]) -> usize {
     file(
         "tokenizer.model",
@@ -30,13 +30,13 @@ pub fn model(bytes: &[u8]) -> usize {
     )
 }
 
-/// Returns the number of tokens of all that could be read.
+/// Returns the number of tokens of all valid vocabularies.
 fn file(name: &str, bytes: &[u8], kinds: &[VocabularyKind]) -> usize {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(name), bytes).unwrap();
     let mut tokens = 0;
     for kind in kinds {
-        // Recognising how text is cut is one thing, the vocabulary another.
+        // The pre-tokenizer and the vocabulary are detected separately.
         for pre in [None, Some("gpt-2")] {
             let options = VocabularyOptions { pre, ..VocabularyOptions::default() };
             let Ok(vocabulary) = load(dir.path(), *kind, &options) else { continue };
