@@ -11,7 +11,7 @@ use crate::schema::key_schema::{Arity, DefaultValue, KeySchema};
 ///
 /// ```
 /// use gguf::Metadata;
-/// use gguf::schema::HyperParameters;
+/// use gguf_models::schema::HyperParameters;
 /// let mut metadata = Metadata::new();
 /// metadata.set("general.architecture", "llama");
 /// metadata.set("llama.attention.head_count", 32u32);

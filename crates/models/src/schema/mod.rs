@@ -5,7 +5,7 @@
 //! from it, and `docs/metadata.md` is generated from it.
 //!
 //! ```
-//! use crate::schema;
+//! use gguf_models::schema;
 //! let key = schema::key("llama.block_count").unwrap();
 //! assert_eq!(key.name, "{arch}.block_count");
 //! assert!(schema::architecture("llama").unwrap().required.concat().contains(&"block_count"));
