@@ -60,7 +60,7 @@ struct Probe {
 /// Measures the sensitivity of `model`, which `subject` runs, on chunks of text. File names in the result are empty.
 ///
 /// # Errors
-/// `sensitivity-lacks` if no tensor can have any of the types; as [`free`] and [`divergence_of_variants`].
+/// `sensitivity-lacks` if no tensor can have any of the types; as [`free_tensors`] and [`divergence_of_variants`].
 pub fn measure_sensitivity(
     model: &Model,
     quantization: &gguf_quantize::QuantizeOptions,

@@ -70,7 +70,7 @@ impl Description {
 /// Conversion of the checkpoints of some Hugging Face classes to one architecture, and back.
 ///
 /// Methods that a converter does not override are those of its [`base`](Converter::base): by default
-/// [`Decoder`], a decoder with Llama's tensor names and a byte-level BPE vocabulary.
+/// a decoder with Llama's tensor names and a byte-level BPE vocabulary.
 pub trait Converter: Sync {
     /// Returns the converter whose methods apply where this one does not override them.
     fn base(&self) -> &'static dyn Converter {
