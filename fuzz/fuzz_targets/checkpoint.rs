@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    gguf_kit_fuzz::checkpoint::open(bytes);
+    gguf_fuzz::checkpoint::open(bytes);
 });

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| gguf_kit_fuzz::http::answers(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| gguf_fuzz::http::answers(bytes));

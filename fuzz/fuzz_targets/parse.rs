@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| gguf_kit_fuzz::container::parse(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| gguf_fuzz::container::parse(bytes));
