@@ -149,7 +149,7 @@ fn print_next_steps(out: &mut impl Write, kept: Option<&Path>, last: &Path) -> s
         Some(dir) => writeln!(
             out,
             "\nThe files are in {}. Next:\n  gguf inspect {last}\n  \
-             gguf generate {last} -p \"And the king said\" -n 40",
+             gguf generate {last} -p \"And the king\" -n 40",
             dir.display()
         ),
         None => writeln!(

@@ -133,7 +133,7 @@ fn fix_keeps_unfixable_findings() {
     let worse = dir.path("worse.gguf");
     succeeds(&["edit", &out, "-o", &worse, "--drop", "output_norm"]);
     let fixed = dir.path("still.gguf");
-    fails(&["check", &worse, "--fix", "-o", &fixed], 1, &["made tokenizer.ggml.scores"]);
+    fails(&["check", &worse, "--fix", "-o", &fixed], 1, &["resized tokenizer.ggml.scores"]);
     assert_eq!(errors(&[&fixed]), ["tensor-missing"]);
 }
 

@@ -244,7 +244,7 @@ fn every_help_has_an_example() {
         let (_, examples) = help.split_once("Example").unwrap_or_default();
         assert!(examples.contains(&format!("gguf {command}")), "gguf {command} --help");
     }
-    assert!(succeeds(&["--help"]).contains("types, mixes, exit-codes"));
+    assert!(succeeds(&["--help"]).contains("types, quantization, exit-codes"));
 }
 
 #[test]
@@ -348,9 +348,9 @@ fn a_missing_tensor_is_an_input_error() {
     }
     let weights = format!("{empty}/model.safetensors");
     std::fs::write(&weights, b"\x02\0\0\0\0\0\0\0{}").unwrap();
-    fails(&["convert", &empty, "-o", &out], 1, &[&empty, "no weights for a model"]);
+    fails(&["convert", &empty, "-o", &out], 1, &[&empty, "contains no model weights"]);
     let lone = ["convert", &weights, "--architecture", "mine", "-o", &out];
-    fails(&lone, 1, &[&weights, "no weights for a model"]);
+    fails(&lone, 1, &[&weights, "contains no model weights"]);
     assert!(!Path::new(&out).exists());
 }
 

@@ -204,7 +204,7 @@ fn mmproj_files_are_checked_against_models() {
     succeeds(&["convert", &source, "--mmproj", "-o", &out, "--outtype", "f16"]);
     let shown = json(&succeeds(&["inspect", &out, "--json"]));
     assert_eq!(shown["tensor_count"], 1);
-    fails(&["convert", MODEL, "--mmproj", "--dry-run"], 1, &["not known to have an encoder"]);
+    fails(&["convert", MODEL, "--mmproj", "--dry-run"], 1, &["no vision or audio encoder"]);
     fails(&["convert", &source, "--mmproj", "--vocab-only"], 2, &["--mmproj"]);
     let with = |model: &str, sidecar: &str| {
         let output = gguf(&["check", model, "--mmproj", sidecar, "--json"]);

@@ -134,7 +134,7 @@ mod tests {
         fails("/model/merges/0", json!(["a"]), "[\"a\"]");
         fails("/model/merges/0", json!("a  b"), "\"a  b\"");
         fails("/model/unk_token", json!("c"), "unknown token \"c\"");
-        fails("/model/vocab/ab", json!(0), "has the id 0");
+        fails("/model/vocab/ab", json!(0), "the id 0 of the token \"ab\"");
         fails("/added_tokens/1/id", json!(4), "\"<s>\" gets the id 3 instead of 4");
         fails("/added_tokens/1/content", json!(""), "no text");
     }
