@@ -68,7 +68,7 @@ fn too_small_budget_error_names_the_minimum() {
     assert!(fault.contains("the minimum is 2.65;"), "{fault}");
     assert!(plan(Budget::BitsPerWeight(2.65)).is_ok(), "what is said to be possible is");
     let fault = plan(Budget::FileBytes(1000)).err().unwrap().to_string();
-    assert!(fault.contains("a file of 1.00 kB is too small: the smallest"), "{fault}");
+    assert!(fault.contains("a file size of 1.00 kB is too small: the minimum"), "{fault}");
     for bits in [-1.0, 0.0, f64::NAN, f64::INFINITY] {
         let fault = plan(Budget::BitsPerWeight(bits)).err().unwrap().to_string();
         assert!(fault.contains("bits per weight is not a valid size"), "{fault}");

@@ -165,7 +165,7 @@ fn unsupported_settings_fail() {
     let mut config = json!({"architectures": ["MambaForCausalLM"], "hidden_size": 8,
         "num_hidden_layers": 1, "intermediate_size": 24});
     let message = Tiny::new(config.clone()).byte_level(6).convert().unwrap_err().to_string();
-    assert!(message.contains("24 is not twice the width 8"), "{message}");
+    assert!(message.contains("24 is not twice the embedding size 8"), "{message}");
     config["architectures"] = json!(["RwkvForCausalLM"]);
     config["attention_hidden_size"] = json!(16);
     let message = Tiny::new(config).byte_level(6).convert().unwrap_err().to_string();
