@@ -486,7 +486,9 @@ fn gguf_set_metadata() {
     assert!(
         set(1, &["--force", "no.such.key", "1"], "").contains("key `no.such.key` does not exist")
     );
-    assert!(set(1, &["--force", "general.name", "x"], "").contains("`general.name` has type STRING"));
+    assert!(
+        set(1, &["--force", "general.name", "x"], "").contains("`general.name` has type STRING")
+    );
     set(1, &["--force", "llama.context_length", "many"], "");
     set(2, &["--force", "llama.context_length"], "");
 }
