@@ -265,7 +265,7 @@ fn invalid_params_and_tekken_are_named() {
     type Change = fn(&mut Value, &mut Value);
     let cases: [(Change, &[&str]); 11] = [
         (|params, _| params["moe"] = json!({}), &["params.json", "`qk_rope_head_dim`"]),
-        (|params, _| params["use_scaled_rope"] = json!(true), &["params.json", "stretched"]),
+        (|params, _| params["use_scaled_rope"] = json!(true), &["params.json", "use_scaled_rope"]),
         (|params, _| params["yarn"] = json!({ "factor": 2 }), &["params.json", "`yarn`"]),
         (
             |params, _| drop(params.as_object_mut().unwrap().remove("max_position_embeddings")),
