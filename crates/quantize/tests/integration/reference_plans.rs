@@ -34,7 +34,7 @@ fn wrong<'a>(plan: &'a Plan<'_>, expected: impl Fn(&str) -> TensorType + 'a) -> 
 
 #[test]
 fn families_match_llama_cpp() {
-    let Some(reference) = reference("preset-plans.json") else { return };
+    let Some(reference) = reference("mix-plans.json") else { return };
     let mut tensors_checked = 0;
     for (family, facts) in reference.as_object().unwrap() {
         let metadata = &facts["metadata"];
