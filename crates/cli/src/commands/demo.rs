@@ -91,10 +91,7 @@ fn show(args: &Args, temporary: &Path) -> Result<(), Failure> {
         for row in &rows {
             writeln!(out, "{}", row.text())?;
         }
-        writeln!(
-            out,
-            "\nThe error is the relative RMS error of the weights, compared with the checkpoint."
-        )?;
+        writeln!(out, "\nThe error is the RMS error of the weights, relative to the checkpoint.")?;
         let last = &files[files.len() - 1];
         if is_bundled {
             let text = complete(&last.path)?;
@@ -129,11 +126,7 @@ fn complete(path: &Path) -> Result<String, Failure> {
     let generation = GenerateOptions {
         sampling,
         max_tokens: Some(16),
-        stop: vec![
-            "
-"
-            .into(),
-        ],
+        stop: vec!["\n".into()],
         ignore_eos: false,
     };
     let mut read = |_: &str| ControlFlow::Continue(());
@@ -149,7 +142,7 @@ fn print_next_steps(out: &mut impl Write, kept: Option<&Path>, last: &Path) -> s
         Some(dir) => writeln!(
             out,
             "\nThe files are in {}. Next:\n  gguf inspect {last}\n  \
-             gguf generate {last} -p \"And the king\" -n 40",
+             gguf generate {last} -p \"And the king said\" -n 40",
             dir.display()
         ),
         None => writeln!(
