@@ -234,6 +234,6 @@ fn the_origin_of_nan_is_reported() {
     let row = ids[place] as usize * 256 * 2;
     corrupted(&model, "token_embd.weight", row, &0x7e00u16.to_le_bytes(), &late);
     let what =
-        format!("it begins at token {place} in the operation `embed` with token_embd.weight");
+        format!("it begins at token {place} in the operation `embedding` with token_embd.weight");
     fails(&[&["perplexity", &late], &flags[..]].concat(), 1, &["late.gguf", &what]);
 }
