@@ -118,9 +118,9 @@ fn instruction_sets_are_bit_exact() {
     assert!(logits(&[], "best.npy") == logits(&["--instructions", "scalar"], "scalar.npy"));
     let of_others = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
     let requested = ["generate", &small, "-p", "a", "--instructions", of_others];
-    fails(&requested, 2, &[&format!("no {of_others}"), "it has scalar"]);
+    fails(&requested, 2, &[&format!("not support {of_others}"), "it supports scalar"]);
     let bench = ["bench", &small, "-p", "0", "-n", "1", "-r", "1", "--instructions", "scalar"];
-    assert!(succeeds(&bench).contains("threads by scalar"));
+    assert!(succeeds(&bench).contains("threads (scalar)"));
     // Repacked weights.
     let text = complete(&small, &[]);
     assert_eq!(complete(&small, &["--no-repack"]), text);
@@ -141,13 +141,17 @@ fn invalid_requests_are_refused() {
         2,
         &["need 2048.0 TB for caches and states; 68.7 GB are allowed\n  help: make the context"],
     );
-    fails(&["generate", &model, "-p", PROMPT, "-c", "2"], 2, &["room for 2 tokens"]);
+    fails(&["generate", &model, "-p", PROMPT, "-c", "2"], 2, &["exceeds the context of 2 tokens"]);
     fails(&["generate", &model, "--chat"], 1, &["has no chat template", "--chat-template-file"]);
     let adapter = ["generate", &model, "-p", "a", "--lora", &model];
-    fails(&adapter, 2, &["no adapter tensors"]);
+    fails(&adapter, 2, &["the adapter file has no `.lora_a` tensors"]);
     let cut = dir.path("cut.gguf");
     succeeds(&["edit", &model, "--drop", "blk.1.ffn_up", "-o", &cut]);
-    fails(&["generate", &cut, "-p", "a"], 1, &["blk.1.ffn_up.weight", "cannot run without"]);
+    fails(
+        &["generate", &cut, "-p", "a"],
+        1,
+        &["blk.1.ffn_up.weight", "the graph requires this tensor"],
+    );
     let missing = dir.path("features.npy");
     fails(
         &["logits", &model, "--ids", "1", "--features", &missing, "-o", &out],

@@ -166,7 +166,7 @@ fn a_remote_file_without_version_cannot_be_resumed() {
         let far = TwoVersions::start([(vec![], &[]), (file.clone(), says)]);
         far.now.store(1, Ordering::Relaxed);
         let url = far.server.url("/m.gguf");
-        let parts = ["--resume", "neither an ETag nor", "the same file"];
+        let parts = ["--resume", "neither an ETag nor", "identifies the file"];
         fails(&["quantize", "--resume", &url, &out, "Q8_0"], 2, &parts);
         assert!(
             !Path::new(&out).exists()
