@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use super::sandbox::shell;
+use super::sandbox::{GGUF, shell};
 use crate::{legacy_files, whisper};
 
 /// Small trained model.
@@ -223,14 +223,24 @@ fn outputs(script: &str) -> Vec<String> {
     found
 }
 
-/// Returns the directory with base files, created again by each test run.
+/// Returns the directory with base files. The first test of a build creates it, in whichever process; the others
+/// wait, and only read it.
 pub fn base() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documentation");
-        let _ = fs::remove_dir_all(&base);
-        fs::create_dir_all(&base).unwrap();
-        make(&base);
+        fs::create_dir_all(base.parent().unwrap()).unwrap();
+        let lock = fs::File::create(base.with_extension("lock")).unwrap();
+        lock.lock().unwrap();
+        let build = [Path::new(GGUF), &std::env::current_exe().unwrap()]
+            .map(|program| fs::metadata(program).unwrap().modified().unwrap());
+        let (build, made_by) = (format!("{build:?}"), base.join("made-by"));
+        if fs::read_to_string(&made_by).ok().as_ref() != Some(&build) {
+            let _ = fs::remove_dir_all(&base);
+            fs::create_dir(&base).unwrap();
+            make(&base);
+            fs::write(made_by, build).unwrap();
+        }
         base
     })
 }

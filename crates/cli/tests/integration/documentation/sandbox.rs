@@ -6,7 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use super::{fixtures, hub};
 
-const GGUF: &str = env!("CARGO_BIN_EXE_gguf");
+/// Program under test.
+pub const GGUF: &str = env!("CARGO_BIN_EXE_gguf");
 
 /// Runs `gguf` with a width at which help is not wrapped.
 pub fn gguf(words: &str) -> Output {
