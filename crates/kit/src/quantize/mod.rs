@@ -241,7 +241,7 @@ impl Plan {
         let Some(path) = &self.save_recipe else { return Ok(None) };
         let output = AtomicFile::create(path, overwrite)?;
         if self.files.iter().any(|(_, model)| output.is_for(model)) {
-            let what = format!("{} is output twice", path.display());
+            let what = format!("{} is named twice", path.display());
             return Err(Error::request("output-twice", what, "name each output once"));
         }
         output.write_at(self.recipe.as_bytes(), 0)?;

@@ -230,7 +230,7 @@ fn show(args: &Args, plan: &Plan) -> Result<(), Failure> {
         document::print(&mut out, "quantize/1", whole)?;
     } else {
         let threads = listing::plural(rayon::current_num_threads(), "thread");
-        let time = format!("estimated encoding time: {seconds:.0} s on {threads}");
+        let time = format!("estimated time: {seconds:.0} s on {threads}");
         write!(out, "{}", listing::plans_text(&jobs, &time))?;
     }
     Ok(())

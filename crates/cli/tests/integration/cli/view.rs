@@ -72,7 +72,7 @@ fn export_never_overwrites() {
     assert!(html.starts_with("<!doctype html>") && html.contains("blk.0.attn_q.weight"));
     fails(&["view", &f16, "--export", &page], 2, &["report.html exists already"]);
     fails(&["view", &f16, "--export", &f16, "--force"], 2, &["f16.gguf"]);
-    fails(&["view", &f16, &f16, "--export", &dir.path("b.html")], 2, &["one model"]);
+    fails(&["view", &f16, &f16, "--export", &dir.path("b.html")], 2, &["a single model"]);
     fails(&["view", &dir.path("nothing.gguf"), "--no-open"], 3, &["no such file"]);
     fails(&["view"], 2, &["<MODEL>..."]);
 }

@@ -71,10 +71,8 @@ impl Session {
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
         settings.add_filter(r"in \d+\.\d s", "in [time]");
-        settings.add_filter(
-            r"(?m)^estimated encoding time: \d+ s on \d+ threads?",
-            "estimated encoding time: [time]",
-        );
+        settings
+            .add_filter(r"(?m)^estimated time: \d+ s on \d+ threads?", "estimated time: [time]");
         settings.add_filter(&escape_dots(MODEL), "[model]");
         settings.bind(|| insta::assert_snapshot!(name, self.text.trim_end()));
     }
