@@ -7,11 +7,11 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Tensor;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams, moe,
-    sliding_window,
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, defaults, export,
+    hparams, moe, rope, sliding_window,
 };
 use crate::schema::key;
 
@@ -58,7 +58,7 @@ impl Converter for Afmoe {
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("head_dim", 128);
         config.default("rms_norm_eps", 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -90,7 +90,7 @@ impl Converter for Afmoe {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

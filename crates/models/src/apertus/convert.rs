@@ -5,10 +5,11 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, filled};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, Values, VocabularyKind, hparams,
+    Converter, Description, Exported, ExtraTensors, Mapping, Values, VocabularyKind, defaults,
+    hparams, rope,
 };
 use crate::schema::key;
 
@@ -48,7 +49,7 @@ impl Converter for Apertus {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn infer_from_values(&self, config: &mut Config, values: &Values) -> Result<(), Error> {
@@ -68,7 +69,7 @@ impl Converter for Apertus {
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         for (key, _) in XIELU {
             if let Some(values_per_layer) = config.f32s(key)? {
-                keys.set_whole(key, Array::from(&values_per_layer[..]));
+                keys.set_unprefixed(key, Array::from(&values_per_layer[..]));
             }
         }
         Ok(())
@@ -86,7 +87,7 @@ impl Converter for Apertus {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn export(&self, model: &Model, mut exported: Exported) -> Option<Exported> {

@@ -5,9 +5,11 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::pooling_key;
-use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
+use crate::convert::{
+    Converter, Description, ExtraTensors, VocabularyKind, defaults, hparams, rope,
+};
 
 pub(crate) struct Arcee;
 
@@ -29,7 +31,7 @@ impl Converter for Arcee {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -42,6 +44,6 @@ impl Converter for Arcee {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 }

@@ -8,9 +8,9 @@ use gguf_store::Model;
 
 use crate::bailingmoe::convert::{CONFIG_FIELDS, NAMES};
 use crate::convert::export::{count, has, rotated_share};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
-use crate::convert::{Converter, Description, Exported, Mapping, Values, hparams, moe, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, Values, hparams, moe, mtp, rope};
 use crate::schema::key;
 
 pub(crate) const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.expert_bias";
@@ -80,7 +80,7 @@ fn v2_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
         key::BLOCK_COUNT,
         hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0)),
     );
-    let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
+    let rotary_dims = rope::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
     keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
     keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
     keys.vocab_size(config)?;

@@ -9,7 +9,7 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, mtp};
 use crate::deepseek2::convert::split_kv_b;

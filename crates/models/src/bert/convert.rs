@@ -8,7 +8,7 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::{Map, Value};
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::{module_files, pooling_key};
 use crate::convert::tensor_names::{Name, Table, foreign};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
@@ -186,7 +186,7 @@ fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
     let (metadata, index) = (model.metadata(), model.index());
     // All these classes compute the same graph, and positions are stored alike. The vocabulary
     // decides the class.
-    let vocabulary = metadata.str("tokenizer.ggml.model").unwrap_or("bert");
+    let vocabulary = metadata.str(key::TOKENIZER_GGML_MODEL).unwrap_or("bert");
     // DistilBERT has no token type embedding.
     if !is_roberta && !index.is_empty() && !index.contains_key("token_types.weight") {
         return None;
@@ -219,7 +219,7 @@ fn export(model: &Model, is_roberta: bool) -> Option<Exported> {
         .set("type_vocab_size", token_types(model))
         .files(module_files(model));
     if is_roberta {
-        let padding = metadata.u64("tokenizer.ggml.padding_token_id");
+        let padding = metadata.u64(key::TOKENIZER_GGML_PADDING_TOKEN_ID);
         let position_offset = padding.unwrap_or(1).checked_add(1)?;
         let positions = metadata.u64("bert.context_length")?.checked_add(position_offset)?;
         exported =
@@ -267,7 +267,7 @@ pub(crate) fn token_types(model: &Model) -> u64 {
     let index = model.index();
     let rows =
         index.get("token_types.weight").map(|tensor| tensor.info.shape.iter().skip(1).product());
-    rows.or(model.metadata().u64("tokenizer.ggml.token_type_count")).unwrap_or(1)
+    rows.or(model.metadata().u64(key::TOKENIZER_GGML_TOKEN_TYPE_COUNT)).unwrap_or(1)
 }
 
 /// Returns the label names in the order of their ids.

@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::bert;
 use crate::bert::convert::is_classifier;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::{Table, foreign, renamed};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
@@ -71,7 +71,7 @@ impl Converter for Distilbert {
         let (metadata, index) = (model.metadata(), model.index());
         // The other classes of this architecture have token types.
         let has_token_types = index.contains_key("token_types.weight") || index.is_empty();
-        if has_token_types || metadata.str("tokenizer.ggml.model") != Some("bert") {
+        if has_token_types || metadata.str(key::TOKENIZER_GGML_MODEL) != Some("bert") {
             return None;
         }
         let is_classifier = index.contains_key("cls.output.weight");

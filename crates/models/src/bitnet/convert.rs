@@ -7,10 +7,10 @@ use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 use serde_json::{Map, Value};
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
 use crate::convert::{
-    Converter, Description, Exported, Values, VocabularyKind, hparams, tensor_names,
+    Converter, Description, Exported, Values, VocabularyKind, defaults, hparams, tensor_names,
 };
 use crate::schema::key;
 
@@ -46,7 +46,7 @@ impl Converter for Bitnet {
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         let activation = config.find(&["hidden_act"]).map(|(_, name)| name.clone());
         match activation.filter(|name| name != "silu") {
-            None if hparams::is_of_llama(config) => hparams::default_attention(config),
+            None if defaults::is_llama(config) => defaults::attention(config),
             None => Ok(()),
             Some(other) => Err(hparams::not_computed(config, "hidden_act", other)),
         }
@@ -85,7 +85,7 @@ impl Converter for Bitnet {
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let mut completed = config.clone();
-        completed.set("head_dim", hparams::completed_head_dim(config)?);
+        completed.set("head_dim", defaults::head_dim(config)?);
         keys.stated(&completed)?;
         keys.set_if_absent(key::ROPE_SCALING_TYPE, "linear");
         keys.set_if_absent(key::ROPE_SCALING_FACTOR, 1.0f32);

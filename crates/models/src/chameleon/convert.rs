@@ -5,8 +5,8 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{Converter, Description, defaults, hparams};
 use crate::schema::key;
 
 pub(crate) struct Chameleon;
@@ -28,7 +28,7 @@ impl Converter for Chameleon {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

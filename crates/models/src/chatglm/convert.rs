@@ -5,9 +5,10 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams, rope};
 use crate::schema::key;
 
 const CHATGLM_NAMES: Table = &[
@@ -70,8 +71,8 @@ impl Converter for Chatglm {
         keys.set(key::ATTENTION_HEAD_COUNT_KV, heads_kv.unwrap_or(heads));
         keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);
         keys.file_type();
-        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, 0.5)?);
-        keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
+        keys.set(key::ROPE_DIMENSION_COUNT, rope::rotated_dims(config, head_dim, 0.5)?);
+        keys.set_unprefixed(key::TOKENIZER_GGML_ADD_BOS_TOKEN, false);
         keys.rope(config, &rope)?;
         keys.set(key::ROPE_FREQ_BASE, base * config.f32(&["rope_ratio"])?.unwrap_or(1.0));
         Ok(())
@@ -99,7 +100,7 @@ impl Converter for Chatglm {
             .without(&[key::ROPE_FREQ_BASE])
             .set_some("rope_ratio", base.map(|base| export::whole(base / 10000.0)))
             .set("kv_channels", head_dim)
-            .set("padded_vocab_size", metadata.array("tokenizer.ggml.tokens")?.len())
+            .set("padded_vocab_size", metadata.array(key::TOKENIZER_GGML_TOKENS)?.len())
             .set("multi_query_attention", true)
             .set("rmsnorm", true)
             .set("original_rope", true)

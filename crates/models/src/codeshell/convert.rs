@@ -5,8 +5,8 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, Exported, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{Converter, Description, Exported, hparams, rope};
 use crate::gpt2;
 use crate::schema::key;
 
@@ -41,7 +41,7 @@ impl Converter for Codeshell {
         keys.set(key::ATTENTION_HEAD_COUNT_KV, groups);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
         keys.file_type();
-        keys.set(key::ROPE_FREQ_BASE, hparams::DEFAULT_BASE);
+        keys.set(key::ROPE_FREQ_BASE, rope::DEFAULT_BASE);
         keys.set(key::ROPE_SCALING_TYPE, "linear");
         keys.set(key::ROPE_SCALING_FACTOR, 1.0f32);
         Ok(())

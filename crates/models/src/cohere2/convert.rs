@@ -7,9 +7,11 @@ use gguf_store::Model;
 
 use crate::command_r::convert::CONFIG_FIELDS;
 use crate::convert::export::rotated_share;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, renamed};
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, sliding_window};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, defaults, hparams, rope, sliding_window,
+};
 use crate::schema::key;
 
 pub(crate) struct Cohere2;
@@ -34,7 +36,7 @@ impl Converter for Cohere2 {
         config.default("logit_scale", 0.0625);
         config.default("layer_norm_eps", 1e-5);
         config.default("sliding_window", 4096);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -42,9 +44,9 @@ impl Converter for Cohere2 {
         keys.set_f32(key::LOGIT_SCALE, config.f32(&["logit_scale"])?);
         keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
         keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the vocabulary size")?);
-        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
+        let rotary_dims = rope::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
         keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
-        keys.else_not_stretched();
+        keys.rope_scaling_or_none();
         sliding_window::unusual_pattern(keys, config, 4)
     }
 

@@ -6,10 +6,10 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, renamed};
 use crate::convert::{
-    Converter, Description, Exported, Mapping, hparams, moe, mtp, sliding_window,
+    Converter, Description, Exported, Mapping, defaults, hparams, moe, mtp, sliding_window,
 };
 use crate::schema::key;
 
@@ -52,7 +52,7 @@ impl Converter for Cohere2Moe {
         config.default("sliding_window", 4096);
         let head_dim = hparams::head_dim(config)?;
         config.default("head_dim", head_dim);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -86,7 +86,7 @@ impl Converter for Cohere2Moe {
         }
         keys.set_u32(key::NEXTN_PREDICT_LAYERS, mtp_layers);
         keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
-        keys.else_not_stretched();
+        keys.rope_scaling_or_none();
         Ok(())
     }
 

@@ -6,8 +6,8 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::export::has;
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, Exported, Mapping, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{Converter, Description, Exported, Mapping, defaults};
 use crate::schema::key;
 
 pub(crate) struct Cohere;
@@ -36,13 +36,13 @@ impl Converter for Cohere {
         config.default("logit_scale", 0.0625);
         config.default("layer_norm_eps", 1e-5);
         config.default("rope_theta", 5e5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.set_f32(key::LOGIT_SCALE, config.f32(&["logit_scale"])?);
-        keys.else_not_stretched();
+        keys.rope_scaling_or_none();
         Ok(())
     }
 

@@ -10,11 +10,12 @@ use gguf_store::Model;
 
 use super::export::Exported;
 use super::foreign;
-use super::hparams::{self, Keys};
+use super::keys::Keys;
 use super::mapping::Mapping;
 use super::tensor_names::{self, LLAMA_LIKE, Table, renamed};
 use super::tensor_values::Values;
 use super::vocabulary::VocabularyKind;
+use super::{hparams, rope};
 
 /// Tensors that no checkpoint file holds: names, and values of one dimension.
 pub type ExtraTensors = Vec<(String, Vec<f32>)>;
@@ -426,7 +427,7 @@ impl dyn Converter {
     /// missing or invalid.
     pub fn computed_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
         let tensors = self.extra_tensors(config)?;
-        hparams::require_rope_freqs(config, &tensors)?;
+        rope::require_rope_freqs(config, &tensors)?;
         Ok(tensors)
     }
 

@@ -2,14 +2,17 @@
 
 pub mod assembly;
 pub(crate) mod converter;
+pub(crate) mod defaults;
 pub(crate) mod draft;
 pub(crate) mod export;
 pub mod folded;
 pub mod foreign;
 pub(crate) mod hparams;
+pub(crate) mod keys;
 pub(crate) mod mapping;
 pub(crate) mod moe;
 pub(crate) mod mtp;
+pub(crate) mod rope;
 pub(crate) mod sentence_transformers;
 pub(crate) mod sliding_window;
 pub(crate) mod ssm;
@@ -24,8 +27,9 @@ pub use converter::{Converter, Description, Draft, ExtraTensors};
 pub use export::Exported;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
-pub use hparams::{Keys, llama3_factors};
+pub use keys::Keys;
 pub use mapping::{ExpertSlot, MappedTensor, Mapping};
+pub use rope::llama3_factors;
 pub use tensor_values::Values;
 pub use vocabulary::VocabularyKind;
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::convert::Mapping;
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 /// How one vector is made of all, if the files beside the configuration say so.

@@ -7,7 +7,7 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{Exported, hparams};
 
 const LENGTH: &str = "attention.sliding_window";

@@ -8,7 +8,7 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::json;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Description, Exported, Mapping, export};
 use crate::schema::key;

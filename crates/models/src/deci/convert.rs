@@ -9,10 +9,11 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use crate::convert::export::count;
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams,
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams, rope,
 };
 use crate::schema::{HyperParameters, key};
 
@@ -107,7 +108,7 @@ impl Converter for Deci {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

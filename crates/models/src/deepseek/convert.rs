@@ -6,7 +6,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, moe,
@@ -43,7 +43,7 @@ impl Converter for Deepseek {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);
-        keys.else_not_stretched();
+        keys.rope_scaling_or_none();
         keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
         keys.vocab_size(config)?;
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);

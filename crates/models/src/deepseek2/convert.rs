@@ -8,11 +8,12 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
 use crate::convert::{
-    Converter, Description, Exported, MappedTensor, Mapping, VocabularyKind, export, hparams, moe,
-    mtp,
+    Converter, Description, Exported, MappedTensor, Mapping, VocabularyKind, defaults, export,
+    hparams, moe, mtp,
 };
 use crate::deepseek::convert::EXPERT_WIDTH;
 use crate::schema::key;
@@ -246,7 +247,7 @@ pub(crate) fn complete_v3(config: &mut Config) -> Result<(), Error> {
     }
     config.default("n_shared_experts", 1);
     config.default("norm_topk_prob", true);
-    hparams::default_attention(config)
+    defaults::attention(config)
 }
 
 pub(crate) fn mla_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe};
 use crate::schema::key;
@@ -37,7 +37,7 @@ impl Converter for Deepseek2Ocr {
     }
 
     fn leading_keys(&self, _: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.before_vocabulary("tokenizer.chat_template", CHAT_TEMPLATE);
+        keys.set_unprefixed(key::TOKENIZER_CHAT_TEMPLATE, CHAT_TEMPLATE);
         Ok(())
     }
 

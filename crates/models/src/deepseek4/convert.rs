@@ -9,9 +9,9 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::draft::signed;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{Table, captures};
-use crate::convert::{Converter, Description, Exported, Mapping, draft, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, draft, hparams, moe, rope};
 use crate::schema::key;
 use crate::{deepseek32, hy_v4};
 
@@ -240,7 +240,7 @@ fn complete_rope(config: &mut Config) -> Result<(), Error> {
     config.default(COMPRESS_ROPE_THETA, 160_000.0);
     config.default("rope_theta", 10_000.0);
     if config.find(&[QK_ROPE_HEAD_DIM]).is_none() {
-        let rope_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 64.0 / 512.0)?;
+        let rope_dims = rope::rotated_dims(config, hparams::head_dim(config)?, 64.0 / 512.0)?;
         config.set(QK_ROPE_HEAD_DIM, rope_dims);
     }
     Ok(())

@@ -11,11 +11,11 @@ use gguf_store::Model;
 use serde_json::json;
 
 use crate::convert::export::{count, has, number};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, renamed};
 use crate::convert::{
-    Converter, Description, Draft, Exported, Mapping, Values, draft, export, hparams,
-    sliding_window, target, tensor_names,
+    Converter, Description, Draft, Exported, Mapping, Values, defaults, draft, export, hparams,
+    rope, sliding_window, target, tensor_names,
 };
 use crate::schema::key;
 
@@ -103,7 +103,7 @@ impl Converter for Dflash {
 
     fn trailing_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         if let Some(token) = dflash_config(config).u32(&[MASK_TOKEN_ID])? {
-            keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
+            keys.set_unprefixed(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         }
         Ok(())
     }
@@ -249,7 +249,7 @@ fn complete(config: &mut Config) -> Result<(), Error> {
         config.default("head_dim", 128);
         config.default("num_key_value_heads", 32);
         config.default("rms_norm_eps", 1e-6);
-        hparams::default_attention(config)?;
+        defaults::attention(config)?;
         if config.find(&[LAYER_TYPES]).is_none() {
             let first = config.u32(&["max_window_layers"])?.unwrap_or(28);
             let blocks = hparams::possible(config, "layers", hparams::block_count(config)?)?;
@@ -267,7 +267,7 @@ fn complete(config: &mut Config) -> Result<(), Error> {
 pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.stated(config)?;
     let dflash_config = dflash_config(config);
-    if let Some(rotary_dims) = hparams::stated_rotated_dims(config)? {
+    if let Some(rotary_dims) = rope::stated_rotated_dims(config)? {
         keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
     }
     keys.set_f32(key::ATTENTION_VALUE_SCALE, dflash_config.f32(&["attention_value_scale"])?);
@@ -409,7 +409,7 @@ fn export(model: &Model, mut exported: Exported) -> Option<Exported> {
             dflash_config[field] = number.into();
         }
     }
-    if let Some(token) = metadata.u64("tokenizer.ggml.mask_token_id") {
+    if let Some(token) = metadata.u64(key::TOKENIZER_GGML_MASK_TOKEN_ID) {
         dflash_config[MASK_TOKEN_ID] = token.into();
     }
     let mut exported = exported

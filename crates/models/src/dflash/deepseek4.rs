@@ -9,7 +9,7 @@ use gguf_store::Model;
 
 use crate::convert::draft::signed;
 use crate::convert::export::{count, number};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{Table, renamed};
 use crate::convert::{Converter, Description, Draft, Exported, Mapping, draft, hparams};
 use crate::deepseek4::convert::{
@@ -90,7 +90,7 @@ impl Converter for Dspark {
         let token = config.u32(&[NOISE_TOKEN_ID])?;
         let token =
             token.ok_or_else(|| config.missing(NOISE_TOKEN_ID, "the id of the mask token"))?;
-        keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
+        keys.set_unprefixed(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl Converter for Dspark {
                 .patterns(names.iter().map(String::as_str))
                 .set(TARGET_LAYER_IDS, target_layers)
                 .set_some("dspark_block_size", count(model, key::BLOCK_SIZE))
-                .set_some(NOISE_TOKEN_ID, model.metadata().u64("tokenizer.ggml.mask_token_id")),
+                .set_some(NOISE_TOKEN_ID, model.metadata().u64(key::TOKENIZER_GGML_MASK_TOKEN_ID)),
         )
     }
 }

@@ -8,7 +8,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::Value;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, captures};
 use crate::convert::{Converter, Description, Exported, ExtraTensors, Mapping, hparams};
 use crate::gemma4::convert::ROPE_PARAMETERS;
@@ -110,7 +110,7 @@ impl Converter for Dspark {
             Some(token) => token,
             None => return Err(config.missing(MASK_TOKEN_ID, "the id of the mask token")),
         };
-        keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
+        keys.set_unprefixed(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, renamed};
 use crate::convert::{Converter, Description, Draft, Exported, Mapping, draft};
 use crate::dflash;
@@ -60,7 +60,7 @@ impl Converter for Assistant {
 
     fn trailing_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         if let Some(token) = config.u32(&["mask_token_id"])? {
-            keys.set_whole(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
+            keys.set_unprefixed(key::TOKENIZER_GGML_MASK_TOKEN_ID, token);
         }
         Ok(())
     }

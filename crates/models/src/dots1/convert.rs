@@ -5,9 +5,9 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
-use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, defaults, export, moe};
 use crate::schema::key;
 
 pub(crate) struct Dots1;
@@ -35,7 +35,7 @@ impl Converter for Dots1 {
         if config.find(&["scoring_func"]).is_some_and(|(_, name)| name == "noaux_tc") {
             config.set("scoring_func", "sigmoid");
         }
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

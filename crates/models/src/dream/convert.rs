@@ -5,7 +5,7 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::pooling_key;
 use crate::convert::{Converter, Description, Exported, VocabularyKind};
 use crate::schema::key;
@@ -39,18 +39,15 @@ impl Converter for Dream {
     }
 }
 
-/// Metadata key of the mask token.
-pub(crate) const MASK_TOKEN_ID: &str = "tokenizer.ggml.mask_token_id";
-
 /// Writes the id of the mask token, which stands for unknown tokens.
 pub(crate) fn mask_token_key(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     if let Some(id) = config.u32(&["mask_token_id"])? {
-        keys.before_vocabulary(MASK_TOKEN_ID, id);
+        keys.set_unprefixed(key::TOKENIZER_GGML_MASK_TOKEN_ID, id);
     }
     Ok(())
 }
 
 /// Sets the field of the mask token.
 pub(crate) fn export_mask_token(model: &Model, exported: Exported) -> Exported {
-    exported.set_some("mask_token_id", model.metadata().u64(MASK_TOKEN_ID))
+    exported.set_some("mask_token_id", model.metadata().u64(key::TOKENIZER_GGML_MASK_TOKEN_ID))
 }

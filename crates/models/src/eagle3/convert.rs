@@ -7,11 +7,11 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::Value;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Description, Draft, Exported, ExtraTensors, Mapping, Values, VocabularyKind, draft,
-    export, hparams, target,
+    Converter, Description, Draft, Exported, ExtraTensors, Mapping, Values, VocabularyKind,
+    defaults, draft, export, hparams, rope, target,
 };
 use crate::schema::key;
 
@@ -77,10 +77,10 @@ impl Converter for Eagle3 {
         if blocks != 1 {
             return Err(hparams::not_computed(config, "num_hidden_layers", blocks));
         }
-        if hparams::is_of_llama(config) {
+        if defaults::is_llama(config) {
             config.default("rms_norm_eps", 1e-6);
         }
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn draft(&self) -> Option<Draft> {
@@ -117,7 +117,7 @@ impl Converter for Eagle3 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        keys.llama_like(config, hparams::completed_head_dim(config)?)
+        keys.llama_like(config, defaults::head_dim(config)?)
     }
 
     fn map_tensor(&self, _: &Config, name: &str) -> Result<Option<Mapping>, Error> {
@@ -129,7 +129,7 @@ impl Converter for Eagle3 {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn list_tensor(&self) -> Option<&'static str> {

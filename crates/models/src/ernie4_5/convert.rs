@@ -4,7 +4,7 @@
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 
-use crate::convert::{Converter, Description, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, VocabularyKind, defaults};
 
 pub(crate) struct Ernie45;
 
@@ -29,5 +29,5 @@ impl Converter for Ernie45 {
 
 pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
     config.default("rms_norm_eps", 1e-5);
-    hparams::default_attention(config)
+    defaults::attention(config)
 }

@@ -6,7 +6,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Tensor;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, moe};
 use crate::ernie4_5;

@@ -5,11 +5,11 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::{
     classifier_pooling, classifier_pooling_key, module_files, pooling_key,
 };
-use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, defaults, hparams};
 use crate::schema::key;
 
 pub(crate) struct Eurobert;
@@ -34,13 +34,13 @@ impl Converter for Eurobert {
         config.default("rms_norm_eps", 1e-5);
         let head_dim = hparams::head_dim(config)?;
         config.default("head_dim", head_dim);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.set(key::ATTENTION_CAUSAL, false);
-        keys.else_not_stretched();
+        keys.rope_scaling_or_none();
         pooling_key(keys, config)?;
         classifier_pooling_key(keys, config);
         Ok(())

@@ -4,9 +4,9 @@
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Description, ExtraTensors, hparams};
+use crate::convert::{Converter, Description, ExtraTensors, defaults, hparams, rope};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -48,19 +48,19 @@ impl Converter for Exaone {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default(EPSILON, 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         let head_dim = hparams::width(config)? / hparams::head_count(config)?.max(1);
-        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, 1.0)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, rope::rotated_dims(config, head_dim, 1.0)?);
         // The norms are RMS norms.
         keys.set(RMS_EPSILON, hparams::layer_norm_epsilon(config)?);
         Ok(())
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 }

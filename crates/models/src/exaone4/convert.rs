@@ -6,10 +6,11 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, renamed};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
+    Converter, Description, Exported, ExtraTensors, Mapping, defaults, hparams, moe, mtp, rope,
+    sliding_window,
 };
 use crate::olmo2::convert::POST_NORMS;
 use crate::schema::key;
@@ -46,7 +47,7 @@ impl Converter for Exaone4 {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -109,7 +110,7 @@ pub(crate) fn complete(config: &mut Config) -> Result<(), Error> {
         config.default("layer_types", types);
         config.set(PATTERN, 0);
     }
-    hparams::default_attention(config)
+    defaults::attention(config)
 }
 
 pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {

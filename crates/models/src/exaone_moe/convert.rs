@@ -5,10 +5,10 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, hparams, moe, mtp, sliding_window,
+    Converter, Description, Exported, ExtraTensors, Mapping, moe, mtp, rope, sliding_window,
 };
 use crate::dots1::convert::export_moe;
 use crate::exaone4;
@@ -61,7 +61,7 @@ impl Converter for ExaoneMoe {
         }
         keys.set(key::LEADING_DENSE_BLOCK_COUNT, config.u32(LEADING_DENSE)?.unwrap_or(0));
         mtp_keys(config, keys, Some(mtp_layers))?;
-        keys.else_not_stretched();
+        keys.rope_scaling_or_none();
         Ok(())
     }
 
@@ -73,7 +73,7 @@ impl Converter for ExaoneMoe {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -6,7 +6,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, export, hparams};
 use crate::schema::key;
@@ -66,7 +66,7 @@ impl Converter for Falcon {
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::ATTENTION_HEAD_COUNT_KV, head_count_kv(config)?);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);
-        keys.unusual_rope(config)?;
+        keys.rope_unless_default(config)?;
         keys.file_type();
         Ok(())
     }

@@ -8,10 +8,11 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::has;
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, ssm};
+use crate::convert::{Converter, Description, Exported, Mapping, defaults, export, hparams, ssm};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -71,7 +72,7 @@ impl Converter for FalconH1 {
         config.default("rms_norm_eps", 1e-5);
         let head_dim = hparams::head_dim(config)?;
         config.default("head_dim", head_dim);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

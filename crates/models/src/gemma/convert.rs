@@ -5,7 +5,7 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{Converter, Description, Mapping, VocabularyKind, hparams, sliding_window};
 use crate::schema::key;
 
@@ -103,7 +103,7 @@ pub(crate) fn generation_keys(
         keys.set_u32(key::ATTENTION_SLIDING_WINDOW, config.u32(&["sliding_window"])?);
         sliding_window::unusual_pattern(keys, config, 2)?;
     }
-    keys.unusual_rope(config)
+    keys.rope_unless_default(config)
 }
 
 /// Drops the output projection, which is tied to the embedding.

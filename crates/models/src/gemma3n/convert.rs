@@ -9,10 +9,11 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::{count, shortest};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
-    Converter, Description, ExpertSlot, Exported, Mapping, VocabularyKind, hparams, sliding_window,
+    Converter, Description, ExpertSlot, Exported, Mapping, VocabularyKind, defaults, hparams,
+    sliding_window,
 };
 use crate::gemma2::convert::NORMS;
 use crate::gemma4::convert::PER_LAYER;
@@ -77,7 +78,7 @@ impl Converter for Gemma3n {
         config.default("num_kv_shared_layers", 15);
         let head_dim = hparams::head_dim(config)?;
         config.default("head_dim", head_dim);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

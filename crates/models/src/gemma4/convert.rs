@@ -8,10 +8,10 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use crate::convert::export::{count, number};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, hparams,
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, rope,
     sliding_window,
 };
 use crate::gemma2::convert::NORMS;
@@ -186,7 +186,7 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let tokens = generation["suppress_tokens"].as_array();
         let ids = tokens.map(|tokens| tokens.iter().filter_map(|id| id.as_i64()?.try_into().ok()));
         if let Some(ids) = ids.map(Iterator::collect::<Vec<i32>>) {
-            keys.before_vocabulary("tokenizer.ggml.suppress_tokens", Array::from(&ids[..]));
+            keys.set_unprefixed(key::TOKENIZER_GGML_SUPPRESS_TOKENS, Array::from(&ids[..]));
         }
     }
     Ok(())
@@ -200,7 +200,7 @@ fn signed(number: u32) -> i32 {
 pub(crate) fn partial_rope_freqs(width: u32, share: f64) -> (String, Vec<f32>) {
     let rope_pairs = (f64::from(width) * share / 2.0) as usize;
     let factor = |i| if i < rope_pairs { 1.0 } else { NO_ROPE };
-    (hparams::ROPE_FREQS.to_owned(), (0..width as usize / 2).map(factor).collect())
+    (rope::ROPE_FREQS.to_owned(), (0..width as usize / 2).map(factor).collect())
 }
 
 /// Completes the export of a model with the layers of Gemma 4.

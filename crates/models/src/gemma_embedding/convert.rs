@@ -6,7 +6,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::{dense_keys, pooling_key};
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{

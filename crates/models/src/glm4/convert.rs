@@ -7,9 +7,12 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::export::{count, has, rotated_share};
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, mtp};
+use crate::convert::{
+    Converter, Description, Exported, VocabularyKind, defaults, hparams, mtp, rope,
+};
 use crate::qwen2vl::convert::export_mrope_sections;
 use crate::schema::key;
 
@@ -44,12 +47,12 @@ impl Converter for Glm4 {
             config.default("rms_norm_eps", 1.5625e-7);
         }
         config.default("rms_norm_eps", 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
-        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
+        let rotary_dims = rope::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
         keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
         let is_ocr = config.class().is_ok_and(|class| class == OCR_CLASS);
         if let Some(mtp_layers) = config.u32(&[mtp::COUNT])?.filter(|_| is_ocr) {
@@ -70,7 +73,7 @@ impl Converter for Glm4 {
         if Rope::of(config)?.sections()?.is_none() {
             return Ok(Vec::new());
         }
-        let pairs = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)? / 2;
+        let pairs = rope::rotated_dims(config, hparams::head_dim(config)?, 0.5)? / 2;
         let (groups, outer) = (heads.into(), pairs.into());
         Ok(vec![Step::Exchange { groups, start: 0, outer, inner: 2, len: 1 }])
     }

@@ -6,10 +6,10 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::export::{count, has, rotated_share};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe, mtp,
+    Converter, Description, Exported, Mapping, VocabularyKind, defaults, hparams, moe, mtp, rope,
 };
 use crate::dots1::convert::export_moe;
 use crate::schema::key;
@@ -41,7 +41,7 @@ impl Converter for Glm4Moe {
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
         config.default("first_k_dense_replace", 1);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -51,7 +51,7 @@ impl Converter for Glm4Moe {
             key::BLOCK_COUNT,
             hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0)),
         );
-        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
+        let rotary_dims = rope::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
         keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
         keys.set_u32(key::EXPERT_SHARED_COUNT, config.u32(&["n_shared_experts"])?);
@@ -106,7 +106,7 @@ impl Converter for SolarOpen {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     // Exports have the class of `Glm4Moe`.

@@ -9,7 +9,7 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use crate::convert::export::{count, number};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, block_of, captures};
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe, mtp,

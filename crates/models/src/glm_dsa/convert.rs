@@ -5,8 +5,8 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{Converter, Description, Exported, VocabularyKind, rope};
 use crate::deepseek2;
 use crate::deepseek2::convert::{QK_ROPE_HEAD_DIM, complete_v3, export_mla_with_mtp, mtp_keys};
 use crate::deepseek32::convert::{DEEPSEEK32, Deepseek32, indexer_keys};
@@ -41,7 +41,7 @@ impl Converter for GlmDsa {
         deepseek2::convert::mla_keys(config, keys)?;
         let rope_dims =
             config.require_u32(&[QK_ROPE_HEAD_DIM], "the dimensions of a key with RoPE")?;
-        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, rope_dims, 1.0)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, rope::rotated_dims(config, rope_dims, 1.0)?);
         mtp_keys(config, keys, false)?;
         indexer_keys(config, keys)?;
         if let Some((_, types)) = config.find(&[INDEXER_TYPES]) {

@@ -5,7 +5,7 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Description, ExpertSlot, Mapping, hparams};
 use crate::schema::key;

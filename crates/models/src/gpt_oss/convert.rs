@@ -7,7 +7,7 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::json;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
     Converter, Description, Exported, MappedTensor, Mapping, hparams, sliding_window,

@@ -6,9 +6,9 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Description, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, export, hparams, rope};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -60,9 +60,9 @@ impl Converter for Gptneox {
         keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
         keys.set(
             key::ROPE_DIMENSION_COUNT,
-            hparams::rotated_dims(config, head_dim, DEFAULT_ROTARY_PCT)?,
+            rope::rotated_dims(config, head_dim, DEFAULT_ROTARY_PCT)?,
         );
-        keys.unusual_rope(config)?;
+        keys.rope_unless_default(config)?;
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::USE_PARALLEL_RESIDUAL, config.bool("use_parallel_residual")?.unwrap_or(true));
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, hparams::layer_norm_epsilon(config)?);

@@ -4,8 +4,10 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{
+    Converter, Description, ExtraTensors, VocabularyKind, defaults, hparams, rope,
+};
 use crate::schema::key;
 
 /// Keys of the multipliers, and their config.json fields.
@@ -47,7 +49,7 @@ impl Converter for Granite {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 }
 
@@ -59,7 +61,7 @@ pub(crate) fn complete_config(config: &mut Config) -> Result<(), Error> {
     for (_, field) in MULTIPLIERS {
         config.default(field, 1.0);
     }
-    hparams::default_attention(config)
+    defaults::attention(config)
 }
 
 /// Writes the keys that all Granite architectures share.

@@ -7,7 +7,7 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::{count, has};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, sliding_window};
 use crate::granite::convert::{GRANITE, Granite, granite_keys};

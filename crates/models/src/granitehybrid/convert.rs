@@ -7,11 +7,11 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, ssm,
+    Converter, Description, Exported, Mapping, VocabularyKind, defaults, export, hparams, ssm,
 };
 use crate::granite::convert::{MULTIPLIERS, granite_keys};
 use crate::granitemoe::convert::{EXPERT_NAMES, GRANITE_MOE, GraniteMoe};
@@ -81,7 +81,7 @@ impl Converter for GraniteHybrid {
         }
         if config.class()? == BAMBA_CLASS {
             config.default("rms_norm_eps", 1e-5);
-            return hparams::default_attention(config);
+            return defaults::attention(config);
         }
         GraniteMoe.complete_config(config)
     }

@@ -6,11 +6,11 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::moe::halves;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams,
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams, rope,
 };
 use crate::granite::convert::{MULTIPLIERS, PRE_TOKENIZERS, complete_config, granite_keys};
 
@@ -87,7 +87,7 @@ impl Converter for GraniteMoe {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

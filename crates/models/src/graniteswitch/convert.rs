@@ -8,7 +8,7 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::export::{count, number, whole};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{Converter, Description, Exported, MappedTensor, Mapping, hparams};
 use crate::granite::convert::{GRANITE, Granite, granite_keys};

@@ -4,7 +4,7 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, captures};
 use crate::convert::{Converter, Description, ExpertSlot, Exported, Mapping, hparams, moe};
 use crate::qwen2moe::convert::EXPERT_NAMES;

@@ -7,9 +7,12 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use crate::convert::export::{head_dim, number, shortest};
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, defaults, hparams, rope,
+};
 use crate::schema::key;
 
 /// Norms of queries and keys.
@@ -44,7 +47,7 @@ impl Converter for HunyuanDense {
         config.default("rms_norm_eps", 1e-5);
         let head_dim = hparams::head_dim(config)?;
         config.default("head_dim", head_dim);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -77,7 +80,7 @@ pub(crate) fn ntk_keys(config: &Config, keys: &mut Keys, default_alpha: f64) -> 
     let rope = Rope::of(config)?;
     if rope.is("dynamic") {
         let alpha = rope.f64("alpha")?.unwrap_or(default_alpha);
-        let base = f64::from(rope.base.unwrap_or(hparams::DEFAULT_BASE));
+        let base = f64::from(rope.base.unwrap_or(rope::DEFAULT_BASE));
         let dims = f64::from(hparams::head_dim(config)?);
         keys.set(key::ROPE_FREQ_BASE, (base * alpha.powf(dims / (dims - 2.0))) as f32);
         keys.set(key::ROPE_SCALING_TYPE, "none");
@@ -97,7 +100,7 @@ pub(crate) fn export(model: &Model, exported: Exported) -> Option<Exported> {
     let scaled = number(model, key::ROPE_FREQ_BASE)?;
     let dims = head_dim(model)? as f64;
     let exponent = dims / (dims - 2.0);
-    let base = f64::from(hparams::DEFAULT_BASE);
+    let base = f64::from(rope::DEFAULT_BASE);
     let round_trips = |alpha: f64| (base * alpha.powf(exponent)) as f32 == scaled as f32;
     let alpha = shortest((scaled / base).powf(1.0 / exponent), round_trips);
     let scaling = json!({"rope_type": "dynamic", "alpha": alpha, "factor": 1.0});

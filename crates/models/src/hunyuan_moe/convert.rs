@@ -7,7 +7,7 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams, moe};
 use crate::hunyuan_dense::convert::{QK_NORMS, export, ntk_keys};

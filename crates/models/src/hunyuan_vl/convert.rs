@@ -7,8 +7,9 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use crate::convert::export::number;
-use crate::convert::hparams::{Keys, Rope};
-use crate::convert::{Converter, Description, Exported, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
+use crate::convert::{Converter, Description, Exported, hparams, rope};
 use crate::hunyuan_dense;
 use crate::hunyuan_dense::convert::{HUNYUAN_DENSE, HunyuanDense, export};
 use crate::schema::key;
@@ -43,7 +44,7 @@ impl Converter for HunyuanVl {
         fields[SECTIONS[1]] = sections.clone().into();
         unscaled.set("rope_scaling", fields);
         unscaled.set("rope_parameters", Value::Null);
-        unscaled.set("rope_theta", rope.base.unwrap_or(hparams::DEFAULT_BASE));
+        unscaled.set("rope_theta", rope.base.unwrap_or(rope::DEFAULT_BASE));
         hunyuan_dense::convert::keys(&unscaled, keys)?;
         let context = hparams::context_length(config)?;
         keys.set(key::ROPE_SCALING_TYPE, "none");

@@ -6,9 +6,9 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::export::{count, has};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures};
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, defaults, hparams, moe, mtp};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -51,7 +51,7 @@ impl Converter for HyV3 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

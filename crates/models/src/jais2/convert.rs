@@ -3,9 +3,9 @@
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
-use crate::convert::{Converter, Description, hparams};
+use crate::convert::{Converter, Description, defaults, hparams};
 use crate::schema::key;
 
 pub(crate) struct Jais2;
@@ -31,7 +31,7 @@ impl Converter for Jais2 {
         config.default("layer_norm_eps", 1e-5);
         let head_dim = hparams::head_dim(config)?;
         config.default("head_dim", head_dim);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

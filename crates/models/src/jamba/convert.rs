@@ -6,7 +6,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::export::{count, has};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{

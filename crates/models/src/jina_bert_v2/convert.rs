@@ -6,7 +6,7 @@ use gguf_store::Model;
 
 use crate::bert;
 use crate::bert::convert::{export_labels, token_types};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::{Table, renamed};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};

@@ -7,7 +7,7 @@ use gguf_store::Model;
 use serde_json::{Map, Value};
 
 use crate::convert::export::{count, number};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, filled};
 use crate::convert::{Converter, Description, Exported, Mapping, Values, VocabularyKind, hparams};
 use crate::deepseek2::convert::MLA_NAMES;

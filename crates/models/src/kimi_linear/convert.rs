@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::convert::assembly::vector_shape;
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, defaults, hparams, moe};
 use crate::deepseek2::convert::{KV_B_PROJ, MLA_NAMES, split_kv_b};
 use crate::schema::{HyperParameters, key};
 
@@ -87,7 +87,7 @@ impl Converter for KimiLinear {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use gguf_store::Model;
 use serde_json::json;
 
 use crate::convert::export::{count, number};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, moe,

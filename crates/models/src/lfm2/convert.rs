@@ -8,10 +8,10 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::Value;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{
-    Converter, Description, Exported, Mapping, VocabularyKind, export, hparams,
+    Converter, Description, Exported, Mapping, VocabularyKind, defaults, export, hparams,
     sentence_transformers, tensor_names,
 };
 use crate::schema::{HyperParameters, key};
@@ -183,7 +183,7 @@ pub(crate) fn complete_config(config: &mut Config) -> Result<(), Error> {
         let kind = |i| if full.contains(&i) { "full_attention" } else { "conv" };
         config.default("layer_types", (0..count).map(kind).collect::<Vec<_>>());
     }
-    hparams::default_attention(config)
+    defaults::attention(config)
 }
 
 /// Writes the keys of dense models.

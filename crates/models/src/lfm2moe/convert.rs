@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
 use crate::lfm2;
 use crate::lfm2::convert::{KERNEL, NAMES, head_counts_kv, with_layer_types};

@@ -6,10 +6,10 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::{module_files, pooling_key};
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams, rope};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -68,8 +68,8 @@ impl Converter for Llada {
             key::ATTENTION_HEAD_COUNT_KV,
             config.u32(&["num_key_value_heads", "n_kv_heads"])?,
         );
-        keys.unusual_rope(config)?;
-        keys.set_f32(key::ROPE_FREQ_BASE, hparams::Rope::of(config)?.base);
+        keys.rope_unless_default(config)?;
+        keys.set_f32(key::ROPE_FREQ_BASE, rope::Rope::of(config)?.base);
         keys.set_f32(key::ATTENTION_LAYER_NORM_RMS_EPSILON, config.f32(&["rms_norm_eps"])?);
         keys.file_type();
         pooling_key(keys, config)?;
@@ -80,7 +80,7 @@ impl Converter for Llada {
         let feed_forward_length = config.require_u32(&["mlp_hidden_size"], "the FFN size")?;
         keys.set(key::FEED_FORWARD_LENGTH, feed_forward_length);
         keys.set(key::ATTENTION_CAUSAL, false);
-        keys.before_vocabulary("diffusion.shift_logits", false);
+        keys.set_unprefixed(key::DIFFUSION_SHIFT_LOGITS, false);
         Ok(())
     }
 

@@ -5,10 +5,10 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, moe};
-use crate::dream::convert::{MASK_TOKEN_ID, export_mask_token};
+use crate::dream::convert::export_mask_token;
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
@@ -34,9 +34,9 @@ impl Converter for LladaMoe {
         keys.stated(config)?;
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(&[EXPERT_LENGTH])?);
         let id = config.u32(&["mask_token_id"])?.unwrap_or(DEFAULT_MASK_TOKEN);
-        keys.before_vocabulary(MASK_TOKEN_ID, id);
+        keys.set_unprefixed(key::TOKENIZER_GGML_MASK_TOKEN_ID, id);
         keys.set(key::ATTENTION_CAUSAL, false);
-        keys.before_vocabulary("diffusion.shift_logits", false);
+        keys.set_unprefixed(key::DIFFUSION_SHIFT_LOGITS, false);
         Ok(())
     }
 

@@ -7,10 +7,10 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, moe,
+    Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, moe, rope,
     sliding_window,
 };
 use crate::eagle3;
@@ -120,7 +120,7 @@ impl Converter for Llama {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -6,8 +6,8 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{Converter, Description, Exported, VocabularyKind, defaults, hparams};
 
 pub(crate) struct Internlm3;
 
@@ -27,7 +27,7 @@ impl Converter for Internlm3 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,10 +5,12 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::moe::turned;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, ExtraTensors, Mapping, export, hparams};
+use crate::convert::{
+    Converter, Description, Exported, ExtraTensors, Mapping, export, hparams, rope,
+};
 use crate::schema::key;
 
 /// Tensor names of FFN and MoE.
@@ -89,7 +91,7 @@ impl Converter for Llama4 {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

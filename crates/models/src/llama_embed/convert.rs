@@ -4,8 +4,8 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams, rope};
 use crate::schema::key;
 
 pub(crate) struct LlamaEmbed;
@@ -37,6 +37,6 @@ impl Converter for LlamaEmbed {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 }

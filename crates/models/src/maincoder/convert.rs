@@ -3,7 +3,7 @@
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{Converter, Description, hparams};
 use crate::schema::key;
 

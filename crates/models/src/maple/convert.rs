@@ -4,9 +4,9 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
-use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe, rope};
 use crate::mellum::convert::{Mellum, export, sliding_window_keys};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
@@ -39,7 +39,7 @@ impl Converter for Maple {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
-        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
+        let rotary_dims = rope::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
         keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
         sliding_window_keys(config, keys)?;
         keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);

@@ -4,9 +4,9 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, sliding_window};
+use crate::convert::{Converter, Description, Exported, Mapping, defaults, moe, sliding_window};
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::schema::key;
 
@@ -31,7 +31,7 @@ impl Converter for Mellum {
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
         config.default("head_dim", 128);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -9,9 +9,9 @@ use gguf_pipeline::Tensor;
 use gguf_store::Model;
 
 use crate::convert::export::{count, has, rotated_share};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, mtp, rope};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -94,7 +94,7 @@ impl Converter for Mimo2 {
         keys.set(key::EXPERT_COUNT, hparams::expert_count(config)?);
         let expert_length = config.require_u32(moe::WIDTH, "the FFN size of an expert")?;
         keys.set(key::EXPERT_FEED_FORWARD_LENGTH, expert_length);
-        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
+        let rotary_dims = rope::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
         keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
         let epsilon = config.f32(&["layernorm_epsilon"])?.unwrap_or(1e-5);
         keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon);

@@ -5,9 +5,9 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams,
+    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams, rope,
 };
 use crate::schema::key;
 
@@ -46,7 +46,7 @@ impl Converter for Minicpm {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::longrope_factors(config, hparams::width(config)? / hparams::head_count(config)?)
+        rope::longrope_factors(config, hparams::width(config)? / hparams::head_count(config)?)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

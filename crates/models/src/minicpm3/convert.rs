@@ -4,10 +4,10 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams,
+    Converter, Description, Exported, ExtraTensors, VocabularyKind, defaults, export, hparams, rope,
 };
 use crate::schema::key;
 
@@ -58,7 +58,7 @@ impl Converter for Minicpm3 {
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
         config.default(VALUE_DIM, hparams::width(config)? / hparams::head_count(config)?.max(1));
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -83,7 +83,7 @@ impl Converter for Minicpm3 {
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
         let rotary_dims = config.require_u32(&[ROPE_DIM], "the rotary dimensions of a key")?;
-        hparams::longrope_factors(config, rotary_dims)
+        rope::longrope_factors(config, rotary_dims)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

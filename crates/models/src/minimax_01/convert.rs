@@ -8,7 +8,7 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::{count, number};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported, Mapping, Values, VocabularyKind, hparams};
 use crate::llama::convert::{ROUTER_NAMES, map_mixtral_expert, mixtral_expert_patterns};
@@ -37,9 +37,6 @@ const BETAS: [&str; 3] =
 
 /// Field for the suppressed tokens, set by [`Minimax01::infer_from_values`].
 const SUPPRESSED_TOKENS: &str = "suppress_tokens";
-
-/// Key of the suppressed tokens.
-const SUPPRESSED_TOKENS_KEY: &str = "tokenizer.ggml.suppress_tokens";
 
 /// Token embedding.
 const EMBEDDING: &str = "model.embed_tokens.weight";
@@ -95,7 +92,7 @@ impl Converter for Minimax01 {
         if !ids.is_empty() {
             let ids: Vec<i32> =
                 ids.into_iter().map(|id| id.try_into().unwrap_or(i32::MAX)).collect();
-            keys.before_vocabulary(SUPPRESSED_TOKENS_KEY, Array::from(&ids[..]));
+            keys.set_unprefixed(key::TOKENIZER_GGML_SUPPRESS_TOKENS, Array::from(&ids[..]));
         }
         let alpha = config.require_f64(&[ALPHAS[0]], "the multiplier of the residual stream")?;
         for (fields, expected) in [(ALPHAS, alpha), (BETAS, 1.0)] {
@@ -139,7 +136,7 @@ impl Converter for Minimax01 {
         for field in BETAS {
             exported = exported.set(field, 1.0);
         }
-        if let Some(ids) = model.metadata().array(SUPPRESSED_TOKENS_KEY) {
+        if let Some(ids) = model.metadata().array(key::TOKENIZER_GGML_SUPPRESS_TOKENS) {
             let ids: Vec<u64> = ids.iter().filter_map(|id| id.to_u64()).collect();
             exported = exported.unwritten(SUPPRESSED_TOKENS, ids.into());
         }

@@ -5,9 +5,9 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, defaults, hparams, moe, rope};
 use crate::llama::convert::{ROUTER_NAMES, map_mixtral_expert, mixtral_expert_patterns};
 use crate::schema::key;
 
@@ -37,7 +37,7 @@ impl Converter for MinimaxM2 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -69,7 +69,7 @@ pub(crate) fn keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::EXPERT_FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
     let rotary_dims = match config.u32(&["rotary_dim"])? {
         Some(dims) => dims,
-        None => hparams::rotated_dims(config, hparams::head_dim(config)?, 1.0)?,
+        None => rope::rotated_dims(config, hparams::head_dim(config)?, 1.0)?,
     };
     keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
     Ok(())

@@ -8,7 +8,7 @@ use gguf_store::Model;
 use serde_json::json;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{Converter, Description, Exported};
 use crate::llama::convert::{ROUTER_NAMES, mixtral_expert_patterns};

@@ -4,7 +4,7 @@
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Description, Mapping, VocabularyKind, hparams, moe};
 use crate::deepseek2;

@@ -8,9 +8,11 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::export::number;
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, VocabularyKind, hparams, sliding_window,
+    Converter, Description, Exported, ExtraTensors, VocabularyKind, defaults, hparams, rope,
+    sliding_window,
 };
 use crate::mistral4::convert::{MISTRAL4_TYPE, Mistral4, VISION_CLASS};
 use crate::schema::key;
@@ -43,7 +45,7 @@ impl Converter for Mistral3 {
         if has_type(config, MINISTRAL3_TYPE) {
             config.default("head_dim", 128);
         }
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn variant(&self, config: &Config) -> Option<&'static dyn Converter> {
@@ -72,7 +74,7 @@ impl Converter for Mistral3 {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

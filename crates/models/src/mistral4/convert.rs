@@ -6,9 +6,10 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::export::{number, shortest};
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::tensor_names::{captures, filled};
-use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, defaults};
 use crate::deepseek2;
 use crate::deepseek2::convert::{DEEPSEEK2, Deepseek2};
 use crate::schema::key;
@@ -65,7 +66,7 @@ impl Converter for Mistral4 {
         config.default("routed_scaling_factor", 1.0);
         config.default("n_group", 1);
         config.default("topk_group", 1);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

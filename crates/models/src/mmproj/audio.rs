@@ -7,7 +7,7 @@ use super::configs::EncoderConfigs;
 use super::encoder::Foreign;
 use super::tensor_names::layer_of;
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 /// Types of convolutions: F16 for all matrix types.

@@ -6,7 +6,7 @@ use gguf_checkpoint::config::Config;
 use serde_json::{Map, Value};
 
 use super::Encoder;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 /// The configurations that say what an encoder is.

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::configs::{CLIP_DEVIATION, CLIP_MEAN, EncoderConfigs};
 use super::encoder::{Encoder, EncoderMapping, Foreign, common};
 use super::pixtral;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 

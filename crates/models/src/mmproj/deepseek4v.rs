@@ -5,7 +5,7 @@ use gguf::Error;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, divided, reshaped};
 use super::tensor_names::layer_of;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static DEEPSEEK4V: Encoder = Encoder {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, reshaped};
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 

@@ -8,7 +8,7 @@ use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, Foreign, common, divided};
 use super::tensor_names::layer_of;
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::captures;
 use crate::convert::{ExpertSlot, Mapping};
 use crate::schema::key;

@@ -10,7 +10,7 @@ use super::configs::{EncoderConfigs, LAYERS};
 use super::tensor_names::{PrefixedTables, renamed};
 use super::tensor_types::{TypeOverride, float_type};
 use crate::convert::assembly::{self, CONFIG_OF_ANOTHER};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{MappedTensor, Mapping};
 use crate::schema::key;
 

@@ -7,7 +7,7 @@ use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
 use super::tensor_names::CLIP;
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static GEMMA3: Encoder = Encoder {

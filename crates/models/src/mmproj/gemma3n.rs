@@ -5,7 +5,7 @@ use gguf::Error;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, reshaped};
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 

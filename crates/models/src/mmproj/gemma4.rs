@@ -7,7 +7,7 @@ use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, patches, reshaped};
 use super::gemma3n::{IMAGES, SOUND};
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, Foreign, common};
 use super::tensor_names::{CLIP, captured_whole};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static GRANITE4_VISION: Encoder = Encoder {

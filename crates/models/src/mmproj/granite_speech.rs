@@ -7,7 +7,7 @@ use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, Foreign, common, divided, reshaped};
 use super::tensor_names::layer_of;
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 

@@ -6,7 +6,7 @@ use gguf_pipeline::Step;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static HUNYUAN_VL: Encoder = Encoder {

@@ -5,7 +5,7 @@ use gguf::Error;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, common};
 use super::tensor_names::{CLIP, captured};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static JANUS: Encoder = Encoder {

@@ -6,7 +6,7 @@ use gguf_pipeline::Step;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, common, divided, reshaped};
 use super::tensor_names::{PrefixedTables, TWO_LAYERS, layer_of};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 
@@ -118,7 +118,7 @@ fn keys_with_frames(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error
         ("vision.pos_emb_width", "init_pos_emb_width", 64),
         ("vision.pos_emb_time", "init_pos_emb_time", 4),
     ] {
-        keys.set_whole(key, vision.u32(&[field])?.unwrap_or(usual));
+        keys.set_unprefixed(key, vision.u32(&[field])?.unwrap_or(usual));
     }
     let activation = vision.find(&["projector_hidden_act"]).and_then(|(_, name)| name.as_str());
     keys.set(key::USE_GELU, activation.unwrap_or("gelu") == "gelu");

@@ -5,7 +5,7 @@ use gguf::Error;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, patches};
 use super::tensor_names::{CLIP, TWO_LAYERS};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static LFM2_VL: Encoder = Encoder {

@@ -6,7 +6,7 @@ use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
 use super::qwen3_vl;
 use super::tensor_names::QWEN;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static LING3_VL: Encoder = Encoder {

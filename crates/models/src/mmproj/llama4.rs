@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 

@@ -13,7 +13,7 @@ use super::encoder::{Encoder, EncoderMapping, Foreign, common, frames, reshaped}
 use super::tensor_names::{QWEN, WHISPER};
 use super::tensor_types::TypeOverride;
 use crate::convert::assembly::CONFIG_OF_ANOTHER;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{ExpertSlot, MappedTensor, Mapping};
 use crate::schema::key;

@@ -6,7 +6,7 @@ use gguf_pipeline::Step;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common, frames};
 use super::tensor_names::{CLIP, TWO_LAYERS};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static MINIMAX_M3: Encoder = Encoder {

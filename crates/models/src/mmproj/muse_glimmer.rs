@@ -5,7 +5,7 @@ use gguf_pipeline::Step;
 
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, Foreign, common};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 const PATCHES: &str = "vision_tower.patch_embedder.patch_embedding.weight";

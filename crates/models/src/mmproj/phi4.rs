@@ -6,7 +6,7 @@ use gguf_checkpoint::Checkpoint;
 use super::configs::{EncoderConfigs, LAYERS};
 use super::encoder::{Encoder, EncoderMapping, common, patches};
 use super::tensor_names::CLIP;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static PHI4: Encoder = Encoder {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, Foreign, common, reshaped};
 use super::tensor_names::TWO_LAYERS;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 

@@ -8,7 +8,7 @@ use super::audio;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, Foreign, common, divided, frames, reshaped};
 use super::tensor_names::{QWEN, QWEN_AUDIO, layer_of};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static QWEN2_VL: Encoder = Encoder {

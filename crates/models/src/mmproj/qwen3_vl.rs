@@ -6,7 +6,7 @@ use super::audio;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, Foreign, common, frames, reshaped};
 use super::tensor_names::{QWEN, QWEN_AUDIO, captured};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static QWEN3_VL: Encoder = Encoder {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, Foreign, common, reshaped};
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 const PATCHES: &str = "vision_model.radio_model.model.patch_generator.embedder.weight";

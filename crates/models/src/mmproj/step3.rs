@@ -6,7 +6,7 @@ use super::configs::{CLIP_DEVIATION, CLIP_MEAN, EncoderConfigs};
 use super::encoder::{Encoder, EncoderMapping, common};
 use super::tensor_names::captured;
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::schema::key;
 

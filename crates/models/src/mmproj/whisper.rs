@@ -7,7 +7,7 @@ use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, common, reshaped};
 use super::tensor_names::{AUDIO_PROJECTOR, WHISPER, captured};
 use super::tensor_types::TypeOverride;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static QWEN2_AUDIO: Encoder = Encoder {

@@ -5,7 +5,7 @@ use gguf::{Array, Error};
 use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, common};
 use super::tensor_names::CLIP;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::schema::key;
 
 pub static YOUTU: Encoder = Encoder {

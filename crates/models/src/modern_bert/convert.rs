@@ -8,7 +8,7 @@ use gguf_store::Model;
 use crate::bert;
 use crate::bert::convert::is_classifier;
 use crate::convert::export::{count, has};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::{
     classifier_pooling, classifier_pooling_key, module_files,
 };
@@ -87,7 +87,7 @@ impl Converter for ModernBert {
             Some(period) => keys.set(PATTERN, period),
             None => sliding_window_pattern(config, keys)?,
         }
-        keys.else_not_stretched();
+        keys.rope_scaling_or_none();
         keys.vocab_size(config)?;
         if let Some((_, function)) = config.find(&["hidden_activation"]) {
             keys.set(key::HIDDEN_ACTIVATION, function.as_str().unwrap_or("gelu").to_owned());

@@ -4,8 +4,10 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{
+    Converter, Description, ExtraTensors, VocabularyKind, defaults, hparams, rope,
+};
 use crate::schema::key;
 
 pub(crate) struct Nanbeige;
@@ -30,7 +32,7 @@ impl Converter for Nanbeige {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
@@ -45,6 +47,6 @@ impl Converter for Nanbeige {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::rope_freqs(config)
+        rope::rope_freqs(config)
     }
 }

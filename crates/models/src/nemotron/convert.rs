@@ -6,8 +6,11 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 
-use crate::convert::hparams::{Keys, Rope};
-use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
+use crate::convert::{
+    Converter, Description, Exported, VocabularyKind, defaults, export, hparams, rope,
+};
 use crate::schema::key;
 
 /// Fields of the epsilon of layer norms.
@@ -35,14 +38,14 @@ impl Converter for Nemotron {
         config.default("norm_eps", 1e-5);
         let head_dim = hparams::head_dim(config)?;
         config.default("head_dim", head_dim);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         keys.stated(config)?;
         keys.vocab_size(config)?;
         keys.set_f32(key::ATTENTION_LAYER_NORM_EPSILON, config.f32(EPSILON)?);
-        let rotary = hparams::rotated_dims(config, hparams::width(config)?, 0.5)?;
+        let rotary = rope::rotated_dims(config, hparams::width(config)?, 0.5)?;
         keys.set(key::ROPE_DIMENSION_COUNT, rotary / hparams::head_count(config)?.max(1));
         let factor = Rope::of(config)?.f64("factor")?.or(config.f64(&["factor"])?);
         match factor {

@@ -9,7 +9,7 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::{count, has};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};

@@ -6,7 +6,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Value, json};
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::renamed;
 use crate::convert::{Converter, Description, Exported, Mapping, hparams, mtp};
 use crate::nemotron_h::convert::{

@@ -7,10 +7,10 @@ use gguf_store::Model;
 use crate::bert;
 use crate::bert::convert::is_classifier;
 use crate::convert::export::{count, has};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::pooling_key;
 use crate::convert::tensor_names::{Table, foreign, renamed};
-use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams, rope};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -72,7 +72,7 @@ impl Converter for NeoBert {
         if !labels.is_empty() {
             keys.set(key::CLASSIFIER_OUTPUT_LABELS, Array::from_strings(&labels));
         }
-        keys.set(key::ROPE_FREQ_BASE, hparams::DEFAULT_BASE);
+        keys.set(key::ROPE_FREQ_BASE, rope::DEFAULT_BASE);
         keys.set(key::ROPE_SCALING_TYPE, "none");
         keys.set(key::POOLING_TYPE, CLS_POOLING);
         Ok(())

@@ -5,7 +5,8 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::bert::convert::{embedding_keys, token_types};
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::sentence_transformers::module_files;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};

@@ -4,8 +4,8 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{Converter, Description, defaults, hparams};
 use crate::schema::key;
 
 pub(crate) struct Olmo;
@@ -38,6 +38,6 @@ impl Converter for Olmo {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 }

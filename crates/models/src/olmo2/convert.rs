@@ -4,9 +4,9 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, hparams, sliding_window};
+use crate::convert::{Converter, Description, Exported, defaults, sliding_window};
 use crate::schema::key;
 
 /// Norms after attention and FFN.
@@ -42,7 +42,7 @@ impl Converter for Olmo2 {
             config.default("rope_theta", 5e5);
             config.default("rope_local_base_freq", 5e5);
         }
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

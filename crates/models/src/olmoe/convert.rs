@@ -4,9 +4,9 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, defaults, hparams, moe};
 
 const ROUTER: Table = &[("model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp")];
 
@@ -32,7 +32,7 @@ impl Converter for Olmoe {
         config.default("rms_norm_eps", 1e-5);
         config.default("num_experts", 64);
         config.default("num_experts_per_tok", 8);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::Value;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::moe::halves;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};

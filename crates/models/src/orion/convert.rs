@@ -3,7 +3,7 @@
 use gguf::Error;
 use gguf_checkpoint::config::Config;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{Converter, Description, VocabularyKind, hparams};
 use crate::schema::key;
 
@@ -38,6 +38,6 @@ impl Converter for Orion {
         keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
         let epsilon = config.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
-        keys.unusual_rope(config)
+        keys.rope_unless_default(config)
     }
 }

@@ -5,8 +5,10 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, export, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, defaults, export, hparams,
+};
 use crate::schema::key;
 
 pub(crate) struct PanguEmbedded;
@@ -27,7 +29,7 @@ impl Converter for PanguEmbedded {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-5);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

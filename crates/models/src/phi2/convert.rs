@@ -4,9 +4,9 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, export, hparams, rope};
 use crate::schema::key;
 
 /// Names that differ from those of llama.
@@ -39,7 +39,7 @@ impl Converter for Phi2 {
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         let width = hparams::width(config)?;
         let heads = hparams::head_count(config)?;
-        let rotary = (hparams::rotated_share(config, 0.5)? * f64::from(width)) as u32 / heads;
+        let rotary = (rope::rotated_share(config, 0.5)? * f64::from(width)) as u32 / heads;
         let epsilon = config.f32(&["layer_norm_epsilon", "layer_norm_eps"])?.unwrap_or(1e-5);
         keys.set(key::CONTEXT_LENGTH, hparams::context_length(config)?);
         keys.set(key::EMBEDDING_LENGTH, width);
@@ -51,8 +51,8 @@ impl Converter for Phi2 {
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
         keys.set(key::ROPE_DIMENSION_COUNT, rotary);
         keys.file_type();
-        keys.before_vocabulary("tokenizer.ggml.add_bos_token", false);
-        keys.unusual_rope(config)
+        keys.set_unprefixed(key::TOKENIZER_GGML_ADD_BOS_TOKEN, false);
+        keys.rope_unless_default(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -6,10 +6,11 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::Value;
 
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams,
+    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams, rope,
 };
 use crate::schema::key;
 
@@ -50,7 +51,7 @@ impl Converter for Phi3 {
     // Attention factor of LongRoPE: sqrt(1 + ln(scale) / ln(original context)), as in transformers'
     // `modeling_rope_utils.py`.
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        if hparams::longrope_factors(config, rotary_dims(config)?)?.is_empty() {
+        if rope::longrope_factors(config, rotary_dims(config)?)?.is_empty() {
             return Ok(());
         }
         let original = f64::from(Rope::of(config)?.original_context()?);
@@ -80,7 +81,7 @@ impl Converter for Phi3 {
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {
-        hparams::longrope_factors(config, rotary_dims(config)?)
+        rope::longrope_factors(config, rotary_dims(config)?)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -95,5 +96,5 @@ impl Converter for Phi3 {
 /// Returns the number of rotary dimensions of a head.
 fn rotary_dims(config: &Config) -> Result<u32, Error> {
     let width = f64::from(hparams::width(config)?);
-    Ok((hparams::rotated_share(config, 1.0)? * width) as u32 / hparams::head_count(config)?)
+    Ok((rope::rotated_share(config, 1.0)? * width) as u32 / hparams::head_count(config)?)
 }

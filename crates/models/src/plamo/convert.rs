@@ -7,7 +7,7 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
 use crate::schema::key;

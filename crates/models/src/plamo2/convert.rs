@@ -6,9 +6,9 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::{Function, Step};
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{Table, captures, filled};
-use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams, rope};
 use crate::plamo::convert::{EMBEDDING_AND_OUTPUT, epsilon};
 use crate::schema::key;
 
@@ -117,8 +117,8 @@ impl Converter for Plamo2 {
         keys.set(key::ATTENTION_VALUE_LENGTH, head);
         keys.set(key::BLOCK_COUNT, blocks);
         keys.set(key::ATTENTION_LAYER_NORM_RMS_EPSILON, epsilon(config)?);
-        let base = hparams::Rope::of(config)?.base;
-        keys.set(key::ROPE_FREQ_BASE, base.unwrap_or(hparams::DEFAULT_BASE));
+        let base = rope::Rope::of(config)?.base;
+        keys.set(key::ROPE_FREQ_BASE, base.unwrap_or(rope::DEFAULT_BASE));
         keys.set(key::SSM_STATE_SIZE, size(config, "mamba_d_state")?);
         keys.set(key::SSM_CONV_KERNEL, size(config, "mamba_d_conv")?);
         keys.set(key::SSM_TIME_STEP_RANK, size(config, "mamba_num_heads")?);

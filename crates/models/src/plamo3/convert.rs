@@ -7,7 +7,7 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, export};
 use crate::plamo::convert::EMBEDDING_AND_OUTPUT;

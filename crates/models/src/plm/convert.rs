@@ -4,9 +4,9 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
-use crate::convert::{Converter, Description, Exported, hparams};
+use crate::convert::{Converter, Description, Exported, defaults};
 use crate::minicpm3;
 use crate::minicpm3::convert::{FIELDS, NAMES, ROPE_DIM, VALUE_DIM, mla_keys};
 use crate::schema::key;
@@ -31,7 +31,7 @@ impl Converter for Plm {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -6,9 +6,9 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::export::has;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, sliding_window};
+use crate::convert::{Converter, Description, Exported, Mapping, defaults, moe, sliding_window};
 use crate::schema::{HyperParameters, key};
 
 /// Names of the router and the shared expert, which only Qwen2-MoE has.
@@ -75,7 +75,7 @@ pub(crate) fn complete_moe_config(
     config.default(EXPERT_WIDTH[0], expert_width);
     config.default("num_experts_per_tok", experts_per_token);
     config.default("rms_norm_eps", 1e-6);
-    hparams::default_attention(config)
+    defaults::attention(config)
 }
 
 /// Writes the keys of MoE models. Runtimes renormalize router weights of files without `expert_weights_norm` if

@@ -5,8 +5,10 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Value, json};
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, sliding_window};
+use crate::convert::keys::Keys;
+use crate::convert::{
+    Converter, Description, Exported, VocabularyKind, defaults, hparams, sliding_window,
+};
 
 pub(crate) struct Qwen2vl;
 
@@ -31,7 +33,7 @@ impl Converter for Qwen2vl {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

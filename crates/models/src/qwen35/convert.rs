@@ -6,7 +6,8 @@ use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::{Keys, Rope};
+use crate::convert::keys::Keys;
+use crate::convert::rope::Rope;
 use crate::convert::{Converter, Description, Exported, mtp};
 use crate::qwen3next::convert::{MTP_COUNT, QWEN3NEXT, Qwen3next, export_hybrid};
 use crate::schema::key;

@@ -4,7 +4,7 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{Converter, Description, Exported, Mapping, sliding_window};
 use crate::qwen2moe::convert::{

@@ -11,10 +11,11 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures, filled, renamed};
 use crate::convert::{
-    Converter, Description, Exported, MappedTensor, Mapping, export, hparams, moe, mtp,
+    Converter, Description, Exported, MappedTensor, Mapping, defaults, export, hparams, moe, mtp,
+    rope,
 };
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::qwen2vl;
@@ -82,7 +83,7 @@ impl Converter for Qwen3next {
         config.default("linear_value_head_dim", 128);
         config.default("linear_num_key_heads", 16);
         config.default("linear_num_value_heads", 32);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn infer_from_names(&self, config: &mut Config, names: &mut dyn Iterator<Item = Cow<'_, str>>) {
@@ -115,7 +116,7 @@ impl Converter for Qwen3next {
         }
         let interval = config.u32(&["full_attention_interval"])?.unwrap_or(4);
         keys.set(key::FULL_ATTENTION_INTERVAL, interval);
-        let rotary_dims = hparams::rotated_dims(config, hparams::head_dim(config)?, 0.25)?;
+        let rotary_dims = rope::rotated_dims(config, hparams::head_dim(config)?, 0.25)?;
         keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
         Ok(())
     }

@@ -9,10 +9,11 @@ use gguf_store::Model;
 
 use crate::convert::assembly::CONFIG_OF_ANOTHER;
 use crate::convert::folded::{Activation, Folded, Layer};
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, assembly, hparams,
 };
+use crate::schema::key;
 
 /// Field with the configuration of the talker.
 const TALKER: &str = "talker_config";
@@ -72,9 +73,9 @@ impl Converter for Qwen3Tts {
         let suppressed = i64::from(all) - i64::from(SUPPRESSED)..i64::from(all);
         let suppressed: Vec<i32> =
             suppressed.filter(|id| *id != i64::from(end)).map(|id| id as i32).collect();
-        keys.before_vocabulary("tokenizer.ggml.suppress_tokens", Array::from(&suppressed[..]));
-        keys.before_vocabulary("tokenizer.ggml.eos_token_id", end);
-        keys.before_vocabulary("tokenizer.ggml.add_eos_token", false);
+        keys.set_unprefixed(key::TOKENIZER_GGML_SUPPRESS_TOKENS, Array::from(&suppressed[..]));
+        keys.set_unprefixed(key::TOKENIZER_GGML_EOS_TOKEN_ID, end);
+        keys.set_unprefixed(key::TOKENIZER_GGML_ADD_EOS_TOKEN, false);
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::json;
 
-use crate::convert::hparams::Keys;
-use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams};
+use crate::convert::keys::Keys;
+use crate::convert::{Converter, Description, Exported, VocabularyKind, defaults, export, hparams};
 use crate::qwen2vl::convert::export_mrope_sections;
 use crate::schema::key;
 
@@ -29,7 +29,7 @@ impl Converter for Qwen3vl {
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,9 +5,11 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::moe::turned;
-use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, defaults, hparams,
+};
 use crate::qwen3moe::convert::{QWEN3MOE, Qwen3moe};
 use crate::qwen3vl::convert::{deepstack_layers, export_vl};
 use crate::schema::key;
@@ -38,7 +40,7 @@ impl Converter for Qwen3vlmoe {
         config.default("rms_norm_eps", 1e-6);
         let head_dim = hparams::head_dim(config)?;
         config.default("head_dim", head_dim);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use gguf_store::Model;
 use serde_json::Value;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, renamed};
 use crate::convert::{
     Converter, Description, ExpertSlot, Exported, MappedTensor, Mapping, Values, assembly, draft,

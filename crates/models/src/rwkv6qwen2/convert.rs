@@ -7,7 +7,7 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::ssm::reshape;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{

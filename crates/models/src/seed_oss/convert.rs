@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, defaults, export};
 
 const NORM: Table = &[("model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm")];
 
@@ -30,7 +30,7 @@ impl Converter for SeedOss {
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("head_dim", 128);
         config.default("rms_norm_eps", 1e-6);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -5,9 +5,9 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::Value;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, Mapping, export, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, defaults, export, moe};
 use crate::schema::key;
 
 const NAMES: Table = &[("model.layers.{}.block_sparse_moe.primary_router", "blk.{}.ffn_gate_inp")];
@@ -54,7 +54,7 @@ impl Converter for Smallthinker {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

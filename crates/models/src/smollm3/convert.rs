@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, sliding_window};
 use crate::schema::key;
 

@@ -5,9 +5,9 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Value, json};
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, export, hparams, sliding_window};
+use crate::convert::{Converter, Description, Exported, defaults, export, hparams, sliding_window};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -40,7 +40,7 @@ impl Converter for Spark25 {
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {
         config.default("rms_norm_eps", 1e-6);
-        hparams::default_attention(config)
+        defaults::attention(config)
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {

@@ -5,9 +5,11 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::captures;
-use crate::convert::{Converter, Description, ExpertSlot, Exported, Mapping, export, hparams};
+use crate::convert::{
+    Converter, Description, ExpertSlot, Exported, Mapping, export, hparams, rope,
+};
 use crate::schema::key;
 
 /// QK-norms, which only the 12B model has: checkpoint name for one head, GGUF name for all.
@@ -50,7 +52,7 @@ impl Converter for Stablelm {
         keys.set(key::EMBEDDING_LENGTH, hparams::width(config)?);
         keys.set(key::BLOCK_COUNT, hparams::block_count(config)?);
         keys.set(key::FEED_FORWARD_LENGTH, hparams::feed_forward(config)?);
-        keys.set(key::ROPE_DIMENSION_COUNT, hparams::rotated_dims(config, head_dim, 0.25)?);
+        keys.set(key::ROPE_DIMENSION_COUNT, rope::rotated_dims(config, head_dim, 0.25)?);
         keys.set(key::ATTENTION_HEAD_COUNT, hparams::head_count(config)?);
         keys.set(key::ATTENTION_HEAD_COUNT_KV, hparams::head_count_kv(config)?);
         let parallel = config.bool("use_parallel_residual")?.unwrap_or(default);
@@ -58,7 +60,7 @@ impl Converter for Stablelm {
         let epsilon = config.f32(&["layer_norm_eps", "norm_eps"])?.unwrap_or(1e-5);
         keys.set(key::ATTENTION_LAYER_NORM_EPSILON, epsilon);
         keys.file_type();
-        keys.unusual_rope(config)
+        keys.rope_unless_default(config)
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {

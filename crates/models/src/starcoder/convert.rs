@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 use gguf_store::Model;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{Converter, Description, Exported, export, hparams};
 use crate::gpt2;
 use crate::schema::key;

@@ -9,10 +9,10 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, export, hparams, moe, mtp,
+    Converter, Description, Exported, ExtraTensors, Mapping, export, hparams, moe, mtp, rope,
 };
 use crate::schema::{HyperParameters, key};
 
@@ -168,12 +168,12 @@ impl Converter for Step35 {
             hparams::possible(config, "dimensions of a head", hparams::head_dim(config)?)?;
         let rotary_dims = (f64::from(head_dim) * FULL_ROTARY_FACTOR) as u32;
         let Some(mut factors) =
-            hparams::llama3_factors_of(config, rotary_dims, hparams::Precision::Double)?
+            rope::llama3_factors_of(config, rotary_dims, rope::Precision::Double)?
         else {
             return Ok(Vec::new());
         };
         factors.resize(head_dim as usize / 2, 1.0);
-        Ok(vec![(hparams::ROPE_FREQS.to_owned(), factors)])
+        Ok(vec![(rope::ROPE_FREQS.to_owned(), factors)])
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -6,7 +6,7 @@ use gguf_store::Model;
 use serde_json::{Value, json};
 
 use crate::convert::export::count;
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams};
 use crate::schema::key;

@@ -8,9 +8,10 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 use serde_json::{Value, json};
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{Converter, Description, Exported, Mapping};
+use crate::schema::key;
 
 /// Names without the prefix `model.`.
 const NAMES: Table = &[
@@ -111,13 +112,13 @@ impl Converter for Whisper {
         let mut exported = exported
             .fields(&fields)
             .files([("preprocessor_config.json", preprocessor_config(bins, positions))]);
-        let tokens = metadata.array("tokenizer.ggml.tokens")?;
+        let tokens = metadata.array(key::TOKENIZER_GGML_TOKENS)?;
         let id = |token: &str| tokens.strings()?.position(|text| text == token.as_bytes());
         let (space, start) = (id("\u{120}"), id("<|startoftranscript|>"));
         if let Some(start) = start {
             exported = exported.set("decoder_start_token_id", start);
         }
-        if let (Some(space), Some(end)) = (space, metadata.u64("tokenizer.ggml.eos_token_id")) {
+        if let (Some(space), Some(end)) = (space, metadata.u64(key::TOKENIZER_GGML_EOS_TOKEN_ID)) {
             // The first token is neither a space nor the end of text.
             exported = exported.set("begin_suppress_tokens", json!([space, end]));
         }

@@ -4,7 +4,7 @@ use gguf::Error;
 use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
-use crate::convert::hparams::Keys;
+use crate::convert::keys::Keys;
 use crate::convert::{Converter, Description, VocabularyKind, hparams};
 use crate::schema::key;
 
