@@ -202,6 +202,11 @@ impl Checkpoint {
         Ok(whole)
     }
 
+    /// Returns the path of the first file, for messages about the whole checkpoint; empty if there is none.
+    pub fn path(&self) -> PathBuf {
+        self.files.first().map(|file| file.path.clone()).unwrap_or_default()
+    }
+
     /// Returns the path of a tensor's file, for messages.
     pub fn path_of(&self, entry: &Entry) -> PathBuf {
         self.files[entry.file].path.clone()

@@ -6,7 +6,7 @@ use std::path::Path;
 use gguf::{ByteOrder, Error, Metadata, ModelName, NameKind, ParameterCount, TensorType};
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
-use gguf_models::convert::assembly::{Assembly, CONFIG_OF_ANOTHER, refuse_unknown};
+use gguf_models::convert::assembly::{Assembly, misfit, refuse_unknown};
 use gguf_models::convert::target::Target;
 use gguf_models::convert::{
     Converter, MappedTensor, Mapping, Values, VocabularyKind, assembly, foreign,
@@ -377,7 +377,7 @@ fn check_architecture(config: &Config, job: &Job) -> Result<(), Error> {
     match findings.iter().find(|finding| CODES.contains(&finding.code)) {
         Some(finding) => {
             let what = format!("does not match the tensors of the checkpoint: {finding}");
-            Err(Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER))
+            Err(misfit(config.path(), what))
         }
         None => Ok(()),
     }

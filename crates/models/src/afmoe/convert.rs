@@ -78,11 +78,7 @@ impl Converter for Afmoe {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
-            return Ok(Some(bias));
-        }
-        let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
-        moe::mapping(config, name, width)
+        moe::routed(config, name, ROUTER_BIAS)
     }
 
     fn order_tensors(&self, tensors: &mut [Tensor]) {

@@ -8,7 +8,7 @@ use gguf_pipeline::Step;
 use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::pooling_key;
 use crate::convert::{
-    Converter, Description, ExtraTensors, VocabularyKind, defaults, hparams, rope,
+    Converter, Description, ExtraTensors, VocabularyKind, defaults, hparams, rope, steps,
 };
 
 pub(crate) struct Arcee;
@@ -40,7 +40,7 @@ impl Converter for Arcee {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

@@ -8,7 +8,7 @@ use gguf_store::Model;
 
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams, steps};
 use crate::llama;
 use crate::schema::key;
 
@@ -54,7 +54,7 @@ impl Converter for Arctic {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {

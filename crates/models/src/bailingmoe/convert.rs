@@ -62,8 +62,7 @@ impl Converter for BailingMoe {
     // `query_key_value` holds all query rows, then all key rows, then all value rows.
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let Some(&[block]) = captures(QUERY_KEY_VALUE, name).as_deref() else {
-            let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
-            return moe::mapping(config, name, width);
+            return moe::mapping(config, name, || moe::width(config));
         };
         let (heads, heads_kv) = (hparams::head_count(config)?, hparams::head_count_kv(config)?);
         let head_dim = u64::from(hparams::head_dim(config)?);

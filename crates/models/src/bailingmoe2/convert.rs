@@ -49,7 +49,7 @@ impl Converter for BailingMoe2 {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        map_moe_tensor(config, name)
+        moe::routed(config, name, ROUTER_BIAS)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -84,7 +84,7 @@ fn v2_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
     keys.set_u32(key::LEADING_DENSE_BLOCK_COUNT, config.u32(&["first_k_dense_replace"])?);
     keys.vocab_size(config)?;
-    let width = config.require_u32(moe::WIDTH, "the FFN size of a routed expert")?;
+    let width = moe::width(config)?;
     let shared = config.u32(&["num_shared_experts"])?.unwrap_or(0);
     let stated = config.u32(&["moe_shared_expert_intermediate_size"])?;
     keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);
@@ -97,14 +97,6 @@ fn v2_keys(config: &Config, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::EXPERT_WEIGHTS_NORM, config.bool("norm_topk_prob")?.unwrap_or(false));
     keys.set_u32(key::NEXTN_PREDICT_LAYERS, mtp_layers);
     Ok(())
-}
-
-fn map_moe_tensor(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
-        return Ok(Some(bias));
-    }
-    let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
-    moe::mapping(config, name, width)
 }
 
 /// Field set from the checkpoint: the mean of the selection bias of each layer.
@@ -149,7 +141,7 @@ impl Converter for Sarvam {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let mapping = map_moe_tensor(config, name)?;
+        let mapping = moe::routed(config, name, ROUTER_BIAS)?;
         let means = config.f32s(BIAS_MEANS)?.unwrap_or_default();
         let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() else { return Ok(mapping) };
         let Some(mean) = means.get(block as usize) else { return Ok(mapping) };

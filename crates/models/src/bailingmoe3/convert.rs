@@ -201,11 +201,7 @@ impl Converter for BailingMoe3 {
         if let Some(block) = block_in(DT_BIAS) {
             return Ok(Some(Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])));
         }
-        if let Some(bias) = moe::router_bias(bailingmoe2::convert::ROUTER_BIAS, name) {
-            return Ok(Some(bias));
-        }
-        let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
-        moe::mapping(config, name, width)
+        moe::routed(config, name, bailingmoe2::convert::ROUTER_BIAS)
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {

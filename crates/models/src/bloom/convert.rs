@@ -8,7 +8,7 @@ use gguf_store::Model;
 
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Description, Exported, hparams};
+use crate::convert::{Converter, Description, Exported, hparams, steps};
 use crate::schema::key;
 
 /// Names without the prefix `transformer.`, which the first uploads lack.
@@ -67,7 +67,7 @@ impl Converter for Bloom {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        let step = name.contains(".attn_qkv.").then(|| hparams::sort_heads(config)).transpose()?;
+        let step = name.contains(".attn_qkv.").then(|| steps::sort_heads(config)).transpose()?;
         Ok(Vec::from_iter(step))
     }
 

@@ -6,7 +6,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::keys::Keys;
-use crate::convert::{Converter, Description, defaults, hparams};
+use crate::convert::{Converter, Description, defaults, steps};
 use crate::schema::key;
 
 pub(crate) struct Chameleon;
@@ -43,6 +43,6 @@ impl Converter for Chameleon {
             let permuted = Step::InterleaveHalves { heads: 1 };
             return Ok(vec![Step::Transpose, permuted, Step::Transpose]);
         }
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 }

@@ -1,6 +1,8 @@
 //! Assembly of output tensors from checkpoint tensors.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::Path;
 use std::sync::Arc;
 
 use gguf::{Error, Shape, TensorType};
@@ -10,8 +12,16 @@ use gguf_pipeline::{Content, Step, Stored, Tensor};
 
 use super::mapping::{ExpertSlot, MappedTensor};
 
-/// Help of errors about tensors that do not match the configuration.
-pub const CONFIG_OF_ANOTHER: &str = "check that the weights are complete and go with `config.json`";
+/// Returns the error of weights that do not match config.json.
+pub fn misfit(path: &Path, what: String) -> Error {
+    let help = "check that the weights are complete and go with `config.json`";
+    Error::input("checkpoint-misfit", path, what, help)
+}
+
+/// Returns the error of a tensor that does not match config.json.
+pub(crate) fn tensor_misfit(checkpoint: &Checkpoint, entry: &Entry, what: impl Display) -> Error {
+    misfit(&checkpoint.path_of(entry), format!("tensor `{}` {what}", entry.name))
+}
 
 /// Builder of the output tensors, in the order in which the checkpoint's tensors complete them.
 pub struct Assembly<'c> {
@@ -57,7 +67,7 @@ impl<'c> Assembly<'c> {
                 self.tensors.push(tensor);
                 continue;
             };
-            let fault = |what: String| self.fault(entry, &what);
+            let fault = |what: String| tensor_misfit(self.checkpoint, entry, what);
             // Bounds memory use for a damaged count.
             if count as usize > self.checkpoint.entries.len() {
                 let entries = self.checkpoint.entries.len();
@@ -76,7 +86,8 @@ impl<'c> Assembly<'c> {
                     true => Tensor::stacked(name, parts),
                     false => Tensor::joined(name, parts),
                 };
-                let joined = joined.map_err(|misfit| self.fault(entry, &misfit.to_string()))?;
+                let joined =
+                    joined.map_err(|misfit| tensor_misfit(self.checkpoint, entry, misfit))?;
                 self.tensors.push(joined);
             }
         }
@@ -95,7 +106,7 @@ impl<'c> Assembly<'c> {
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let joined = Tensor::joined(name, parts)
             .and_then(|joined| joined.changed(Step::Reshape { from: shape, to: shape }));
-        self.tensors.push(joined.map_err(|misfit| self.fault(entry, &misfit.to_string()))?);
+        self.tensors.push(joined.map_err(|misfit| tensor_misfit(self.checkpoint, entry, misfit))?);
         Ok(())
     }
 
@@ -109,7 +120,7 @@ impl<'c> Assembly<'c> {
     ) -> Result<Tensor, Error> {
         if entry.tensor_type.is_integer() && !steps.contains(&Step::Whole) {
             let what = format!("is stored as {}, as no weight is", entry.tensor_type);
-            return Err(self.fault(entry, &what));
+            return Err(tensor_misfit(self.checkpoint, entry, what));
         }
         let changed = |stored: Tensor| {
             let stored = Tensor { name: name.to_owned(), ..stored };
@@ -120,13 +131,7 @@ impl<'c> Assembly<'c> {
             (Err(_), Some(_)) => changed(decoded(self.checkpoint, entry, shape)),
             (result, _) => result,
         };
-        tensor.map_err(|misfit| self.fault(entry, &misfit.to_string()))
-    }
-
-    fn fault(&self, entry: &Entry, what: &str) -> Error {
-        let what = format!("tensor `{}` {what}", entry.name);
-        let path = self.checkpoint.path_of(entry);
-        Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
+        tensor.map_err(|misfit| tensor_misfit(self.checkpoint, entry, misfit))
     }
 
     /// Returns all tensors. Fails if parts of a tensor are missing.
@@ -134,7 +139,7 @@ impl<'c> Assembly<'c> {
         if let Some((name, parts)) = self.partial.first_key_value() {
             let found = parts.iter().flatten().count();
             let what = format!("has {found} of the {} parts of `{name}`", parts.len());
-            return Err(Error::input("checkpoint-misfit", config.path(), what, CONFIG_OF_ANOTHER));
+            return Err(misfit(config.path(), what));
         }
         Ok(self.tensors)
     }
@@ -202,10 +207,7 @@ pub fn vector_shape(len: u64) -> Shape {
 pub fn elements(checkpoint: &Checkpoint, entry: &Entry) -> Result<Vec<f32>, Error> {
     let shape = vector_shape(entry.shape.iter().product());
     let tensor = stored(checkpoint, entry, shape).changed(Step::Decode);
-    let tensor = tensor.map_err(|misfit| {
-        let what = format!("tensor `{}` {misfit}", entry.name);
-        Error::input("checkpoint-misfit", &checkpoint.path_of(entry), what, CONFIG_OF_ANOTHER)
-    })?;
+    let tensor = tensor.map_err(|misfit| tensor_misfit(checkpoint, entry, misfit))?;
     let mut bytes = Vec::new();
     tensor.read_rows(0, 1, &mut bytes)?;
     let (numbers, _) = bytes.as_chunks();

@@ -2,9 +2,8 @@
 
 use std::fmt::Display;
 
-use gguf::{Error, Shape};
+use gguf::Error;
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::Step;
 
 pub(super) const FEED_FORWARD: &[&str] = &[
     "intermediate_size",
@@ -78,23 +77,6 @@ pub fn layer_norm_epsilon(config: &Config) -> Result<f32, Error> {
     config.require_f32(EPSILON, "what the norms add before they divide")
 }
 
-/// Returns the step that sorts the rows of a fused QKV matrix stored head by head: all queries first, then
-/// keys, then values.
-pub fn sort_heads(config: &Config) -> Result<Step, Error> {
-    let head_dim = u64::from(head_dim(config)?);
-    Ok(Step::Regroup { groups: head_count(config)?.into(), kinds: [head_dim; 3] })
-}
-
-/// Returns the step that removes the dimension of size 1 from the weights of a depthwise convolution
-/// with `kernel` taps.
-pub fn channels(kernel: u32, channels: u64) -> Step {
-    let shape = |dims: &[u64]| {
-        Shape::new(dims).unwrap_or_else(|| unreachable!("three dimensions are no more than four"))
-    };
-    let kernel = kernel.into();
-    Step::Reshape { from: shape(&[kernel, 1, channels]), to: shape(&[kernel, channels]) }
-}
-
 /// Fails if a flag has a value that no runtime supports for this architecture.
 pub fn expect(config: &Config, field: &str, expected: bool) -> Result<(), Error> {
     match config.bool(field)? {
@@ -126,20 +108,6 @@ pub fn head_count_kv(config: &Config) -> Result<u32, Error> {
         Some(0) | None => head_count(config),
         Some(count) => Ok(count),
     }
-}
-
-/// Returns the steps that reorder the rows of queries and keys. RoPE of the `llama` architecture rotates
-/// pairs of adjacent elements; that of checkpoints rotates each element of the first half of a head with
-/// one of the second half (NeoX).
-pub fn llama_order(config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-    let heads = if name.contains(".attn_q.") {
-        head_count(config)?
-    } else if name.contains(".attn_k.") {
-        head_count_kv(config)?
-    } else {
-        return Ok(Vec::new());
-    };
-    Ok(vec![Step::InterleaveHalves { heads: heads.into() }])
 }
 
 /// Returns `head_dim`, if config.json states it.

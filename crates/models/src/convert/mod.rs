@@ -16,6 +16,7 @@ pub(crate) mod rope;
 pub(crate) mod sentence_transformers;
 pub(crate) mod sliding_window;
 pub(crate) mod ssm;
+pub(crate) mod steps;
 pub mod target;
 pub mod tensor_names;
 pub(crate) mod tensor_values;

@@ -19,10 +19,10 @@ pub const BESIDE_SHARED: Table = &[
 /// Bias of the router's scores, which only affects the selection of experts.
 pub const ROUTER_BIAS: &str = "model.layers.{}.mlp.gate.e_score_correction_bias";
 
-/// Field of an expert's feed-forward width.
+/// Field of the FFN size of a routed expert.
 pub const WIDTH: &[&str] = &["moe_intermediate_size"];
 
-/// Keys of these classes and their fields.
+/// Keys and their fields in configurations of DeepSeek and similar models.
 pub const ROUTED_FIELDS: &[(&str, &str)] = &[
     (key::EXPERT_COUNT, "n_routed_experts"),
     (key::EXPERT_SHARED_COUNT, "n_shared_experts"),
@@ -44,8 +44,8 @@ pub fn one_by_one() -> [&'static str; 3] {
     ONE_BY_ONE.map(|(name, _)| name)
 }
 
-/// What becomes of a matrix of one expert: patterns of its foreign name, with block and expert, and our names of all.
-/// `count` says how many experts there are.
+/// Maps a matrix of one expert to its slot in the stacked tensor. `patterns` are pairs of checkpoint name, with layer
+/// and expert, and GGUF name of the stack; `count` returns the number of experts.
 pub fn one_of(
     names: &[(&str, &str)],
     name: &str,
@@ -60,7 +60,7 @@ pub fn one_of(
     Ok(None)
 }
 
-/// What becomes of the tensor that is added to scores only to choose experts, `foreign` being its name.
+/// Maps the router's bias, whose checkpoint name is `foreign`.
 pub fn router_bias(foreign: &str, name: &str) -> Option<Mapping> {
     match captures(foreign, name).as_deref() {
         Some(&[block]) => Some(Mapping::one(format!("blk.{block}.exp_probs_b.bias"), [])),
@@ -68,9 +68,8 @@ pub fn router_bias(foreign: &str, name: &str) -> Option<Mapping> {
     }
 }
 
-/// What becomes of an expert's matrix, or of all experts' matrices in one tensor as newer versions
-/// of `transformers` write them; `None` if it is neither. `width` is the feed-forward width of one
-/// expert.
+/// Maps a matrix of one expert, or a stacked tensor of all experts as newer versions of `transformers` write
+/// it; `None` for other tensors. `width` returns the FFN size of an expert.
 pub fn mapping(
     config: &Config,
     name: &str,
@@ -90,13 +89,17 @@ pub fn mapping(
     Ok(None)
 }
 
-/// Maps an expert's matrix or the router's bias.
-pub fn routed(config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-    if let Some(bias) = router_bias(ROUTER_BIAS, name) {
-        return Ok(Some(bias));
+/// Maps a matrix of an expert, or the router's bias, whose checkpoint name is `bias`.
+pub fn routed(config: &Config, name: &str, bias: &str) -> Result<Option<Mapping>, Error> {
+    match router_bias(bias, name) {
+        Some(bias) => Ok(Some(bias)),
+        None => mapping(config, name, || width(config)),
     }
-    let width = || config.require_u32(WIDTH, "the feed-forward width of an expert");
-    mapping(config, name, width)
+}
+
+/// Returns the FFN size of a routed expert.
+pub fn width(config: &Config) -> Result<u32, Error> {
+    config.require_u32(WIDTH, "the FFN size of a routed expert")
 }
 
 /// Splits a stacked tensor whose `count` matrices each have `width` gate rows, then `width` up rows.

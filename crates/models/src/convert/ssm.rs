@@ -4,7 +4,7 @@ use gguf::Shape;
 use gguf_pipeline::{Function, Step};
 
 use crate::convert::tensor_names::{Table, captures, filled, renamed};
-use crate::convert::{Mapping, hparams};
+use crate::convert::{Mapping, steps};
 
 /// Matrices and norms of most checkpoints.
 pub const NAMES: Table = &[
@@ -64,7 +64,7 @@ impl Sizes {
         let ours = renamed(name, &[NAMES])?;
         let mut steps = Vec::new();
         if ours.ends_with(".ssm_conv1d.weight") {
-            steps.push(hparams::channels(self.kernel, self.channels()));
+            steps.push(steps::channels(self.kernel, self.channels()));
         }
         if let Some((_, groups)) = self.heads.filter(|_| ours.ends_with(".ssm_norm.weight")) {
             let of_group = self.inner / groups.max(1);

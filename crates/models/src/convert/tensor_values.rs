@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gguf::{Error, TensorType};
 use gguf_checkpoint::{Checkpoint, Entry};
 
-use crate::convert::assembly::CONFIG_OF_ANOTHER;
+use crate::convert::assembly::{misfit, tensor_misfit};
 use crate::convert::{assembly, foreign};
 
 /// Maximum number of elements of a list.
@@ -56,7 +56,11 @@ impl<'c> Values<'c> {
                 bytes.as_chunks().0.iter().map(|x| i32::from_le_bytes(*x).into()).collect()
             }
             other => {
-                return Err(self.fault(entry, &format!("is stored as {other}, not as I64 or I32")));
+                return Err(tensor_misfit(
+                    self.checkpoint,
+                    entry,
+                    format!("is stored as {other}, not as I64 or I32"),
+                ));
             }
         };
         Ok(Some(numbers))
@@ -110,21 +114,14 @@ impl<'c> Values<'c> {
         match elements <= MOST {
             true => Ok(()),
             false => {
-                Err(self.fault(entry, &format!("has {elements} elements, too many for a list")))
+                let what = format!("has {elements} elements, too many for a list");
+                Err(tensor_misfit(self.checkpoint, entry, what))
             }
         }
     }
 
-    fn fault(&self, entry: &Entry, what: &str) -> Error {
-        let what = format!("tensor `{}` {what}", entry.name);
-        let path = self.checkpoint.path_of(entry);
-        Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
-    }
-
     /// Returns an error about a missing tensor.
     pub fn missing(&self, name: &str, meaning: &str) -> Error {
-        let path = self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
-        let what = format!("has no tensor `{name}` ({meaning})");
-        Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
+        misfit(&self.checkpoint.path(), format!("has no tensor `{name}` ({meaning})"))
     }
 }

@@ -14,6 +14,7 @@ use crate::convert::rope::Rope;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams, rope,
+    steps,
 };
 use crate::schema::{HyperParameters, key};
 
@@ -104,7 +105,7 @@ impl Converter for Deci {
                 layer_config.set("num_key_value_heads", heads);
             }
         }
-        hparams::llama_order(&layer_config, name)
+        steps::llama_order(&layer_config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

@@ -9,7 +9,7 @@ use gguf_store::Model;
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{
-    Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, moe,
+    Converter, Description, Exported, Mapping, VocabularyKind, export, hparams, moe, steps,
 };
 use crate::schema::key;
 
@@ -58,7 +58,7 @@ impl Converter for Deepseek {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -69,7 +69,7 @@ impl Converter for Deepseek2Ocr {
         let tied = config.bool("tie_word_embeddings")?.unwrap_or(false);
         match tied && name == "lm_head.weight" {
             true => Ok(Some(Mapping::Dropped)),
-            false => moe::routed(config, name),
+            false => moe::routed(config, name, moe::ROUTER_BIAS),
         }
     }
 

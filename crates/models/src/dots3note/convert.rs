@@ -170,7 +170,7 @@ impl Converter for Dots3Note {
         if let Some(&[block]) = captures(KV_B_PROJ, name).as_deref() {
             return split_kv_b(&layer_config(config, block)?, block).map(Some);
         }
-        moe::routed(config, name)
+        moe::routed(config, name, moe::ROUTER_BIAS)
     }
 
     // Folds the factor sqrt(hidden size / rank) of the latents into their norms.

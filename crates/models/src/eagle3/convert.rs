@@ -11,7 +11,7 @@ use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, Draft, Exported, ExtraTensors, Mapping, Values, VocabularyKind,
-    defaults, draft, export, hparams, rope, target,
+    defaults, draft, export, hparams, rope, steps, target,
 };
 use crate::schema::key;
 
@@ -125,7 +125,7 @@ impl Converter for Eagle3 {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

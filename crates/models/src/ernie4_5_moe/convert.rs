@@ -68,8 +68,7 @@ impl Converter for Ernie45Moe {
         if let Some(count) = config.u32(&["moe_num_experts"])? {
             counted.set("num_experts", count);
         }
-        let width = || config.require_u32(moe::WIDTH, "the FFN size of a routed expert");
-        moe::mapping(&counted, name, width)
+        moe::mapping(&counted, name, || moe::width(config))
     }
 
     fn order_tensors(&self, tensors: &mut [Tensor]) {

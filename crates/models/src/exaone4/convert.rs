@@ -133,5 +133,5 @@ pub(crate) fn map_moe_tensor(config: &Config, name: &str) -> Result<Option<Mappi
     if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
         return Ok(Some(bias));
     }
-    moe::routed(config, name)
+    moe::routed(config, name, moe::ROUTER_BIAS)
 }

@@ -3,10 +3,12 @@
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Function, Step};
+use gguf_pipeline::Step;
 
 use crate::convert::keys::Keys;
-use crate::convert::{Converter, Description, Mapping, VocabularyKind, hparams, sliding_window};
+use crate::convert::{
+    Converter, Description, Mapping, VocabularyKind, hparams, sliding_window, steps,
+};
 use crate::schema::key;
 
 pub(crate) struct Gemma;
@@ -39,7 +41,7 @@ impl Converter for Gemma {
     }
 
     fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        norm_steps(name)
+        steps::norm_plus_one(name)
     }
 }
 
@@ -111,9 +113,4 @@ pub(crate) fn drop_output(name: &str) -> Result<Option<Mapping>, Error> {
     // The output projection is tied to the embedding; some checkpoints hold it twice.
     let is_output = matches!(name, "lm_head.weight" | "model.lm_head.weight");
     Ok(is_output.then_some(Mapping::Dropped))
-}
-
-/// Returns the step that adds 1 to norm weights.
-pub(crate) fn norm_steps(name: &str) -> Result<Vec<Step>, Error> {
-    Ok(Vec::from_iter(name.ends_with("norm.weight").then_some(Step::Map(Function::PlusOne))))
 }

@@ -11,7 +11,7 @@ use crate::convert::export::{count, ratio};
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
-    Converter, Description, Exported, Mapping, VocabularyKind, export, sliding_window,
+    Converter, Description, Exported, Mapping, VocabularyKind, export, sliding_window, steps,
 };
 use crate::gemma;
 use crate::gemma::convert::{complete, generation_keys};
@@ -55,7 +55,7 @@ impl Converter for Gemma2 {
     }
 
     fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        gemma::convert::norm_steps(name)
+        steps::norm_plus_one(name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

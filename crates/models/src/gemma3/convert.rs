@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::LLAMA_LIKE;
-use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind};
+use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, steps};
 use crate::gemma;
 use crate::gemma::convert::{complete, generation_keys};
 use crate::gemma2::convert::{NORMS, export_generation};
@@ -43,7 +43,7 @@ impl Converter for Gemma3 {
     }
 
     fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        gemma::convert::norm_steps(name)
+        steps::norm_plus_one(name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -10,9 +10,8 @@ use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::{dense_keys, pooling_key};
 use crate::convert::tensor_names::LLAMA_LIKE;
 use crate::convert::{
-    Converter, Description, Exported, Mapping, VocabularyKind, sentence_transformers,
+    Converter, Description, Exported, Mapping, VocabularyKind, sentence_transformers, steps,
 };
-use crate::gemma;
 use crate::gemma::convert::{complete, drop_output, generation_keys};
 use crate::gemma2::convert::{NORMS, export_generation};
 use crate::schema::{HyperParameters, key};
@@ -54,7 +53,7 @@ impl Converter for GemmaEmbedding {
     }
 
     fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        gemma::convert::norm_steps(name)
+        steps::norm_plus_one(name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -197,7 +197,7 @@ impl Converter for Glm5Next {
         if let Some(block) = block_in(DT_BIAS) {
             return Ok(Some(Mapping::one(format!("blk.{block}.ssm_dt.bias"), [])));
         }
-        moe::routed(config, name)
+        moe::routed(config, name, moe::ROUTER_BIAS)
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {

@@ -8,7 +8,7 @@ use gguf_store::Model;
 
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Description, Exported, export, hparams, rope};
+use crate::convert::{Converter, Description, Exported, export, hparams, rope, steps};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -70,7 +70,7 @@ impl Converter for Gptneox {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        let step = name.contains(".attn_qkv.").then(|| hparams::sort_heads(config)).transpose()?;
+        let step = name.contains(".attn_qkv.").then(|| steps::sort_heads(config)).transpose()?;
         Ok(Vec::from_iter(step))
     }
 

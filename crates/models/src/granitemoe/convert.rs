@@ -11,6 +11,7 @@ use crate::convert::moe::halves;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, export, hparams, rope,
+    steps,
 };
 use crate::granite::convert::{MULTIPLIERS, PRE_TOKENIZERS, complete_config, granite_keys};
 
@@ -83,7 +84,7 @@ impl Converter for GraniteMoe {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

@@ -65,8 +65,7 @@ impl Converter for GroveMoe {
             let slot = Mapping::slot(name, ExpertSlot { index, count });
             return Ok(Some(if index < count { slot } else { Mapping::Unknown }));
         }
-        let length = || config.require_u32(moe::WIDTH, "the FFN size of an expert");
-        moe::mapping(config, name, length)
+        moe::mapping(config, name, || moe::width(config))
     }
 
     fn export(&self, _: &Model, exported: Exported) -> Option<Exported> {

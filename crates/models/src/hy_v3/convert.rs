@@ -25,9 +25,6 @@ const ROUTER_BIAS: &str = "model.layers.{}.mlp.expert_bias";
 /// Value of `expert_gating_func` for a sigmoid router.
 const SIGMOID: u32 = 2;
 
-/// Meaning of the field with the FFN size of an expert.
-const EXPERT_LENGTH: &str = "the FFN size of an expert";
-
 pub(crate) struct HyV3;
 
 /// Description of [`HyV3`].
@@ -61,7 +58,7 @@ impl Converter for HyV3 {
             key::BLOCK_COUNT,
             hparams::block_count(config)?.saturating_add(mtp_layers.unwrap_or(0)),
         );
-        let expert_length = config.require_u32(moe::WIDTH, EXPERT_LENGTH)?;
+        let expert_length = moe::width(config)?;
         let shared = config.u32(&["num_shared_experts"])?.unwrap_or(1);
         keys.set(key::EXPERT_FEED_FORWARD_LENGTH, expert_length);
         keys.set(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, expert_length.saturating_mul(shared));
@@ -81,7 +78,7 @@ impl Converter for HyV3 {
         if let Some(&[block]) = captures(ROUTER_BIAS, name).as_deref() {
             return Ok(Some(Mapping::one(format!("blk.{block}.exp_probs_b"), [])));
         }
-        moe::mapping(config, name, || config.require_u32(moe::WIDTH, EXPERT_LENGTH))
+        moe::mapping(config, name, || moe::width(config))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

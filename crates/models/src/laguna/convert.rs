@@ -104,11 +104,7 @@ impl Converter for Laguna {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        if let Some(bias) = moe::router_bias(ROUTER_BIAS, name) {
-            return Ok(Some(bias));
-        }
-        let length = || config.require_u32(moe::WIDTH, "the FFN size of an expert");
-        moe::mapping(config, name, length)
+        moe::routed(config, name, ROUTER_BIAS)
     }
 
     fn order_tensors(&self, tensors: &mut [Tensor]) {

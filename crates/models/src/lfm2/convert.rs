@@ -12,7 +12,7 @@ use crate::convert::keys::Keys;
 use crate::convert::tensor_names::Table;
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, defaults, export, hparams,
-    sentence_transformers, tensor_names,
+    sentence_transformers, steps, tensor_names,
 };
 use crate::schema::{HyperParameters, key};
 
@@ -229,7 +229,7 @@ pub(crate) fn conv1d_steps(config: &Config, name: &str) -> Result<Vec<Step>, Err
         return Ok(Vec::new());
     }
     let kernel = config.require_u32(&[KERNEL], "the kernel size of the convolutions")?;
-    Ok(vec![hparams::channels(kernel, hparams::width(config)?.into())])
+    Ok(vec![steps::channels(kernel, hparams::width(config)?.into())])
 }
 
 /// Sets the kind of each layer and the number of KV heads of an export.

@@ -9,7 +9,9 @@ use gguf_store::Model;
 use crate::convert::keys::Keys;
 use crate::convert::sentence_transformers::{module_files, pooling_key};
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Description, Exported, VocabularyKind, export, hparams, rope};
+use crate::convert::{
+    Converter, Description, Exported, VocabularyKind, export, hparams, rope, steps,
+};
 use crate::schema::key;
 
 const NAMES: Table = &[
@@ -85,7 +87,7 @@ impl Converter for Llada {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

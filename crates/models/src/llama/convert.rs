@@ -11,7 +11,7 @@ use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, Mapping, VocabularyKind, hparams, moe, rope,
-    sliding_window,
+    sliding_window, steps,
 };
 use crate::eagle3;
 use crate::schema::key;
@@ -116,7 +116,7 @@ impl Converter for Llama {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

@@ -7,7 +7,7 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::keys::Keys;
-use crate::convert::{Converter, Description, Exported, VocabularyKind, defaults, hparams};
+use crate::convert::{Converter, Description, Exported, VocabularyKind, defaults, hparams, steps};
 
 pub(crate) struct Internlm3;
 
@@ -35,7 +35,7 @@ impl Converter for Internlm3 {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     // Exports of `llama` models are of the class `LlamaForCausalLM`.

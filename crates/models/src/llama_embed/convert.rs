@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::keys::Keys;
-use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams, rope};
+use crate::convert::{Converter, Description, ExtraTensors, VocabularyKind, hparams, rope, steps};
 use crate::schema::key;
 
 pub(crate) struct LlamaEmbed;
@@ -33,7 +33,7 @@ impl Converter for LlamaEmbed {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

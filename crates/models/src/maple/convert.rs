@@ -49,7 +49,7 @@ impl Converter for Maple {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        moe::routed(config, name)
+        moe::routed(config, name, moe::ROUTER_BIAS)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -92,7 +92,7 @@ impl Converter for Mimo2 {
         let value_length = config.require_u32(&["v_head_dim"], "the head size of values")?;
         keys.set(key::ATTENTION_VALUE_LENGTH, value_length);
         keys.set(key::EXPERT_COUNT, hparams::expert_count(config)?);
-        let expert_length = config.require_u32(moe::WIDTH, "the FFN size of an expert")?;
+        let expert_length = moe::width(config)?;
         keys.set(key::EXPERT_FEED_FORWARD_LENGTH, expert_length);
         let rotary_dims = rope::rotated_dims(config, hparams::head_dim(config)?, 1.0)?;
         keys.set(key::ROPE_DIMENSION_COUNT, rotary_dims);
@@ -119,7 +119,7 @@ impl Converter for Mimo2 {
         if let Some(&[block]) = captures(SINKS, sinks).as_deref() {
             return Ok(Some(Mapping::one(format!("blk.{block}.attn_sinks.weight"), [])));
         }
-        moe::routed(config, name)
+        moe::routed(config, name, moe::ROUTER_BIAS)
     }
 
     fn order_tensors(&self, tensors: &mut [Tensor]) {

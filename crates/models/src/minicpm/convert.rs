@@ -7,7 +7,7 @@ use gguf_store::Model;
 
 use crate::convert::keys::Keys;
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams, rope,
+    Converter, Description, Exported, ExtraTensors, VocabularyKind, export, hparams, rope, steps,
 };
 use crate::schema::key;
 
@@ -42,7 +42,7 @@ impl Converter for Minicpm {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

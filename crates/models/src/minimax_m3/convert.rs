@@ -3,14 +3,14 @@
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Function, Step};
+use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::json;
 
 use crate::convert::export::count;
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
-use crate::convert::{Converter, Description, Exported};
+use crate::convert::{Converter, Description, Exported, steps};
 use crate::llama::convert::{ROUTER_NAMES, mixtral_expert_patterns};
 use crate::minimax_m2;
 use crate::minimax_m2::convert::{MINIMAX_M2, MinimaxM2, ROUTER_BIAS};
@@ -98,8 +98,7 @@ impl Converter for MinimaxM3 {
     }
 
     fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        let is_norm = name.ends_with("norm.weight");
-        Ok(if is_norm { vec![Step::Map(Function::PlusOne)] } else { Vec::new() })
+        steps::norm_plus_one(name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -12,7 +12,7 @@ use crate::convert::keys::Keys;
 use crate::convert::rope::Rope;
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, VocabularyKind, defaults, hparams, rope,
-    sliding_window,
+    sliding_window, steps,
 };
 use crate::mistral4::convert::{MISTRAL4_TYPE, Mistral4, VISION_CLASS};
 use crate::schema::key;
@@ -70,7 +70,7 @@ impl Converter for Mistral3 {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

@@ -9,9 +9,8 @@ use gguf_pipeline::{Step, Tensor};
 use super::configs::{EncoderConfigs, LAYERS};
 use super::tensor_names::{PrefixedTables, renamed};
 use super::tensor_types::{TypeOverride, float_type};
-use crate::convert::assembly::{self, CONFIG_OF_ANOTHER};
 use crate::convert::keys::Keys;
-use crate::convert::{MappedTensor, Mapping};
+use crate::convert::{MappedTensor, Mapping, assembly};
 use crate::schema::key;
 
 /// Function that returns the steps for a tensor, from its GGUF name and stored shape.
@@ -64,20 +63,16 @@ pub struct Foreign<'a> {
 impl Foreign<'_> {
     /// Returns an error about the tensor.
     pub fn misfit(&self, what: &str) -> Error {
-        let path = self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
-        let what = format!("tensor `{}` {what}", self.name);
-        Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
+        assembly::misfit(&self.checkpoint.path(), format!("tensor `{}` {what}", self.name))
     }
 
     /// Returns the elements of a vector of the checkpoint, by its name without `model.`
     pub fn vector(&self, name: &str) -> Result<Vec<f32>, Error> {
         let bare =
             |entry: &&Entry| entry.name.strip_prefix("model.").unwrap_or(&entry.name) == name;
-        let path =
-            || self.checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
         let entry = self.checkpoint.entries.iter().find(bare).ok_or_else(|| {
             let what = format!("has no tensor `{name}`, which `{}` requires", self.name);
-            Error::input("checkpoint-misfit", &path(), what, CONFIG_OF_ANOTHER)
+            assembly::misfit(&self.checkpoint.path(), what)
         })?;
         assembly::elements(self.checkpoint, entry)
     }
@@ -170,7 +165,7 @@ impl Encoder {
                 let what =
                     format!("has no tensor `{name}`, which the class {} requires", self.classes[0]);
                 let dir = parts.model.path().with_file_name(folder);
-                Error::input("checkpoint-misfit", &dir, what, CONFIG_OF_ANOTHER)
+                assembly::misfit(&dir, what)
             })
         };
         let wanted = wanted.iter().map(find).collect::<Result<Vec<_>, _>>()?;

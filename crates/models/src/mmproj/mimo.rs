@@ -12,7 +12,7 @@ use super::configs::EncoderConfigs;
 use super::encoder::{Encoder, EncoderMapping, Foreign, common, frames, reshaped};
 use super::tensor_names::{QWEN, WHISPER};
 use super::tensor_types::TypeOverride;
-use crate::convert::assembly::CONFIG_OF_ANOTHER;
+use crate::convert::assembly::misfit;
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{ExpertSlot, MappedTensor, Mapping};
@@ -108,7 +108,7 @@ fn survey(parts: &mut EncoderConfigs, checkpoint: &Checkpoint) -> Result<(), Err
     let missing = missing.map(|(wanted, _)| wanted).or(sizes.is_empty().then_some(0));
     if let Some(missing) = missing {
         let what = format!("has no codebook {missing} of the audio tokenizer");
-        return Err(Error::input("checkpoint-misfit", parts.audio.path(), what, CONFIG_OF_ANOTHER));
+        return Err(misfit(parts.audio.path(), what));
     }
     parts.audio.set(SIZES, sizes.into_values().collect::<Vec<_>>());
     Ok(())

@@ -9,7 +9,7 @@ use gguf_store::Model;
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures};
 use crate::convert::{
-    Converter, Description, Exported, Mapping, VocabularyKind, hparams, sliding_window,
+    Converter, Description, Exported, Mapping, VocabularyKind, hparams, sliding_window, steps,
 };
 use crate::gemma2;
 use crate::schema::key;
@@ -69,7 +69,7 @@ impl Converter for MuseGlimmer {
         let norms =
             norms.map(|(part, factor)| (format!("blk.{block}.{part}.weight"), vec![factor; width]));
         let gguf_name = format!("blk.{block}.attn_q.weight");
-        let steps = hparams::llama_order(config, &gguf_name)?;
+        let steps = steps::llama_order(config, &gguf_name)?;
         match Mapping::one(gguf_name, steps) {
             Mapping::Made(tensors) => Ok(Some(Mapping::Behind(norms.into(), tensors))),
             other => Ok(Some(other)),
@@ -80,7 +80,7 @@ impl Converter for MuseGlimmer {
         let ends = [".attn_norm", ".post_attention_norm", ".ffn_norm", ".post_ffw_norm"];
         match ends.iter().any(|end| name.ends_with(&format!("{end}.weight"))) {
             true => Ok(vec![Step::Map(Function::PlusOne)]),
-            false => hparams::llama_order(config, name),
+            false => steps::llama_order(config, name),
         }
     }
 

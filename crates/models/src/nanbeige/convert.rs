@@ -6,7 +6,7 @@ use gguf_pipeline::Step;
 
 use crate::convert::keys::Keys;
 use crate::convert::{
-    Converter, Description, ExtraTensors, VocabularyKind, defaults, hparams, rope,
+    Converter, Description, ExtraTensors, VocabularyKind, defaults, hparams, rope, steps,
 };
 use crate::schema::key;
 
@@ -43,7 +43,7 @@ impl Converter for Nanbeige {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn extra_tensors(&self, config: &Config) -> Result<ExtraTensors, Error> {

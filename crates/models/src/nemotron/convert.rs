@@ -3,13 +3,13 @@
 
 use gguf::Error;
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Function, Step};
+use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::keys::Keys;
 use crate::convert::rope::Rope;
 use crate::convert::{
-    Converter, Description, Exported, VocabularyKind, defaults, export, hparams, rope,
+    Converter, Description, Exported, VocabularyKind, defaults, export, hparams, rope, steps,
 };
 use crate::schema::key;
 
@@ -59,8 +59,7 @@ impl Converter for Nemotron {
     }
 
     fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        let is_norm = name.ends_with("norm.weight");
-        Ok(Vec::from_iter(is_norm.then_some(Step::Map(Function::PlusOne))))
+        steps::norm_plus_one(name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -12,7 +12,7 @@ use crate::convert::export::{count, has};
 use crate::convert::keys::Keys;
 use crate::convert::ssm::Sizes;
 use crate::convert::tensor_names::Table;
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, moe, steps};
 use crate::registry;
 use crate::schema::{HyperParameters, key};
 
@@ -133,7 +133,7 @@ impl Converter for NemotronH {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

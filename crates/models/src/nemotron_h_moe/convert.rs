@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::renamed;
-use crate::convert::{Converter, Description, Exported, Mapping, hparams, mtp};
+use crate::convert::{Converter, Description, Exported, Mapping, hparams, mtp, steps};
 use crate::nemotron_h::convert::{
     EXPERTS_PER_TOKEN, LATENT_SIZE, NAMES, NEMOTRON_H, NemotronH, PATTERN, SHARED_WIDTH,
     export_hybrid, hybrid_keys,
@@ -122,7 +122,7 @@ impl Converter for NemotronHPuzzle {
         match NemotronH.map_tensor(config, &name)? {
             None => match renamed(&name, &[NAMES]) {
                 Some(gguf_name) => {
-                    let steps = hparams::llama_order(config, &gguf_name)?;
+                    let steps = steps::llama_order(config, &gguf_name)?;
                     Ok(Some(Mapping::one(gguf_name, steps)))
                 }
                 None => Ok(None),

@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::keys::Keys;
-use crate::convert::{Converter, Description, defaults, hparams};
+use crate::convert::{Converter, Description, defaults, steps};
 use crate::schema::key;
 
 pub(crate) struct Olmo;
@@ -34,7 +34,7 @@ impl Converter for Olmo {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn complete_config(&self, config: &mut Config) -> Result<(), Error> {

@@ -8,7 +8,9 @@ use gguf_store::Model;
 
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{Table, captures, filled};
-use crate::convert::{Converter, Description, Exported, Mapping, VocabularyKind, hparams, rope};
+use crate::convert::{
+    Converter, Description, Exported, Mapping, VocabularyKind, hparams, rope, steps,
+};
 use crate::plamo::convert::{EMBEDDING_AND_OUTPUT, epsilon};
 use crate::schema::key;
 
@@ -142,7 +144,7 @@ impl Converter for Plamo2 {
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         if name.ends_with(".ssm_conv1d.weight") {
             let kernel = size(config, "mamba_d_conv")?;
-            return Ok(vec![hparams::channels(kernel, mamba_inner_size(config)?.into())]);
+            return Ok(vec![steps::channels(kernel, mamba_inner_size(config)?.into())]);
         }
         Ok(norm_steps(name))
     }

@@ -12,7 +12,7 @@ use gguf_pipeline::{Step, Tensor};
 use gguf_store::Model;
 use serde_json::json;
 
-use crate::convert::assembly::CONFIG_OF_ANOTHER;
+use crate::convert::assembly::misfit;
 use crate::convert::tensor_names::{Table, captures};
 use crate::convert::{
     Converter, Description, Exported, Mapping, VocabularyKind, assembly, hparams,
@@ -105,10 +105,7 @@ impl Converter for PocketTts {
             return Ok(None);
         }
         let find = |name: &str| checkpoint.entries.iter().find(|entry| entry.name == name);
-        let fault = |what: String| {
-            let path = checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
-            Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
-        };
+        let fault = |what: String| misfit(&checkpoint.path(), what);
         let elements = |entry: Option<&Entry>, name: &str| match entry {
             Some(entry) => assembly::elements(checkpoint, entry),
             None => Err(fault(format!(
@@ -171,7 +168,6 @@ pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Optio
     if Config::file_in(dir).is_some() || !has(START_OF_AUDIO) {
         return Ok(None);
     }
-    let path = || checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
     let shape = |name: &str| {
         let found = checkpoint.entries.iter().find(|entry| entry.name == name);
         let shape = found.map(|entry| &entry.shape[..]).filter(|shape| !shape.contains(&0));
@@ -179,7 +175,7 @@ pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Optio
             let what = format!(
                 "has no tensor `{name}`, whose shape the configuration of {CLASS} is inferred from"
             );
-            Error::input("checkpoint-misfit", &path(), what, CONFIG_OF_ANOTHER)
+            misfit(&checkpoint.path(), what)
         })
     };
     let layers = |pattern: &str| {
@@ -211,6 +207,6 @@ pub(crate) fn configuration(dir: &Path, checkpoint: &Checkpoint) -> Result<Optio
             "num_attention_heads": encoder_width / HEAD_DIM,
         },
     });
-    let path = dir.join(path().file_name().unwrap_or_default());
+    let path = dir.join(checkpoint.path().file_name().unwrap_or_default());
     Ok(Some(Config::from_weights(path, root)))
 }

@@ -25,8 +25,6 @@ pub(crate) const MOE_FIELDS: &[(&str, &str)] =
 
 const WEIGHTS_NORM: &str = "expert_weights_norm";
 
-const EXPERT_WIDTH: &[&str] = &["moe_intermediate_size"];
-
 pub(crate) struct Qwen2moe;
 
 /// Description of [`Qwen2moe`].
@@ -56,8 +54,7 @@ impl Converter for Qwen2moe {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let width = || config.require_u32(EXPERT_WIDTH, "the FFN width of an expert");
-        moe::mapping(config, name, width)
+        moe::mapping(config, name, || moe::width(config))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {
@@ -72,7 +69,7 @@ pub(crate) fn complete_moe_config(
     expert_width: u32,
     experts_per_token: u32,
 ) -> Result<(), Error> {
-    config.default(EXPERT_WIDTH[0], expert_width);
+    config.default(moe::WIDTH[0], expert_width);
     config.default("num_experts_per_tok", experts_per_token);
     config.default("rms_norm_eps", 1e-6);
     defaults::attention(config)
@@ -86,7 +83,7 @@ pub(crate) fn moe_keys(
     normalizes_by_default: bool,
 ) -> Result<(), Error> {
     keys.stated(config)?;
-    keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(EXPERT_WIDTH)?);
+    keys.set_u32(key::EXPERT_FEED_FORWARD_LENGTH, config.u32(moe::WIDTH)?);
     let shared = config.u32(&["shared_expert_intermediate_size"])?;
     keys.set_u32(key::EXPERT_SHARED_FEED_FORWARD_LENGTH, shared);
     // The default of both classes is false.

@@ -15,7 +15,7 @@ use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of, captures, filled, renamed};
 use crate::convert::{
     Converter, Description, Exported, MappedTensor, Mapping, defaults, export, hparams, moe, mtp,
-    rope,
+    rope, steps,
 };
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::qwen2vl;
@@ -144,8 +144,7 @@ impl Converter for Qwen3next {
         if let Some(&[block]) = captures(FUSED_QKVZ, name).as_deref() {
             return Ok(Some(split_fused_qkvz(&heads, block)));
         }
-        let width = || config.require_u32(moe::WIDTH, "the FFN width of an expert");
-        if let Some(mapping) = moe::mapping(config, name, width)? {
+        if let Some(mapping) = moe::mapping(config, name, || moe::width(config))? {
             return Ok(Some(mapping));
         }
         let Some(gguf_name) = renamed(name, TABLES) else { return Ok(Some(Mapping::Unknown)) };
@@ -158,7 +157,7 @@ impl Converter for Qwen3next {
             let kernel = config
                 .require_u32(&["linear_conv_kernel_dim"], "the kernel size of convolutions")?;
             let channels = 2 * heads.key_rows() + heads.value_rows();
-            steps.push(hparams::channels(kernel, channels));
+            steps.push(steps::channels(kernel, channels));
         }
         if reorders {
             steps.extend(match part {

@@ -7,7 +7,7 @@ use gguf_checkpoint::{Checkpoint, Entry};
 use gguf_pipeline::{Stored, Tensor};
 use gguf_store::Model;
 
-use crate::convert::assembly::CONFIG_OF_ANOTHER;
+use crate::convert::assembly::misfit;
 use crate::convert::folded::{Activation, Folded, Layer};
 use crate::convert::keys::Keys;
 use crate::convert::{
@@ -99,10 +99,7 @@ impl Converter for Qwen3Tts {
         if name != LAST_INPUT {
             return Ok(None);
         }
-        let fault = |what: String| {
-            let path = checkpoint.files.first().map(|file| file.path.clone()).unwrap_or_default();
-            Error::input("checkpoint-misfit", &path, what, CONFIG_OF_ANOTHER)
-        };
+        let fault = |what: String| misfit(&checkpoint.path(), what);
         let entry = |name: &str| -> Result<&Entry, Error> {
             let found = checkpoint.entries.iter().find(|entry| entry.name == name);
             found.ok_or_else(|| {

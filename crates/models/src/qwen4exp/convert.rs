@@ -15,7 +15,7 @@ use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, captures, renamed};
 use crate::convert::{
     Converter, Description, ExpertSlot, Exported, MappedTensor, Mapping, Values, assembly, draft,
-    hparams,
+    hparams, steps,
 };
 use crate::qwen2moe::convert::EXPERT_NAMES;
 use crate::qwen3next;
@@ -234,7 +234,7 @@ impl Converter for Qwen4Exp {
             let number =
                 |field: &str| config.require_u32(&[field], "a size of the n-gram convolution");
             let channels = u64::from(number(STREAMS)?) * u64::from(hparams::width(config)?);
-            steps.push(hparams::channels(number("ple_conv_kernel_size")?, channels));
+            steps.push(steps::channels(number("ple_conv_kernel_size")?, channels));
         }
         Ok(Some(Mapping::one(gguf_name, steps)))
     }

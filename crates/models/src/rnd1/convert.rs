@@ -36,8 +36,7 @@ impl Converter for Rnd1 {
     }
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
-        let width = || config.require_u32(moe::WIDTH, "the FFN width of an expert");
-        moe::mapping(config, name, width)
+        moe::mapping(config, name, || moe::width(config))
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

@@ -6,7 +6,9 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::keys::Keys;
-use crate::convert::{Converter, Description, Exported, VocabularyKind, hparams, sliding_window};
+use crate::convert::{
+    Converter, Description, Exported, VocabularyKind, hparams, sliding_window, steps,
+};
 use crate::schema::key;
 
 pub(crate) struct Smollm3;
@@ -42,7 +44,7 @@ impl Converter for Smollm3 {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 
     fn export(&self, model: &Model, exported: Exported) -> Option<Exported> {

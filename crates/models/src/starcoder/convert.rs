@@ -6,7 +6,7 @@ use gguf_pipeline::Step;
 use gguf_store::Model;
 
 use crate::convert::keys::Keys;
-use crate::convert::{Converter, Description, Exported, export, hparams};
+use crate::convert::{Converter, Description, Exported, export, hparams, steps};
 use crate::gpt2;
 use crate::schema::key;
 
@@ -46,7 +46,7 @@ impl Converter for Starcoder {
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
         // MHA models store queries, keys and values head by head.
         if name.contains(".attn_qkv.") && !is_multi_query(config)? {
-            return Ok(vec![hparams::sort_heads(config)?]);
+            return Ok(vec![steps::sort_heads(config)?]);
         }
         Ok(Vec::new())
     }

@@ -4,7 +4,7 @@
 
 use gguf::{Array, Error};
 use gguf_checkpoint::config::Config;
-use gguf_pipeline::{Function, Step};
+use gguf_pipeline::Step;
 use gguf_store::Model;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::convert::export::count;
 use crate::convert::keys::Keys;
 use crate::convert::tensor_names::{LLAMA_LIKE, Table, block_of};
 use crate::convert::{
-    Converter, Description, Exported, ExtraTensors, Mapping, export, hparams, moe, mtp, rope,
+    Converter, Description, Exported, ExtraTensors, Mapping, export, hparams, moe, mtp, rope, steps,
 };
 use crate::schema::{HyperParameters, key};
 
@@ -158,8 +158,7 @@ impl Converter for Step35 {
     }
 
     fn modify_tensor(&self, _: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        let is_norm = name.ends_with("norm.weight");
-        Ok(if is_norm { vec![Step::Map(Function::PlusOne)] } else { Vec::new() })
+        steps::norm_plus_one(name)
     }
 
     // Llama 3 scaling applies to the rotary dimensions of full-attention layers only.

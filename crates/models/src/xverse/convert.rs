@@ -5,7 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_pipeline::Step;
 
 use crate::convert::keys::Keys;
-use crate::convert::{Converter, Description, VocabularyKind, hparams};
+use crate::convert::{Converter, Description, VocabularyKind, hparams, steps};
 use crate::schema::key;
 
 pub(crate) struct Xverse;
@@ -35,6 +35,6 @@ impl Converter for Xverse {
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {
-        hparams::llama_order(config, name)
+        steps::llama_order(config, name)
     }
 }
