@@ -49,5 +49,5 @@ fn what_is_not_there() {
     let refused = |name, rows| values(opened.model(), name, rows, &()).unwrap_err().to_string();
     assert_eq!(refused("a.wieght", None), "there is no tensor `a.wieght`; did you mean a.weight?");
     let rows = refused("a.weight", Some(2..4));
-    assert_eq!(rows, "`a.weight` has the rows 0..3, not 2..4; name rows that it has");
+    assert_eq!(rows, "`a.weight` has the rows 0..3, not 2..4; select existing rows");
 }

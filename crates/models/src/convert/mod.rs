@@ -87,8 +87,13 @@ pub fn class_with_body(class: &str) -> Option<&'static str> {
     classes.find(|known| body(known).is_some_and(|body| body == wanted))
 }
 
+/// Widespread architectures, which unknown models resemble most often, in this order.
+const WIDESPREAD: &[&str] = &[
+    "llama", "qwen2", "qwen3", "gpt2", "gptneox", "bert", "qwen2moe", "qwen3moe", "gemma3", "phi3",
+];
+
 /// Returns the first class of each converter that has a place for every one of these tensors and does
-/// not drop all of them.
+/// not drop all of them, those of widespread architectures first.
 pub fn classes_with_tensors<'n>(
     config: &Config,
     names: impl Iterator<Item = &'n str> + Clone,
@@ -109,7 +114,12 @@ pub fn classes_with_tensors<'n>(
             });
         all_have_places && any_mapped
     });
-    fitting.filter_map(|converter| converter.classes().first().copied()).collect()
+    let mut fitting: Vec<_> = fitting.collect();
+    fitting.sort_by_key(|converter| {
+        let place = WIDESPREAD.iter().position(|name| *name == converter.architecture());
+        place.unwrap_or(WIDESPREAD.len())
+    });
+    fitting.into_iter().filter_map(|converter| converter.classes().first().copied()).collect()
 }
 
 /// Returns whether a checkpoint tensor is mapped (`true`) or dropped; `None` if it has no place.

@@ -23,9 +23,9 @@ pub(crate) const ATTENTION: &[Item] = &[
 
 /// Compressor of blocks of `compress_ratio` tokens, and the indexer that selects blocks.
 const COMPRESSOR: &[Item] = &[
-    Required("attn_compressor_kv.weight", "n_embd, untold"),
-    Required("attn_compressor_gate.weight", "n_embd, untold"),
-    Required("attn_compressor_ape.weight", "untold, compress_ratio"),
+    Required("attn_compressor_kv.weight", "n_embd, undetermined"),
+    Required("attn_compressor_gate.weight", "n_embd, undetermined"),
+    Required("attn_compressor_ape.weight", "undetermined, compress_ratio"),
     Required("attn_compressor_norm.weight", "head_k"),
     Maybe(&[
         Required("indexer.proj.weight", "n_embd, index_heads"),

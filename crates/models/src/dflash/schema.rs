@@ -57,9 +57,9 @@ const DFLASH_LAYER: &[Item] = &[
     All(GATED_FFN),
     Maybe(&[
         Required("attn_conv_base", "n_embd, conv_kernel, 2"),
-        Required("attn_conv_proj.weight", "n_embd, untold"),
+        Required("attn_conv_proj.weight", "n_embd, undetermined"),
         Required("ffn_conv_base", "n_embd, conv_kernel, 2"),
-        Required("ffn_conv_proj.weight", "n_embd, untold"),
+        Required("ffn_conv_proj.weight", "n_embd, undetermined"),
     ]),
 ];
 
@@ -99,8 +99,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         Required("enc.output_norm.weight", "n_embd"),
         When("n_hyper", OUTPUT_HYPER_CONNECTION),
         Maybe(&[
-            Required("markov_w1.weight", "untold, n_vocab"),
-            Required("markov_w2.weight", "untold, untold"),
+            Required("markov_w1.weight", "undetermined, n_vocab"),
+            Required("markov_w2.weight", "undetermined, undetermined"),
             Required("conf_proj.weight", "undetermined"),
             Required("conf_proj.bias", "1"),
         ]),

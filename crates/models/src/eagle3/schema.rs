@@ -9,7 +9,7 @@ use crate::schema::{key, layers};
 /// target; `d2t` lists the target ids of a reduced vocabulary.
 pub(crate) const DRAFT_TENSORS: &[Item] = &[
     Optional("token_embd.weight", "n_embd, n_vocab"),
-    Optional("output.weight", "n_embd, untold"),
+    Optional("output.weight", "n_embd, undetermined"),
     Optional("d2t", "undetermined"),
     Required("fc.weight", "target_embd*n_target, n_embd"),
     All(OUTPUT_NORM),

@@ -52,8 +52,8 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         Required("altup_predict_coef.weight", "n_stream, n_stream*n_stream"),
         Required("altup_router.weight", "n_embd, n_stream"),
         Required("altup_router_norm.weight", "n_embd"),
-        Required("laurel_l.weight", "n_embd, untold"),
-        Required("laurel_r.weight", "untold, n_embd"),
+        Required("laurel_l.weight", "n_embd, undetermined"),
+        Required("laurel_r.weight", "undetermined, n_embd"),
         Required("laurel_post_norm.weight", "n_embd"),
     ])],
     ..Architecture::DEFAULT

@@ -29,7 +29,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         // Older files have a separate gate projection, newer ones fuse it into `ffn_up`, above the
         // up projection.
         Optional("ffn_gate.weight", "n_embd, n_ff"),
-        Required("ffn_up.weight", "n_embd, untold"),
+        Required("ffn_up.weight", "n_embd, undetermined"),
         Required("ffn_down.weight", "n_ff, n_embd"),
         All(FFN_BIASES_AND_NORM),
     ])],

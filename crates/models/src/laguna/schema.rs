@@ -29,7 +29,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         All(QKV),
         All(ATTN_OUTPUT),
         All(QK_NORMS),
-        Required("attn_gate.weight", "n_embd, untold"),
+        Required("attn_gate.weight", "n_embd, undetermined"),
         All(FFN_NORM),
         OneOf(&[GATED_FFN, MOE_WITH_SHARED_EXPERT]),
     ])],

@@ -24,8 +24,8 @@ const ATTENTION: &[Item] = &[
 const MAMBA: &[Item] = &[
     Required("ssm_in.weight", "n_embd, 2*d_inner"),
     Required("ssm_conv1d.weight", "d_conv, d_inner"),
-    Required("ssm_x.weight", "d_inner, untold"),
-    Required("ssm_dt.weight", "untold, dt_rank"),
+    Required("ssm_x.weight", "d_inner, undetermined"),
+    Required("ssm_dt.weight", "undetermined, dt_rank"),
     Required("ssm_dt.bias", "dt_rank"),
     Required("ssm_a", "dt_rank"),
     Required("ssm_d", "dt_rank"),

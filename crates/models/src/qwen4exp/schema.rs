@@ -88,7 +88,7 @@ pub(crate) static SCHEMA: Architecture = Architecture {
         Required("output_hc_norm.weight", "n_hyper*n_embd"),
         Required("output_hc_down.weight", "n_hyper*n_embd, hyper_rank"),
         Required("output_hc_up.weight", "hyper_rank, n_hyper*n_embd"),
-        Optional("per_layer_token_embd.weight", "n_embd_layer, untold"),
+        Optional("per_layer_token_embd.weight", "n_embd_layer, undetermined"),
     ],
     blocks: &[Block {
         prefix: "blk.",

@@ -65,6 +65,6 @@ mod tests {
         assert!(slip.ends_with("; did you mean ffn_down?"), "{slip}");
         let foreign = warn(&["self_attention", "x1", "x2"]).unwrap();
         assert!(foreign.contains("no tensor name, and neither do 2 more"), "{foreign}");
-        assert!(foreign.ends_with("are attn_q, ffn_down, output, token_embd"), "{foreign}");
+        assert!(foreign.ends_with("contain attn_q, ffn_down, output, token_embd"), "{foreign}");
     }
 }

@@ -158,7 +158,7 @@ fn unsupported_configurations_fail() {
         (json!({"hc_count": 1}), "`hc_count` is 1"),
         (json!({"indexer_budget": null}), "has no field `indexer_budget`"),
         (json!({"layer_types": ["full_attention"]}), "field `layer_types`"),
-        (json!({"heads_per_ngram": 3}), "has 4 numbers, and 6"),
+        (json!({"heads_per_ngram": 3}), "it has 4 numbers; expected 6"),
         (json!({"split_ngram_parts": 2}), "has 1 of the 2 parts of `per_layer_token_embd.weight`"),
         (json!({"eos_token_id": null}), "has no field `eos_token_id`"),
         (json!({"norm_topk_prob": false}), "`norm_topk_prob` is false"),

@@ -80,7 +80,7 @@ fn settings_that_runtimes_ignore_are_noted() {
     };
     noted(bytes(2, &number(3, 3)), "into words");
     noted(bytes(3, &number(3, 0)), "does not add a space in front of a text");
-    noted(bytes(3, &number(4, 1)), "folds runs of spaces");
+    noted(bytes(3, &number(4, 1)), "removes extra spaces");
 }
 
 #[test]

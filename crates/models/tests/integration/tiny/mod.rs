@@ -172,7 +172,7 @@ pub fn tensors(of: &'static Architecture, metadata: &Metadata, all: bool) -> Vec
 }
 
 /// An extent that no key tells: PLaMo 2 has a rank besides what goes into states and out of them.
-fn untold(name: &str) -> Option<u64> {
+fn undetermined(name: &str) -> Option<u64> {
     const RANK: u64 = 6;
     let is_rank = ["ssm_dt.weight", "ssm_dt_norm"].iter().any(|end| name.ends_with(end));
     match name {
@@ -190,7 +190,7 @@ fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {
             chosen.into_iter().flatten().for_each(|expected| add(expected, all, tensors));
         }
         Expected::Tensor { name, shape, presence } => {
-            let dims = shape.into_iter().map(|extent| extent.or_else(|| untold(&name)));
+            let dims = shape.into_iter().map(|extent| extent.or_else(|| undetermined(&name)));
             let Some(dims) = dims.collect::<Option<Vec<u64>>>() else { return };
             // Layers may share those of others, but not all of them.
             let is_shared =

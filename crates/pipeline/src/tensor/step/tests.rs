@@ -80,7 +80,9 @@ fn picks_rows_of_each_group() {
     assert_eq!(changed(&[2, 8], step), Ok((vec![2, 2], vec![4, 5, 12, 13])));
     assert_eq!(changed(&[1, 4, 2], step), Ok((vec![1, 1, 2], vec![2, 6])));
     let beyond = Step::Pick { groups: 2, start: 3, len: 2 };
-    assert!(changed(&[8], beyond).unwrap_err().to_string().contains("no 2 from 3 on"));
+    assert!(
+        changed(&[8], beyond).unwrap_err().to_string().contains("expected at least 2 from row 3")
+    );
 }
 
 #[test]
@@ -182,7 +184,7 @@ fn maps_some_rows() {
     let floats = out.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap()));
     assert_eq!(floats.collect::<Vec<_>>(), [1.0, 20.0, 30.0, 4.0]);
     let misfit = tensor.changed(step(2, 2)).err().unwrap().to_string();
-    assert!(misfit.contains("no 2 from 2 on"), "{misfit}");
+    assert!(misfit.contains("expected at least 2 from row 2"), "{misfit}");
 }
 
 #[test]
