@@ -18,7 +18,7 @@ use crate::task::{TaskOptions, run};
 #[pyfunction]
 #[pyo3(signature = (source, outputs, recipe, vocab_only, mmproj, big_endian, architecture, model_name, metadata,
     base, target_model_dir, part, resume, force, dry_run, progress, threads))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "Python passes them by keyword")]
 pub fn convert(
     py: Python<'_>,
     source: PathBuf,

@@ -17,7 +17,7 @@ use crate::template::renderer;
 /// Edits a file in place or writes an edited copy. Returns the path, how it was written, and the changed keys.
 #[pyfunction]
 #[pyo3(signature = (path, set, remove, rename, rename_tensor, output, force, dry_run, progress))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "Python passes them by keyword")]
 pub fn edit<'py>(
     py: Python<'py>,
     path: PathBuf,

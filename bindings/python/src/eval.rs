@@ -94,7 +94,7 @@ impl PartOptions {
 /// Measures the perplexity of a model on a text.
 #[pyfunction]
 #[pyo3(signature = (source, text, context, chunks, stride, exact, part_options, progress, threads))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "Python passes them by keyword")]
 pub fn perplexity<'py>(
     py: Python<'py>,
     source: Source,
@@ -129,7 +129,7 @@ pub fn perplexity<'py>(
 /// Measures the KL divergence of models from a reference model.
 #[pyfunction]
 #[pyo3(signature = (reference, models, text, context, chunks, exact, part_options, progress, threads))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "Python passes them by keyword")]
 pub fn divergence<'py>(
     py: Python<'py>,
     reference: Source,
@@ -164,7 +164,7 @@ pub fn divergence<'py>(
 /// Collects an importance matrix on a text.
 #[pyfunction]
 #[pyo3(signature = (source, text, context, chunks, dataset, output, part_options, progress, threads))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "Python passes them by keyword")]
 pub fn collect_imatrix(
     py: Python<'_>,
     source: Source,

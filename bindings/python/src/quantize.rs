@@ -16,7 +16,7 @@ use crate::task::{TaskOptions, run};
 /// Quantizes a model to one or more outputs in one pass.
 #[pyfunction]
 #[pyo3(signature = (source, outputs, recipe, part, resume, force, dry_run, progress, threads))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "Python passes them by keyword")]
 pub fn quantize(
     py: Python<'_>,
     source: Source,

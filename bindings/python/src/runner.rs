@@ -130,7 +130,7 @@ impl Runner {
     /// Generates text; returns the text, its token ids and the stop reason.
     #[pyo3(signature = (prompt, *, tokens = None, temperature = 0.8, top_k = 40, top_p = 0.95, min_p = 0.05,
         repeat_penalty = 1.0, seed = 0, stop = Vec::new(), ignore_end = false, context = 4096, on_text = None))]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "Python passes them by keyword")]
     fn generate(
         &self,
         py: Python<'_>,

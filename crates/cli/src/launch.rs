@@ -1,4 +1,4 @@
-//! How this program was started, to start it again.
+//! The command that started this program, to start it again.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

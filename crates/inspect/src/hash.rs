@@ -16,29 +16,29 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use twox_hash::XxHash64;
 
-/// How to hash.
+/// A hash algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
     /// XXH64 with seed 0: fast, against accidents only.
     Xxh64,
     /// SHA-1.
     Sha1,
-    /// SHA-256: the one to trust.
+    /// SHA-256: safe against deliberate changes.
     Sha256,
-    /// UUID version 5 of all data: a name, of whole models only.
+    /// UUID version 5 of all tensor data; for whole models only.
     Uuid,
 }
 
-/// The namespace of UUIDs: that of `en.wikipedia.org/wiki/Llama.cpp` in the URL namespace.
+/// Namespace of the UUIDs: `en.wikipedia.org/wiki/Llama.cpp` in the URL namespace.
 const NAMESPACE: [u8; 16] = [
     0xef, 0x00, 0x12, 0x06, 0xda, 0xdc, 0x5f, 0x6d, 0xa1, 0x5f, 0x33, 0x59, 0xe5, 0x77, 0xd4, 0xe5,
 ];
 
 impl Algorithm {
-    /// All of them, in the order of their lines.
+    /// All algorithms, in the order of their lines.
     pub const ALL: [Self; 4] = [Self::Xxh64, Self::Sha1, Self::Sha256, Self::Uuid];
 
-    /// The word in lines.
+    /// Returns the name in lines and flags.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Xxh64 => "xxh64",
@@ -55,7 +55,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// No such algorithm.
+/// The name of an algorithm that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownAlgorithm(pub String);
 
@@ -76,12 +76,12 @@ impl FromStr for Algorithm {
     }
 }
 
-/// What to hash.
+/// Algorithms and scope of [`hash`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HashOptions {
-    /// How; their order does not matter.
+    /// Algorithms, in any order.
     pub algorithms: Vec<Algorithm>,
-    /// Each tensor too, not only the whole model.
+    /// Hashes each tensor too, not only the whole model.
     pub per_tensor: bool,
 }
 
@@ -95,7 +95,7 @@ impl Default for HashOptions {
 /// One digest. Displayed as a line of a manifest: `xxh64     f66e9cd66a4396a0  m.gguf:output.weight`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// How it was computed.
+    /// The algorithm.
     pub algorithm: Algorithm,
     /// Lower-case hexadecimal; of a UUID, in its usual form with dashes.
     pub digest: String,

@@ -12,15 +12,15 @@ use super::header::ModelFamily;
 use super::model::{LegacyModel, LegacyOptions};
 use super::tensor::LegacyTensor;
 
-/// How closely the output matches the stored weights of a tensor.
+/// Loss of a tensor by its conversion, from none to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fidelity {
-    /// The same bytes, or the same rows in another order.
+    /// The bytes are kept, except that rows may be reordered.
     Unchanged,
     /// Different bytes that encode the same weights.
     Lossless,
-    /// The same quants with scales rounded to half precision: each weight changes by at most 1 part
-    /// in 2048.
+    /// The quants are kept and scales are rounded to half precision: each weight changes by at most
+    /// 1 part in 2048.
     RoundedScales,
     /// The weights are quantized again.
     Requantized,

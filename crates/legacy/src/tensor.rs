@@ -17,7 +17,7 @@ pub(super) struct LegacyTensor {
     pub(super) name: String,
     /// Weights in single precision, if the tensor is stored in legacy blocks.
     pub(super) decoded: Option<Arc<ConvertedBlocks>>,
-    /// The same quants in a current type, if there is one.
+    /// The quants repacked in a current type, if there is one.
     pub(super) repacked: Option<(TensorType, Arc<ConvertedBlocks>)>,
 }
 

@@ -49,7 +49,7 @@ impl MemoryPool {
     }
 }
 
-/// What an interpreter needs besides program and inputs.
+/// Runs the operations of a program on a batch.
 pub(crate) struct Interpreter<'r> {
     pub executor: &'r Executor,
     pub sequences: &'r mut [Sequence],

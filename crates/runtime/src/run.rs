@@ -1,4 +1,4 @@
-//! What kernels see of a run: inputs, positions, and values computed so far.
+//! One run of a program as kernels see it: inputs, positions, and values computed so far.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -19,7 +19,7 @@ fn findings_are_current() {
 }
 
 #[test]
-fn rows_are_unique_and_whole() {
+fn codes_are_unique_and_documented() {
     let mut names = HashSet::new();
     for code in CODES.iter().flat_map(|area| area.codes) {
         let name = code.name;
@@ -48,7 +48,7 @@ fn the_nearest_codes_are_found() {
 }
 
 #[test]
-fn an_error_says_whose_fault_it_is_and_which() {
+fn errors_name_their_code_and_cause() {
     let path = Path::new("a.json");
     let source = io::Error::other("disk full");
     for (error, fault, code, message) in [

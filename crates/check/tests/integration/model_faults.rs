@@ -291,12 +291,12 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
 }
 
 #[test]
-fn a_whole_model_has_no_findings() {
+fn a_complete_model_has_no_findings() {
     assert_eq!(findings(model()), []);
 }
 
 #[test]
-fn a_later_shard_has_its_keys_in_the_first() {
+fn later_shards_take_their_keys_from_the_first() {
     let mut header = RawHeader::default();
     shard_keys::push(&mut header.metadata, 1, 2, 40);
     tensor(&mut header, "output.weight", &[32, 1]);
@@ -323,7 +323,7 @@ fn each_fault_has_its_code() {
 }
 
 #[test]
-fn what_may_vary_is_no_fault() {
+fn optional_variations_have_no_findings() {
     let changes: Vec<Change> = vec![
         add("output.weight", &[8, 260]),
         add("rope_freqs.weight", &[1]),
@@ -377,7 +377,7 @@ fn what_may_vary_is_no_fault() {
 
 /// Numbers that make nonsense of a model, in keys that hold one and in keys that hold many.
 #[test]
-fn numbers_that_no_key_holds_are_errors() {
+fn out_of_range_values_are_errors() {
     let scores = |x: f32| Array::from(&[&[0f32; 259][..], &[x]].concat()[..]);
     for (key, value, wrong) in [
         ("llama.rope.freq_base", f32::NAN, true),
@@ -410,9 +410,8 @@ fn numbers_that_no_key_holds_are_errors() {
     }
 }
 
-/// What no program runs is never called right.
 #[test]
-fn whatever_a_model_needs_is_an_error_to_lack() {
+fn missing_required_keys_and_tensors_are_errors() {
     let has_error = |header: RawHeader| {
         findings(header).iter().any(|finding| finding.severity == Severity::Error)
     };
@@ -457,7 +456,7 @@ fn whatever_a_model_needs_is_an_error_to_lack() {
 
 /// One wrong key changes the shapes of all layers; one lost kind of tensor is lost in each.
 #[test]
-fn the_same_fault_of_many_layers_is_told_once() {
+fn repeated_faults_of_layers_are_reported_once() {
     let mut header = model();
     header.metadata.set("llama.feed_forward_length", 16u32);
     let found = findings(header);
@@ -501,7 +500,7 @@ fn the_same_fault_of_many_layers_is_told_once() {
 
 /// A directory of a hundred thousand strange names is no reason for as many findings.
 #[test]
-fn findings_have_an_end() {
+fn the_number_of_findings_is_bounded() {
     let mut header = model();
     for i in 0..100_000 {
         let letters: String = format!("{i:05}").bytes().map(|b| char::from(b + 49)).collect();
@@ -513,7 +512,7 @@ fn findings_have_an_end() {
 }
 
 #[test]
-fn an_alternative_is_missing_once() {
+fn missing_alternatives_are_reported_once() {
     let mut header = model();
     omit("blk.0.attn_k.weight")(&mut header);
     let findings = findings(header);
@@ -523,7 +522,7 @@ fn an_alternative_is_missing_once() {
 
 /// A shard lacks tensors; all shards together may not.
 #[test]
-fn shards_are_judged_together() {
+fn shards_are_checked_together() {
     let set = |lost: Option<&str>| {
         let mut first = model();
         let mut tensors = std::mem::take(&mut first.tensors);
@@ -604,7 +603,7 @@ fn names_are_compared_with_metadata() {
 
 /// No rule relies on what an earlier rule has found wrong.
 #[test]
-fn any_byte_may_be_wrong() {
+fn any_corrupt_byte_is_handled() {
     let mut header = model();
     header.lay_out().unwrap();
     let file = write_header(&Header::new(header).unwrap()).unwrap();

@@ -7,7 +7,7 @@ use super::flag::{Flag, Handling};
 use super::{ArgumentStyle, Program, environment};
 use crate::failure::Failure;
 
-/// What a command line requests.
+/// A parsed command line.
 pub enum Request {
     /// Help.
     Help,

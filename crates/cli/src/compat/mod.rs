@@ -59,11 +59,11 @@ struct Program {
 /// Argument syntax and exit codes of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArgumentStyle {
-    /// Of llama.cpp: wrong usage has exit code 1.
+    /// Programs of llama.cpp: wrong usage has exit code 1.
     LlamaCpp,
-    /// Of the Python package: wrong usage has exit code 2, and help is printed without arguments.
+    /// Scripts of the Python package: wrong usage has exit code 2, and help is printed without arguments.
     Package,
-    /// Of the converters: as the Python package, but an error without arguments.
+    /// Converters of llama.cpp: like [`ArgumentStyle::Package`], but fails without arguments.
     Converter,
 }
 

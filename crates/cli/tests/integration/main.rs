@@ -10,11 +10,11 @@ mod sources;
 mod transcripts;
 
 /// Builds legacy GGML files.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "other crates share the module and use more of it")]
 #[path = "../../../legacy/tests/integration/builder.rs"]
 mod legacy_files;
 /// HTTP server on the loopback interface.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "other crates share the module and use more of it")]
 #[path = "../../../remote/tests/integration/server.rs"]
 mod server;
 mod whisper;

@@ -117,8 +117,8 @@ fn makers(
     // Returns whether the tensor of this name provides something that no earlier source provides.
     let mut take = |name: String| {
         let made = match converter.mapping(config, &name)? {
-            Mapping::Made(made) => made,
-            Mapping::Behind(beside, made) => {
+            Mapping::Tensors(made) => made,
+            Mapping::WithVectors(beside, made) => {
                 vectors.extend(beside.into_iter().map(|(name, _)| name));
                 made
             }

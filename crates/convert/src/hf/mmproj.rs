@@ -125,7 +125,7 @@ fn tensors(
     for entry in encoder.entries(parts, checkpoint)? {
         let dims: Vec<u64> = entry.shape.iter().rev().copied().collect();
         match encoder.mapping(parts, checkpoint, &entry.name, &dims)? {
-            EncoderMapping::Mapped(Mapping::Made(made)) => {
+            EncoderMapping::Mapped(Mapping::Tensors(made)) => {
                 assembly.add(entry, shape(checkpoint, entry, &dims)?, made)?;
             }
             EncoderMapping::Mapped(Mapping::Unknown) => unknown.push(entry),

@@ -282,8 +282,8 @@ pub(crate) fn tensors(
             continue;
         }
         let made = match converter.mapping(config, &name)? {
-            Mapping::Made(made) => made,
-            Mapping::Behind(vectors, made) => {
+            Mapping::Tensors(made) => made,
+            Mapping::WithVectors(vectors, made) => {
                 for (name, values) in vectors {
                     assembly.push(assembly::computed(name, values));
                 }
@@ -428,7 +428,9 @@ fn fp8_tensors(
 ) -> Result<BTreeSet<String>, Error> {
     let mut names = BTreeSet::new();
     for entry in checkpoint.entries.iter().filter(|entry| entry.is_fp8) {
-        if let Mapping::Made(made) = converter.mapping(config, &foreign::text_name(&entry.name))? {
+        if let Mapping::Tensors(made) =
+            converter.mapping(config, &foreign::text_name(&entry.name))?
+        {
             names.extend(made.into_iter().map(|made| made.name));
         }
     }

@@ -291,7 +291,7 @@ fn tensors(
             return Err(fault(format!("has the shapes {:?} and {:?}", a.shape, b.shape)));
         }
         let made = match converter.mapping(config, &format!("{module}.weight"))? {
-            Mapping::Made(made) | Mapping::Behind(_, made) => made,
+            Mapping::Tensors(made) | Mapping::WithVectors(_, made) => made,
             Mapping::Dropped | Mapping::DroppedIfZero | Mapping::Shared(_) | Mapping::Unknown => {
                 let what = format!(
                     "belongs to no tensor of the architecture {}",
@@ -420,7 +420,7 @@ fn replaced(
         let help = "merge it into the base model with `peft`";
         return refuse("adapter-unsupported", "belongs to a DoRA adapter", help);
     }
-    let Mapping::Made(made) = converter.mapping(config, name)? else {
+    let Mapping::Tensors(made) = converter.mapping(config, name)? else {
         return refuse("adapter-other-base", "is not part of an adapter", OTHER_BASE);
     };
     let ([MappedTensor { name, steps, slot: None }], 1) = (&made[..], entry.shape.len()) else {

@@ -94,7 +94,10 @@ fn llama3_rope_scaling_fails_without_rope_freqs() {
         let error = Tiny::new(config).byte_level(VOCAB).convert().unwrap_err();
         assert_eq!(error.code(), "config-unsupported", "{class}: {error}");
         let message = error.to_string();
-        assert!(message.contains("`rope_type` is llama3, which no program computes"), "{message}");
+        assert!(
+            message.contains("`rope_type` is llama3, which llama.cpp does not support"),
+            "{message}"
+        );
     }
 }
 

@@ -27,7 +27,7 @@ use crate::id::{StateId, ValueId, WeightId};
 use crate::scope::{Result, Scope};
 use crate::tensor::Shape;
 
-/// What every operation defines.
+/// The definition of an operation: inputs, weights, states, shape, cost and drawing.
 pub trait Operation {
     /// Returns the values that it reads.
     fn inputs(&self) -> Vec<ValueId>;

@@ -1,4 +1,4 @@
-//! What the three norms have in common.
+//! Code shared by `LayerNorm`, `RmsNorm` and `L2Norm`.
 
 use super::{L2Norm, LayerNorm, Op, RmsNorm};
 use crate::id::{ValueId, WeightId};

@@ -1,4 +1,4 @@
-//! What is said of two models whose relation is known.
+//! Differences between two models whose relation is known.
 
 use std::fs;
 use std::path::{Path, PathBuf};

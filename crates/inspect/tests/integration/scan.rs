@@ -46,8 +46,7 @@ fn scanned(path: &Path, order: ByteOrder, tensors: &[(TensorType, Vec<u8>)]) -> 
 const INTEGERS: [TensorType; 4] =
     [TensorType::I8, TensorType::I16, TensorType::I32, TensorType::I64];
 
-/// What stands for NaN and infinities somewhere: in the halves and wider floats, and in the 8-bit
-/// scales.
+/// Bytes of NaN and infinities: in half-precision and wider floats, and in 8-bit scales.
 const PATTERNS: [&[u8]; 9] = [
     &[0x00, 0x7e],
     &[0x00, 0x7c],

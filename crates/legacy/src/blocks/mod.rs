@@ -29,7 +29,7 @@ use gguf::TensorType;
 pub(super) use planar::{Planar, is_planar};
 pub(super) use unpacked::UnpackedBlock;
 
-/// How the elements of a tensor are stored.
+/// Storage format of a tensor.
 #[derive(Clone, Copy)]
 pub(super) enum StorageType {
     /// A type that GGUF has.
@@ -46,11 +46,11 @@ pub(super) struct LegacyBlock {
     pub elements: u64,
     /// Bytes per block.
     pub bytes: u64,
-    /// How a block is decoded.
+    /// The decoder of a block.
     pub decoder: Decoder,
 }
 
-/// How a block is decoded.
+/// Decoder of a block format.
 #[derive(Clone, Copy)]
 pub(super) enum Decoder {
     /// One integer per element and a scale, which a current type may store too.

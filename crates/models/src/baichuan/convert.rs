@@ -64,7 +64,7 @@ impl Converter for Baichuan {
             steps.extend(heads.map(|heads| Step::InterleaveHalves { heads }));
             MappedTensor { name: format!("blk.{block}.{part}.weight"), steps, slot: None }
         };
-        Ok(Some(Mapping::Made(vec![
+        Ok(Some(Mapping::Tensors(vec![
             slice("attn_q", 0, Some(heads)),
             slice("attn_k", 1, Some(heads)),
             slice("attn_v", 2, None),

@@ -72,7 +72,7 @@ impl Converter for BailingMoe {
             steps.extend(heads.map(|heads| Step::InterleaveHalves { heads: heads.into() }));
             MappedTensor { name: format!("blk.{block}.{part}.weight"), steps, slot: None }
         };
-        Ok(Some(Mapping::Made(vec![
+        Ok(Some(Mapping::Tensors(vec![
             slice("attn_q", 0, q_rows, Some(heads)),
             slice("attn_k", q_rows, kv_rows, Some(heads_kv)),
             slice("attn_v", q_rows + kv_rows, kv_rows, None),

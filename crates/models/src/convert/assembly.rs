@@ -14,7 +14,7 @@ use super::mapping::{ExpertSlot, MappedTensor};
 
 /// Returns the error of weights that do not match config.json.
 pub fn misfit(path: &Path, what: String) -> Error {
-    let help = "check that the weights are complete and go with `config.json`";
+    let help = "check that the weights are complete and match `config.json`";
     Error::input("checkpoint-misfit", path, what, help)
 }
 
@@ -71,9 +71,9 @@ impl<'c> Assembly<'c> {
             // Bounds memory use for a damaged count.
             if count as usize > self.checkpoint.entries.len() {
                 let entries = self.checkpoint.entries.len();
-                return Err(fault(format!("is one of {count}, of {entries} tensors in all")));
+                return Err(fault(format!("needs {count} tensors, but there are only {entries}")));
             }
-            let missing = || fault(format!("is beyond the {count} that the configuration states"));
+            let missing = || fault(format!("has an index beyond the {count} of the configuration"));
             if index >= count {
                 return Err(missing());
             }
@@ -119,7 +119,7 @@ impl<'c> Assembly<'c> {
         steps: &[Step],
     ) -> Result<Tensor, Error> {
         if entry.tensor_type.is_integer() && !steps.contains(&Step::Whole) {
-            let what = format!("is stored as {}, as no weight is", entry.tensor_type);
+            let what = format!("has the type {}, which no weight has", entry.tensor_type);
             return Err(tensor_misfit(self.checkpoint, entry, what));
         }
         let changed = |stored: Tensor| {
@@ -153,7 +153,7 @@ pub fn refuse_unknown(
 ) -> Result<(), Error> {
     const LISTED: usize = 20;
     let [first, others @ ..] = unknown else { return Ok(()) };
-    let mut what = format!("tensor `{}` belongs to no {architecture} model", first.name);
+    let mut what = format!("tensor `{}` is not a tensor of {architecture} models", first.name);
     if !others.is_empty() {
         let names: Vec<_> = others.iter().take(LISTED).map(|other| &*other.name).collect();
         what += &format!(", and {} more do not: {}", others.len(), names.join(", "));
@@ -161,7 +161,7 @@ pub fn refuse_unknown(
             what += ", ...";
         }
     }
-    let help = "check that the weights go with `config.json`";
+    let help = "check that the weights match `config.json`";
     Err(Error::input("checkpoint-tensor-unexpected", &checkpoint.path_of(first), what, help))
 }
 

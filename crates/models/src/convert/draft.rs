@@ -47,27 +47,33 @@ pub fn read_list(
     of_draft: Option<u32>,
 ) -> Result<(), Error> {
     let wrong = |config: &Config, what: String| {
-        let help = "take configuration and weights from one place";
-        let what = format!("does not go with the tensor `{LIST}`: {what}");
+        let help = "download the configuration and the weights from the same repository";
+        let what = format!("does not match the tensor `{LIST}`: {what}");
         Error::input("checkpoint-misfit", config.path(), what, help)
     };
     let Some(differences) = values.whole(LIST)? else {
         return match of_draft {
             Some(guessed) if guessed < tokens => {
-                let what = format!("{guessed} of {tokens} tokens are guessed, and it is missing");
+                let what = format!(
+                    "the draft has {guessed} of {tokens} tokens, but the tensor is missing"
+                );
                 Err(wrong(config, what))
             }
             _ => Ok(()),
         };
     };
     if let Some(guessed) = of_draft.filter(|&guessed| guessed as usize != differences.len()) {
-        let what = format!("{guessed} tokens are guessed, and it has {}", differences.len());
+        let what =
+            format!("the draft has {guessed} tokens, but the tensor has {}", differences.len());
         return Err(wrong(config, what));
     }
     let numbered = differences.iter().zip(0i64..);
     let absolute: Vec<i64> = numbered.map(|(difference, i)| difference.wrapping_add(i)).collect();
     if let Some(token) = absolute.iter().find(|token| !(0..i64::from(tokens)).contains(token)) {
-        return Err(wrong(config, format!("token {token} is none of the {tokens} of the target")));
+        return Err(wrong(
+            config,
+            format!("token {token} is not one of the {tokens} of the target"),
+        ));
     }
     let mut sorted = absolute.clone();
     sorted.sort_unstable();

@@ -125,7 +125,7 @@ impl Source for Folded {
     fn read_at(&self, mut buffer: &mut [u8], mut offset: u64) -> Result<(), Error> {
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.byte_len()) {
-            let what = "a computed embedding ends before what is read of it";
+            let what = "a computed embedding is shorter than its shape";
             return Err(Finding::error("weights-cut", what).into());
         }
         let (row_bytes, before) = (self.width() * 4, self.embedding.rows());

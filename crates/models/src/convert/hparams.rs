@@ -54,17 +54,17 @@ pub fn possible(config: &Config, of: &str, number: u32) -> Result<u32, Error> {
 
 /// Returns the context length in tokens.
 pub fn context_length(config: &Config) -> Result<u32, Error> {
-    config.require_u32(CONTEXT_LENGTH, "the longest context, in tokens")
+    config.require_u32(CONTEXT_LENGTH, "the context length in tokens")
 }
 
 /// Returns the embedding size.
 pub fn width(config: &Config) -> Result<u32, Error> {
-    config.require_u32(EMBEDDING_LENGTH, "the width of the model")
+    config.require_u32(EMBEDDING_LENGTH, "the embedding size")
 }
 
 /// Returns the FFN size.
 pub fn feed_forward(config: &Config) -> Result<u32, Error> {
-    config.require_u32(FEED_FORWARD, "the feed-forward width")
+    config.require_u32(FEED_FORWARD, "the FFN size")
 }
 
 /// Returns the FFN size, which is four times the embedding size by default.
@@ -74,7 +74,7 @@ pub fn inner_width(config: &Config, width: u32) -> Result<u32, Error> {
 
 /// Returns the epsilon of layer norms.
 pub fn layer_norm_epsilon(config: &Config) -> Result<f32, Error> {
-    config.require_f32(EPSILON, "what the norms add before they divide")
+    config.require_f32(EPSILON, "epsilon of the norms")
 }
 
 /// Fails if a flag has a value that no runtime supports for this architecture.
@@ -87,7 +87,7 @@ pub fn expect(config: &Config, field: &str, expected: bool) -> Result<(), Error>
 
 /// Returns the error of a field with a value that no runtime supports for this architecture.
 pub fn not_computed(config: &Config, field: &str, stated: impl Display) -> Error {
-    let what = format!("`{field}` is {stated}, which no program computes");
+    let what = format!("`{field}` is {stated}, which llama.cpp does not support");
     let help = "this model cannot be converted; correct the field if it is wrong";
     Error::input("config-unsupported", config.path(), what, help)
 }

@@ -43,7 +43,7 @@ impl<'m> Keys<'m> {
         match self.fault {
             None => Ok(()),
             Some(fault) => {
-                let what = format!("leads to a key that cannot be: {fault}");
+                let what = format!("leads to an invalid key: {fault}");
                 Err(Error::input(
                     "config-field",
                     config.path(),
@@ -84,7 +84,7 @@ impl<'m> Keys<'m> {
             return Err(Error::input(
                 "config-field-missing",
                 config.path(),
-                "has no field `rms_norm_eps` (what the norms add before they divide)",
+                "has no field `rms_norm_eps` (epsilon of the norms)",
                 "add the field or take the file from the model's repository",
             ));
         }
@@ -214,9 +214,8 @@ impl<'m> Keys<'m> {
             // key, and runtimes do not scale.
             (None | Some("default" | "llama3" | "proportional" | "dynamic"), _) => {}
             (Some(other), _) => {
-                let what = format!("the rotary embedding is scaled by `{other}`");
-                let help =
-                    "this scaling cannot be converted; known are linear, yarn, llama3, longrope";
+                let what = format!("the RoPE scaling is `{other}`");
+                let help = "this scaling cannot be converted; supported are linear, yarn, llama3 and longrope";
                 return Err(Error::input("config-unsupported", config.path(), what, help));
             }
         }
@@ -241,7 +240,7 @@ fn gating_function(config: &Config) -> Result<Option<u32>, Error> {
         Some("sqrtsoftplus") => Ok(Some(4)),
         _ => {
             let what = format!("`{field}` of the router is {value}");
-            let help = "this cannot be converted; known are softmax, sigmoid, sqrtsoftplus";
+            let help = "this cannot be converted; supported are softmax, sigmoid and sqrtsoftplus";
             Err(Error::input("config-unsupported", config.path(), what, help))
         }
     }

@@ -2,13 +2,13 @@
 
 use gguf_pipeline::Step;
 
-/// What a checkpoint tensor becomes in GGUF.
+/// The GGUF tensors that a checkpoint tensor maps to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mapping {
     /// One tensor in most cases; several where the checkpoint stores them interleaved.
-    Made(Vec<MappedTensor>),
+    Tensors(Vec<MappedTensor>),
     /// Vectors that are not checkpoint tensors (names and values), then the tensors.
-    Behind(Vec<(String, Vec<f32>)>, Vec<MappedTensor>),
+    WithVectors(Vec<(String, Vec<f32>)>, Vec<MappedTensor>),
     /// The tensor of this name, unless another checkpoint tensor has become it already. Checkpoints may
     /// store tied weights more than once.
     Shared(&'static str),
@@ -23,12 +23,12 @@ pub enum Mapping {
 impl Mapping {
     /// Returns the mapping to one tensor, after these steps.
     pub fn one(name: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
-        Self::Made(vec![MappedTensor { name: name.into(), steps: steps.into(), slot: None }])
+        Self::Tensors(vec![MappedTensor { name: name.into(), steps: steps.into(), slot: None }])
     }
 
     /// Returns the mapping to one slot of a stacked tensor, without a change of its elements.
     pub fn slot(name: String, slot: ExpertSlot) -> Self {
-        Self::Made(vec![MappedTensor { name, steps: Vec::new(), slot: Some(slot) }])
+        Self::Tensors(vec![MappedTensor { name, steps: Vec::new(), slot: Some(slot) }])
     }
 }
 

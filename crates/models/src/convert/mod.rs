@@ -125,7 +125,7 @@ pub fn classes_with_tensors<'n>(
 /// Returns whether a checkpoint tensor is mapped (`true`) or dropped; `None` if it has no place.
 fn is_mapped(converter: &'static dyn Converter, config: &Config, name: &str) -> Option<bool> {
     match converter.mapping(config, name) {
-        Ok(Mapping::Made(made) | Mapping::Behind(_, made)) => {
+        Ok(Mapping::Tensors(made) | Mapping::WithVectors(_, made)) => {
             let schema = schema::architecture(converter.architecture());
             let are_listed =
                 made.iter().all(|made| schema.is_none_or(|schema| is_listed(schema, &made.name)));

@@ -110,7 +110,7 @@ pub fn halves([gate, up]: [String; 2], count: u32, width: u32) -> Mapping {
         steps: vec![Step::Pick { groups, start, len }],
         slot: None,
     };
-    Mapping::Made(vec![half(gate, 0), half(up, len)])
+    Mapping::Tensors(vec![half(gate, 0), half(up, len)])
 }
 
 /// All experts of a layer in two tensors with rows and columns exchanged: the matrices of the way down, and gates beside
@@ -128,13 +128,13 @@ pub fn turned(
     let found = captures(gate_and_up, name);
     let Some(&[block]) = found.as_deref() else { return Ok(None) };
     let names = ["gate", "up"].map(|part| format!("blk.{block}.ffn_{part}_exps"));
-    let width = config.require_u32(width, "the width of an expert")?;
+    let width = config.require_u32(width, "the FFN size of an expert")?;
     let mapping = halves(names, hparams::expert_count(config)?, width);
-    let Mapping::Made(made) = mapping else { return Ok(Some(mapping)) };
+    let Mapping::Tensors(made) = mapping else { return Ok(Some(mapping)) };
     let turned = made
         .into_iter()
         .map(|made| MappedTensor { steps: [vec![Step::Transpose], made.steps].concat(), ..made });
-    Ok(Some(Mapping::Made(turned.collect())))
+    Ok(Some(Mapping::Tensors(turned.collect())))
 }
 
 /// Sorts the stacked matrices of experts from down, gate, up to gate, up, down.
@@ -160,7 +160,7 @@ mod tests {
         let fused = mapping(&config, "model.layers.2.mlp.experts.gate_up_proj", || Ok(64))
             .unwrap()
             .unwrap();
-        let Mapping::Made(made) = fused else { panic!("two tensors") };
+        let Mapping::Tensors(made) = fused else { panic!("two tensors") };
         let names: Vec<_> = made.iter().map(|made| &*made.name).collect();
         assert_eq!(names, ["blk.2.ffn_gate_exps.weight", "blk.2.ffn_up_exps.weight"]);
         assert_eq!(made[1].steps, [Step::Pick { groups: 8, start: 64, len: 64 }]);

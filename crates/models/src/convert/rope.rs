@@ -86,7 +86,7 @@ impl<'c> Rope<'c> {
         match self.fields.and_then(|fields| fields.get(field)) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => value.as_f64().map(Some).ok_or_else(|| {
-                let what = format!("`{field}` of the rotary embedding is {value}");
+                let what = format!("`{field}` of RoPE is {value}");
                 Error::input("config-field", self.config.path(), what, "give a number")
             }),
         }
@@ -103,7 +103,7 @@ impl<'c> Rope<'c> {
             numbers.collect::<Option<Vec<_>>>()
         });
         let Some(numbers) = numbers else {
-            let what = format!("`{FIELD}` of the rotary embedding is {value}");
+            let what = format!("`{FIELD}` of RoPE is {value}");
             let help = "give a list of up to four numbers";
             return Err(Error::input("config-field", self.config.path(), what, help));
         };
@@ -136,7 +136,7 @@ impl<'c> Rope<'c> {
             list.iter().map(|factor| factor.as_f64().map(|factor| factor as f32)).collect()
         });
         factors.map(Some).ok_or_else(|| {
-            let what = format!("`{field}` of the rotary embedding is no list of {count} numbers");
+            let what = format!("`{field}` of RoPE is not a list of {count} numbers");
             Error::input(
                 "config-field",
                 self.config.path(),
@@ -161,7 +161,7 @@ pub fn longrope_factors(config: &Config, dims: u32) -> Result<Vec<(String, Vec<f
             ("rope_factors_short.weight".to_owned(), short),
         ]),
         _ => {
-            let what = "the rotary embedding has only one of `long_factor` and `short_factor`";
+            let what = "RoPE has only one of `long_factor` and `short_factor`";
             Err(Error::input(
                 "config-field",
                 config.path(),

@@ -1,4 +1,4 @@
-//! What `sentence-transformers` puts behind a model: a pooling, and matrices.
+//! Modules of `sentence-transformers` after the transformer: pooling and dense layers.
 
 use std::path::PathBuf;
 
@@ -14,20 +14,20 @@ use crate::convert::export::count;
 use crate::convert::keys::Keys;
 use crate::schema::key;
 
-/// How one vector is made of all, if the files beside the configuration say so.
+/// Sets the pooling type, if the module files beside `config.json` give it.
 pub fn pooling_key(keys: &mut Keys, config: &Config) -> Result<(), Error> {
     keys.set_u32(key::POOLING_TYPE, pooling(config)?);
     Ok(())
 }
 
-/// How one vector is made of all before a classifier, if the configuration says so.
+/// Sets the pooling type of the classifier, if `config.json` gives it.
 pub fn classifier_pooling_key(keys: &mut Keys, config: &Config) {
     let stated = config.find(&["classifier_pooling"]).and_then(|(_, kind)| kind.as_str());
     let kind = KINDS.iter().find(|(_, mode, _)| stated == Some(mode));
     keys.set_u32(key::CLASSIFIER_POOLING_TYPE, kind.map(|(_, _, number)| *number));
 }
 
-/// The field that leads to that key.
+/// Returns the value of `classifier_pooling` in `config.json` that leads to the key of the model.
 pub fn classifier_pooling(model: &Model) -> Option<&'static str> {
     let stated = count(model, key::CLASSIFIER_POOLING_TYPE)?;
     KINDS.iter().find(|(_, _, number)| u64::from(*number) == stated).map(|(_, mode, _)| *mode)
@@ -50,12 +50,12 @@ fn pooling(config: &Config) -> Result<Option<u32>, Error> {
     let chosen =
         chosen.or_else(|| KINDS.iter().find(|(_, mode, _)| fields["pooling_mode"] == *mode));
     chosen.map(|&(_, _, number)| Some(number)).ok_or_else(|| {
-        let what = "asks for a pooling that is neither mean nor cls nor lasttoken";
+        let what = "has a pooling other than mean, cls and lasttoken";
         Error::input(
             "config-unsupported",
             &path,
             what,
-            "remove `modules.json` to leave the choice to programs",
+            "remove `modules.json` to convert the model without a pooling type",
         )
     })
 }
@@ -93,21 +93,21 @@ pub fn dense_keys(keys: &mut Keys, config: &Config) -> Result<(), Error> {
     for module in modules(config)?.iter().filter(|module| module.is("Dense")) {
         let (fields, path) = fields_of(config, module)?;
         let refused = |what: &str| {
-            let help = "take the module out of `modules.json` to convert the model without it";
+            let help = "remove the module from `modules.json` to convert the model without it";
             Error::input("config-unsupported", &path, what, help)
         };
         let wanted = module.folder()?;
         let Some((_, ours)) = DENSE.iter().find(|(file, _)| folder(file) == wanted) else {
-            return Err(refused("is of a matrix that files have no place for"));
+            return Err(refused("is a dense layer that GGUF cannot store"));
         };
         // That of the library is tanh.
         let function = fields["activation_function"].as_str().unwrap_or("Tanh");
         if !function.ends_with("Identity") {
-            let what = format!("asks for {function} behind the matrix, which no program computes");
+            let what = format!("has the activation {function}, which llama.cpp does not support");
             return Err(refused(&what));
         }
         if fields["bias"] != false {
-            return Err(refused("asks for a bias, which files have no place for"));
+            return Err(refused("has a bias, which GGUF cannot store"));
         }
         for (key, field) in [("feat_in", "in_features"), ("feat_out", "out_features")] {
             let width = fields[field].as_u64().and_then(|width| u32::try_from(width).ok());
@@ -118,14 +118,14 @@ pub fn dense_keys(keys: &mut Keys, config: &Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// What becomes of a matrix behind the pooling.
+/// Maps the weight of a dense layer.
 pub fn dense(name: &str) -> Option<Mapping> {
     let (of, name) = name.split_once('/')?;
     let (_, ours) = DENSE.iter().find(|(file, _)| folder(file) == of)?;
     (name == "linear.weight").then(|| Mapping::one(format!("{ours}.weight"), []))
 }
 
-/// The files that lead to the model's pooling, and to the matrices behind it.
+/// Returns the module files that describe the pooling and the dense layers of the model.
 pub fn module_files(model: &Model) -> Vec<(&'static str, Value)> {
     let number = |key: &str| count(model, key);
     let kind = number("pooling_type");

@@ -74,7 +74,7 @@ impl Sizes {
     }
 }
 
-/// The same elements in another shape.
+/// Returns the step that reshapes a tensor without moving elements.
 pub fn reshape(from: &[u32], to: &[u32]) -> Step {
     let shape = |dims: &[u32]| {
         let dims: Vec<u64> = dims.iter().copied().map(u64::from).collect();

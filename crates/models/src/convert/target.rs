@@ -42,17 +42,18 @@ impl Target {
             }
             (None, Some(_)) => {
                 let what = format!(
-                    "the class `{}` is a draft, which has the vocabulary of another model",
+                    "the class `{}` is a draft model, which uses the vocabulary of its target model",
                     config.class()?
                 );
-                let help = "name the directory of that model with --target-model-dir";
+                let help = "give the directory of the target model with --target-model-dir";
                 return Err(Error::input("target-missing", config.path(), what, help));
             }
             (Some(target), Some(draft)) => (target, draft),
         };
         if dir.join(MASK_EMBEDDING).is_file() {
-            let what =
-                format!("has a `{MASK_EMBEDDING}`, which goes into the embedding of the target");
+            let what = format!(
+                "has a `{MASK_EMBEDDING}`, which belongs to the token embedding of the target"
+            );
             let help = "such drafts cannot be converted";
             return Err(Error::input("config-unsupported", dir, what, help));
         }

@@ -3,12 +3,12 @@
 /// Kind of vocabulary: the tokenizer files that a converter reads, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VocabularyKind {
-    /// `tekken.json` where there is no `tokenizer.json`; else `tokenizer.model`, a
-    /// `tokenizer.json` of SentencePiece style, or a byte-level one; with the exceptions that the Llama family has collected (CodeLlama, Granite).
+    /// `tekken.json` if there is no `tokenizer.json`; else `tokenizer.model`, a SentencePiece-style
+    /// `tokenizer.json`, or a byte-level one. Handles the exceptions of CodeLlama and Granite.
     Llama,
     /// `tokenizer.model`, else a byte-level `tokenizer.json`: Qwen2 and Qwen3.
     SentencePieceElseBpe,
-    /// A byte-level `tokenizer.json`, or the files of before it: most families.
+    /// A byte-level `tokenizer.json`, or `vocab.json` and `merges.txt`: most families.
     Bpe,
     /// As [`VocabularyKind::Bpe`], else `tokenizer.model`.
     BpeElseSentencePiece,
@@ -24,41 +24,40 @@ pub enum VocabularyKind {
     Rwkv,
     /// `tokenizer.model`: MiniCPM, Baichuan.
     SentencePiece,
-    /// The same, with whether texts get a space in front as `tokenizer_config.json` says: Ernie 4.5.
+    /// `tokenizer.model`, with `add_space_prefix` from `tokenizer_config.json`: Ernie 4.5.
     SentencePieceThenPrefix,
-    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style or a byte-level one, and
-    /// no space in front of texts: Gemma.
+    /// `tokenizer.model`, else a SentencePiece-style or byte-level `tokenizer.json`, without
+    /// `add_space_prefix`: Gemma.
     Gemma {
-        /// The first generation, whose end of a turn the configuration does not tell.
+        /// The first generation, whose configuration lacks the EOT token.
         first: bool,
     },
-    /// A `tokenizer.json` of SentencePiece style with its merges: Gemma 4.
+    /// A SentencePiece-style `tokenizer.json` with its merges: Gemma 4.
     Gemma4,
-    /// `tokenizer.model` with what `tokenizer.json` adds, as it is flagged there: Phi 3. Byte-level
-    /// for Phi 4.
+    /// `tokenizer.model` with the added tokens of `tokenizer.json`: Phi 3. Byte-level for Phi 4.
     Phi3,
-    /// As Phi 3, with the changes that chat models make.
+    /// As [`VocabularyKind::Phi3`], with the changed EOS token of chat models.
     InternLm2,
-    /// `tokenizer.model`, with whether texts get a space in front, and the token that ends turns: InternLM3.
+    /// `tokenizer.model`, with `add_space_prefix` and the EOT token: InternLM3.
     InternLm3,
-    /// A byte-level `tokenizer.json` with special tokens that no file names by their role: GLM 4.
+    /// A byte-level `tokenizer.json`; the special tokens are known by their text: GLM 4.
     Glm4,
-    /// The same, with the tokens of GLM 4.5.
+    /// As [`VocabularyKind::Glm4`], with the special tokens of GLM 4.5.
     Glm4Moe,
-    /// A byte-level `tokenizer.json` with the token that ends a turn, which no file names by its role: dots 3.
+    /// A byte-level `tokenizer.json`; the EOT token is known by its text: dots 3.
     Dots3,
-    /// The same, with those of Solar Open.
+    /// As [`VocabularyKind::Dots3`], with the special tokens of Solar Open.
     SolarOpen,
-    /// The same, without a token that begins texts.
+    /// As [`VocabularyKind::Glm4`], without BOS: ChatGLM.
     ChatGlm,
-    /// `tokenizer.model`, else a `tokenizer.json` of SentencePiece style without a space in front of texts:
+    /// `tokenizer.model`, else a SentencePiece-style `tokenizer.json` without `add_space_prefix`:
     /// Jamba.
     Jamba,
-    /// `tokenizer.model`, where the first two tokens are for padding and for what cannot be spelled.
+    /// `tokenizer.model`, whose first two tokens are PAD and UNK: Nemotron.
     Nemotron,
-    /// As [`VocabularyKind::Bpe`], where the configuration names the token that ends texts: Hunyuan.
+    /// As [`VocabularyKind::Bpe`], with the EOS token of the configuration: Hunyuan.
     Hunyuan,
-    /// A `tokenizer.json` of SentencePiece style, else a byte-level one: DeciLM.
+    /// A SentencePiece-style `tokenizer.json`, else a byte-level one: DeciLM.
     LlamaHf,
     /// As [`VocabularyKind::Bpe`], always with BOS: LLaDA.
     BpeWithBos,
@@ -67,7 +66,7 @@ pub enum VocabularyKind {
         /// Whether the chat template is Qwen's, whatever the files have.
         chatml: bool,
     },
-    /// `tokenizer.model`, with tokens that `tokenizer_config.json` puts in the place of others: Arctic.
+    /// `tokenizer.model`, with tokens replaced by those of `tokenizer_config.json`: Arctic.
     Arctic,
     /// A `tokenizer.json` of SentencePiece style, without scores: Xverse.
     Xverse,

@@ -378,7 +378,7 @@ pub(crate) fn split_kv_b(config: &Config, block: u32) -> Result<Mapping, Error> 
     };
     let mut keys = part(0, nope);
     keys.push(Step::Transpose);
-    Ok(Mapping::Made(vec![tensor("attn_k_b", keys), tensor("attn_v_b", part(nope, value))]))
+    Ok(Mapping::Tensors(vec![tensor("attn_k_b", keys), tensor("attn_v_b", part(nope, value))]))
 }
 
 #[cfg(test)]

@@ -110,13 +110,13 @@ impl Converter for FalconH1 {
         if let Some(&[block]) = captures(FFN_NORM, name).as_deref() {
             return Ok(Some(Mapping::one(format!("blk.{block}.ffn_norm"), [])));
         }
-        let Some(Mapping::Made(mut tensors)) = sizes(config)?.mapping(name) else {
+        let Some(Mapping::Tensors(mut tensors)) = sizes(config)?.mapping(name) else {
             return Ok(None);
         };
         for tensor in &mut tensors {
             tensor.steps.extend(multipliers(config, &tensor.name)?);
         }
-        Ok(Some(Mapping::Made(tensors)))
+        Ok(Some(Mapping::Tensors(tensors)))
     }
 
     fn modify_tensor(&self, config: &Config, name: &str) -> Result<Vec<Step>, Error> {

@@ -147,7 +147,7 @@ fn gate_and_up(block: u32, suffix: &str, steps: impl Fn(u64) -> Vec<Step>) -> Ma
         steps: steps(index),
         slot: None,
     };
-    Mapping::Made(vec![tensor("gate", 0), tensor("up", 1)])
+    Mapping::Tensors(vec![tensor("gate", 0), tensor("up", 1)])
 }
 
 fn shape(dims: &[u64]) -> Shape {

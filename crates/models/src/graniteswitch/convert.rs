@@ -148,7 +148,7 @@ impl Converter for GraniteSwitch {
                 steps: vec![Step::Pick { groups: 1, start, len: sizes.inner }],
                 slot: None,
             };
-            return Ok(Some(Mapping::Made(vec![tensor("gate", 0), tensor("up", sizes.inner)])));
+            return Ok(Some(Mapping::Tensors(vec![tensor("gate", 0), tensor("up", sizes.inner)])));
         }
         for (module, suffix, gguf_name, projection) in ADAPTED {
             for (hf_lora, gguf_lora) in [("A", "a"), ("B", "b")] {

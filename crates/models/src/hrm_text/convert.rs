@@ -130,7 +130,7 @@ fn map_in_block(config: &Config, block: u32, part: &str) -> Result<Option<Mappin
             }],
             slot: None,
         };
-        Mapping::Made(names.iter().enumerate().map(slice).collect())
+        Mapping::Tensors(names.iter().enumerate().map(slice).collect())
     };
     if part == FUSED_ATTENTION {
         let len = hparams::head_dim(config)?.saturating_mul(hparams::head_count(config)?);

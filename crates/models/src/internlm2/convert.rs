@@ -64,7 +64,7 @@ impl Converter for Internlm2 {
             slot: None,
         };
         let permute = |heads: u32| Step::InterleaveHalves { heads: heads.into() };
-        Ok(Some(Mapping::Made(vec![
+        Ok(Some(Mapping::Tensors(vec![
             tensor("attn_q", vec![pick(0, queries), permute(heads)]),
             tensor("attn_k", vec![pick(queries, head_dim), permute(heads_kv)]),
             tensor("attn_v", vec![pick(queries + head_dim, head_dim)]),

@@ -163,7 +163,7 @@ impl Converter for KimiK3 {
             if let Some(numbers) = numbers(SCORE_PROJECTION) {
                 let gguf_name = filled(gguf_name, &numbers);
                 let product = config.part(PRODUCTS).f32s(&gguf_name)?.unwrap_or_default();
-                return Ok(Some(Mapping::Behind(vec![(gguf_name, product)], Vec::new())));
+                return Ok(Some(Mapping::WithVectors(vec![(gguf_name, product)], Vec::new())));
             }
         }
         let block_of = |pattern| match captures(pattern, name).as_deref() {

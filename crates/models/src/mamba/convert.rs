@@ -198,7 +198,8 @@ impl Version {
         if matches!(self, Self::Mamba1) && inner != embedding.saturating_mul(2) {
             let what =
                 format!("the inner size {inner} is not twice the embedding size {embedding}");
-            let help = "runtimes support only this ratio; correct the configuration if it is wrong";
+            let help =
+                "llama.cpp supports only this ratio; correct the configuration if it is wrong";
             return Err(Error::input("config-unsupported", config.path(), what, help));
         }
         let groups = or(&["n_groups"], 1)?;
@@ -267,7 +268,7 @@ mod tests {
         let config = Config::of(json!({"hidden_size": 64, "expand": 2, "head_dim": 16,
             "n_groups": 2, "state_size": 8, "conv_kernel": 4}));
         let steps = |name: &str| match (&Mamba2 as &dyn Converter).mapping(&config, name).unwrap() {
-            Mapping::Made(made) => (made[0].name.clone(), made[0].steps.clone()),
+            Mapping::Tensors(made) => (made[0].name.clone(), made[0].steps.clone()),
             other => panic!("{other:?}"),
         };
         let (name, a) = steps("backbone.layers.1.mixer.A_log");

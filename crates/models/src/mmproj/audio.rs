@@ -48,7 +48,11 @@ pub fn spectrogram(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error>
 /// Computed in F64 and rounded once.
 pub fn positions(parts: &EncoderConfigs) -> Result<Vec<Tensor>, Error> {
     const FRAMES: u32 = 1500;
-    let width = EncoderConfigs::number(&parts.audio, &["hidden_size"], "the width of the encoder")?;
+    let width = EncoderConfigs::number(
+        &parts.audio,
+        &["hidden_size"],
+        "the embedding size of the encoder",
+    )?;
     let half = width / 2;
     if !(2..=1 << 16).contains(&half) {
         let expected = "an even number from 4 to 131072";

@@ -87,7 +87,7 @@ impl EncoderConfigs {
     pub fn pixels(&self, keys: &mut Keys, least: &str, most: &str) -> Result<(), Error> {
         for (key, field) in [("vision.image_min_pixels", least), ("vision.image_max_pixels", most)]
         {
-            keys.set(key, Self::number(&self.image, &[field], "the pixels of an image")?);
+            keys.set(key, Self::number(&self.image, &[field], "the number of pixels of an image")?);
         }
         Ok(())
     }
@@ -116,7 +116,7 @@ impl EncoderConfigs {
 
     /// Returns the width of the text model, which is the projector's output width.
     pub fn text_width(&self) -> Result<u32, Error> {
-        self.text.require_u32(&["hidden_size", "n_embd"], "the width of the text model")
+        self.text.require_u32(&["hidden_size", "n_embd"], "the embedding size of the text model")
     }
 }
 

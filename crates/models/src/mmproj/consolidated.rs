@@ -53,12 +53,14 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::PROJECTOR_TYPE, "pixtral");
     let epsilon = parts.text.require_f32(&["rms_norm_eps", "norm_eps"], "what norms add")?;
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
-    keys.set(key::ROPE_FREQ_BASE, number("rope_theta", "the base frequency of positions")?);
+    keys.set(key::ROPE_FREQ_BASE, number("rope_theta", "the RoPE base frequency")?);
     keys.set(key::USE_SILU, true);
     let merges = parts.vision.find(&["mm_projector_id"]).is_some_and(|(_, id)| id == "patch_merge");
     if merges {
-        let side =
-            parts.vision.require_u32(&["spatial_merge_size"], "the side of merged patches")?;
+        let side = parts.vision.require_u32(
+            &["spatial_merge_size"],
+            "the patches per side that are merged into one token",
+        )?;
         keys.set(key::VISION_SPATIAL_MERGE_SIZE, side);
     }
     Ok(())
@@ -79,7 +81,7 @@ fn special(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMap
 fn break_token(parts: &EncoderConfigs) -> Result<Option<u64>, Error> {
     const FIELD: &str = "image_break_token_id";
     let stated = parts.vision.find(&[FIELD]).and_then(|(_, id)| id.as_i64());
-    let stated = stated.ok_or_else(|| parts.vision.missing(FIELD, "what stands between rows"))?;
+    let stated = stated.ok_or_else(|| parts.vision.missing(FIELD, "the row break token"))?;
     if let Ok(id) = u64::try_from(stated) {
         // 0 is the unknown token.
         return Ok(Some(id).filter(|id| *id > 0));

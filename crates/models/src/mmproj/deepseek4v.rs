@@ -63,7 +63,7 @@ fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
         ("downsample_ratio", "vision_downsample_ratio"),
         ("min_pixels", "vision_min_pixels"),
     ] {
-        let number = parts.model.require_u32(&[stated], "of the encoder of images")?;
+        let number = parts.model.require_u32(&[stated], "a size of the vision encoder")?;
         parts.vision.set(field, number);
     }
     let side = |field| parts.vision.u32(&[field]);

@@ -165,7 +165,7 @@ fn keys_of(
     ] {
         let number = sam.u32(&[field])?;
         let number = number.ok_or_else(|| {
-            vision.wrong("width", &Value::Null, "an object with what SAM is, `sam_vit_b`")
+            vision.wrong("width", &Value::Null, "an object with the SAM encoder, `sam_vit_b`")
         })?;
         keys.set(key, number);
     }

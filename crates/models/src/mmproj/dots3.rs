@@ -120,7 +120,8 @@ fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
             .set(field, EncoderConfigs::number(&whisper, &[stated], "a size of the encoder")?);
     }
     // This field is the output width of the projector. Images have any size.
-    let width = EncoderConfigs::number(&parts.vision, &["embed_dim"], "the width of the encoder")?;
+    let width =
+        EncoderConfigs::number(&parts.vision, &["embed_dim"], "the embedding size of the encoder")?;
     parts.vision.set("hidden_size", width);
     parts.vision.set("image_size", 0);
     let of_images = parts.image.part("vision_config");
@@ -160,17 +161,17 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::VISION_PROJECTOR_TYPE, "dots3note_v");
     keys.set(key::USE_SILU, true);
-    let epsilon = vision.require_f32(&["rms_norm_eps"], "what the norms add")?;
+    let epsilon = vision.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let merged = EncoderConfigs::number(vision, &["spatial_merge_size"], "patches in one")?;
     keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
     parts.pixels(keys, "min_pixels", "max_pixels")?;
     keys.set(key::VISION_EXPERT_COUNT_PER_LAYER, Array::from(&pyramid(parts)?[..]));
-    let used = vision.require_f32(&["capacity_factor"], "the experts of a patch")?;
+    let used = vision.require_f32(&["capacity_factor"], "the number of experts per patch")?;
     keys.set(key::VISION_EXPERT_USED_COUNT, used as u32);
     keys.set(key::AUDIO_PROJECTOR_TYPE, "dots3note_a");
     let whisper = parts.audio.part("whisper_config");
-    let mels = EncoderConfigs::number(&whisper, &["num_mel_bins"], "bands of the spectrogram")?;
+    let mels = EncoderConfigs::number(&whisper, &["num_mel_bins"], "the number of mel bins")?;
     keys.set(key::AUDIO_NUM_MEL_BINS, mels);
     keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, SOUND_EPSILON);
     Ok(())

@@ -14,7 +14,7 @@ pub static DOTS_OCR: Encoder = Encoder {
         common(parts, keys)?;
         keys.set(key::PROJECTOR_TYPE, "dots_ocr");
         parts.pixels(keys, "min_pixels", "max_pixels")?;
-        let epsilon = parts.vision.require_f32(&["rms_norm_eps"], "what the norms add")?;
+        let epsilon = parts.vision.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
         keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
         let merged =
             EncoderConfigs::number(&parts.vision, &["spatial_merge_size"], "patches in one")?;

@@ -78,7 +78,7 @@ impl Foreign<'_> {
     }
 }
 
-/// What becomes of a tensor of the checkpoint.
+/// The tensors of an `mmproj` file that a checkpoint tensor maps to.
 pub enum EncoderMapping {
     /// As with text models.
     Mapped(Mapping),
@@ -99,7 +99,7 @@ impl EncoderMapping {
     /// Maps to several tensors, each after its steps.
     pub fn several(made: impl IntoIterator<Item = (String, Vec<Step>)>) -> Self {
         let made = made.into_iter().map(|(name, steps)| MappedTensor { name, steps, slot: None });
-        Self::Mapped(Mapping::Made(made.collect()))
+        Self::Mapped(Mapping::Tensors(made.collect()))
     }
 
     /// Maps to no tensor.
@@ -214,8 +214,8 @@ impl Encoder {
 
 /// Writes the keys of all encoders, in the order of llama.cpp's converter.
 pub fn common(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
-    const WIDTH: &str = "the width of the encoder";
-    const FEED_FORWARD: &str = "the width of the feed-forward layers";
+    const WIDTH: &str = "the embedding size of the encoder";
+    const FEED_FORWARD: &str = "the FFN size of the encoder";
     const HEADS: &str = "the number of attention heads";
     keys.file_type();
     if parts.has_vision {

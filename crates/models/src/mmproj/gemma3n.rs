@@ -138,7 +138,8 @@ fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
         ("num_attention_heads", "conf_num_attention_heads"),
         ("num_mel_bins", "input_feat_size"),
     ] {
-        let number = EncoderConfigs::number(&parts.audio, &[stated], "of the encoder of sound")?;
+        let number =
+            EncoderConfigs::number(&parts.audio, &[stated], "a size of the audio encoder")?;
         parts.audio.set(field, number);
     }
     parts.audio.default("intermediate_size", 6144);

@@ -141,7 +141,8 @@ pub static GEMMA4_UNIFIED: Encoder = Encoder {
         for (config, width) in
             [(&mut parts.vision, "mm_embed_dim"), (&mut parts.audio, "audio_embed_dim")]
         {
-            let width = EncoderConfigs::number(config, &[width], "the width of what is projected")?;
+            let width =
+                EncoderConfigs::number(config, &[width], "the input size of the projector")?;
             config.set("hidden_size", width);
             for field in ["intermediate_size", "num_layers", "num_attention_heads"] {
                 config.set(field, 0);

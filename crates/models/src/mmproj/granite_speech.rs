@@ -87,7 +87,8 @@ const PROJECTOR: Table = &[
 ];
 
 fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
-    let number = |field| EncoderConfigs::number(&parts.audio, &[field], "of the encoder of sound");
+    let number =
+        |field| EncoderConfigs::number(&parts.audio, &[field], "a size of the audio encoder");
     let (width, heads, layers) =
         (number("hidden_dim")?, number("num_heads")?, number("num_layers")?);
     let wide = width.saturating_mul(number("feedforward_mult")?);
@@ -104,7 +105,8 @@ fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
 
 fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
-    let number = |field| EncoderConfigs::number(&parts.audio, &[field], "of the encoder of sound");
+    let number =
+        |field| EncoderConfigs::number(&parts.audio, &[field], "a size of the audio encoder");
     keys.set(key::PROJECTOR_TYPE, "granite_speech");
     keys.set(key::AUDIO_NUM_MEL_BINS, number("input_dim")?);
     keys.set(key::AUDIO_ATTENTION_LAYER_NORM_EPSILON, 1e-5f32);
@@ -115,8 +117,11 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::AUDIO_PROJECTOR_WINDOW_SIZE, number("window_size")?);
     keys.set(key::AUDIO_PROJECTOR_DOWNSAMPLE_RATE, number("downsample_rate")?);
     let projector = parts.model.part("projector_config");
-    let heads =
-        EncoderConfigs::number(&projector, &["num_attention_heads"], "heads of the projector")?;
+    let heads = EncoderConfigs::number(
+        &projector,
+        &["num_attention_heads"],
+        "the number of heads of the projector",
+    )?;
     keys.set(key::AUDIO_PROJECTOR_HEAD_COUNT, heads);
     Ok(())
 }

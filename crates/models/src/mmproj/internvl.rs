@@ -76,10 +76,11 @@ const OF_TRANSFORMERS: Table = &[
 fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "internvl");
-    let epsilon = parts.vision.require_f32(&["layer_norm_eps"], "what the norms add")?;
+    let epsilon = parts.vision.require_f32(&["layer_norm_eps"], "epsilon of the norms")?;
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     parts.activation(keys)?;
-    let ratio = parts.model.require_f64(&["downsample_ratio"], "how much smaller images become")?;
+    let ratio =
+        parts.model.require_f64(&["downsample_ratio"], "the downsampling factor of images")?;
     keys.set(key::VISION_PROJECTOR_SCALE_FACTOR, (1.0 / ratio) as u32);
     for (key, field) in [
         ("vision.preproc_min_tiles", "min_dynamic_patch"),

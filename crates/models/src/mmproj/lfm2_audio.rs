@@ -18,7 +18,7 @@ pub static LFM2_AUDIO: Encoder = Encoder {
             ("num_mel_bins", "feat_in"),
         ] {
             let number =
-                EncoderConfigs::number(&parts.audio, &[stated], "of the encoder of sound")?;
+                EncoderConfigs::number(&parts.audio, &[stated], "a size of the audio encoder")?;
             parts.audio.set(field, number);
         }
         Ok(())

@@ -92,7 +92,8 @@ fn complete(parts: &mut EncoderConfigs) -> Result<(), Error> {
         ("intermediate_size", "encoder_ffn_dim"),
         ("num_attention_heads", "encoder_attention_heads"),
     ] {
-        let number = EncoderConfigs::number(&parts.audio, &[stated], "of the tokenizer of sound")?;
+        let number =
+            EncoderConfigs::number(&parts.audio, &[stated], "a size of the audio tokenizer")?;
         parts.audio.set(field, number);
     }
     Ok(())
@@ -121,8 +122,11 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::USE_SILU, true);
     let heads = vision.u32(&["num_key_value_heads"])?.unwrap_or(8);
     keys.set(key::VISION_ATTENTION_HEAD_COUNT_KV, heads);
-    let merged =
-        EncoderConfigs::number(vision, &["spatial_merge_size"], "patches a side that become one")?;
+    let merged = EncoderConfigs::number(
+        vision,
+        &["spatial_merge_size"],
+        "the patches per side that are merged into one token",
+    )?;
     keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
     let window = &["visual_token_window_size"];
     keys.set(
@@ -154,7 +158,8 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
         window.ok_or_else(|| audio.missing(WINDOW, "the window size of audio attention"))?;
     keys.set(key::AUDIO_WINDOW_SIZE, window);
     let local = parts.model.part("audio_config");
-    let number = |field| EncoderConfigs::number(&local, &[field], "of the layers that join frames");
+    let number =
+        |field| EncoderConfigs::number(&local, &[field], "a size of the layers that merge frames");
     keys.set(key::AUDIO_LOCAL_BLOCK_COUNT, number("input_local_layers")?);
     keys.set(key::AUDIO_LOCAL_GROUP_SIZE, number("group_size")?);
     Ok(())
@@ -171,7 +176,11 @@ fn kinds_of_windows(vision: &Config) -> Result<Vec<i32>, Error> {
 
 /// Returns the attention kind of each audio layer: 0 for windowed attention, -1 for global attention.
 fn windowed_layers(audio: &Config) -> Result<Vec<i32>, Error> {
-    let layers = EncoderConfigs::number(audio, &["encoder_layers"], "the layers that hear")?;
+    let layers = EncoderConfigs::number(
+        audio,
+        &["encoder_layers"],
+        "the number of layers of the audio encoder",
+    )?;
     let layers = crate::convert::hparams::possible(audio, "layers", layers)?;
     let block = audio.u32(&["swa_per_block"])?.unwrap_or(1);
     let is_hybrid = audio.bool("hybrid_attention")?.unwrap_or(false) && block > 1;
@@ -202,5 +211,5 @@ fn special(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMap
     let steps = vec![Step::Pad { rows: sizes.iter().copied().max().unwrap_or(0).into() }];
     let slot = Some(ExpertSlot { index, count: sizes.len() as u32 });
     let name = "a.rvq.codebook.weight".to_owned();
-    Ok(Some(EncoderMapping::Mapped(Mapping::Made(vec![MappedTensor { name, steps, slot }]))))
+    Ok(Some(EncoderMapping::Mapped(Mapping::Tensors(vec![MappedTensor { name, steps, slot }]))))
 }

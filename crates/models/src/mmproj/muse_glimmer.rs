@@ -13,8 +13,9 @@ const PATCHES: &str = "vision_tower.patch_embedder.patch_embedding.weight";
 pub static MUSE_GLIMMER: Encoder = Encoder {
     classes: &["MuseGlimmerForConditionalGeneration"],
     complete: |parts| {
-        let number =
-            |field: &str| EncoderConfigs::number(&parts.vision, &[field], "a size of images");
+        let number = |field: &str| {
+            EncoderConfigs::number(&parts.vision, &[field], "a size of the vision encoder")
+        };
         let patches = number("pos_emb_height")?.saturating_mul(number("merge_size")?);
         let side = patches.saturating_mul(number("patch_size")?);
         parts.vision.set("image_size", side);
@@ -56,7 +57,7 @@ pub static MUSE_GLIMMER: Encoder = Encoder {
 fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "muse-glimmer");
-    let epsilon = parts.vision.require_f32(&["layer_norm_eps"], "what the norms add")?;
+    let epsilon = parts.vision.require_f32(&["layer_norm_eps"], "epsilon of the norms")?;
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     let merged = EncoderConfigs::number(&parts.vision, &["merge_size"], "patches in one")?;
     keys.set(key::VISION_SPATIAL_MERGE_SIZE, merged);
@@ -68,7 +69,8 @@ fn patches(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMap
     if tensor.name != PATCHES {
         return Ok(None);
     }
-    let number = |field: &str| EncoderConfigs::number(&parts.vision, &[field], "a size of a patch");
+    let number =
+        |field: &str| EncoderConfigs::number(&parts.vision, &[field], "a size of the patches");
     let (times, side) = (u64::from(number("patch_temporal")?), u64::from(number("patch_size")?));
     let (len, rows) = (3 * side * side, tensor.shape.last().copied().unwrap_or(0));
     let shape = Shape::new(&[side, side, 3, rows]).filter(|_| {
@@ -76,7 +78,11 @@ fn patches(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMap
     });
     let Some(shape) = shape else {
         let stated = format!("{:?} for {times} patches of {side} pixels", tensor.shape).into();
-        return Err(parts.vision.wrong("patch_temporal", &stated, "as many as the weights have"));
+        return Err(parts.vision.wrong(
+            "patch_temporal",
+            &stated,
+            "the number of frames per patch of the weights",
+        ));
     };
     let values = tensor.vector(PATCHES)?;
     let len = len as usize;

@@ -11,7 +11,11 @@ use crate::schema::key;
 pub static PADDLE_OCR: Encoder = Encoder {
     classes: &["PaddleOCRVisionModel"],
     complete: |parts| {
-        let most = EncoderConfigs::number(&parts.image, &["max_pixels"], "the pixels of an image")?;
+        let most = EncoderConfigs::number(
+            &parts.image,
+            &["max_pixels"],
+            "the number of pixels of an image",
+        )?;
         parts.vision.set("image_size", most.isqrt());
         Ok(())
     },
@@ -27,7 +31,8 @@ pub static PADDLE_OCR: Encoder = Encoder {
 fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     keys.set(key::PROJECTOR_TYPE, "paddleocr");
-    let number = |field| EncoderConfigs::number(&parts.image, &[field], "the pixels of an image");
+    let number =
+        |field| EncoderConfigs::number(&parts.image, &[field], "the number of pixels of an image");
     keys.set(key::VISION_IMAGE_MAX_PIXELS, number("max_pixels")?);
     keys.set(key::VISION_IMAGE_MIN_PIXELS, number("min_pixels")?);
     keys.set(key::USE_GELU, true);

@@ -61,7 +61,8 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
         ("vision.image_max_pixels", "max_num_patches"),
     ] {
         let stated = parts.image.u32(&[field])?.or(parts.model.u32(&[field])?);
-        let number = stated.ok_or_else(|| parts.image.missing(field, "the patches of an image"))?;
+        let number = stated
+            .ok_or_else(|| parts.image.missing(field, "the number of patches of an image"))?;
         keys.set(key, number.saturating_mul(patch.saturating_mul(patch)));
     }
     keys.set(key::USE_GELU, true);

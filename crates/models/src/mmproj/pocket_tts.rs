@@ -86,7 +86,7 @@ const LAYER: Table = &[
 
 fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     let audio = &parts.audio;
-    let number = |field| EncoderConfigs::number(audio, &[field], "of the encoder of sound");
+    let number = |field| EncoderConfigs::number(audio, &[field], "a size of the audio encoder");
     let (width, wide) = (number("hidden_size")?, number("intermediate_size")?);
     let (layers, heads) = (number("num_hidden_layers")?, number("num_attention_heads")?);
     let projected = parts.text_width()?;

@@ -117,7 +117,7 @@ fn epsilon(keys: &mut Keys) {
 fn windowed(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::USE_SILU, true);
     let every = every(parts)?.ok_or_else(|| {
-        parts.vision.missing("fullatt_block_indexes", "the layers that see the whole image")
+        parts.vision.missing("fullatt_block_indexes", "the layers with full attention")
     })?;
     keys.set(key::VISION_N_WA_PATTERN, every);
     epsilon(keys);

@@ -30,7 +30,8 @@ pub static QWEN3_TTS: Encoder = Encoder {
     wanted,
     complete: |parts| {
         let talker = parts.model.part("talker_config");
-        let width = EncoderConfigs::number(&talker, &["hidden_size"], "the width of the talker")?;
+        let width =
+            EncoderConfigs::number(&talker, &["hidden_size"], "the embedding size of the talker")?;
         parts.text.set("hidden_size", width);
         Ok(())
     },
@@ -139,14 +140,15 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     keys.set(key::HAS_GEN_AUDIO_ENCODER, true);
     keys.set(key::GEN_AUDIO_PROJECTOR_TYPE, "qwen3tts_gen");
     let predictor = parts.model.part("talker_config").part("code_predictor_config");
-    let number = |field| EncoderConfigs::number(&predictor, &[field], "of the predictor of codes");
+    let number =
+        |field| EncoderConfigs::number(&predictor, &[field], "a size of the code predictor");
     keys.set(key::GEN_AUDIO_PROJECTION_DIM, projected);
     keys.set(key::GEN_AUDIO_EMBEDDING_LENGTH, number("hidden_size")?);
     keys.set(key::GEN_AUDIO_FEED_FORWARD_LENGTH, number("intermediate_size")?);
     keys.set(key::GEN_AUDIO_BLOCK_COUNT, number("num_hidden_layers")?);
     keys.set(key::GEN_AUDIO_ATTENTION_HEAD_COUNT, number("num_attention_heads")?);
     keys.set(key::GEN_AUDIO_ATTENTION_HEAD_COUNT_KV, number("num_key_value_heads")?);
-    let epsilon = predictor.require_f32(&["rms_norm_eps"], "what its norms add")?;
+    let epsilon = predictor.require_f32(&["rms_norm_eps"], "epsilon of the norms")?;
     keys.set(key::GEN_AUDIO_ATTENTION_LAYER_NORM_EPSILON, epsilon);
     Ok(())
 }
@@ -154,12 +156,15 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
 /// Returns the tensors of the decoder in the order of llama.cpp's converter.
 fn wanted(parts: &EncoderConfigs) -> Result<Vec<String>, Error> {
     let config = parts.of_folder(FOLDER)?.part("decoder_config");
-    let layers =
-        EncoderConfigs::number(&config, &["num_hidden_layers"], "the layers of the decoder")?;
+    let layers = EncoderConfigs::number(
+        &config,
+        &["num_hidden_layers"],
+        "the number of layers of the decoder",
+    )?;
     let layers = hparams::possible(&config, "layers", layers)?;
     let list = |field: &str| {
         let list = config.u32s(field)?;
-        list.ok_or_else(|| config.missing(field, "how much finer sound becomes"))
+        list.ok_or_else(|| config.missing(field, "the upsampling factors of the decoder"))
     };
     let (before, after) = (list("upsampling_ratios")?, list("upsample_rates")?);
     if after.len() != BLOCKS {

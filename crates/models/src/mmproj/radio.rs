@@ -134,7 +134,9 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
 }
 
 fn special(parts: &EncoderConfigs, tensor: &Foreign) -> Result<Option<EncoderMapping>, Error> {
-    let number = |field: &str| EncoderConfigs::number(&parts.vision, &[field], "a size of images");
+    let number = |field: &str| {
+        EncoderConfigs::number(&parts.vision, &[field], "a size of the vision encoder")
+    };
     if tensor.name == PATCHES {
         let side = u64::from(number("patch_size")?);
         let rows = tensor.shape.last().copied().unwrap_or(0);

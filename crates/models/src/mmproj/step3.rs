@@ -56,7 +56,7 @@ const TOWER: Table = &[
 fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     common(parts, keys)?;
     let field = "understand_projector_stride";
-    let stride = parts.model.require_u32(&[field], "how much smaller images become")?;
+    let stride = parts.model.require_u32(&[field], "the downsampling factor of images")?;
     keys.set(key::PROJECTOR_TYPE, "step3vl");
     let epsilon = parts.vision.f32(&["layer_norm_eps"])?.unwrap_or(1e-5);
     keys.set(key::VISION_ATTENTION_LAYER_NORM_EPSILON, epsilon);

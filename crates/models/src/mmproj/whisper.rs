@@ -128,7 +128,8 @@ fn keys_of(parts: &EncoderConfigs, keys: &mut Keys, projector: &str) -> Result<(
 
 /// Writes the number of frames that the projector stacks.
 fn stacked(parts: &EncoderConfigs, keys: &mut Keys, field: &str) -> Result<(), Error> {
-    let factor = parts.model.require_u32(&[field], "the frames that the projector joins")?;
+    let factor =
+        parts.model.require_u32(&[field], "the number of frames that the projector merges")?;
     keys.set(key::AUDIO_PROJECTOR_STACK_FACTOR, factor);
     Ok(())
 }

@@ -45,8 +45,7 @@ fn keys(parts: &EncoderConfigs, keys: &mut Keys) -> Result<(), Error> {
     keys.set_u32(key::VISION_WINDOW_SIZE, vision.u32(&["window_size"])?);
     const WHOLE: &str = "fullatt_block_indexes";
     let layers = vision.u32s(WHOLE)?;
-    let layers =
-        layers.ok_or_else(|| vision.missing(WHOLE, "the layers that see the whole image"))?;
+    let layers = layers.ok_or_else(|| vision.missing(WHOLE, "the layers with full attention"))?;
     let layers: Vec<i32> = layers.into_iter().map(|layer| layer as i32).collect();
     keys.set(key::VISION_WA_LAYER_INDEXES, Array::from(&layers[..]));
     Ok(())

@@ -71,7 +71,7 @@ impl Converter for MuseGlimmer {
         let gguf_name = format!("blk.{block}.attn_q.weight");
         let steps = steps::llama_order(config, &gguf_name)?;
         match Mapping::one(gguf_name, steps) {
-            Mapping::Made(tensors) => Ok(Some(Mapping::Behind(norms.into(), tensors))),
+            Mapping::Tensors(tensors) => Ok(Some(Mapping::WithVectors(norms.into(), tensors))),
             other => Ok(Some(other)),
         }
     }

@@ -36,7 +36,7 @@ impl Converter for NemotronHMoe {
         if let Some(number) = config.u32(&[mtp::COUNT])?.filter(|&number| number > 0) {
             return Err(hparams::not_computed(config, mtp::COUNT, number));
         }
-        let width = config.require_u32(&[EXPERT_WIDTH], "the FFN width of an expert")?;
+        let width = config.require_u32(&[EXPERT_WIDTH], "the FFN size of an expert")?;
         hybrid_keys(config, keys, width)?;
         keys.set_u32(key::EXPERT_USED_COUNT, config.u32(&[EXPERTS_PER_TOKEN])?);
         keys.set(key::EXPERT_FEED_FORWARD_LENGTH, width);

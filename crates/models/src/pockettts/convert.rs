@@ -90,7 +90,7 @@ impl Converter for PocketTts {
                 steps: vec![Step::Pick { groups: 1, start: at * len, len }],
                 slot: None,
             });
-        Ok(Some(Mapping::Made(parts.collect())))
+        Ok(Some(Mapping::Tensors(parts.collect())))
     }
 
     // Appends vectors that the runtime looks up like tokens to the embedding: the vector in front of a voice, if any,

@@ -231,7 +231,7 @@ fn split_fused_qkvz(heads: &Heads, block: u32) -> Mapping {
         slot: None,
     };
     let kinds = Step::Regroup { groups, kinds: [key, key, value] };
-    Mapping::Made(vec![
+    Mapping::Tensors(vec![
         tensor("attn_qkv", vec![pick(0, 2 * key + value), kinds]),
         tensor("attn_gate", vec![pick(2 * key + value, value)]),
     ])

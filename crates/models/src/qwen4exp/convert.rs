@@ -170,7 +170,7 @@ impl Converter for Qwen4Exp {
                     "does not match the tensor `{name}`: it has {} numbers; expected {expected} that are not negative",
                     numbers.len()
                 );
-                let help = "take configuration and weights from one place";
+                let help = "download the configuration and the weights from the same repository";
                 return Err(Error::input("checkpoint-misfit", config.path(), what, help));
             }
             config.set(field, numbers);
@@ -367,5 +367,5 @@ fn split_indexer(config: &Config, block: u32) -> Result<Mapping, Error> {
         steps: vec![Step::Reshape { from: shape, to: shape }, Step::Pick { groups: 1, start, len }],
         slot: None,
     };
-    Ok(Mapping::Made(vec![part("q", 0, queries), part("k", queries, len)]))
+    Ok(Mapping::Tensors(vec![part("q", 0, queries), part("k", queries, len)]))
 }

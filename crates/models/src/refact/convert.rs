@@ -77,7 +77,7 @@ impl Converter for Refact {
                 steps: vec![Step::Pick { groups: 1, start, len }],
                 slot: None,
             };
-            return Ok(Some(Mapping::Made(vec![half("attn_k", 0), half("attn_v", len)])));
+            return Ok(Some(Mapping::Tensors(vec![half("attn_k", 0), half("attn_v", len)])));
         }
         let found = captures(GATE_AND_UP, name);
         let Some(&[block]) = found.as_deref() else { return Ok(None) };

@@ -158,7 +158,7 @@ pub(crate) fn map_time_mix(
     }
     for (index, part) in (0..).zip(TOKEN_SHIFT_PARTS) {
         if let Some(&[block]) = captures(&format!("{start}time_maa_{part}"), name).as_deref() {
-            return Ok(Some(Mapping::Made(vec![MappedTensor {
+            return Ok(Some(Mapping::Tensors(vec![MappedTensor {
                 name: format!("blk.{block}.time_mix_lerp_fused.weight"),
                 steps: vec![reshape(&[width, 1, 1], &[width, 1, 1])],
                 slot: Some(ExpertSlot { index, count: 5 }),

@@ -74,7 +74,7 @@ impl Converter for Rwkv6Qwen2 {
 
     fn map_tensor(&self, config: &Config, name: &str) -> Result<Option<Mapping>, Error> {
         let mapping = map_time_mix(config, TIME_MIX, name)?;
-        let Some(Mapping::Made(tensors)) = &mapping else { return Ok(mapping) };
+        let Some(Mapping::Tensors(tensors)) = &mapping else { return Ok(mapping) };
         let [MappedTensor { name: gguf_name, .. }] = &tensors[..] else { return Ok(mapping) };
         let (rank, width) = (lora_ranks(config)?[0], hparams::width(config)?);
         let (steps_before, len) = if gguf_name.ends_with("time_mix_w1.weight") {
@@ -95,7 +95,7 @@ impl Converter for Rwkv6Qwen2 {
                 slot: Some(ExpertSlot { index, count: 5 }),
             }
         };
-        Ok(Some(Mapping::Made((0..).zip(PART_INDEXES).map(part).collect())))
+        Ok(Some(Mapping::Tensors((0..).zip(PART_INDEXES).map(part).collect())))
     }
 
     fn row_stacked_suffixes(&self) -> &'static [&'static str] {

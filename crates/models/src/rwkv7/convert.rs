@@ -181,7 +181,7 @@ pub(crate) fn map_time_mix(config: &Config, name: &str) -> Result<Option<Mapping
         };
         let slot = Some(ExpertSlot { index: index.0, count });
         let steps = vec![reshape(&[width, 1, 1], &[width, 1, 1])];
-        return Ok(Some(Mapping::Made(vec![MappedTensor { name, steps, slot }])));
+        return Ok(Some(Mapping::Tensors(vec![MappedTensor { name, steps, slot }])));
     }
     if CHANNEL_FACTORS.contains(&part) {
         let head = config.u32(&["head_size", "head_dim"])?.unwrap_or(width).max(1);
@@ -213,8 +213,8 @@ pub(crate) fn map_time_mix(config: &Config, name: &str) -> Result<Option<Mapping
     Ok(Some(match (block, of) {
         // The first layer has no value residual: llama.cpp requires the tensors and does not use them.
         (0, "v") => Mapping::Dropped,
-        (0, "a") => Mapping::Made(vec![tensor("v"), tensor("a")]),
-        _ => Mapping::Made(vec![tensor(of)]),
+        (0, "a") => Mapping::Tensors(vec![tensor("v"), tensor("a")]),
+        _ => Mapping::Tensors(vec![tensor(of)]),
     }))
 }
 

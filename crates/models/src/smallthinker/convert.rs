@@ -58,7 +58,7 @@ impl Converter for Smallthinker {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
-        let width = config.require_u32(WIDTH, "the FFN width of an expert")?;
+        let width = config.require_u32(WIDTH, "the FFN size of an expert")?;
         keys.stated(config)?;
         keys.set_u32(key::EXPERT_COUNT, config.u32(COUNT)?);
         keys.set_u32(key::EXPERT_USED_COUNT, config.u32(&["moe_num_active_primary_experts"])?);

@@ -49,7 +49,7 @@ const NAMES: Table = &[
 const ENCODER: [(&str, &str, &str); 6] = [
     ("encoder.context_length", "max_source_positions", "the context length of the encoder"),
     ("encoder.embedding_length", "d_model", "the embedding length"),
-    ("encoder.feed_forward_length", "encoder_ffn_dim", "the FFN width of the encoder"),
+    ("encoder.feed_forward_length", "encoder_ffn_dim", "the FFN size of the encoder"),
     ("encoder.block_count", "encoder_layers", "the number of layers of the encoder"),
     ("encoder.mels_count", "num_mel_bins", "the number of mel bins"),
     (
@@ -63,7 +63,7 @@ const ENCODER: [(&str, &str, &str); 6] = [
 const DECODER: [(&str, &str, &str); 5] = [
     ("decoder.context_length", "max_target_positions", "the context length of the decoder"),
     ("decoder.embedding_length", "d_model", "the embedding length"),
-    ("decoder.feed_forward_length", "decoder_ffn_dim", "the FFN width of the decoder"),
+    ("decoder.feed_forward_length", "decoder_ffn_dim", "the FFN size of the decoder"),
     ("decoder.block_count", "decoder_layers", "the number of layers of the decoder"),
     (
         "decoder.attention.head_count",

@@ -12,7 +12,7 @@ macro_rules! presets {
         ///
         /// Stored in files as the number `general.file_type` (`enum llama_ftype` in `llama.h`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[allow(non_camel_case_types)] // llama.cpp's spelling, under which everyone knows them
+        #[allow(non_camel_case_types, reason = "the spelling of llama.cpp")]
         #[repr(u32)]
         pub enum Preset {
             $(#[doc = $about] $name = file_type_of(stringify!($name)).id,)*

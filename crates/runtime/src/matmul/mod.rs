@@ -27,7 +27,7 @@ pub enum Precision {
     Fast,
 }
 
-/// What matrix multiplication needs besides its factors.
+/// The settings and shared state of a matrix multiplication.
 #[derive(Clone, Copy)]
 pub(crate) struct MatmulContext<'r> {
     pub precision: Precision,

@@ -1,4 +1,4 @@
-//! What the norms have in common.
+//! Code shared by `LayerNorm`, `RmsNorm` and `L2Norm`.
 
 use gguf_graph::WeightId;
 

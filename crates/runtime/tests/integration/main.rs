@@ -10,6 +10,6 @@ mod matmul_id;
 mod reference;
 #[path = "../../../models/tests/integration/tiny/mod.rs"]
 mod schema_models;
-#[allow(dead_code)] // Only the fuzz target uses all of it.
+#[allow(dead_code, reason = "other crates share the module and use more of it")]
 #[path = "../../../../fuzz/src/graph.rs"]
 mod tiny;

@@ -19,10 +19,10 @@ use gguf::Error;
 
 use crate::output::{conflicting_path, is_at};
 
-/// How long an editor waits for another editor, and a reader for an in-place edit.
+/// Time that an editor waits for another editor, and a reader for an in-place edit.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long an editor waits for readers before it rebuilds.
+/// Time that an editor waits for readers before it rebuilds.
 const READER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Exclusive right to edit a model.

@@ -52,7 +52,7 @@ pub fn reserve(metadata: &mut Metadata, bytes: u64) {
     }
 }
 
-/// How [`edit_header`] changed the file.
+/// The change that [`edit_header`] made to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditOutcome {
     /// The edit changed nothing.

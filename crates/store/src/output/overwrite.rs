@@ -7,7 +7,7 @@ use gguf::Error;
 
 use super::remote::{OutputLayout, RemoteOutput, RemoteStore, ResumeOptions};
 
-/// What to do if a file with the name of an output exists.
+/// Behavior if a file with the name of an output exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
     /// Keep it and refuse the output.

@@ -7,7 +7,7 @@ mod memory;
 mod overview;
 mod remote;
 mod security;
-#[allow(dead_code)] // Shared with other crates, which use more of it.
+#[allow(dead_code, reason = "other crates share the module and use more of it")]
 #[path = "../../../remote/tests/integration/server.rs"]
 mod server;
 mod state;

@@ -41,7 +41,7 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// How to find the file that a call changes.
+/// The argument of a system call that names the changed file.
 enum Target {
     /// A file descriptor in this argument.
     Fd(usize),

@@ -1,4 +1,4 @@
-//! What all forms of `tokenizer.json` have in common.
+//! Fields that every `tokenizer.json` has, for BPE, Unigram and WordPiece alike.
 
 use std::collections::HashSet;
 

@@ -42,7 +42,7 @@ pub(super) enum Step {
     LatinDigits,
 }
 
-/// How to split white space that no other part of the expression matches.
+/// Rule for white space that no other part of the expression matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Space {
     /// As the expression matches.
