@@ -50,7 +50,7 @@ fn divergence_fields<'py>(py: Python<'py>, found: &Divergence) -> PyResult<Bound
     fields.set_item("mean_kld_error", found.divergence.error())?;
     fields.set_item("median_kld", spread.at(0.5))?;
     fields.set_item("max_kld", spread.at(1.0))?;
-    fields.set_item("top1_agreement", found.same_top().0)?;
+    fields.set_item("top1_agreement", found.top1_agreement().0)?;
     fields.set_item("reference_perplexity", found.reference.value())?;
     Ok(fields)
 }

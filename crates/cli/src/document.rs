@@ -15,7 +15,7 @@ use crate::launch;
 /// Whether this run has printed its document.
 static PRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Prints the document of a command. `schema` is its name and version, such as `inspect/1`.
+/// Prints the document of a command. `schema` is its name and version, such as `inspect/2`.
 pub fn print(out: &mut impl Write, schema: &str, document: Json) -> io::Result<()> {
     PRINTED.store(true, Ordering::Relaxed);
     writeln!(out, "{:#}", with_schema(schema, document))

@@ -20,7 +20,7 @@ pub struct Divergence {
     /// Squared changes of the probability.
     pub more_likely_squared: Mean,
     /// Number of tokens with top-1 agreement.
-    pub same_top: u64,
+    pub top1_agreement: u64,
     /// First evaluated position of a chunk.
     pub first_position: usize,
     /// KL divergence of each evaluated token, in text order; equally many per chunk.
@@ -42,9 +42,9 @@ impl Divergence {
     }
 
     /// Returns the top-1 agreement and its standard error.
-    pub fn same_top(&self) -> (f64, f64) {
+    pub fn top1_agreement(&self) -> (f64, f64) {
         let count = self.divergence.count.max(1) as f64;
-        let share = self.same_top as f64 / count;
+        let share = self.top1_agreement as f64 / count;
         (share, (share * (1.0 - share) / (count - 1.0).max(1.0)).sqrt())
     }
 
@@ -114,7 +114,7 @@ impl Divergence {
         sums[..3 * means.len()].copy_from_slice(means.as_flattened());
         sums[15..].copy_from_slice(&[
             self.model.chunks as f64,
-            self.same_top as f64,
+            self.top1_agreement as f64,
             self.products,
         ]);
         sums
@@ -134,7 +134,7 @@ impl Divergence {
         }
         self.model.chunks += sums[15] as usize;
         self.reference.chunks += sums[15] as usize;
-        self.same_top += sums[16] as u64;
+        self.top1_agreement += sums[16] as u64;
         self.products += sums[17];
     }
 
@@ -159,7 +159,7 @@ impl Divergence {
         let change = of_model.exp() - of_reference.exp();
         self.more_likely.add(change);
         self.more_likely_squared.add(change * change);
-        self.same_top += u64::from(miss.by_model.id == miss.by_reference.id);
+        self.top1_agreement += u64::from(miss.by_model.id == miss.by_reference.id);
         self.divergences.push(miss.divergence as f32);
         self.changes.push(change as f32);
         self.worst.add(miss);

@@ -5,26 +5,27 @@ use std::path::Path;
 use gguf::{Error, Finding};
 use gguf_store::read_text;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::chunks::Chunks;
 use crate::divergence::{Divergence, Spread};
 
 /// Version of the JSON format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A quality report, complete or in progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QualityReport {
-    /// Version of the JSON format: 1.
+    /// Version of the JSON format: [`VERSION`].
     pub version: u32,
     /// Conditions of all measurements.
     pub conditions: Conditions,
     /// The reference model.
-    pub original: ReferenceModel,
+    pub reference: ReferenceModel,
     /// Measured types, in the order of measurement.
-    pub mixes: Vec<TypeQuality>,
+    pub types: Vec<TypeQuality>,
     /// Skipped types.
-    pub left_out: Vec<SkippedType>,
+    pub skipped: Vec<SkippedType>,
 }
 
 /// Conditions of the measurements. Results are comparable if these are equal.
@@ -33,21 +34,21 @@ pub struct Conditions {
     /// Name and version of the program.
     pub program: String,
     /// Digest of the reference model: its header and a sample of rows of each tensor.
-    pub original_digest: String,
+    pub reference_digest: String,
     /// File name of the text.
     pub text: String,
     /// SHA-256 of the text.
     pub text_digest: String,
     /// Chunk size in tokens.
-    pub window_tokens: usize,
+    pub chunk_size: usize,
     /// Stride of overlapping chunks.
     pub stride: Option<usize>,
     /// Number of chunks.
-    pub windows: usize,
+    pub chunks: usize,
     /// Number of evaluated tokens.
-    pub predictions: usize,
+    pub tokens: usize,
     /// Precision of the evaluation: `exact` or `fast`.
-    pub arithmetic: String,
+    pub precision: String,
     /// Element type of the KV cache.
     pub cache_type: String,
     /// LoRA adapters of all models, as the user named them.
@@ -60,9 +61,9 @@ pub struct Conditions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
     /// Benchmark parameters, if throughput was measured: prompt tokens, generated tokens, threads.
-    pub trial: Option<[usize; 3]>,
+    pub benchmark: Option<[usize; 3]>,
     /// Context size in tokens whose F16 KV cache counts as memory.
-    pub memory_tokens: usize,
+    pub memory_context: usize,
 }
 
 /// Size, memory and throughput of a model.
@@ -130,9 +131,9 @@ pub struct TypeQuality {
     /// Maximum KL divergence.
     pub max_kld: f64,
     /// Top-1 agreement with the reference model, in percent.
-    pub same_top: f64,
+    pub top1_agreement: f64,
     /// Standard error.
-    pub same_top_error: f64,
+    pub top1_agreement_error: f64,
     /// Mean KL divergence by position in the chunk, for ranges of equal length.
     pub kld_by_position: Vec<PositionRange>,
     /// Weight error of each tensor whose type differs from the reference model.
@@ -171,7 +172,7 @@ pub struct SkippedType {
     #[serde(rename = "type")]
     pub name: String,
     /// Reason.
-    pub why: String,
+    pub reason: String,
 }
 
 impl Conditions {
@@ -229,7 +230,8 @@ impl TypeQuality {
         tensors: Vec<TensorError>,
     ) -> Self {
         let spread = Spread::new(&found.divergences);
-        let ((ppl_ratio, ppl_ratio_error), (same, same_error)) = (found.ratio(), found.same_top());
+        let ((ppl_ratio, ppl_ratio_error), (same, same_error)) =
+            (found.ratio(), found.top1_agreement());
         Self {
             name,
             cost,
@@ -242,8 +244,8 @@ impl TypeQuality {
             median_kld: spread.at(0.5),
             kld_99: spread.at(0.99),
             max_kld: spread.at(1.0),
-            same_top: 100.0 * same,
-            same_top_error: 100.0 * same_error,
+            top1_agreement: 100.0 * same,
+            top1_agreement_error: 100.0 * same_error,
             kld_by_position: PositionRange::all(&found.divergences, chunks),
             tensors,
             dominated_by: None,
@@ -285,12 +287,16 @@ impl QualityReport {
         let text = read_text(path)?;
         let invalid =
             |what: String| Error::from(Finding::error("report-invalid", what)).in_file(path);
-        let report: Self = serde_json::from_str(&text)
+        let report: Value = serde_json::from_str(&text)
             .map_err(|fault| invalid(format!("is not a report of `gguf quality`: {fault}")))?;
-        match report.version {
-            VERSION => Ok(report),
-            other => Err(invalid(format!("has version {other}; expected {VERSION}"))),
+        // Fields depend on the version, so it comes first.
+        if let Some(version) =
+            report["version"].as_u64().filter(|&version| version != u64::from(VERSION))
+        {
+            return Err(invalid(format!("has version {version}; expected {VERSION}")));
         }
+        serde_json::from_value(report)
+            .map_err(|fault| invalid(format!("is not a report of `gguf quality`: {fault}")))
     }
 
     /// Formats the report as JSON.
@@ -301,9 +307,9 @@ impl QualityReport {
 
     /// Returns the smallest type whose mean KL divergence `purpose` accepts.
     pub fn choice(&self, purpose: Purpose) -> Option<&TypeQuality> {
-        let fit = self.mixes.iter().filter(|mix| mix.mean_kld <= purpose.limit());
+        let fit = self.types.iter().filter(|entry| entry.mean_kld <= purpose.limit());
         fit.min_by(|a, b| {
-            let size = |mix: &TypeQuality| mix.cost.file_bytes;
+            let size = |entry: &TypeQuality| entry.cost.file_bytes;
             size(a).cmp(&size(b)).then(a.mean_kld.total_cmp(&b.mean_kld))
         })
     }
@@ -313,8 +319,9 @@ impl QualityReport {
         let mut all: Vec<(Purpose, &TypeQuality)> = Vec::new();
         for purpose in Purpose::ALL {
             let choice = self.choice(purpose);
-            let is_new = |mix: &&TypeQuality| all.iter().all(|(_, other)| other.name != mix.name);
-            all.extend(choice.filter(is_new).map(|mix| (purpose, mix)));
+            let is_new =
+                |entry: &&TypeQuality| all.iter().all(|(_, other)| other.name != entry.name);
+            all.extend(choice.filter(is_new).map(|entry| (purpose, entry)));
         }
         all
     }
@@ -322,16 +329,16 @@ impl QualityReport {
     /// Returns the Pareto front of size and mean KL divergence, the smallest type first.
     pub fn front(&self) -> Vec<&TypeQuality> {
         let mut front: Vec<_> =
-            self.mixes.iter().filter(|mix| mix.dominated_by.is_none()).collect();
-        front.sort_by_key(|mix| mix.cost.file_bytes);
+            self.types.iter().filter(|entry| entry.dominated_by.is_none()).collect();
+        front.sort_by_key(|entry| entry.cost.file_bytes);
         front
     }
 
     /// Returns all types, the largest first.
     pub fn by_size(&self) -> Vec<&TypeQuality> {
-        let mut all: Vec<_> = self.mixes.iter().collect();
+        let mut all: Vec<_> = self.types.iter().collect();
         all.sort_by(|a, b| {
-            let size = |mix: &TypeQuality| mix.cost.file_bytes;
+            let size = |entry: &TypeQuality| entry.cost.file_bytes;
             size(b).cmp(&size(a)).then(a.mean_kld.total_cmp(&b.mean_kld))
         });
         all
@@ -340,8 +347,8 @@ impl QualityReport {
     /// Sets `dominated_by` of every type to the best type that is no larger and has no greater divergence. The first
     /// of equal types is not dominated.
     pub fn find_dominated(&mut self) {
-        let size_and_loss = |mix: &TypeQuality| (mix.cost.file_bytes, mix.mean_kld);
-        let all: Vec<_> = self.mixes.iter().map(size_and_loss).collect();
+        let size_and_loss = |entry: &TypeQuality| (entry.cost.file_bytes, entry.mean_kld);
+        let all: Vec<_> = self.types.iter().map(size_and_loss).collect();
         let dominating = |this: usize| {
             let (size, loss) = all[this];
             let better = (0..all.len()).filter(|&other| {
@@ -349,18 +356,18 @@ impl QualityReport {
                 no_worse && (all[other] != all[this] || other < this)
             });
             let best = better.min_by(|&a, &b| all[a].1.total_cmp(&all[b].1).then(a.cmp(&b)))?;
-            Some(self.mixes[best].name.clone())
+            Some(self.types[best].name.clone())
         };
         let found: Vec<_> = (0..all.len()).map(dominating).collect();
-        for (mix, dominating) in self.mixes.iter_mut().zip(found) {
-            mix.dominated_by = dominating;
+        for (entry, dominating) in self.types.iter_mut().zip(found) {
+            entry.dominated_by = dominating;
         }
     }
 
     /// Formats the report as CSV: the reference model, then one line per type, the largest first.
     pub fn to_csv(&self) -> String {
         const COLUMNS: &str = "type,file_bytes,bits_per_weight,ppl,ppl_error,mean_kld,mean_kld_error,median_kld,\
-             kld_99,max_kld,same_top,same_top_error,prompt_tokens_per_second,\
+             kld_99,max_kld,top1_agreement,top1_agreement_error,prompt_tokens_per_second,\
              generation_tokens_per_second,memory_bytes,dominated_by\n";
         let rate = |rate: Option<f64>| rate.map_or(String::new(), |rate| rate.to_string());
         let line = |name: &str, cost: &ModelCost, figures: String, dominated_by: &str| {
@@ -371,24 +378,24 @@ impl QualityReport {
                 "{name},{file_bytes},{bits_per_weight},{figures},{prompt},{generation},{memory_bytes},{dominated_by}\n"
             )
         };
-        let ReferenceModel { ppl, ppl_error, cost, .. } = &self.original;
+        let ReferenceModel { ppl, ppl_error, cost, .. } = &self.reference;
         let mut text = COLUMNS.to_owned();
-        text += &line("original", cost, format!("{ppl},{ppl_error},0,0,0,0,0,100,0"), "");
-        for mix in self.by_size() {
+        text += &line("reference", cost, format!("{ppl},{ppl_error},0,0,0,0,0,100,0"), "");
+        for entry in self.by_size() {
             let figures = [
-                mix.ppl_q,
-                mix.ppl_q_error,
-                mix.mean_kld,
-                mix.mean_kld_error,
-                mix.median_kld,
-                mix.kld_99,
-                mix.max_kld,
-                mix.same_top,
-                mix.same_top_error,
+                entry.ppl_q,
+                entry.ppl_q_error,
+                entry.mean_kld,
+                entry.mean_kld_error,
+                entry.median_kld,
+                entry.kld_99,
+                entry.max_kld,
+                entry.top1_agreement,
+                entry.top1_agreement_error,
             ];
             let figures = figures.map(|figure| figure.to_string()).join(",");
-            let dominated_by = mix.dominated_by.as_deref().unwrap_or_default();
-            text += &line(&mix.name, &mix.cost, figures, dominated_by);
+            let dominated_by = entry.dominated_by.as_deref().unwrap_or_default();
+            text += &line(&entry.name, &entry.cost, figures, dominated_by);
         }
         text
     }
@@ -399,8 +406,8 @@ mod tests {
     use super::*;
 
     /// Returns a report of types with the given sizes and divergences.
-    fn report(mixes: &[(&str, u64, f64)]) -> QualityReport {
-        let mix = |&(name, file_bytes, mean_kld): &(&str, u64, f64)| TypeQuality {
+    fn report(types: &[(&str, u64, f64)]) -> QualityReport {
+        let entry = |&(name, file_bytes, mean_kld): &(&str, u64, f64)| TypeQuality {
             name: name.to_owned(),
             cost: ModelCost { file_bytes, ..ModelCost::default() },
             mean_kld,
@@ -409,9 +416,9 @@ mod tests {
         let mut report = QualityReport {
             version: VERSION,
             conditions: Conditions::default(),
-            original: ReferenceModel::default(),
-            mixes: mixes.iter().map(mix).collect(),
-            left_out: Vec::new(),
+            reference: ReferenceModel::default(),
+            types: types.iter().map(entry).collect(),
+            skipped: Vec::new(),
         };
         report.find_dominated();
         report
@@ -429,15 +436,16 @@ mod tests {
             ("hopeless", 40, 2.0),
         ]);
         let dominated_by: Vec<_> =
-            report.mixes.iter().map(|mix| mix.dominated_by.as_deref()).collect();
+            report.types.iter().map(|entry| entry.dominated_by.as_deref()).collect();
         let expected =
             [None, Some("large"), Some("better"), None, Some("better"), None, Some("small")];
         assert_eq!(dominated_by, expected);
-        let names =
-            |mixes: Vec<&TypeQuality>| mixes.iter().map(|mix| mix.name.clone()).collect::<Vec<_>>();
+        let names = |types: Vec<&TypeQuality>| {
+            types.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(names(report.front()), ["small", "better", "large"]);
         assert_eq!(names(report.by_size())[..3], ["large", "like large", "as good, larger"]);
-        let chosen = report.choices().into_iter().map(|(purpose, mix)| (purpose, &*mix.name));
+        let chosen = report.choices().into_iter().map(|(purpose, entry)| (purpose, &*entry.name));
         let expected = [
             (Purpose::Faithful, "large"),
             (Purpose::Balanced, "better"),
@@ -449,7 +457,7 @@ mod tests {
     #[test]
     fn recommends_each_type_once_or_none() {
         let names = |report: &QualityReport| -> Vec<String> {
-            report.choices().iter().map(|(_, mix)| mix.name.clone()).collect()
+            report.choices().iter().map(|(_, entry)| entry.name.clone()).collect()
         };
         assert_eq!(names(&report(&[("one", 5, 0.0001)])), ["one"]);
         assert!(names(&report(&[("one", 5, 0.1)])).is_empty());

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use gguf::{Error, Finding};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Version of the file format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// KL divergence of models with single quantized tensors from the reference model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,11 +23,11 @@ pub struct Sensitivity {
     /// Name of the text file.
     pub text: String,
     /// Number of tokens per chunk.
-    pub window_tokens: usize,
+    pub chunk_size: usize,
     /// Number of chunks.
-    pub windows: usize,
+    pub chunks: usize,
     /// Number of evaluated tokens.
-    pub predictions: usize,
+    pub tokens: usize,
     /// Importance matrix of the encoders, if any.
     pub imatrix: Option<String>,
     /// Measurements: each quantizes one group of tensors and nothing else.
@@ -70,12 +71,16 @@ impl Sensitivity {
             let help = "make one with `gguf sensitivity`";
             Error::from(Finding::error("sensitivity-invalid", what).help(help)).in_file(path)
         };
-        let read: Self = serde_json::from_slice(&bytes)
+        let read: Value = serde_json::from_slice(&bytes)
             .map_err(|fault| invalid(format!("is not a sensitivity file: {fault}")))?;
-        match read.version {
-            VERSION => Ok(read),
-            other => Err(invalid(format!("has version {other}; expected version {VERSION}"))),
+        // Fields depend on the version, so it comes first.
+        if let Some(version) =
+            read["version"].as_u64().filter(|&version| version != u64::from(VERSION))
+        {
+            return Err(invalid(format!("has version {version}; expected version {VERSION}")));
         }
+        serde_json::from_value(read)
+            .map_err(|fault| invalid(format!("is not a sensitivity file: {fault}")))
     }
 
     /// Serializes to JSON.

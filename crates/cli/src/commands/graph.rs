@@ -198,5 +198,5 @@ fn print_json(
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let shown = gguf_kit::json::graph(graph, report, machine);
-    Ok(document::print(out, "graph/1", shown)?)
+    Ok(document::print(out, "graph/2", shown)?)
 }

@@ -170,7 +170,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.eval.json {
         // The document is the file that `-o` writes; its `version` is that of the file format.
         let file = serde_json::to_value(&found).map_err(std::io::Error::from)?;
-        document::print(&mut out, "quality/1", file)?;
+        document::print(&mut out, "quality/2", file)?;
     } else {
         print(&mut out, &found)?;
     }
@@ -203,14 +203,14 @@ impl Args {
 
 /// Prints the table, one line per type, largest first.
 fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
-    let (conditions, reference) = (&report.conditions, &report.original);
+    let (conditions, reference) = (&report.conditions, &report.reference);
     let rows = report.by_size();
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max("reference".len());
-    let has_speed = conditions.trial.is_some();
+    let has_speed = conditions.benchmark.is_some();
     writeln!(
         out,
         "{} tokens evaluated in {} chunks of {}",
-        conditions.predictions, conditions.windows, conditions.text
+        conditions.tokens, conditions.chunks, conditions.text
     )?;
     // 80 columns without speeds.
     let mut line = |name: &str, cells: [&str; 8], speeds: [&str; 2]| {
@@ -246,7 +246,7 @@ fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
         let (size, bits, memory, [prompt, generation]) = costs(&row.cost);
         let [mean, median] = [row.mean_kld, row.median_kld].map(|x| format!("{x:.7}"));
         let max = format!("{:.6}", row.max_kld);
-        let (same, ppl) = (format!("{:.2}", row.same_top), format!("{:.4}", row.ppl_q));
+        let (same, ppl) = (format!("{:.2}", row.top1_agreement), format!("{:.4}", row.ppl_q));
         let cells = [&*size, &*bits, &*mean, &*median, &*max, &*same, &*ppl, &*memory];
         line(&row.name, cells, [&*prompt, &*generation])?;
     }
@@ -255,8 +255,8 @@ fn print(out: &mut impl Write, report: &QualityReport) -> std::io::Result<()> {
             writeln!(out, "{}: dominated by {other} (no larger, lower KLD)", row.name)?;
         }
     }
-    for one in &report.left_out {
-        writeln!(out, "{:<width$} skipped: {}", one.name, one.why)?;
+    for one in &report.skipped {
+        writeln!(out, "{:<width$} skipped: {}", one.name, one.reason)?;
     }
     Ok(())
 }

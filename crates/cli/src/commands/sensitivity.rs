@@ -114,7 +114,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.eval.json {
         // The document is the file that `-o` writes; its `version` is that of the file format.
         let file = serde_json::to_value(&found).map_err(std::io::Error::from)?;
-        document::print(&mut out, "sensitivity/1", file)?;
+        document::print(&mut out, "sensitivity/2", file)?;
     } else {
         print(&mut out, &found)?;
     }
@@ -145,7 +145,7 @@ fn print(out: &mut impl Write, found: &Sensitivity) -> std::io::Result<()> {
     writeln!(
         out,
         "{} tokens evaluated in {} chunks of {}",
-        found.predictions, found.windows, found.text
+        found.tokens, found.chunks, found.text
     )?;
     writeln!(out, "{:<width$} {:>8} {:>14}  KLD by type", "tensor", "weights", "per million")?;
     lines.iter().try_for_each(|(_, line)| writeln!(out, "{line}"))

@@ -22,7 +22,7 @@ use crate::sums::{Squares, Sums};
 use crate::{Candidate, Divergence, Mean, Miss, Perplexity, Worst};
 
 const KEY: &str = "gguf_kit.part";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Numbers of a prediction in `N.worst`, without the preceding tokens.
 const MISS: usize = 12;
 
@@ -50,7 +50,7 @@ struct Model {
 enum Figures {
     Perplexity,
     Divergence { first_position: usize, worst: usize },
-    Importance { dataset: String, len: usize, windows: usize },
+    Importance { dataset: String, len: usize, chunks: usize },
 }
 
 /// A table of numbers.
@@ -116,12 +116,12 @@ impl Part {
                         let Mean { count, sum, squares } = one.surprise;
                         [one.chunks as f64, count as f64, sum, squares]
                     };
-                    add("windows", Table::of_f64(all.chunks.len(), all.chunks.iter().flat_map(of)));
+                    add("chunks", Table::of_f64(all.chunks.len(), all.chunks.iter().flat_map(of)));
                     Figures::Perplexity
                 }
                 Tally::Divergence(all) => {
                     let (rows, total) = (all.chunks.len(), all.total());
-                    add("windows", Table::of_f64(rows, all.chunks.as_flattened().iter().copied()));
+                    add("chunks", Table::of_f64(rows, all.chunks.as_flattened().iter().copied()));
                     add("divergences", Table::of_f32(rows, &total.divergences));
                     add("changes", Table::of_f32(rows, &total.changes));
                     let misses = total.worst.misses();
@@ -138,8 +138,8 @@ impl Part {
                         let counts = sums.counts.iter().map(|count| *count as f64);
                         add(&format!("{name}.counts"), Table::of_f64(1, counts));
                     }
-                    let Importance { dataset, len, chunks: windows, .. } = all.clone();
-                    Figures::Importance { dataset, len, windows }
+                    let Importance { dataset, len, chunks, .. } = all.clone();
+                    Figures::Importance { dataset, len, chunks }
                 }
             };
             Model {
@@ -231,7 +231,7 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
     };
     match figures {
         Figures::Perplexity => {
-            let (_, numbers) = reader.f64("windows")?;
+            let (_, numbers) = reader.f64("chunks")?;
             finite(&numbers)?;
             require_counts(numbers.chunks_exact(4).flat_map(|one| [one[0], one[1]]).collect())?;
             let mut all = Perplexities::default();
@@ -242,13 +242,13 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
             Ok(Tally::Perplexity(all))
         }
         Figures::Divergence { first_position, worst } => {
-            let (rows, numbers) = reader.f64("windows")?;
+            let (rows, numbers) = reader.f64("chunks")?;
             finite(&numbers)?;
             let (divergences, changes) = (reader.f32("divergences")?, reader.f32("changes")?);
-            let windows: Vec<[f64; SUMS]> = numbers.as_chunks().0.to_vec();
-            let of_window = |one: &[f64; SUMS]| [0, 3, 6, 9, 12, 15, 16].map(|at| one[at]);
-            require_counts(windows.iter().flat_map(of_window).collect())?;
-            if [windows.len(), divergences.0, changes.0] != [rows; 3] {
+            let chunks: Vec<[f64; SUMS]> = numbers.as_chunks().0.to_vec();
+            let of_chunk = |one: &[f64; SUMS]| [0, 3, 6, 9, 12, 15, 16].map(|at| one[at]);
+            require_counts(chunks.iter().flat_map(of_chunk).collect())?;
+            if [chunks.len(), divergences.0, changes.0] != [rows; 3] {
                 return Err("has tables of different lengths".to_owned());
             }
             let lists = Divergence {
@@ -258,9 +258,9 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
                 worst: read_worst(reader, *worst)?,
                 ..Default::default()
             };
-            Ok(Tally::Divergence(Divergences::new(windows, lists)))
+            Ok(Tally::Divergence(Divergences::new(chunks, lists)))
         }
-        Figures::Importance { dataset, len, windows } => {
+        Figures::Importance { dataset, len, chunks } => {
             let prefix = format!("{}.", reader.number);
             let mut sums = Sums::default();
             for name in reader.tensors.names() {
@@ -277,8 +277,8 @@ fn read_tally(reader: &Reader<'_>, figures: &Figures) -> Result<Tally, String> {
                 let counts = counts.iter().map(|count| *count as u64).collect();
                 sums.0.insert(name.to_owned(), Squares { high, low, counts });
             }
-            let (dataset, len, windows) = (dataset.clone(), *len, *windows);
-            Ok(Tally::Importance(Importance { dataset, len, chunks: windows, sums }))
+            let (dataset, len, chunks) = (dataset.clone(), *len, *chunks);
+            Ok(Tally::Importance(Importance { dataset, len, chunks, sums }))
         }
     }
 }
@@ -325,7 +325,7 @@ fn read_worst(reader: &Reader<'_>, most: usize) -> Result<Worst, String> {
 mod tests {
     use super::*;
 
-    fn window(number: usize) -> Divergence {
+    fn chunk(number: usize) -> Divergence {
         let mut found = Divergence::of_chunk(4, 3);
         for place in 0..3 {
             let x = ((number * 3 + place) as f64 * 0.7).sin();
@@ -343,16 +343,16 @@ mod tests {
         found
     }
 
-    fn part(windows: std::ops::Range<usize>, text: &str) -> Part {
+    fn part(chunks: std::ops::Range<usize>, text: &str) -> Part {
         let mut tally = Divergences::default();
-        windows.clone().for_each(|number| tally.add(&window(number)));
+        chunks.clone().for_each(|number| tally.add(&chunk(number)));
         Part {
             run: BTreeMap::from([("text".to_owned(), text.to_owned())]),
             reference: Some("original".to_owned()),
             portions: vec![Portion {
                 name: "model".to_owned(),
                 digest: "d".to_owned(),
-                chunks: windows,
+                chunks,
                 total: 10,
                 tally: Tally::Divergence(tally),
             }],
@@ -366,11 +366,11 @@ mod tests {
         let whole = part(0..10, "t");
         let names = ["a", "b", "c"];
         let mut parts = Vec::new();
-        for (name, windows) in names.into_iter().zip([4..7, 0..4, 7..10]) {
+        for (name, chunks) in names.into_iter().zip([4..7, 0..4, 7..10]) {
             let path = dir.path().join(name);
-            part(windows.clone(), "t").write(&path, &Overwrite::default()).unwrap();
+            part(chunks.clone(), "t").write(&path, &Overwrite::default()).unwrap();
             let read = Part::open(&path).unwrap();
-            assert_eq!(read, part(windows, "t"));
+            assert_eq!(read, part(chunks, "t"));
             parts.push((name.to_owned(), read));
         }
         assert_eq!(Part::merge(parts.clone()).unwrap(), whole);

@@ -37,9 +37,9 @@ pub struct Layers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerLayer {
     /// Minimum of all layers.
-    pub least: u64,
+    pub min: u64,
     /// Maximum of all layers.
-    pub most: u64,
+    pub max: u64,
 }
 
 /// Mixture-of-experts parameters.
@@ -68,24 +68,24 @@ pub struct Rope {
     pub original_context_length: Option<u64>,
 }
 
-/// Serializes a number, or an object with `least` and `most` if layers differ.
+/// Serializes a number, or an object with `min` and `max` if layers differ.
 impl Serialize for PerLayer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.least == self.most {
-            return serializer.serialize_u64(self.most);
+        if self.min == self.max {
+            return serializer.serialize_u64(self.max);
         }
         let mut object = serializer.serialize_struct("PerLayer", 2)?;
-        object.serialize_field("least", &self.least)?;
-        object.serialize_field("most", &self.most)?;
+        object.serialize_field("min", &self.min)?;
+        object.serialize_field("max", &self.max)?;
         object.end()
     }
 }
 
 impl fmt::Display for PerLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.least == self.most {
-            true => self.most.fmt(f),
-            false => write!(f, "{} to {}", self.least, self.most),
+        match self.min == self.max {
+            true => self.max.fmt(f),
+            false => write!(f, "{} to {}", self.min, self.max),
         }
     }
 }
@@ -99,8 +99,8 @@ impl Layers {
         let per_layer = |name: &str| PerLayer::of(metadata, &key(name));
         let (heads, width) = (per_layer("attention.head_count"), number("embedding_length"));
         // Without a key, the head size is the embedding size divided by the number of heads.
-        let share = heads.filter(|heads| heads.least == heads.most && heads.most > 0);
-        let share = width.zip(share).map(|(width, heads)| width / heads.most);
+        let share = heads.filter(|heads| heads.min == heads.max && heads.max > 0);
+        let share = width.zip(share).map(|(width, heads)| width / heads.max);
         Self {
             context_length: number("context_length"),
             block_count: number("block_count"),
@@ -124,11 +124,11 @@ impl Layers {
 impl PerLayer {
     fn of(metadata: &Metadata, key: &str) -> Option<Self> {
         if let Some(same) = metadata.u64(key) {
-            return Some(Self { least: same, most: same });
+            return Some(Self { min: same, max: same });
         }
         let numbers = metadata.array(key)?.to_i64s()?;
-        let (least, most) = (numbers.iter().min()?, numbers.iter().max()?);
-        Some(Self { least: u64::try_from(*least).ok()?, most: u64::try_from(*most).ok()? })
+        let (min, max) = (numbers.iter().min()?, numbers.iter().max()?);
+        Some(Self { min: u64::try_from(*min).ok()?, max: u64::try_from(*max).ok()? })
     }
 }
 

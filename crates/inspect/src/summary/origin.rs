@@ -9,16 +9,15 @@ pub struct Origin {
     /// Description.
     pub description: Option<String>,
     /// License: its SPDX expression, or its name.
-    pub licence: Option<String>,
+    pub license: Option<String>,
     /// URL of the license.
-    pub licence_link: Option<String>,
+    pub license_link: Option<String>,
     /// Organization or author.
-    #[serde(rename = "made_by")]
-    pub maker: Option<String>,
+    pub author: Option<String>,
     /// Author of the quantization.
     pub quantized_by: Option<String>,
     /// URL of the model or its source.
-    pub page: Option<String>,
+    pub url: Option<String>,
     /// Base models.
     pub base_models: Vec<BaseModel>,
     /// Language codes.
@@ -39,7 +38,7 @@ pub struct BaseModel {
     /// Organization.
     pub organization: Option<String>,
     /// URL of its repository or page.
-    pub address: Option<String>,
+    pub url: Option<String>,
 }
 
 /// Importance matrix of a quantization.
@@ -78,8 +77,8 @@ impl Origin {
             strings.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
         };
         // "other" refers to the name.
-        let licence = text("general.license").filter(|licence| *licence != "other");
-        let licence = licence.or(text("general.license.name")).or(text("general.license"));
+        let license = text("general.license").filter(|license| *license != "other");
+        let license = license.or(text("general.license.name")).or(text("general.license"));
         let imatrix = Imatrix {
             file: first(&["quantize.imatrix.file"]),
             dataset: first(&["quantize.imatrix.dataset"]),
@@ -92,12 +91,12 @@ impl Origin {
             settings: first(&["gguf_kit.provenance.settings"]),
         };
         Self {
-            licence: licence.map(str::to_owned),
-            licence_link: first(&["general.license.link"]),
+            license: license.map(str::to_owned),
+            license_link: first(&["general.license.link"]),
             description: first(&["general.description"]),
-            maker: first(&["general.organization", "general.author"]),
+            author: first(&["general.organization", "general.author"]),
             quantized_by: first(&["general.quantized_by"]),
-            page: first(&[
+            url: first(&[
                 "general.url",
                 "general.repo_url",
                 "general.source.url",
@@ -124,7 +123,7 @@ fn base_models(metadata: &Metadata) -> Vec<BaseModel> {
         BaseModel {
             name: text("name"),
             organization: text("organization"),
-            address: text("repo_url").or(text("url")),
+            url: text("repo_url").or(text("url")),
         }
     };
     (0..count).map(of).filter(|model| *model != BaseModel::default()).collect()

@@ -1,4 +1,4 @@
-//! Computation graph with costs: `graph/1`.
+//! Computation graph with costs: `graph/2`.
 
 use gguf_graph::{Graph, stored};
 use serde_json::{Value as Json, json};
@@ -20,13 +20,13 @@ pub fn graph(graph: &Graph, report: &GraphCost, machine: Option<Machine>) -> Jso
         })
     };
     let machine = machine.map(|machine| {
-        let (memory, arithmetic) = report.limits(machine);
+        let (memory, float) = report.limits(machine);
         json!({
             "threads": machine.threads,
             "memory_bytes_per_second": machine.bytes_per_second,
             "float_multiply_adds_per_second": machine.multiply_adds_per_second,
-            "runs_per_second_by_memory": memory,
-            "runs_per_second_by_arithmetic": arithmetic,
+            "memory_limit_runs_per_second": memory,
+            "float_limit_runs_per_second": float,
         })
     });
     json!({
@@ -36,6 +36,6 @@ pub fn graph(graph: &Graph, report: &GraphCost, machine: Option<Machine>) -> Jso
         "operations": report.ops.iter().map(row).collect::<Vec<_>>(),
         "bytes_read": report.bytes,
         "multiply_adds": report.multiply_adds,
-        "cache_numbers_per_token": report.cache_width,
+        "kv_cache_elements_per_token": report.cache_width,
     })
 }

@@ -18,7 +18,7 @@ pub use value::value;
 use crate::edit::{KeyChange, TensorChange};
 use crate::memory;
 
-/// Adds the schema, such as `inspect/1`, as the first field of a document.
+/// Adds the schema, such as `inspect/2`, as the first field of a document.
 pub fn with_schema(schema: &str, document: Json) -> Json {
     let mut all = Map::new();
     all.insert("schema".to_owned(), format!("gguf-kit/{schema}").into());
@@ -62,7 +62,7 @@ pub fn edited_tensors(changes: &[TensorChange]) -> Json {
     changes.iter().map(change).collect()
 }
 
-/// Serializes a memory estimate: `memory` of `inspect/1`.
+/// Serializes a memory estimate: `memory` of `inspect/2`.
 pub fn memory(report: &memory::MemoryEstimate) -> Json {
     let devices = report.devices.iter().map(|device| {
         json!({
@@ -70,8 +70,8 @@ pub fn memory(report: &memory::MemoryEstimate) -> Json {
             "layers": device.layers.1 - device.layers.0,
             "output": device.has_output,
             "weights": device.weights,
-            "cache": device.cache,
-            "scratch": device.compute_buffer,
+            "kv_cache": device.cache,
+            "compute_buffer": device.compute_buffer,
             "total": device.total(),
         })
     });
@@ -79,9 +79,9 @@ pub fn memory(report: &memory::MemoryEstimate) -> Json {
         "context": report.context,
         "batch": report.batch,
         "weights": report.weights,
-        "cache": report.cache,
-        "cache_per_token": report.cache_per_token,
-        "scratch": report.compute_buffer,
+        "kv_cache": report.cache,
+        "kv_cache_per_token": report.cache_per_token,
+        "compute_buffer": report.compute_buffer,
         "total": report.total(),
         "host": report.host,
         "devices": devices.collect::<Json>(),

@@ -1,10 +1,10 @@
-//! Summary of a model: `inspect/1`.
+//! Summary of a model: `inspect/2`.
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::summary::{SpecialToken, Summary, Vocabulary};
 
-/// Serializes a summary: `inspect/1` without keys and tensors. `file` is the name that the user gave. A `diffable`
+/// Serializes a summary: `inspect/2` without keys and tensors. `file` is the name that the user gave. A `diffable`
 /// summary has no properties of files, so that it is equal for files with equal content.
 pub fn summary(summary: &Summary, file: &str, diffable: bool) -> Json {
     let (layers, vocabulary) = (&summary.layers, &summary.vocabulary);

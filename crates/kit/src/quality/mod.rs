@@ -94,28 +94,28 @@ pub fn measure(
     let (mut plans, skipped) = plan::plans(&opened, options, calibrator.as_ref())?;
     let chunks = opened.chunks(&options.task)?;
     let trained = Summary::of(opened.model()).layers.context_length;
-    let memory_tokens = trained.map_or(4096, |len| len.min(4096)) as usize;
+    let memory_context = trained.map_or(4096, |len| len.min(4096)) as usize;
     let (opened, calibrator, chunks) = (&opened, calibrator.as_ref(), &chunks);
-    let measurement = Measurement { opened, options, calibrator, chunks, memory_tokens, progress };
+    let measurement = Measurement { opened, options, calibrator, chunks, memory_context, progress };
     let mut report = measurement.empty_report()?;
     if let Some(previous) = previous {
         previous.conditions.require_same(&report.conditions)?;
         report = previous;
     }
-    report.left_out = skipped;
-    plans.retain(|plan| report.mixes.iter().all(|mix| mix.name != plan.name));
+    report.skipped = skipped;
+    plans.retain(|plan| report.types.iter().all(|entry| entry.name != plan.name));
     let groups: Vec<_> = plans.chunks(options.together.max(1)).collect();
     let read = chunks.count() * (chunks.chunk_len() - 1) * (plans.len() + groups.len());
     progress.begin("reading", read as u64);
-    if report.original.cost.file_bytes == 0 {
+    if report.reference.cost.file_bytes == 0 {
         let header = Job::copy(opened.model()).header()?;
-        report.original.cost = measurement.cost(&header, opened.executor())?;
+        report.reference.cost = measurement.cost(&header, opened.executor())?;
         // The size on disk, of all shards.
-        report.original.cost.file_bytes = opened.model().byte_len();
+        report.reference.cost.file_bytes = opened.model().byte_len();
     }
     for group in groups {
         let names = group.iter().map(|plan| plan.name.as_str()).collect();
-        let (done, all) = (report.mixes.len(), report.mixes.len() + plans.len());
+        let (done, all) = (report.types.len(), report.types.len() + plans.len());
         on_event(Event::Begins { names, done, all })?;
         measurement.add(group, &mut report)?;
         report.find_dominated();
@@ -132,7 +132,7 @@ struct Measurement<'b> {
     calibrator: Option<&'b Calibrator>,
     chunks: &'b Chunks,
     /// Context size in tokens whose KV cache counts as memory.
-    memory_tokens: usize,
+    memory_context: usize,
     progress: &'b dyn Progress,
 }
 
@@ -152,14 +152,14 @@ impl Measurement<'_> {
         let benchmark = options.benchmark.as_ref();
         let conditions = Conditions {
             program: concat!("gguf ", env!("CARGO_PKG_VERSION")).to_owned(),
-            original_digest: self.opened.digest()?,
+            reference_digest: self.opened.digest()?,
             text: options.text.clone(),
             text_digest: sha256(options.task.text.as_bytes()),
-            window_tokens: self.chunks.chunk_len(),
+            chunk_size: self.chunks.chunk_len(),
             stride: options.task.cut.stride,
-            windows: self.chunks.count(),
-            predictions: self.chunks.predicted(),
-            arithmetic: match options.run.precision {
+            chunks: self.chunks.count(),
+            tokens: self.chunks.predicted(),
+            precision: match options.run.precision {
                 Precision::Exact => "exact".to_owned(),
                 Precision::Fast => "fast".to_owned(),
             },
@@ -173,8 +173,8 @@ impl Measurement<'_> {
             imatrix: imatrix.map(|path| path.display().to_string()),
             imatrix_digest: imatrix.map(digest_of).transpose()?,
             calibration: options.calibration.as_ref().map(Calibration::describe).transpose()?,
-            trial: benchmark.map(|options| [options.prompt, options.generated, threads]),
-            memory_tokens: self.memory_tokens,
+            benchmark: benchmark.map(|options| [options.prompt, options.generated, threads]),
+            memory_context: self.memory_context,
         };
         let original = ReferenceModel {
             file: self.opened.source().to_owned(),
@@ -187,9 +187,9 @@ impl Measurement<'_> {
         Ok(QualityReport {
             version: quality::VERSION,
             conditions,
-            original,
-            mixes: Vec::new(),
-            left_out: Vec::new(),
+            reference: original,
+            types: Vec::new(),
+            skipped: Vec::new(),
         })
     }
 
@@ -213,13 +213,13 @@ impl Measurement<'_> {
         let reference = self.opened.subject();
         let found = divergence(&reference, &models, chunks, run, self.progress)?;
         if let Some(first) = found.first() {
-            report.original.ppl = first.reference.value();
-            report.original.ppl_error = first.reference.error();
+            report.reference.ppl = first.reference.value();
+            report.reference.ppl_error = first.reference.error();
         }
         let measured = group.iter().zip(errors).zip(found.iter().zip(&executors));
         for ((PlannedType { name, job, .. }, errors), (found, executor)) in measured {
             let cost = self.cost(&job.header()?, executor)?;
-            report.mixes.push(TypeQuality::new(name.clone(), cost, found, chunks, errors));
+            report.types.push(TypeQuality::new(name.clone(), cost, found, chunks, errors));
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl Measurement<'_> {
         let tensors = header.tensors();
         let data: u64 = tensors.iter().map(|tensor| tensor.byte_len().unwrap_or(0)).sum();
         let elements = tensors.iter().map(|tensor| tensor.shape.elements().unwrap_or(0)).sum();
-        let context = ContextOptions { tokens: self.memory_tokens, ..ContextOptions::default() };
+        let context = ContextOptions { tokens: self.memory_context, ..ContextOptions::default() };
         let cache = context.byte_len(executor.graph());
         let fast = Arc::new(executor.with_precision(Precision::Fast));
         let measure = |options| Rates::measure(&fast, options, &Quiet(self.progress));

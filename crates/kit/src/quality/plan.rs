@@ -83,15 +83,15 @@ pub(super) fn plans(
         let mut calibrates = true;
         match planned {
             Ok((len, _)) if len >= data && !is_listed => {
-                let why = "no smaller than the original".to_owned();
-                skipped.push(SkippedType { name: name.clone(), why });
+                let reason = "not smaller than the original".to_owned();
+                skipped.push(SkippedType { name: name.clone(), reason });
                 calibrates = false;
             }
             Ok((_, job)) => plans.push(PlannedType { name: name.clone(), job, calibrated: false }),
             Err(error) if (!is_listed || calibrator.is_some()) && reason(&error).is_some() => {
                 let why = reason(&error).unwrap_or_default();
                 calibrates = why == NEEDS_IMATRIX;
-                skipped.push(SkippedType { name: name.clone(), why: why.to_owned() });
+                skipped.push(SkippedType { name: name.clone(), reason: why.to_owned() });
             }
             Err(error) => return Err(error),
         }

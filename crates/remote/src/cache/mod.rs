@@ -53,7 +53,7 @@ impl Cache {
         Self { memory: Mutex::default(), disk, sources: AtomicU64::new(0) }
     }
 
-    /// Returns the default directory of the user: `$XDG_CACHE_HOME/gguf-kit/far` or the equivalent
+    /// Returns the default directory of the user: `$XDG_CACHE_HOME/gguf-kit/remote` or the equivalent
     /// of the system; `None` if the user has no home directory.
     pub fn directory() -> Option<PathBuf> {
         let set =
@@ -63,7 +63,7 @@ impl Cache {
             "macos" => Some(std::env::home_dir()?.join("Library/Caches")),
             _ => Some(std::env::home_dir()?.join(".cache")),
         });
-        Some(caches?.join("gguf-kit").join("far"))
+        Some(caches?.join("gguf-kit").join("remote"))
     }
 
     /// Wraps a source so that it is read through this cache.
@@ -269,7 +269,7 @@ mod tests {
             self.reads.fetch_add(1, Ordering::Relaxed);
             if self.fails.load(Ordering::Relaxed) > 0 {
                 return Err(gguf::Error::read(
-                    "far".as_ref(),
+                    "remote".as_ref(),
                     std::io::Error::other("connection reset"),
                 ));
             }
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn disk_cache_outlives_a_run() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = || Arc::new(Cache::new(Some(directory.path().join("far")), 10 << 20));
+        let cache = || Arc::new(Cache::new(Some(directory.path().join("remote")), 10 << 20));
         let remote = CountingSource::new(Some("a"));
         read(&cache().source(remote.clone()), 5, 100);
         let (second, again) = (cache(), CountingSource::new(Some("a")));
@@ -340,7 +340,7 @@ mod tests {
             assert_eq!(cache().usage().disk_bytes, blocks * (BLOCK + 4));
         }
         // A corrupt block is fetched again.
-        let folder = fs::read_dir(directory.path().join("far")).unwrap().flatten();
+        let folder = fs::read_dir(directory.path().join("remote")).unwrap().flatten();
         for block in folder.flat_map(|folder| fs::read_dir(folder.path()).unwrap().flatten()) {
             let mut bytes = fs::read(block.path()).unwrap();
             bytes[17] ^= 1;

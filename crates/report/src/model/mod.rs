@@ -100,8 +100,8 @@ fn facts(summary: &Summary) -> Vec<(&'static str, String)> {
         ("Vocabulary", tokens),
         ("Chat template", vocabulary.template.as_ref().map(|of| bytes(of.bytes as u64))),
         ("Description", origin.description.as_deref().map(truncated)),
-        ("License", origin.licence.as_deref().map(truncated)),
-        ("Author", origin.maker.as_deref().map(truncated)),
+        ("License", origin.license.as_deref().map(truncated)),
+        ("Author", origin.author.as_deref().map(truncated)),
         ("Quantized by", origin.quantized_by.as_deref().map(truncated)),
     ];
     all.into_iter().filter_map(|(label, fact)| Some((label, fact?))).collect()

@@ -86,9 +86,9 @@ fn heading_height(roles: &[&str]) -> f64 {
 
 /// Draws errors by role: one row per type, the largest first.
 pub(super) fn by_role(report: &QualityReport, width: f64, id: &str) -> Option<String> {
-    let mixes: Vec<&TypeQuality> =
-        report.by_size().into_iter().filter(|mix| !mix.tensors.is_empty()).collect();
-    let roles = roles(mixes.iter().flat_map(|mix| &mix.tensors));
+    let entries: Vec<&TypeQuality> =
+        report.by_size().into_iter().filter(|entry| !entry.tensors.is_empty()).collect();
+    let roles = roles(entries.iter().flat_map(|entry| &entry.tensors));
     if roles.is_empty() {
         return None;
     }
@@ -101,26 +101,26 @@ pub(super) fn by_role(report: &QualityReport, width: f64, id: &str) -> Option<St
         width: ((width - left - overhang) / roles.len() as f64).min(94.0),
         height: 24.0,
     };
-    let height = cells.top + cells.height * mixes.len() as f64 + 4.0;
+    let height = cells.top + cells.height * entries.len() as f64 + 4.0;
     let title = "Weight error by type and role of the tensor";
     let mut picture = picture(width, height, id, title);
     for (column, role) in roles.iter().enumerate() {
         picture = picture.add(cells.heading(column, role));
     }
-    for (row, mix) in mixes.iter().enumerate() {
+    for (row, entry) in entries.iter().enumerate() {
         let y = cells.top + (row as f64 + 0.5) * cells.height + 4.0;
-        let class = if mix.dominated_by.is_some() { "label end dominated" } else { "label end" };
-        picture = picture.add(text(left - 8.0, y, class, mix.name.as_str()));
+        let class = if entry.dominated_by.is_some() { "label end dominated" } else { "label end" };
+        picture = picture.add(text(left - 8.0, y, class, entry.name.as_str()));
         for (column, name) in roles.iter().enumerate() {
             let mut types = BTreeSet::new();
-            let with_role = mix.tensors.iter().filter(|tensor| role(&tensor.name).1 == *name);
+            let with_role = entry.tensors.iter().filter(|tensor| role(&tensor.name).1 == *name);
             let error = rms(with_role.inspect(|tensor| {
                 types.insert(tensor.tensor_type.as_str());
             }));
             let Some(error) = error else { continue };
             let types = types.into_iter().collect::<Vec<_>>().join(", ");
             let percent = significant(100.0 * error, 2);
-            let tooltip = format!("{}, {name} as {types}: {percent} %", mix.name);
+            let tooltip = format!("{}, {name} as {types}: {percent} %", entry.name);
             picture = picture.add(cells.cell(row, column, error, tooltip, cells.width >= 28.0));
         }
     }
@@ -128,8 +128,8 @@ pub(super) fn by_role(report: &QualityReport, width: f64, id: &str) -> Option<St
 }
 
 /// Draws errors of a type by role and layer; `None` without layers.
-pub(super) fn by_block(mix: &TypeQuality, id: &str) -> Option<String> {
-    let in_blocks = || mix.tensors.iter().filter(|tensor| role(&tensor.name).0.is_some());
+pub(super) fn by_block(entry: &TypeQuality, id: &str) -> Option<String> {
+    let in_blocks = || entry.tensors.iter().filter(|tensor| role(&tensor.name).0.is_some());
     let roles = roles(in_blocks());
     let blocks: BTreeSet<u64> = in_blocks().filter_map(|tensor| role(&tensor.name).0).collect();
     if roles.is_empty() {
@@ -139,7 +139,7 @@ pub(super) fn by_block(mix: &TypeQuality, id: &str) -> Option<String> {
     let overhang = 5.2 * roles.last().map_or(0, |role| role.len()) as f64;
     let width = cells.left + cells.width * roles.len() as f64 + overhang;
     let height = cells.top + cells.height * blocks.len() as f64 + 4.0;
-    let title = format!("Weight error of {} by layer and role", mix.name);
+    let title = format!("Weight error of {} by layer and role", entry.name);
     let mut picture =
         picture(width, height, id, &title).set("style", format!("max-width:{}px", rounded(width)));
     for (column, role) in roles.iter().enumerate() {

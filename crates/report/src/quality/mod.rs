@@ -43,7 +43,7 @@ struct Row {
     error: String,
     median: String,
     max: String,
-    same_top: String,
+    top1_agreement: String,
     prompt: Option<String>,
     generation: Option<String>,
     memory: String,
@@ -67,10 +67,11 @@ const fn name_of(purpose: Purpose) -> &'static str {
 pub fn quality_page(report: &QualityReport) -> String {
     let mut environment = Environment::new();
     let added = environment.add_template(NAME, TEMPLATE);
-    let rows: Vec<Row> = report.by_size().into_iter().map(|mix| row(report, mix)).collect();
-    let choices: Vec<Row> = report.choices().into_iter().map(|(_, mix)| row(report, mix)).collect();
+    let rows: Vec<Row> = report.by_size().into_iter().map(|entry| row(report, entry)).collect();
+    let choices: Vec<Row> =
+        report.choices().into_iter().map(|(_, entry)| row(report, entry)).collect();
     let [wide, narrow] = WIDTHS;
-    let original = &report.original;
+    let original = &report.reference;
     let has_speed = rows.iter().any(|row| row.generation.is_some() || row.prompt.is_some());
     let page = added.and_then(|()| environment.get_template(NAME)).and_then(|template| {
         template.render(Serde(json!({
@@ -92,7 +93,7 @@ pub fn quality_page(report: &QualityReport) -> String {
             "dominated": rows.iter().filter(|row| row.dominated_by.is_some()).count(),
             "rows": rows,
             "has_speed": has_speed,
-            "left_out": report.left_out,
+            "skipped": report.skipped,
             "over_size": [
                 plots::over_size(report, wide, "size-wide"),
                 plots::over_size(report, narrow, "size-narrow"),
@@ -114,41 +115,41 @@ fn rate(rate: Option<f64>) -> Option<String> {
     rate.map(|rate| if rate < 100.0 { significant(rate, 3) } else { format!("{rate:.0}") })
 }
 
-fn row(report: &QualityReport, mix: &TypeQuality) -> Row {
-    let ModelCost { file_bytes, bits_per_weight, memory_bytes, .. } = mix.cost;
-    let reference_bytes = report.original.cost.file_bytes.max(1) as f64;
-    let increase = 100.0 * (mix.ppl_ratio - 1.0);
-    let logarithms = report.mixes.iter().map(|mix| mix.mean_kld.max(1e-9).log10());
+fn row(report: &QualityReport, entry: &TypeQuality) -> Row {
+    let ModelCost { file_bytes, bits_per_weight, memory_bytes, .. } = entry.cost;
+    let reference_bytes = report.reference.cost.file_bytes.max(1) as f64;
+    let increase = 100.0 * (entry.ppl_ratio - 1.0);
+    let logarithms = report.types.iter().map(|entry| entry.mean_kld.max(1e-9).log10());
     let [min, max] = logarithms
         .fold([f64::INFINITY, f64::NEG_INFINITY], |[min, max], x| [min.min(x), max.max(x)]);
-    let bar = (mix.mean_kld.max(1e-9).log10() - min) / (max - min).max(1e-9);
-    let chosen = report.choices().into_iter().find(|(_, chosen)| chosen.name == mix.name);
-    let on_front = mix.dominated_by.is_none();
+    let bar = (entry.mean_kld.max(1e-9).log10() - min) / (max - min).max(1e-9);
+    let chosen = report.choices().into_iter().find(|(_, chosen)| chosen.name == entry.name);
+    let on_front = entry.dominated_by.is_none();
     Row {
-        name: mix.name.clone(),
+        name: entry.name.clone(),
         size: bytes(file_bytes),
         size_bytes: file_bytes,
         share: format!("{:.0}", 100.0 * file_bytes as f64 / reference_bytes),
         bits: format!("{bits_per_weight:.2}"),
-        perplexity: format!("{:.3}", mix.ppl_q),
+        perplexity: format!("{:.3}", entry.ppl_q),
         increase: format!("{increase:+.2}"),
         increase_number: increase,
-        mean: significant(mix.mean_kld, 3),
-        mean_number: mix.mean_kld,
+        mean: significant(entry.mean_kld, 3),
+        mean_number: entry.mean_kld,
         bar: (4.0 + 96.0 * bar).round(),
-        error: significant(mix.mean_kld_error, 2),
-        median: significant(mix.median_kld, 3),
-        max: significant(mix.max_kld, 3),
-        same_top: format!("{:.2}", mix.same_top),
-        prompt: rate(mix.cost.prompt_tokens_per_second),
-        generation: rate(mix.cost.generation_tokens_per_second),
+        error: significant(entry.mean_kld_error, 2),
+        median: significant(entry.median_kld, 3),
+        max: significant(entry.max_kld, 3),
+        top1_agreement: format!("{:.2}", entry.top1_agreement),
+        prompt: rate(entry.cost.prompt_tokens_per_second),
+        generation: rate(entry.cost.generation_tokens_per_second),
         memory: bytes(memory_bytes),
         memory_number: memory_bytes,
-        probability_change: significant(100.0 * (2.0 * mix.mean_kld).sqrt(), 2),
-        dominated_by: mix.dominated_by.clone(),
+        probability_change: significant(100.0 * (2.0 * entry.mean_kld).sqrt(), 2),
+        dominated_by: entry.dominated_by.clone(),
         chosen: chosen.map(|(purpose, _)| name_of(purpose)),
         blocks: on_front
-            .then(|| heat_map::by_block(mix, &format!("blocks-{}", mix.name)))
+            .then(|| heat_map::by_block(entry, &format!("blocks-{}", entry.name)))
             .flatten(),
     }
 }
@@ -167,25 +168,25 @@ mod tests {
             error: 0.01,
         };
         let hostile = "<script>\"&'";
-        let mix = TypeQuality {
+        let entry = TypeQuality {
             name: hostile.to_owned(),
             mean_kld: 0.001,
             tensors: vec![tensor("blk.0.<b>.weight"), tensor("blk.7.a.weight"), tensor("<i>")],
             ..TypeQuality::default()
         };
         let mut report = QualityReport {
-            version: 1,
+            version: gguf_eval::quality::VERSION,
             conditions: Conditions { text: hostile.to_owned(), ..Conditions::default() },
-            original: ReferenceModel {
+            reference: ReferenceModel {
                 name: Some(hostile.to_owned()),
                 ..ReferenceModel::default()
             },
-            mixes: Vec::new(),
-            left_out: Vec::new(),
+            types: Vec::new(),
+            skipped: Vec::new(),
         };
         let scripts = |page: &str| page.matches("<script>").count();
         assert_eq!(scripts(&quality_page(&report)), 1);
-        report.mixes = vec![mix.clone(), TypeQuality { mean_kld: 0.0, ..mix }];
+        report.types = vec![entry.clone(), TypeQuality { mean_kld: 0.0, ..entry }];
         let page = quality_page(&report);
         assert_eq!(scripts(&page), 1, "{page}");
         assert!(!page.contains("<b>:") && !page.contains("<i>,"));

@@ -117,23 +117,23 @@ pub(super) fn over_size(report: &QualityReport, width: f64, id: &str) -> String 
         bottom: 50.0,
     };
     let shown: Vec<&TypeQuality> =
-        report.by_size().into_iter().filter(|mix| mix.mean_kld > 0.0).collect();
-    let size = |mix: &TypeQuality| mix.cost.file_bytes as f64;
-    let x = Axis::linear(shown.iter().map(|mix| size(mix)), frame.horizontal());
-    let y = Axis::logarithmic(shown.iter().map(|mix| mix.mean_kld), frame.vertical());
+        report.by_size().into_iter().filter(|entry| entry.mean_kld > 0.0).collect();
+    let size = |entry: &TypeQuality| entry.cost.file_bytes as f64;
+    let x = Axis::linear(shown.iter().map(|entry| size(entry)), frame.horizontal());
+    let y = Axis::logarithmic(shown.iter().map(|entry| entry.mean_kld), frame.vertical());
     let label = |number: f64| bytes(number.round() as u64);
-    let at = |mix: &TypeQuality| [x.coordinate(size(mix)), y.coordinate(mix.mean_kld)];
+    let at = |entry: &TypeQuality| [x.coordinate(size(entry)), y.coordinate(entry.mean_kld)];
     let title = "Mean KL divergence of each type over file size";
     let mut picture = picture(width, frame.height, id, title)
         .add(frame.axes((&x, "file size", &label), (&y, "mean KL divergence, nats (log scale)")));
 
     let front: Vec<&TypeQuality> =
-        report.front().into_iter().filter(|mix| mix.mean_kld > 0.0).collect();
+        report.front().into_iter().filter(|entry| entry.mean_kld > 0.0).collect();
     picture = picture
-        .add(Path::new().set("d", path(front.iter().map(|mix| at(mix)))).set("class", "front"));
+        .add(Path::new().set("d", path(front.iter().map(|entry| at(entry)))).set("class", "front"));
     let mut labels = Labels::new(&frame);
     // Radius of the largest dots.
-    shown.iter().for_each(|mix| labels.reserve(at(mix), 7.0));
+    shown.iter().for_each(|entry| labels.reserve(at(entry), 7.0));
     for ends in front.windows(2) {
         let ([x, y], [to_x, to_y]) = (at(ends[0]), at(ends[1]));
         let steps = ((to_x - x).hypot(to_y - y) / 6.0).ceil().max(1.0);
@@ -144,26 +144,26 @@ pub(super) fn over_size(report: &QualityReport, width: f64, id: &str) -> String 
     }
     // Types on the front are labeled first, others where space is left.
     let (on_front, others): (Vec<&TypeQuality>, Vec<&TypeQuality>) =
-        shown.into_iter().partition(|mix| mix.dominated_by.is_none());
+        shown.into_iter().partition(|entry| entry.dominated_by.is_none());
     let chosen = report.choices();
-    for mix in others.iter().chain(&on_front).copied() {
-        let [cx, cy] = at(mix);
-        let is_chosen = chosen.iter().any(|(_, chosen)| chosen.name == mix.name);
-        let (class, radius) = match &mix.dominated_by {
+    for entry in others.iter().chain(&on_front).copied() {
+        let [cx, cy] = at(entry);
+        let is_chosen = chosen.iter().any(|(_, chosen)| chosen.name == entry.name);
+        let (class, radius) = match &entry.dominated_by {
             Some(_) => ("dot dominated", 4.0),
             None if is_chosen => ("dot chosen", 7.0),
             None => ("dot", 5.0),
         };
-        let dominated = match &mix.dominated_by {
+        let dominated = match &entry.dominated_by {
             Some(other) => format!("; dominated by {other} (no larger, lower KL divergence)"),
             None => String::new(),
         };
         let tooltip = format!(
             "{}: {}, KL divergence {}, top-1 agreement {:.1} %{dominated}",
-            mix.name,
-            bytes(mix.cost.file_bytes),
-            significant(mix.mean_kld, 3),
-            mix.same_top,
+            entry.name,
+            bytes(entry.cost.file_bytes),
+            significant(entry.mean_kld, 3),
+            entry.top1_agreement,
         );
         picture = picture.add(
             Group::new()
@@ -172,15 +172,15 @@ pub(super) fn over_size(report: &QualityReport, width: f64, id: &str) -> String 
                 .add(Circle::new().set("cx", rounded(cx)).set("cy", rounded(cy)).set("r", radius)),
         );
     }
-    for mix in on_front.into_iter().chain(others) {
-        let class = match &mix.dominated_by {
+    for entry in on_front.into_iter().chain(others) {
+        let class = match &entry.dominated_by {
             Some(_) => "label dominated",
-            None if chosen.iter().any(|(_, chosen)| chosen.name == mix.name) => "label chosen",
+            None if chosen.iter().any(|(_, chosen)| chosen.name == entry.name) => "label chosen",
             None => "label",
         };
-        if let Some((point, anchor)) = labels.place(at(mix), &mix.name) {
+        if let Some((point, anchor)) = labels.place(at(entry), &entry.name) {
             let class = format!("{class} {anchor}");
-            picture = picture.add(text(point[0], point[1], &class, mix.name.as_str()));
+            picture = picture.add(text(point[0], point[1], &class, entry.name.as_str()));
         }
     }
     picture.to_string()
@@ -263,7 +263,7 @@ pub(super) fn by_position(report: &QualityReport, width: f64, id: &str) -> Strin
         bottom: 50.0,
     };
     let shown = lines(report);
-    let runs = || shown.iter().flat_map(|mix| &mix.kld_by_position);
+    let runs = || shown.iter().flat_map(|entry| &entry.kld_by_position);
     let middle = |run: &PositionRange| (run.from + run.to) as f64 / 2.0;
     let x = Axis::linear(runs().map(middle), frame.horizontal());
     let y = Axis::logarithmic(runs().map(|run| run.mean_kld), frame.vertical());
@@ -272,15 +272,16 @@ pub(super) fn by_position(report: &QualityReport, width: f64, id: &str) -> Strin
     let axes = frame.axes((&x, "position", &label), (&y, "mean KL divergence, nats (log scale)"));
     let mut picture = picture(width, frame.height, id, title).add(axes);
     let mut labels: Vec<(f64, &str, usize)> = Vec::new();
-    for (number, mix) in shown.iter().enumerate() {
-        let points: Vec<_> = mix
+    for (number, entry) in shown.iter().enumerate() {
+        let points: Vec<_> = entry
             .kld_by_position
             .iter()
             .map(|run| [x.coordinate(middle(run)), y.coordinate(run.mean_kld)])
             .collect();
         let Some(last) = points.last() else { continue };
-        labels.push((last[1], &mix.name, number));
-        let tooltip = format!("{}: mean KL divergence {}", mix.name, significant(mix.mean_kld, 3));
+        labels.push((last[1], &entry.name, number));
+        let tooltip =
+            format!("{}: mean KL divergence {}", entry.name, significant(entry.mean_kld, 3));
         picture =
             picture.add(Group::new().add(Title::new(tooltip)).add(
                 Path::new().set("d", path(points)).set("class", format!("line series-{number}")),
@@ -300,16 +301,16 @@ pub(super) fn by_position(report: &QualityReport, width: f64, id: &str) -> Strin
 /// Returns the recommended types, and others from the Pareto front between them.
 fn lines(report: &QualityReport) -> Vec<&TypeQuality> {
     let chosen = report.choices();
-    let mut shown: Vec<&TypeQuality> = chosen.into_iter().map(|(_, mix)| mix).collect();
+    let mut shown: Vec<&TypeQuality> = chosen.into_iter().map(|(_, entry)| entry).collect();
     let front = report.front();
     let step = (front.len() / MAX_LINES).max(1);
-    for mix in front.into_iter().step_by(step) {
-        let is_shown = shown.iter().any(|other| other.name == mix.name);
-        if shown.len() < MAX_LINES && !is_shown && mix.mean_kld > 0.0 {
-            shown.push(mix);
+    for entry in front.into_iter().step_by(step) {
+        let is_shown = shown.iter().any(|other| other.name == entry.name);
+        if shown.len() < MAX_LINES && !is_shown && entry.mean_kld > 0.0 {
+            shown.push(entry);
         }
     }
-    shown.retain(|mix| mix.kld_by_position.iter().all(|run| run.mean_kld > 0.0));
+    shown.retain(|entry| entry.kld_by_position.iter().all(|run| run.mean_kld > 0.0));
     shown.sort_by(|a, b| b.mean_kld.total_cmp(&a.mean_kld));
     shown
 }

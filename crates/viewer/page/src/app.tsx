@@ -131,7 +131,7 @@ function Foot({ current }: { current: Model }) {
   const fetched = traffic.value[current.id];
   return (
     <div class="foot faint">
-      {current.far && (
+      {current.remote && (
         <p
           class="traffic"
           title={
@@ -146,7 +146,7 @@ function Foot({ current }: { current: Model }) {
           {fetched?.cache && <span class="traffic-cache">, {bytes(fetched.cache.disk_bytes)} cached</span>}
         </p>
       )}
-      {!current.far && <p class="traffic">local file</p>}
+      {!current.remote && <p class="traffic">local file</p>}
     </div>
   );
 }

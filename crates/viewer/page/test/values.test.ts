@@ -26,7 +26,7 @@ interface Inspected {
     rows: number[][];
     count: number;
     mean: number;
-    deviation: number;
+    stddev: number;
     min: number;
     max: number;
   };
@@ -68,7 +68,7 @@ test("statistics equal `gguf inspect --values`", async () => {
   const value = (name: string) => values[name] ?? null;
   assert.equal(await figure("values"), whole(value("count") ?? 0));
   assert.equal(await figure("mean"), significant(value("mean")));
-  assert.equal(await figure("std dev"), significant(value("deviation")));
+  assert.equal(await figure("std dev"), significant(value("stddev")));
   assert.equal(await figure("min"), significant(value("min")));
   assert.equal(await figure("max"), significant(value("max")));
   await page.context().close();
@@ -114,11 +114,11 @@ test("the memory estimate follows the settings", async () => {
   await page.getByRole("button", { name: "q8_0" }).click();
   await settled(page);
   const { memory } = JSON.parse(run("inspect", made.q4, "--memory", "--kv-type", "q8_0", "--json")) as {
-    memory: { cache: number };
+    memory: { kv_cache: number };
   };
   await page.waitForFunction(
     (text) => document.querySelector(".memory-parts")?.textContent?.includes(text),
-    bytes(memory.cache),
+    bytes(memory.kv_cache),
   );
   await page.context().close();
 });

@@ -24,7 +24,7 @@ pub fn graph(request: &Request) -> ApiResult {
     }
     let graph = model_graph(model, GraphSource::Auto)?;
     let shown = gguf_kit::json::graph(&graph, &GraphCost::new(model, &graph, workload), None);
-    Ok(Response::Json(gguf_kit::json::with_schema("graph/1", shown)))
+    Ok(Response::Json(gguf_kit::json::with_schema("graph/2", shown)))
 }
 
 /// `GET graph.svg`.

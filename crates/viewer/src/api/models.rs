@@ -36,7 +36,7 @@ pub fn entry(session: &Session, id: usize, model: &OpenModel) -> Json {
         "id": id,
         "name": name.map(|name| crate::response::truncated(name.as_bytes(), 200)),
         "source": model.source,
-        "far": remote,
+        "remote": remote,
         "bytes": files.iter().map(|file| file.source().byte_len()).sum::<u64>(),
         "tensor_count": parsed.map(|parsed| parsed.tensors().len()),
         "files": files.iter().map(file).collect::<Json>(),

@@ -20,7 +20,7 @@ use crate::response::{ApiError, ApiResult, Response};
 pub fn summary(request: &Request) -> ApiResult {
     let model = &request.model;
     let facts = json::summary(&Summary::of(model.model()?), &model.source, false);
-    Ok(Response::Json(json::with_schema("inspect/1", facts)))
+    Ok(Response::Json(json::with_schema("inspect/2", facts)))
 }
 
 /// `GET findings`.

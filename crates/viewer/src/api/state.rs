@@ -39,7 +39,7 @@ pub fn traffic(request: &Request) -> ApiResult {
     let traffic = request.model.files.traffic();
     let cache = request.session.cache.as_ref().filter(|_| request.model.files.is_remote());
     Ok(Response::Json(json!({
-        "far": request.model.files.is_remote(),
+        "remote": request.model.files.is_remote(),
         "fetched_bytes": traffic.bytes,
         "requests": traffic.requests,
         "cache": cache.map(|cache| {

@@ -195,7 +195,7 @@ pub fn statistics_json(found: &Statistics) -> Json {
         "min": figures.min,
         "max": figures.max,
         "mean": figures.mean,
-        "deviation": figures.deviation,
+        "stddev": figures.deviation,
         "histogram": { "from": figures.min, "to": figures.max, "counts": figures.histogram },
         "rows": profile(&found.rows),
         "columns": profile(&found.columns),
@@ -212,7 +212,7 @@ fn profile(profile: &Profile) -> Json {
         "min": values(|entry| entry.min.into()),
         "max": values(|entry| entry.max.into()),
         "mean": values(|entry| entry.mean),
-        "deviation": values(|entry| entry.deviation),
+        "stddev": values(|entry| entry.deviation),
     })
 }
 

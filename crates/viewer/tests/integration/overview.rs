@@ -13,7 +13,7 @@ fn responses_equal_the_command_line() {
     let viewer = Viewer::open(&[&path]);
     let opened = open(&path).unwrap();
     let expected = json::summary(&Summary::of(opened.model()), &path, false);
-    assert_eq!(viewer.json("models/0/summary"), json::with_schema("inspect/1", expected));
+    assert_eq!(viewer.json("models/0/summary"), json::with_schema("inspect/2", expected));
 
     let options = memory::MemoryOptions { context: Some(300), batch: 7, ..Default::default() };
     let expected = json::memory(&memory::estimate(opened.model(), &options).unwrap());
@@ -32,7 +32,7 @@ fn responses_equal_the_command_line() {
     }
 
     let graph = viewer.json("models/0/graph?tokens=5");
-    assert_eq!(graph["schema"], "gguf-kit/graph/1");
+    assert_eq!(graph["schema"], "gguf-kit/graph/2");
     assert!(graph["operations"].as_array().unwrap().len() > 40 && graph["machine"].is_null());
     let picture = viewer.get("models/0/graph.svg");
     assert_eq!((picture.status, picture.header("content-type")), (200, "image/svg+xml"));
@@ -51,7 +51,7 @@ fn models_are_listed() {
     let models = all["models"].as_array().unwrap();
     let model = &models[0];
     assert_eq!(
-        (&model["id"], &model["source"], &model["far"]),
+        (&model["id"], &model["source"], &model["remote"]),
         (&0.into(), &path.clone().into(), &false.into())
     );
     assert_eq!(model["bytes"], std::fs::metadata(&path).unwrap().len());

@@ -40,7 +40,7 @@ fn remote_data_is_fetched_on_demand_and_cached() {
         (traffic["fetched_bytes"].as_u64().unwrap(), traffic["requests"].as_u64().unwrap())
     };
     let model = &viewer.json("models")["models"][0];
-    assert_eq!((&model["far"], &model["editable"]), (&true.into(), &false.into()));
+    assert_eq!((&model["remote"], &model["editable"]), (&true.into(), &false.into()));
     let (opened, requests) = traffic(&viewer);
     assert!(opened <= 300 << 10 && requests <= 2, "{opened} {requests}");
 

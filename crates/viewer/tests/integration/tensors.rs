@@ -107,7 +107,7 @@ fn statistics_equal_inspect() {
             (&true.into(), &expected.count.into()),
             "{name}"
         );
-        for (field, number) in [("mean", expected.mean), ("deviation", expected.deviation)] {
+        for (field, number) in [("mean", expected.mean), ("stddev", expected.deviation)] {
             assert_eq!(
                 found[field].as_f64().unwrap().to_bits(),
                 number.to_bits(),

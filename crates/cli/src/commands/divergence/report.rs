@@ -57,7 +57,7 @@ fn print_model(out: &mut impl Write, file: &str, found: &Divergence) -> std::io:
     line("perplexity difference", difference, difference_error)?;
     let mean = found.divergence;
     line("KLD, mean", mean.value(), mean.error())?;
-    let (same, same_error) = found.same_top();
+    let (same, same_error) = found.top1_agreement();
     line("top-1 agreement, %", 100.0 * same, 100.0 * same_error)?;
     let change = found.more_likely;
     line("Δp, mean, %", 100.0 * change.value(), 100.0 * change.error())?;
@@ -140,7 +140,7 @@ fn to_json(file: &str, found: &Divergence, all: &ComparisonReport) -> Value {
         let entry = |share: &f64| (share.to_string(), json!(factor * spread.at(share / 100.0)));
         PERCENTILES.iter().map(entry).collect()
     };
-    let (same, same_error) = found.same_top();
+    let (same, same_error) = found.top1_agreement();
     let (root, root_error) = found.change();
     json!({
         "file": file,

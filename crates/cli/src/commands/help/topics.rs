@@ -41,10 +41,12 @@ fn types() -> String {
 /// Lists the quantization presets, with a recommendation.
 fn quantization() -> String {
     format!(
-        "{}\nQ4_K_M is the usual choice. Q8_0 is practically lossless, Q6_K nearly so. Below 4 bits\nan \
-         importance matrix helps (gguf imatrix); the smallest types require one.\nCompare types on your own \
-         model: gguf quality MODEL -f TEXT\n\n\
-         `auto` (convert) keeps the types of the checkpoint, `COPY` (quantize) those of the GGUF.\n",
+        "{}\n\
+         Q4_K_M is the usual choice. Q8_0 is practically lossless, Q6_K nearly so.\n\
+         Below 4 bits an importance matrix helps (gguf imatrix); the smallest types\n\
+         require one. Compare types on your own model: gguf quality MODEL -f TEXT\n\n\
+         `auto` (convert) keeps the types of the checkpoint, `COPY` (quantize) those of\n\
+         the GGUF.\n",
         outtype::table()
     )
 }
@@ -92,7 +94,7 @@ fn json() -> String {
     "With --json, standard output is always JSON: the document of the command or, on failure,\n\
      {\"error\": {...}} with code, fault, message, file, offset, key, tensor, help and exit_code.\n\
      The field \"schema\" of each document names its schema and version, such as\n\
-     gguf-kit/inspect/1. Notes, progress and error messages go to standard error; --quiet\n\
+     gguf-kit/inspect/2. Notes, progress and error messages go to standard error; --quiet\n\
      suppresses all but errors. docs/json.md describes the documents, docs/json/ has their JSON\n\
      Schemas.\n"
         .to_owned()

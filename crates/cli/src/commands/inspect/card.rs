@@ -36,8 +36,8 @@ pub fn text(summary: &Summary, source: &str) -> String {
     add("Vocabulary", summary.vocabulary.tokens.map(|n| format!("{n} tokens")));
     let template = summary.vocabulary.template.is_some();
     add("Chat template", Some(if template { "yes" } else { "no" }.to_owned()));
-    add("License", origin.licence.as_deref().map(cell));
-    add("Author", origin.maker.as_deref().map(cell));
+    add("License", origin.license.as_deref().map(cell));
+    add("Author", origin.author.as_deref().map(cell));
     add("Quantized by", origin.quantized_by.as_deref().map(cell));
     let matrix = origin.imatrix.as_ref();
     add("Importance matrix", matrix.map(|it| it.dataset.as_deref().map_or("yes".into(), cell)));
@@ -56,11 +56,11 @@ pub fn text(summary: &Summary, source: &str) -> String {
 fn front_matter(summary: &Summary) -> String {
     let origin = &summary.origin;
     let mut front = String::from("---\nlibrary_name: gguf\n");
-    if let Some(licence) = &origin.licence {
-        front += &format!("license: {}\n", scalar(licence));
+    if let Some(license) = &origin.license {
+        front += &format!("license: {}\n", scalar(license));
     }
     let bases = origin.base_models.iter().filter_map(|base| {
-        let address = base.address.as_deref()?;
+        let address = base.url.as_deref()?;
         Some(address.strip_prefix("https://huggingface.co/").unwrap_or(address).to_owned())
     });
     front += &list("base_model", bases.collect());

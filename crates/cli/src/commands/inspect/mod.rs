@@ -157,7 +157,7 @@ fn inspect(
         if args.memory.is_set {
             json["memory"] = gguf_kit::json::memory(&args.memory.of(model)?);
         }
-        document::print_one(out, "inspect/1", json, !is_one)?;
+        document::print_one(out, "inspect/2", json, !is_one)?;
     } else {
         // Parts of a single file are shown without its name, as grep does.
         if !args.diffable && (view.summary || !is_one) {

@@ -137,10 +137,10 @@ fn template_text(vocabulary: &Vocabulary) -> String {
 fn add_origin(lines: &mut Lines, origin: &Origin) {
     let shown = |text: &Option<String>| text.as_deref().map(listing::shortened);
     lines.add("description", shown(&origin.description));
-    lines.add("license", shown(&origin.licence));
-    lines.add("author", shown(&origin.maker));
+    lines.add("license", shown(&origin.license));
+    lines.add("author", shown(&origin.author));
     for base in &origin.base_models {
-        lines.add("base model", shown(&base.name.clone().or(base.address.clone())));
+        lines.add("base model", shown(&base.name.clone().or(base.url.clone())));
     }
     lines.add("quantized by", shown(&origin.quantized_by));
     lines.add("imatrix", origin.imatrix.as_ref().map(imatrix_text));

@@ -139,7 +139,7 @@ pub fn to_json(values: &Values) -> Json {
         "min": figures.min,
         "max": figures.max,
         "mean": figures.mean,
-        "deviation": figures.deviation,
+        "stddev": figures.deviation,
         "histogram": figures.histogram,
     })
 }

@@ -61,7 +61,7 @@ fn chunk(out: &mut impl Write, found: &Divergence) -> std::io::Result<()> {
     let (ratio, ratio_error) = found.log_ratio();
     let (mean, mean_error) = (found.divergence.value(), found.divergence.error());
     let (change, change_error) = found.change();
-    let (same, same_error) = found.same_top();
+    let (same, same_error) = found.top1_agreement();
     let [change, change_error, same, same_error] =
         [change, change_error, same, same_error].map(|share| 100.0 * share);
     write!(out, "{:4}    {ppl:9.4} ± {ppl_error:9.4}", found.model.chunks)?;
@@ -102,7 +102,7 @@ fn statistics(out: &mut impl Write, found: &Divergence) -> std::io::Result<()> {
     }
     let (value, error) = found.change();
     writeln!(out, "RMS Δp    : {:6.3} ± {:5.3} %", 100.0 * value, 100.0 * error)?;
-    let (value, error) = found.same_top();
+    let (value, error) = found.top1_agreement();
     writeln!(out, "Same top p: {:6.3} ± {:5.3} %", 100.0 * value, 100.0 * error)
 }
 

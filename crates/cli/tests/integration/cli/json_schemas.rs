@@ -13,7 +13,7 @@ use crate::whisper;
 
 const SCHEMAS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json");
 
-/// Returns all schemas by name, such as `gguf-kit/inspect/1`.
+/// Returns all schemas by name, such as `gguf-kit/inspect/2`.
 fn schemas() -> BTreeMap<String, Validator> {
     let files = fs::read_dir(SCHEMAS).unwrap().map(|entry| entry.unwrap().path());
     let schema = |path: std::path::PathBuf| {

@@ -24,9 +24,9 @@ fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("{key} in {value}"))
 }
 
-fn mix<'r>(report: &'r Value, name: &str) -> &'r Value {
-    let mut mixes = report["mixes"].as_array().unwrap().iter();
-    mixes.find(|mix| mix["type"] == name).unwrap_or_else(|| panic!("{name} in {report}"))
+fn entry<'r>(report: &'r Value, name: &str) -> &'r Value {
+    let mut types = report["types"].as_array().unwrap().iter();
+    types.find(|entry| entry["type"] == name).unwrap_or_else(|| panic!("{name} in {report}"))
 }
 
 /// The results for a type equal those of the other commands on its file.
@@ -37,11 +37,11 @@ fn results_match_files() {
     let types = ["q8_0", "q4_k_m", "mxfp4_moe", "q5_0"];
     let mut report = json(&measured(&model, &["--types", &types.join(","), "-o", &page, "--json"]));
     // The document has a `schema`, the file a `version`.
-    assert_eq!(report.as_object_mut().unwrap().remove("schema").unwrap(), "gguf-kit/quality/1");
+    assert_eq!(report.as_object_mut().unwrap().remove("schema").unwrap(), "gguf-kit/quality/2");
     for name in types {
         let file = dir.path(&format!("{name}.gguf"));
         succeeds(&["quantize", &model, &file, name]);
-        let found = mix(&report, &name.to_uppercase());
+        let found = entry(&report, &name.to_uppercase());
         assert_eq!(number(found, "file_bytes"), fs::metadata(&file).unwrap().len() as f64);
         let flags = ["-f", &text, "-c", "64", "--chunks", "3", "--json"];
         let words = [&["divergence", "-r", &model, &file], &flags[..]].concat();
@@ -49,8 +49,8 @@ fn results_match_files() {
         for key in ["ppl_q", "ppl_ratio", "mean_kld", "mean_kld_error", "max_kld"] {
             assert_eq!(number(found, key), number(&wanted, key), "{name} {key}");
         }
-        assert_eq!(number(found, "same_top"), number(&wanted, "top1_agreement"), "{name}");
-        assert_eq!(number(&report["original"], "ppl"), number(&wanted, "ppl_base"));
+        assert_eq!(number(found, "top1_agreement"), number(&wanted, "top1_agreement"), "{name}");
+        assert_eq!(number(&report["reference"], "ppl"), number(&wanted, "ppl_base"));
         // Position ranges have equal numbers of tokens here: 32 positions in 16 ranges.
         let runs = found["kld_by_position"].as_array().unwrap();
         let mean: f64 = runs.iter().map(|run| number(run, "mean_kld")).sum::<f64>() / 16.0;
@@ -59,14 +59,14 @@ fn results_match_files() {
         assert!((mean / number(found, "mean_kld") - 1.0).abs() < 1e-6, "{name}");
     }
     let summary = json(&succeeds(&["inspect", &dir.path("q4_k_m.gguf"), "--json"]));
-    let bits = number(mix(&report, "Q4_K_M"), "bits_per_weight");
+    let bits = number(entry(&report, "Q4_K_M"), "bits_per_weight");
     assert!((bits - number(&summary, "bits_per_weight")).abs() < 1e-9, "{summary}");
 
     // Without experts MXFP4_MOE equals Q8_0; dominated types are marked.
-    assert_eq!(mix(&report, "MXFP4_MOE")["dominated_by"], "Q8_0");
-    assert_eq!(mix(&report, "Q8_0")["dominated_by"], Value::Null);
+    assert_eq!(entry(&report, "MXFP4_MOE")["dominated_by"], "Q8_0");
+    assert_eq!(entry(&report, "Q8_0")["dominated_by"], Value::Null);
     // Error of Q8_0: half a step of 1/127 of the largest of 32 weights; a third of its square.
-    let tensors = mix(&report, "Q8_0")["tensors"].as_array().unwrap();
+    let tensors = entry(&report, "Q8_0")["tensors"].as_array().unwrap();
     assert_eq!(tensors.len(), 7 * 4 + 2);
     for tensor in tensors {
         assert_eq!(tensor["type"], "Q8_0");
@@ -79,7 +79,7 @@ fn results_match_files() {
     let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(lines.len(), 2 + types.len());
     assert!(lines.iter().all(|line| line.len() == 16), "{csv}");
-    assert_eq!((lines[0][1], lines[1][0], lines[2][0]), ("file_bytes", "original", "Q8_0"));
+    assert_eq!((lines[0][1], lines[1][0], lines[2][0]), ("file_bytes", "reference", "Q8_0"));
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("Tiny KJV Llama 4M") && html.ends_with("</html>\n"));
     // XML namespace, never fetched.
@@ -115,7 +115,7 @@ fn a_report_is_resumed() {
     let place = before.find("\"max_kld\": ").unwrap() + "\"max_kld\": ".len();
     fs::write(&json_path, format!("{}7{}", &before[..place], &before[place..])).unwrap();
     let report = json(&measured(&model, &[&again[..], &["--resume", "--json"]].concat()));
-    assert!(number(mix(&report, "Q8_0"), "max_kld") > 1.0);
+    assert!(number(entry(&report, "Q8_0"), "max_kld") > 1.0);
     fs::write(&json_path, &before).unwrap();
     measured(&model, &[&again[..], &["--resume"]].concat());
     for end in ["json", "csv", "html"] {
@@ -125,7 +125,7 @@ fn a_report_is_resumed() {
     }
     let resume = [&words[..], &["--resume", "-o", &page]].concat();
     let other = [&["quality", &model, "-f", &text, "-c", "32"], &resume[6..]].concat();
-    fails(&other, 2, &["another window_tokens: 64, now 32", "--force"]);
+    fails(&other, 2, &["another chunk_size: 64, now 32", "--force"]);
     fs::write(&json_path, "{}").unwrap();
     fails(&resume, 1, &["part.json", "is not a report of `gguf quality`"]);
     assert_eq!(fs::read_to_string(&json_path).unwrap(), "{}");
@@ -168,13 +168,13 @@ fn an_interrupted_run_keeps_results() {
     assert_eq!(output.status.code(), Some(130), "{stderr}");
     assert!(stderr.contains("progress is saved: continue with --resume"), "{stderr}");
     let left = json(&fs::read_to_string(&report).unwrap());
-    let done = left["mixes"].as_array().unwrap().len();
+    let done = left["types"].as_array().unwrap().len();
     assert!((1..6).contains(&done), "{left}");
     let more = ["--chunks", "20", "--types", "q8_0,q6_k,q5_0,q4_0,q4_1,q3_k_s", "--resume"];
     succeeds(&[&words[..], &more].concat());
     let whole = json(&fs::read_to_string(&report).unwrap());
-    assert_eq!(whole["mixes"].as_array().unwrap().len(), 6);
-    assert_eq!(whole["mixes"].as_array().unwrap()[..done].len(), done);
+    assert_eq!(whole["types"].as_array().unwrap().len(), 6);
+    assert_eq!(whole["types"].as_array().unwrap()[..done].len(), done);
 }
 
 #[test]
@@ -197,12 +197,12 @@ fn unavailable_types() {
     // Unless requested, they are skipped with a reason.
     let all = gguf(&[&words[..9], &["all", "--no-speed", "--json"]].concat());
     let report = json(&String::from_utf8(all.stdout).unwrap());
-    let left_out = report["left_out"].as_array().unwrap();
-    let why = |name: &str| {
-        let one = left_out.iter().find(|one| one["type"] == name);
-        one.map(|one| one["why"].as_str().unwrap())
+    let skipped = report["skipped"].as_array().unwrap();
+    let reason = |name: &str| {
+        let one = skipped.iter().find(|one| one["type"] == name);
+        one.map(|one| one["reason"].as_str().unwrap())
     };
-    assert_eq!(why("IQ2_XXS"), Some("needs an importance matrix"));
-    assert_eq!(why("F32"), Some("no smaller than the original"));
-    assert_eq!(why("Q4_0"), None);
+    assert_eq!(reason("IQ2_XXS"), Some("needs an importance matrix"));
+    assert_eq!(reason("F32"), Some("not smaller than the original"));
+    assert_eq!(reason("Q4_0"), None);
 }

@@ -26,7 +26,7 @@ fn sensitivity_matches_divergence() {
     let words = ["sensitivity", &model, "--types", "q8_0,q4_0", "--exact", "-o", &out, "--json"];
     let mut found = json(&succeeds(&[&words[..], &flags].concat()));
     // The document has a `schema`, the file a `version`.
-    assert_eq!(found.as_object_mut().unwrap().remove("schema").unwrap(), "gguf-kit/sensitivity/1");
+    assert_eq!(found.as_object_mut().unwrap().remove("schema").unwrap(), "gguf-kit/sensitivity/2");
     assert_eq!(json(&fs::read_to_string(&out).unwrap()), found);
     assert_eq!(found["groups"].as_array().unwrap().len(), 7 * 4 + 2);
     for name in ["blk.2.ffn_down.weight", "token_embd.weight", "output.weight"] {
@@ -96,9 +96,9 @@ fn size_targets_use_sensitivities() {
     changed["tensors"].as_object_mut().unwrap().remove("blk.1.attn_v.weight");
     fs::write(&file, changed.to_string()).unwrap();
     fails(&words, 2, &["no tensor `blk.1.attn_v.weight`", "another model"]);
-    changed["version"] = 2.into();
+    changed["version"] = 1.into();
     fs::write(&file, changed.to_string()).unwrap();
-    fails(&words, 1, &["s.json", "has version 2; expected version 1"]);
+    fails(&words, 1, &["s.json", "has version 1; expected version 2"]);
     fs::write(&file, "{}").unwrap();
     fails(&words, 1, &["s.json", "is not a sensitivity file"]);
 }

@@ -40,7 +40,7 @@ async function update(): Promise<void> {
       const { [model.id]: _, ...others } = changed.value;
       changed.value = state.changed ? { ...others, [model.id]: state } : others;
     }
-    if (model.far) await updateTraffic(model.id);
+    if (model.remote) await updateTraffic(model.id);
   }
 }
 

@@ -37,7 +37,7 @@ export interface Profile {
   min: (number | null)[];
   max: (number | null)[];
   mean: (number | null)[];
-  deviation: (number | null)[];
+  stddev: (number | null)[];
 }
 
 export interface Histogram {
@@ -63,7 +63,7 @@ export interface Statistics {
   min: number | null;
   max: number | null;
   mean: number | null;
-  deviation: number | null;
+  stddev: number | null;
   histogram: Histogram;
   rows: Profile;
   columns: Profile;

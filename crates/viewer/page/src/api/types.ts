@@ -11,7 +11,7 @@ export interface Model {
   /** Null if the metadata has no name. */
   name: string | null;
   source: string;
-  far: boolean;
+  remote: boolean;
   bytes: number;
   tensor_count: number | null;
   files: { name: string; bytes: number }[];
@@ -71,11 +71,11 @@ export interface Summary {
   chat_template: { bytes: number; others: string[] } | null;
   origin: {
     description: string | null;
-    licence: string | null;
-    licence_link: string | null;
-    made_by: string | null;
+    license: string | null;
+    license_link: string | null;
+    author: string | null;
     quantized_by: string | null;
-    page: string | null;
+    url: string | null;
     base_models: unknown[];
     languages: string[];
     tags: string[];
@@ -103,9 +103,9 @@ export interface Memory {
   context: number;
   batch: number;
   weights: number;
-  cache: number;
-  cache_per_token: number;
-  scratch: number;
+  kv_cache: number;
+  kv_cache_per_token: number;
+  compute_buffer: number;
   total: number;
 }
 
@@ -179,7 +179,7 @@ export interface Span {
 }
 
 export interface Traffic {
-  far: boolean;
+  remote: boolean;
   fetched_bytes: number;
   requests: number;
   cache: { memory_bytes: number; disk_bytes: number; disk_limit: number; directory: string } | null;

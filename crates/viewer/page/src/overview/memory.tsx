@@ -76,11 +76,11 @@ export function MemoryEstimate({ model, trained }: { model: Model; trained: numb
 function Bar({ memory }: { memory: Memory }) {
   const parts = [
     { name: "weights", key: "weights", bytes: memory.weights, about: "memory-mapped file" },
-    { name: "KV cache", key: "cache", bytes: memory.cache, about: `${bytes(memory.cache_per_token)} per token` },
+    { name: "KV cache", key: "cache", bytes: memory.kv_cache, about: `${bytes(memory.kv_cache_per_token)} per token` },
     {
       name: "compute buffer",
-      key: "scratch",
-      bytes: memory.scratch,
+      key: "compute_buffer",
+      bytes: memory.compute_buffer,
       about: `batch of ${plural(memory.batch, "token")}`,
     },
   ];

@@ -114,12 +114,12 @@ function tokenizer(summary: Summary, model: Model): Fact[] {
 
 function origin({ origin }: Summary): Fact[] {
   const facts: [string, string | null][] = [
-    ["license", origin.licence],
-    ["author", origin.made_by],
+    ["license", origin.license],
+    ["author", origin.author],
     ["quantized by", origin.quantized_by],
     ["languages", origin.languages.join(", ")],
     ["tags", origin.tags.join(", ")],
-    ["URL", origin.page],
+    ["URL", origin.url],
   ];
   return facts.filter((fact): fact is [string, string] => Boolean(fact[1]));
 }

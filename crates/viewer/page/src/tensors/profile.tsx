@@ -19,7 +19,7 @@ export function ProfilePlot({
     const lines: Line[] = [
       { name: "min", values: data.min, colour: "cold", kind: "band" },
       { name: "max", values: data.max, colour: "warm", kind: "band" },
-      { name: "std dev", values: data.deviation, colour: "soft", kind: "line" },
+      { name: "std dev", values: data.stddev, colour: "soft", kind: "line" },
       { name: "mean", values: data.mean, colour: "accent", kind: "line" },
     ];
     return { x: data.mean.map((_, i) => i * data.per), lines };

@@ -44,7 +44,7 @@ function Figures({ data }: { data: Statistics }) {
     ["values", whole(data.count)],
     ["zeros", whole(data.zeros)],
     ["mean", significant(data.mean)],
-    ["std dev", significant(data.deviation)],
+    ["std dev", significant(data.stddev)],
     ["min", significant(data.min)],
     ["max", significant(data.max)],
   ];
