@@ -202,7 +202,7 @@ mod tests {
             |shape: &[u64], start, len| RowSlice { start, len, tensor: tensor(shape, &file) };
         let interleaved = |slices| Tensor::interleaved("t", 2, slices).err().unwrap().to_string();
         assert!(interleaved(vec![]).contains("no parts"));
-        assert!(interleaved(vec![slice(&[2, 4], 0, 3)]).contains("has 2 rows; expected 2 times 3"));
+        assert!(interleaved(vec![slice(&[2, 4], 0, 3)]).contains("has 4 rows; expected 2 times 3"));
         let differing = interleaved(vec![slice(&[2, 4], 0, 2), slice(&[1, 4], 2, 2)]);
         assert!(differing.contains("shape or type"));
     }
