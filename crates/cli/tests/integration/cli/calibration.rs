@@ -187,14 +187,14 @@ fn quality_reports_calibrated_types() {
         ["quality", &model, "-f", &text, "-c", "64", "--chunks", "3", "--no-speed", "--json"];
     let more = ["--types", "q4_0,iq2_xxs", "--calibrate", &other];
     let report = json(&succeeds(&[&command[..], &more, &SHORT_CALIBRATION].concat()));
-    let names: Vec<_> = report["mixes"]
+    let names: Vec<_> = report["types"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|mix| mix["type"].as_str().unwrap())
+        .map(|entry| entry["type"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["Q4_0", "Q4_0 calibrated", "IQ2_XXS calibrated"]);
-    assert_eq!(report["left_out"][0]["type"], "IQ2_XXS");
+    assert_eq!(report["skipped"][0]["type"], "IQ2_XXS");
     let same = [&command[..], &["--calibrate", &text]].concat();
     fails(&same, 2, &["is the calibration text"]);
 }

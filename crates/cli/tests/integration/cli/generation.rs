@@ -81,7 +81,7 @@ fn graphs_are_printed() {
     assert_eq!(operation(&four)["bytes_read"], 2 * 256 * 256, "once for all tokens");
     assert!(one["machine"].is_null());
     let measured = json(&succeeds(&["graph", &model, "--json", "--measure"]));
-    assert!(measured["machine"]["runs_per_second_by_memory"].as_f64().unwrap() > 1.0);
+    assert!(measured["machine"]["memory_limit_runs_per_second"].as_f64().unwrap() > 1.0);
     assert!(succeeds(&["graph", &model, "--measure"]).contains("runs/s (memory)"));
     assert!(succeeds(&["graph", &model, "--dot"]).starts_with("digraph model {"));
     let picture = dir.path("graph.svg");

@@ -21,14 +21,18 @@ fn every_file_is_part_of_a_crate() {
     let mut files = Vec::new();
     sources(crates, &mut files);
     assert!(files.len() > 500, "{}", files.len());
-    let orphans: Vec<_> = files.iter().filter(|(path, _)| !is_named(path, &files)).collect();
+    let is_attribute = |line: &&str| line.trim_start().starts_with("#[path");
+    let attributes = files.iter().flat_map(|(_, text)| text.lines().filter(is_attribute));
+    let attributes: Vec<_> = attributes.collect();
+    let is_orphan = |(path, _): &&(PathBuf, String)| !is_named(path, &files, &attributes);
+    let orphans: Vec<_> = files.iter().filter(is_orphan).collect();
     let orphans: Vec<_> = orphans.iter().map(|(path, _)| path).collect();
     assert!(orphans.is_empty(), "no `mod` names {orphans:?}");
 }
 
-/// Returns whether Cargo finds a file, or a parent module, a macro row such as `Matmul: matmul,` or `#[path]`
-/// declares it.
-fn is_named(path: &Path, files: &[(PathBuf, String)]) -> bool {
+/// Returns whether Cargo finds a file, or a parent module, a macro row such as `Matmul: matmul,` or one of the `#[path]`
+/// attributes declares it.
+fn is_named(path: &Path, files: &[(PathBuf, String)], attributes: &[&str]) -> bool {
     let (stem, dir) = (path.file_stem().unwrap(), path.parent().unwrap());
     let is_root = ["lib", "main", "build"].iter().any(|root| stem == *root)
         || ["tests", "benches", "examples"].iter().any(|roots| dir.ends_with(roots));
@@ -46,8 +50,7 @@ fn is_named(path: &Path, files: &[(PathBuf, String)]) -> bool {
     let row = format!(": {stem},");
     let by_macro = |text: &str| text.contains("mod $") && text.contains(&row);
     let beside = |other: &Path| other.parent() == Some(dir) || other == dir.with_extension("rs");
-    files.iter().any(|(other, text)| {
-        let declares = text.contains(&module) || by_macro(text);
-        beside(other) && declares || text.contains(&by_path)
-    })
+    let declares = |text: &str| text.contains(&module) || by_macro(text);
+    attributes.iter().any(|attribute| attribute.contains(&by_path))
+        || files.iter().any(|(other, text)| beside(other) && declares(text))
 }

@@ -245,10 +245,10 @@ fn invalid_configurations_fail() {
         (json!({"compress_ratios": null}), "has no field `compress_ratios`"),
         (json!({"num_hash_layers": null}), "has no field `num_hash_layers`"),
         (json!({"num_hash_layers": 2}), "blk.1.ffn_gate_tid2eid.weight"),
-        (json!({"num_hash_layers": 0}), "`layers.0.ffn.gate.tid2eid` belongs to no deepseek4"),
+        (json!({"num_hash_layers": 0}), "`layers.0.ffn.gate.tid2eid` is not a tensor of deepseek4"),
         (json!({"scoring_func": "sigmoid"}), "`scoring_func` is \"sigmoid\""),
         (json!({"n_routed_experts": 8}), "has 4 of the 8 parts of `blk.0.ffn_down_exps.weight`"),
-        (json!({"n_routed_experts": 3}), "is beyond the 3 that the configuration states"),
+        (json!({"n_routed_experts": 3}), "has an index beyond the 3 of the configuration"),
         (json!({"num_hidden_layers": 5, "compress_ratios": [0, 4, 128, 4, 0]}), "claims 5 layers"),
     ] {
         let error = conversion_error(&deepseek4(fields));

@@ -57,7 +57,7 @@ pub fn dspark_qwen3_round_trip() {
     assert_eq!(exported["sample_from_anchor"], false);
     assert_eq!(exported["draft_vocab_size"], 3);
     let error = draft_checkpoint(config, &layers, &others).convert().unwrap_err().to_string();
-    assert!(error.contains("`d2t`") && error.contains("it is missing"), "{error}");
+    assert!(error.contains("`d2t`") && error.contains("the tensor is missing"), "{error}");
 }
 
 /// Converts, and returns the error of the export.

@@ -52,8 +52,8 @@ pub fn eagle3_round_trip() {
 #[test]
 fn invalid_draft_vocabularies_fail() {
     for (list, expected) in [
-        (&[0i64, 0, 4][..], "token 6 is none of the 6"),
-        (&[0, -2, 0], "token -1 is none"),
+        (&[0i64, 0, 4][..], "token 6 is not one of the 6"),
+        (&[0, -2, 0], "token -1 is not one"),
         (&[1, 0, 0], "token 1 is in it twice"),
     ] {
         let error = eagle(json!({})).integer_vector("d2t", list).convert().unwrap_err().to_string();
