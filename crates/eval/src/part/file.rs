@@ -413,9 +413,9 @@ mod tests {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}"));
         let mut broken = vec![Vec::new(), bytes[..bytes.len() - 1].to_vec(), b"GGUF".to_vec()];
-        let version = at(r#"version\":1"#);
+        let version = at(r#"version\":2"#);
         let end = at(r#"end\":4"#);
-        for (place, digit) in [(version + 10, b'2'), (end + 6, b'3'), (at("F32"), b'I')] {
+        for (place, digit) in [(version + 10, b'3'), (end + 6, b'3'), (at("F32"), b'I')] {
             let mut bytes = bytes.clone();
             bytes[place] = digit;
             broken.push(bytes);
