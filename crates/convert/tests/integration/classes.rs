@@ -80,7 +80,10 @@ fn unsupported_config_fields_fail_by_name() {
     ] {
         let config = config(class, "", json!({field: value, "rms_norm_eps": 1e-6}));
         let message = Tiny::new(config).byte_level(VOCAB).convert().unwrap_err().to_string();
-        assert!(message.contains(field) && message.contains("which llama.cpp does not support"), "{class}: {message}");
+        assert!(
+            message.contains(field) && message.contains("which llama.cpp does not support"),
+            "{class}: {message}"
+        );
     }
 }
 

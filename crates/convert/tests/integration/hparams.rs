@@ -160,7 +160,10 @@ fn unsupported_settings_fail() {
         let mut config = config.clone();
         config[field] = json!(value);
         let message = Tiny::new(config).byte_level(6).convert().unwrap_err().to_string();
-        assert!(message.contains(field) && message.contains("which llama.cpp does not support"), "{message}");
+        assert!(
+            message.contains(field) && message.contains("which llama.cpp does not support"),
+            "{message}"
+        );
     }
     let mut config = json!({"architectures": ["MambaForCausalLM"], "hidden_size": 8,
         "num_hidden_layers": 1, "intermediate_size": 24});

@@ -47,7 +47,10 @@ pub fn falcon_h1_round_trip() {
     let message =
         falcon_h1(json!({"mamba_rms_norm": true, "mamba_norm_before_gate": true})).convert();
     let message = message.unwrap_err().to_string();
-    assert!(message.contains("`mamba_norm_before_gate` is true, which llama.cpp does not support"), "{message}");
+    assert!(
+        message.contains("`mamba_norm_before_gate` is true, which llama.cpp does not support"),
+        "{message}"
+    );
     // Multipliers are folded into the weights.
     let factors = json!({"mlp_multipliers": [0.5, 0.25], "key_multiplier": 0.3,
         "attention_in_multiplier": 1.5, "ssm_in_multiplier": 0.7, "embedding_multiplier": 5.6,
