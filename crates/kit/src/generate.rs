@@ -1,4 +1,4 @@
-//! Text options.
+//! Text generation.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use gguf_tokenizer::{DecodeOptions, Decoder, Tokenizer};
 
 use crate::Error;
 
-/// Options of text options.
+/// Options of a generation.
 #[derive(Clone, Debug, Default)]
 pub struct GenerateOptions {
     /// Sampling parameters.
@@ -23,14 +23,14 @@ pub struct GenerateOptions {
     pub ignore_eos: bool,
 }
 
-/// Reason for the end of a options.
+/// Reason for the end of a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// An end-of-generation token or a stop sequence.
     Stop,
     /// The maximum number of tokens, or a full context.
     Length,
-    /// The callback cancelled the options.
+    /// The callback cancelled the generation.
     Cancelled,
 }
 
