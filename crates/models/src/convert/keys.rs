@@ -171,7 +171,7 @@ impl<'m> Keys<'m> {
         self.metadata.set(key, value);
     }
 
-    /// Writes RoPE scaling, and the RoPE base unless it is [`DEFAULT_BASE`]: for architectures for which
+    /// Writes RoPE scaling, and the RoPE base unless it is 10,000: for architectures for which
     /// llama.cpp's converter writes neither and runtimes use the default.
     pub fn rope_unless_default(&mut self, config: &Config) -> Result<(), Error> {
         let rope = Rope::of(config)?;

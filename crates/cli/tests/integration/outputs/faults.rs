@@ -10,9 +10,9 @@ use nix::errno::Errno;
 use crate::outputs::tracer::{self, Fault, Ran, SIZED};
 use crate::outputs::writers::{Files, IN_PLACE, WRITERS, Writer, files, gguf, workshop};
 
-/// Number of failing calls per command and fault, evenly chosen.
+/// Number of failing calls per command and fault, evenly chosen; `.ci/full faults` sets more.
 fn faulty() -> usize {
-    if std::env::var_os("GGUF_TEST_DATA").is_some() { 12 } else { 5 }
+    std::env::var("GGUF_TEST_FAULTS").ok().and_then(|count| count.parse().ok()).unwrap_or(5)
 }
 
 /// All faults.
