@@ -109,7 +109,7 @@ def test_check_hash_diff():
 
 
 def test_missing_companion_models_are_reported(checkpoint):
-    with pytest.raises(gguf_kit.GgufError, match="encoder of images or sound"):
+    with pytest.raises(gguf_kit.GgufError, match="vision or audio encoder"):
         gguf_kit.convert(checkpoint, {"f16": "mmproj.gguf"}, mmproj=True)
     with pytest.raises(gguf_kit.GgufError, match="no draft"):
         gguf_kit.convert(checkpoint, {"f16": "draft.gguf"}, target_model_dir=checkpoint)
