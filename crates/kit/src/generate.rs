@@ -1,9 +1,11 @@
 //! Text generation.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use gguf::Metadata;
 use gguf_graph::OutputKind;
+use gguf_models::token::TokenType;
 use gguf_runtime::{Batch, Context, Sampler, SamplingOptions};
 use gguf_store::Progress;
 use gguf_tokenizer::{DecodeOptions, Decoder, Tokenizer};
@@ -59,7 +61,7 @@ pub fn generate(
     on_text: &mut dyn FnMut(&str) -> ControlFlow<()>,
     progress: &dyn Progress,
 ) -> Result<Completion, Error> {
-    let end_tokens = end_tokens(metadata, tokenizer);
+    let end_tokens = tokenizer.end_of_generation();
     let mut sampler = Sampler::new(options.sampling.clone());
     prompt.iter().for_each(|id| sampler.accept(*id));
     let mut decoder = Decoder::new(tokenizer, DecodeOptions { special: false });
@@ -79,7 +81,12 @@ pub fn generate(
             completion.stop_reason = StopReason::Stop;
             break;
         }
-        let (text, stopped) = stop.push(&decoder.push(id));
+        let (mut text, mut stopped) = stop.push(&decoder.push(id));
+        if !stopped && let Some(hidden) = hidden_text(tokenizer, id) {
+            let more;
+            (more, stopped) = stop.push_hidden(&hidden);
+            text += &more;
+        }
         completion.text.push_str(&text);
         if !text.is_empty() && on_text(&text).is_break() {
             completion.stop_reason = StopReason::Cancelled;
@@ -120,61 +127,60 @@ fn first_tokens(
     Ok(vec![start.and_then(|id| u32::try_from(id).ok()).unwrap_or(0)])
 }
 
-/// Returns the end-of-generation tokens: those of metadata keys, and tokens with well-known texts.
-pub fn end_tokens(metadata: &Metadata, tokenizer: &Tokenizer) -> Vec<u32> {
-    const KEYS: [&str; 3] = ["eos_token_id", "eot_token_id", "eom_token_id"];
-    /// Texts of end-of-generation tokens in llama.cpp (`llama-vocab.cpp`).
-    const TEXTS: [&str; 9] = [
-        "<|eot_id|>",
-        "<|im_end|>",
-        "<|end|>",
-        "<end_of_turn>",
-        "<|endoftext|>",
-        "<|eom_id|>",
-        "<EOT>",
-        "<|end_of_text|>",
-        "<end_of_utterance>",
-    ];
-    let from_keys = KEYS.iter().filter_map(|key| {
-        metadata.u64(&format!("tokenizer.ggml.{key}")).and_then(|id| u32::try_from(id).ok())
-    });
-    let is_known = |id: &u32| {
-        tokenizer.token_text(*id).is_some_and(|text| TEXTS.iter().any(|end| end.as_bytes() == text))
-    };
-    let count = u32::try_from(tokenizer.len()).unwrap_or(u32::MAX);
-    from_keys.chain((0..count).filter(is_known)).collect()
+/// Returns the text of a control token, which is not part of the generated text, but may be a stop sequence.
+fn hidden_text(tokenizer: &Tokenizer, id: u32) -> Option<String> {
+    let is_hidden = tokenizer.token_type(id).is_some_and(TokenType::is_special);
+    let text = tokenizer.token_text(id).filter(|_| is_hidden)?;
+    Some(String::from_utf8_lossy(text).into_owned())
 }
 
 /// Finds stop sequences, and buffers text that may be the start of one.
 struct StopSequences<'s> {
     stops: &'s [String],
     buffer: String,
+    /// Whether each byte of the buffer is part of the generated text.
+    shown: VecDeque<bool>,
 }
 
 impl<'s> StopSequences<'s> {
     fn new(stops: &'s [String]) -> Self {
-        Self { stops, buffer: String::new() }
+        Self { stops, buffer: String::new(), shown: VecDeque::new() }
     }
 
     /// Adds text. Returns the text before a possible stop sequence, and whether a stop sequence is complete.
     fn push(&mut self, text: &str) -> (String, bool) {
+        self.add(text, true)
+    }
+
+    /// Adds text that is compared with the stop sequences, but never returned.
+    fn push_hidden(&mut self, text: &str) -> (String, bool) {
+        self.add(text, false)
+    }
+
+    fn add(&mut self, text: &str, shown: bool) -> (String, bool) {
         self.buffer.push_str(text);
+        self.shown.resize(self.buffer.len(), shown);
         let found = self.stops.iter().filter(|stop| !stop.is_empty());
         if let Some(at) = found.filter_map(|stop| self.buffer.find(&**stop)).min() {
-            self.buffer.truncate(at);
-            return (std::mem::take(&mut self.buffer), true);
+            return (self.take(at), true);
         }
         let begins = |from: &str| self.stops.iter().any(|stop| stop.starts_with(from));
         let starts = self.buffer.char_indices().map(|(at, _)| at);
         let end = starts.into_iter().find(|at| begins(&self.buffer[*at..]));
-        let end = end.unwrap_or(self.buffer.len());
-        let rest = self.buffer.split_off(end);
-        (std::mem::replace(&mut self.buffer, rest), false)
+        (self.take(end.unwrap_or(self.buffer.len())), false)
+    }
+
+    /// Removes the first `len` bytes, and returns those of the generated text.
+    fn take(&mut self, len: usize) -> String {
+        let rest = self.buffer.split_off(len);
+        let taken = std::mem::replace(&mut self.buffer, rest);
+        let shown: Vec<bool> = self.shown.drain(..len).collect();
+        taken.char_indices().filter(|(at, _)| shown[*at]).map(|(_, char)| char).collect()
     }
 
     /// Returns the buffered text.
-    fn finish(self) -> String {
-        self.buffer
+    fn finish(mut self) -> String {
+        self.take(self.buffer.len())
     }
 }
 
@@ -193,5 +199,22 @@ mod tests {
         let mut stop = StopSequences::new(&stops);
         assert_eq!(stop.push("the EN"), ("the ".into(), false));
         assert_eq!(stop.finish(), "EN");
+    }
+
+    #[test]
+    fn stop_sequences_see_control_tokens() {
+        let stops = ["<|user|>".to_owned(), "END<|x|>".to_owned()];
+        let mut stop = StopSequences::new(&stops);
+        assert_eq!(stop.push("hi"), ("hi".into(), false));
+        assert_eq!(stop.push_hidden("<|other|>"), (String::new(), false));
+        assert_eq!(stop.push(" E"), (" ".into(), false));
+        assert_eq!(stop.push_hidden("<|other|>"), ("E".into(), false));
+        assert_eq!(stop.push_hidden("<|user|>"), (String::new(), true));
+        let mut stop = StopSequences::new(&stops);
+        assert_eq!(stop.push("the END"), ("the ".into(), false));
+        assert_eq!(stop.push_hidden("<|x|>"), (String::new(), true));
+        let mut stop = StopSequences::new(&stops);
+        assert_eq!(stop.push_hidden("<|us"), (String::new(), false));
+        assert_eq!(stop.finish(), "");
     }
 }

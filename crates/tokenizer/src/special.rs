@@ -211,6 +211,11 @@ fn is_phi3(vocabulary: &Vocabulary<'_>) -> bool {
 /// Key of the pre-tokenizer's name.
 pub(crate) const PRE: &str = "tokenizer.ggml.pre";
 
+/// Returns the end-of-generation tokens of llama.cpp, in order of their ids.
+pub(crate) fn end_of_generation(vocabulary: &Vocabulary<'_>) -> Vec<u32> {
+    llama_cpp::end_of_generation(vocabulary)
+}
+
 /// BOS and EOS tokens that the model requires.
 #[derive(Default)]
 pub(crate) struct BosEos {

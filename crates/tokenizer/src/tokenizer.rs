@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::model::{self, Model, rwkv};
 use crate::options::{DecodeOptions, EncodeOptions, TokenizerOptions};
-use crate::special::{BosEos, Fragment, Splitter, is_run_of_spaces};
+use crate::special::{self, BosEos, Fragment, Splitter, is_run_of_spaces};
 use crate::token_table::TokenTable;
 use crate::trace::{Piece, Trace};
 use crate::vocabulary::Vocabulary;
@@ -33,6 +33,7 @@ pub struct Tokenizer {
     model: Box<dyn Model>,
     splitter: Splitter,
     bos_eos: BosEos,
+    end_of_generation: Vec<u32>,
     /// Texts of all tokens, as in the file.
     texts: TokenTable,
     types: Vec<TokenType>,
@@ -50,6 +51,7 @@ impl Tokenizer {
             model: model::read(&vocabulary, options)?,
             splitter: Splitter::new(&vocabulary, options),
             bos_eos: BosEos::read(&vocabulary)?,
+            end_of_generation: special::end_of_generation(&vocabulary),
             texts: vocabulary.tokens.iter().collect(),
             types: vocabulary.types,
         })
@@ -154,6 +156,13 @@ impl Tokenizer {
     pub fn first_token(&self) -> Option<u32> {
         let options = EncodeOptions { add_special: true, parse_special: false };
         if self.adds_bos() { self.encode("", options).first().copied() } else { None }
+    }
+
+    /// Returns the tokens that end a generation, in order of their ids: the set of llama.cpp (`special_eog_ids`). It
+    /// has EOS, EOT and EOM, tokens with well-known texts such as `<|im_end|>`, and the padding, repository and file
+    /// separators of FIM.
+    pub fn end_of_generation(&self) -> &[u32] {
+        &self.end_of_generation
     }
 
     /// Whether a token is matched in the text before all other rules.

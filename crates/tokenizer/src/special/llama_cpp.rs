@@ -1,4 +1,5 @@
-//! Token types as corrected by llama.cpp, which recognises some tokens by their texts.
+//! Tokens that llama.cpp recognises by their texts: corrected types, and end-of-generation tokens
+//! (`llama_vocab::impl::load` of `llama-vocab.cpp`).
 
 use gguf_models::token::TokenType;
 use hashbrown::HashMap;
@@ -81,19 +82,53 @@ const FIM_TOKENS: [(&str, &[&str]); 6] = [
 /// Message markers of gpt-oss: always parsed.
 const GPT_OSS_TOKENS: [&str; 4] = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
 
+/// EOS of PLaMo 2, whose vocabulary has `</s>` as an HTML tag.
+const PLAMO_EOS: &str = "<|plamo:eos|>";
+
+/// Ids of the tokens with the texts above.
+struct ByText(HashMap<&'static [u8], Option<usize>>);
+
+impl ByText {
+    fn new(vocabulary: &Vocabulary<'_>) -> Self {
+        let fim = FIM_TOKENS.iter().flat_map(|(_, texts)| texts.iter());
+        let names = END_TOKENS.iter().chain(fim).chain(&GPT_OSS_TOKENS).chain([&PLAMO_EOS]);
+        let mut ids: HashMap<_, _> = names.map(|name| (name.as_bytes(), None)).collect();
+        for (id, token) in vocabulary.tokens.iter().enumerate() {
+            if let Some(place) = ids.get_mut(token) {
+                *place = Some(id);
+            }
+        }
+        Self(ids)
+    }
+
+    fn id(&self, text: &str) -> Option<usize> {
+        self.0.get(text.as_bytes()).copied().flatten()
+    }
+
+    /// Returns the token with one of these texts. llama.cpp takes any of several; this takes the first.
+    fn first(&self, texts: &[&str]) -> Option<usize> {
+        texts.iter().filter_map(|text| self.id(text)).min()
+    }
+
+    /// Returns `<|end|>` of vocabularies where it ends a part of a message only: other tokens end the message.
+    fn end_of_part(&self) -> Option<usize> {
+        let has = |text| self.id(text).is_some();
+        let calls = has("<|call|>") || has("<|calls|>");
+        self.id("<|end|>").filter(|_| calls && (has("<|return|>") || has("<|flush|>")))
+    }
+
+    /// Returns `</s>` of vocabularies where it is an HTML tag: Gemma 4, and PLaMo 2 by its EOS.
+    fn html_tag(&self, eos: Option<u32>) -> Option<usize> {
+        let plamo = self.id(PLAMO_EOS).filter(|id| eos.is_some_and(|eos| eos as usize == *id));
+        let is_tag = self.id("<|tool_response>").or(plamo).is_some();
+        self.id("</s>").filter(|_| is_tag)
+    }
+}
+
 /// Returns the token types that llama.cpp uses to parse special tokens.
 pub(super) fn types(vocabulary: &Vocabulary<'_>) -> Vec<TokenType> {
     let mut types = vocabulary.types.clone();
-    let fim = FIM_TOKENS.iter().flat_map(|(_, texts)| texts.iter());
-    let names = END_TOKENS.iter().chain(fim).chain(&GPT_OSS_TOKENS);
-    let mut ids: HashMap<&[u8], Option<usize>> =
-        names.map(|name| (name.as_bytes(), None)).collect();
-    for (id, token) in vocabulary.tokens.iter().enumerate() {
-        if let Some(place) = ids.get_mut(token) {
-            *place = Some(id);
-        }
-    }
-    let id = |name: &str| ids.get(name.as_bytes()).copied().flatten();
+    let by_text = ByText::new(vocabulary);
     let mut set = |id: Option<usize>, kind| {
         if let Some(place) = id.and_then(|id| types.get_mut(id)) {
             *place = kind;
@@ -102,21 +137,46 @@ pub(super) fn types(vocabulary: &Vocabulary<'_>) -> Vec<TokenType> {
     for (role, texts) in FIM_TOKENS {
         // A key that names a token that does not exist is ignored.
         if !vocabulary.names(role) {
-            // llama.cpp takes any of several; this takes the first.
-            set(texts.iter().filter_map(|text| id(text)).min(), TokenType::Control);
+            set(by_text.first(texts), TokenType::Control);
         }
     }
-    END_TOKENS.iter().for_each(|name| set(id(name), TokenType::Control));
-    GPT_OSS_TOKENS.iter().for_each(|name| set(id(name), TokenType::UserDefined));
-    // If these tokens end a message, `<|end|>` only ends a part of it.
-    let has = |name| id(name).is_some();
-    let calls = has("<|call|>") || has("<|calls|>");
-    if calls && (has("<|return|>") || has("<|flush|>")) {
-        set(id("<|end|>"), TokenType::UserDefined);
-    }
-    // In Gemma 4, `</s>` is an HTML tag.
-    if has("<|tool_response>") {
-        set(id("</s>"), TokenType::Normal);
-    }
+    END_TOKENS.iter().for_each(|text| set(by_text.id(text), TokenType::Control));
+    GPT_OSS_TOKENS.iter().for_each(|text| set(by_text.id(text), TokenType::UserDefined));
+    set(by_text.end_of_part(), TokenType::UserDefined);
+    set(by_text.html_tag(eos(vocabulary)), TokenType::Normal);
     types
+}
+
+/// Returns the end-of-generation tokens, in order of their ids: EOS, EOT and EOM of the metadata, tokens with
+/// well-known texts, and the FIM tokens that separate files and repositories.
+pub(super) fn end_of_generation(vocabulary: &Vocabulary<'_>) -> Vec<u32> {
+    let by_text = ByText::new(vocabulary);
+    let of_key = |role| vocabulary.special_id(role, None).ok().flatten();
+    let separators =
+        FIM_TOKENS.iter().filter(|(role, _)| ["fim_pad", "fim_rep", "fim_sep"].contains(role));
+    let separators = separators.filter_map(|(role, texts)| {
+        of_key(role).map(|id| id as usize).or_else(|| by_text.first(texts))
+    });
+    let by_key = [eos(vocabulary), of_key("eot"), of_key("eom")];
+    let by_key = by_key.into_iter().flatten().map(|id| id as usize);
+    let by_texts = END_TOKENS.iter().filter_map(|text| by_text.id(text));
+    let excluded = [by_text.end_of_part(), by_text.html_tag(eos(vocabulary))];
+    let mut ids: Vec<u32> = (separators.chain(by_key).chain(by_texts))
+        .filter(|id| !excluded.contains(&Some(*id)))
+        .filter_map(|id| u32::try_from(id).ok())
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Returns EOS, with the default of llama.cpp for the tokenizer model.
+fn eos(vocabulary: &Vocabulary<'_>) -> Option<u32> {
+    let default = match vocabulary.model().ok()? {
+        "llama" => Some(2),
+        "gpt2" => Some(11),
+        "t5" => Some(1),
+        _ => None,
+    };
+    vocabulary.special_id("eos", default).ok().flatten()
 }

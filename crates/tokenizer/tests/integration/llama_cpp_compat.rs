@@ -107,6 +107,43 @@ fn special_tokens_are_recognised_by_text() {
     assert_eq!(matched_tokens(&others, Some(5), PLAIN), "a</s>a<PRE>");
 }
 
+/// The set `special_eog_ids` of llama.cpp, for vocabularies of 256 bytes and these tokens.
+#[test]
+fn end_of_generation_matches_llama_cpp() {
+    type Keys = &'static [(&'static str, u32)];
+    let cases: [(&[&str], Keys, &[u32]); 9] = [
+        // Without a key, EOS of a byte-level vocabulary is 11.
+        (&["<|im_end|>", "x", "[EOT]", "[e~["], &[], &[11, 256, 258, 259]),
+        (&["<eos>", "<turn|>"], &[("eos", 5), ("eot", 6), ("eom", 7)], &[5, 6, 7, 256, 257]),
+        // An id outside of the vocabulary is ignored.
+        (&["_<EOT>"], &[("eos", 5), ("eot", 9999)], &[5, 256]),
+        (
+            &["<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|fim_prefix|>"],
+            &[("eos", 5)],
+            &[5, 256, 257, 258],
+        ),
+        (&["<|fim_pad|>", "x"], &[("eos", 5), ("fim_pad", 257)], &[5, 257]),
+        // gpt-oss and Solar Open: `<|end|>` ends a part of a message.
+        (&["<|end|>", "<|return|>", "<|call|>"], &[("eos", 257)], &[257, 258]),
+        (&["<|end|>", "<|flush|>", "<|calls|>"], &[("eos", 257)], &[257, 258]),
+        (&["<|end|>", "<|call|>"], &[("eos", 5)], &[5, 256, 257]),
+        // Gemma 4 and PLaMo 2: `</s>` is an HTML tag.
+        (&["</s>", "<|tool_response>"], &[("eos", 5)], &[5, 257]),
+    ];
+    for (tokens, keys, expected) in cases {
+        let others: Vec<_> = tokens.iter().map(|text| (*text, NORMAL)).collect();
+        let mut metadata = byte_level("gpt-2", &[], &others);
+        for (role, id) in keys {
+            metadata.set(format!("tokenizer.ggml.{role}_token_id"), *id);
+        }
+        // The set does not depend on how texts are encoded.
+        for options in [LLAMA_CPP, TokenizerOptions::default()] {
+            let tokenizer = Tokenizer::from_metadata(&metadata, options).unwrap();
+            assert_eq!(tokenizer.end_of_generation(), expected, "{tokens:?} {keys:?}");
+        }
+    }
+}
+
 #[test]
 fn phi_3_matches_llama_cpp() {
     let Some(path) = support::reference("vocab/ggml-vocab-phi-3.gguf") else { return };
