@@ -22,7 +22,7 @@ use crate::progress::Progress;
 pub struct Args {
     /// Model: a file, directory, shard or remote location.
     source: String,
-    /// Audio files: WAV, FLAC, MP3 or Ogg Vorbis. One transcript each.
+    /// Audio files: WAV, FLAC, MP3 or Ogg Vorbis; `-` for standard input. One transcript each.
     #[arg(required = true, value_name = "AUDIO")]
     audio: Vec<PathBuf>,
     /// Spoken language, such as `de` [default: detected].

@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 
 use super::files::Files;
 
+/// The file that `transformers` writes the default template to.
+const TEMPLATE_FILE: &str = "chat_template.jinja";
+
 /// Chat templates of a model.
 #[derive(Debug)]
 pub(super) struct ChatTemplate {
@@ -16,18 +19,20 @@ pub(super) struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Reads the template in `tokenizer_config.json`, or else in a separate file.
+    /// Reads the templates as `transformers` does: `chat_template.jinja` takes precedence over
+    /// `tokenizer_config.json`, and that over `chat_template.json`.
     pub fn read(
         files: &Files,
         config: &Map<String, Value>,
         notes: &mut Vec<String>,
     ) -> Result<Option<Self>, Error> {
-        let Some(value) = config.get("chat_template") else { return Self::read_files(files) };
-        Ok(match value {
-            Value::Null => None,
-            Value::String(text) => Some(Self::single(text.clone())),
-            Value::Array(list) => Some(Self::list(list)),
-            _ => {
+        let from_files = Self::read_files(files)?;
+        let from_config = match config.get("chat_template") {
+            None if from_files.is_none() => return Self::read_json(files),
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(Self::single(text.clone())),
+            Some(Value::Array(list)) => Some(Self::list(list)),
+            Some(_) => {
                 notes.push(
                     "skipped the chat template: `chat_template` in tokenizer_config.json is neither a \
                      string nor a list"
@@ -35,7 +40,17 @@ impl ChatTemplate {
                 );
                 None
             }
-        })
+        };
+        let default = |all: &Option<Self>| all.as_ref().and_then(|all| all.default.clone());
+        if from_files.is_some()
+            && from_config.is_some()
+            && default(&from_files) != default(&from_config)
+        {
+            notes.push(format!(
+                "took the chat template of {TEMPLATE_FILE}; the one in tokenizer_config.json differs"
+            ));
+        }
+        Ok(from_files.or(from_config))
     }
 
     /// Returns a single template.
@@ -77,6 +92,10 @@ impl ChatTemplate {
             }
             return Ok(Some(all));
         }
+        Ok(None)
+    }
+
+    fn read_json(files: &Files) -> Result<Option<Self>, Error> {
         let object = files.object("chat_template.json")?;
         Ok(match object.as_ref().and_then(|object| object.get("chat_template")) {
             Some(Value::String(text)) => Some(Self::single(text.clone())),
@@ -102,8 +121,7 @@ impl ChatTemplate {
 
 /// Returns the template in `chat_template.jinja`.
 pub(super) fn template_file(files: &Files) -> Result<Option<String>, Error> {
-    const FILE: &str = "chat_template.jinja";
-    files.has(FILE).then(|| read_text(files, FILE)).transpose()
+    files.has(TEMPLATE_FILE).then(|| read_text(files, TEMPLATE_FILE)).transpose()
 }
 
 /// Reads a text file and normalizes its line ends, as Python does.

@@ -5,6 +5,7 @@ mod mel_filters;
 mod mel_spectrogram;
 mod recording;
 mod resample;
+mod wav_header;
 
 pub use mel_spectrogram::MelSpectrogram;
 pub use recording::Recording;

@@ -1,7 +1,7 @@
 //! Audio files, decoded while they are read.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{Cursor, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use gguf::{Error, Finding};
@@ -9,11 +9,12 @@ use symphonia::core::codecs::audio::AudioDecoder;
 use symphonia::core::errors::Error as SymphoniaError;
 use symphonia::core::formats::probe::Hint;
 use symphonia::core::formats::{FormatReader, TrackType};
-use symphonia::core::io::MediaSourceStream;
+use symphonia::core::io::{MediaSource, MediaSourceStream, ReadOnlySource};
 use symphonia::default::{get_codecs, get_probe};
 
 use super::RATE;
 use super::resample::Resampler;
+use super::wav_header;
 
 /// An audio file (WAV, FLAC, MP3 or Ogg Vorbis) as mono samples at 16 kHz. Channels are averaged.
 pub struct Recording {
@@ -34,25 +35,41 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens an audio file and detects its format.
+    /// Opens an audio file or a pipe, `-` for standard input, and detects its format.
     ///
     /// # Errors
     /// If the file cannot be read; `audio-unsupported` if its format is not supported; `audio-empty` if it is
     /// empty.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|fault| Error::environment("open", path, fault))?;
+        if path.as_os_str() == "-" {
+            return Self::from_source(path, stream(std::io::stdin(), None, path)?);
+        }
+        let mut file = File::open(path).map_err(|fault| Error::environment("open", path, fault))?;
         let metadata = file.metadata().map_err(|fault| Error::read(path, fault))?;
         if metadata.is_dir() {
             return Err(Error::read(path, ErrorKind::IsADirectory.into()));
         }
-        if metadata.is_file() && metadata.len() == 0 {
+        if !metadata.is_file() {
+            return Self::from_source(path, stream(file, None, path)?);
+        }
+        if metadata.len() == 0 {
             return Err(empty(path));
         }
+        let mut id = [0; 4];
+        let is_wav =
+            file.read_exact(&mut id).is_ok() && [*b"RIFF", *b"RF64", *b"BW64"].contains(&id);
+        file.rewind().map_err(|fault| Error::read(path, fault))?;
+        let source =
+            if is_wav { stream(file, Some(metadata.len()), path)? } else { Box::new(file) };
+        Self::from_source(path, source)
+    }
+
+    fn from_source(path: &Path, source: Box<dyn MediaSource>) -> Result<Self, Error> {
         let mut hint = Hint::new();
         if let Some(extension) = path.extension().and_then(|extension| extension.to_str()) {
             hint.with_extension(extension);
         }
-        let stream = MediaSourceStream::new(Box::new(file), Default::default());
+        let stream = MediaSourceStream::new(source, Default::default());
         let format = get_probe()
             .probe(&hint, stream, Default::default(), Default::default())
             .map_err(|fault| unsupported(path, fault))?;
@@ -193,6 +210,20 @@ impl Recording {
     fn seconds(&self, samples: u64) -> f64 {
         samples as f64 / f64::from(self.rate.unwrap_or(RATE as u32))
     }
+}
+
+/// Returns the audio data of a stream. `byte_len` is its length in bytes, if it is known.
+fn stream(
+    mut input: impl Read + Send + Sync + 'static,
+    byte_len: Option<u64>,
+    path: &Path,
+) -> Result<Box<dyn MediaSource>, Error> {
+    let header =
+        wav_header::read(&mut input, byte_len).map_err(|fault| Error::read(path, fault))?;
+    if header.is_empty() {
+        return Err(empty(path));
+    }
+    Ok(Box::new(ReadOnlySource::new(Cursor::new(header).chain(input))))
 }
 
 fn unsupported(path: &Path, fault: SymphoniaError) -> Error {

@@ -79,4 +79,15 @@ fn chat_templates_are_found_beside_the_configuration() {
     files.push(("additional_chat_templates/rag.jinja", b"R"));
     assert_eq!(template(&files, "tokenizer.chat_template").as_deref(), Some("a\nb"));
     assert_eq!(template(&files, "tokenizer.chat_template.rag").as_deref(), Some("R"));
+    // As in `transformers`, the file takes precedence over the configuration.
+    files[2].1 = br#"{"chat_template": "from configuration"}"#;
+    assert_eq!(template(&files, "tokenizer.chat_template").as_deref(), Some("a\nb"));
+    let notes = convert(&files, VocabularyKind::Bpe, &rows(8)).unwrap().notes;
+    let expected =
+        "took the chat template of chat_template.jinja; the one in tokenizer_config.json differs";
+    assert!(notes.iter().any(|note| note == expected), "{notes:?}");
+    files.pop();
+    files.pop();
+    let from_configuration = template(&files, "tokenizer.chat_template");
+    assert_eq!(from_configuration.as_deref(), Some("from configuration"));
 }
