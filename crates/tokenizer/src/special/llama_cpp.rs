@@ -86,10 +86,10 @@ const GPT_OSS_TOKENS: [&str; 4] = ["<|channel|>", "<|message|>", "<|start|>", "<
 const PLAMO_EOS: &str = "<|plamo:eos|>";
 
 /// Ids of the tokens with the texts above.
-struct ByText(HashMap<&'static [u8], Option<usize>>);
+struct ByText<'t>(HashMap<&'t [u8], Option<usize>>);
 
-impl ByText {
-    fn new(vocabulary: &Vocabulary<'_>) -> Self {
+impl<'t> ByText<'t> {
+    fn new(vocabulary: &'t Vocabulary<'_>) -> Self {
         let fim = FIM_TOKENS.iter().flat_map(|(_, texts)| texts.iter());
         let names = END_TOKENS.iter().chain(fim).chain(&GPT_OSS_TOKENS).chain([&PLAMO_EOS]);
         let mut ids: HashMap<_, _> = names.map(|name| (name.as_bytes(), None)).collect();
