@@ -42,26 +42,31 @@ impl Recording {
     /// empty.
     pub fn open(path: &Path) -> Result<Self, Error> {
         if path.as_os_str() == "-" {
-            return Self::from_source(path, stream(std::io::stdin(), None, path)?);
+            return Self::from_file(path, stored(&mut std::io::stdin().lock(), path)?);
         }
         let mut file = File::open(path).map_err(|fault| Error::environment("open", path, fault))?;
         let metadata = file.metadata().map_err(|fault| Error::read(path, fault))?;
         if metadata.is_dir() {
             return Err(Error::read(path, ErrorKind::IsADirectory.into()));
         }
-        if !metadata.is_file() {
-            return Self::from_source(path, stream(file, None, path)?);
-        }
-        if metadata.len() == 0 {
+        let file = if metadata.is_file() { file } else { stored(&mut file, path)? };
+        Self::from_file(path, file)
+    }
+
+    /// Opens a regular file. `path` names it in errors.
+    fn from_file(path: &Path, mut file: File) -> Result<Self, Error> {
+        let failed = |fault| Error::read(path, fault);
+        let len = file.metadata().map_err(failed)?.len();
+        if len == 0 {
             return Err(empty(path));
         }
-        let mut id = [0; 4];
-        let is_wav =
-            file.read_exact(&mut id).is_ok() && [*b"RIFF", *b"RF64", *b"BW64"].contains(&id);
-        file.rewind().map_err(|fault| Error::read(path, fault))?;
-        let source =
-            if is_wav { stream(file, Some(metadata.len()), path)? } else { Box::new(file) };
-        Self::from_source(path, source)
+        let header = wav_header::read(&mut file, len).map_err(failed)?;
+        if !header.starts_with(b"RIFF") {
+            file.rewind().map_err(failed)?;
+            return Self::from_source(path, Box::new(file));
+        }
+        let stream = Cursor::new(header).chain(file);
+        Self::from_source(path, Box::new(ReadOnlySource::new(stream)))
     }
 
     fn from_source(path: &Path, source: Box<dyn MediaSource>) -> Result<Self, Error> {
@@ -212,18 +217,15 @@ impl Recording {
     }
 }
 
-/// Returns the audio data of a stream. `byte_len` is its length in bytes, if it is known.
-fn stream(
-    mut input: impl Read + Send + Sync + 'static,
-    byte_len: Option<u64>,
-    path: &Path,
-) -> Result<Box<dyn MediaSource>, Error> {
-    let header =
-        wav_header::read(&mut input, byte_len).map_err(|fault| Error::read(path, fault))?;
-    if header.is_empty() {
-        return Err(empty(path));
-    }
-    Ok(Box::new(ReadOnlySource::new(Cursor::new(header).chain(input))))
+/// Returns a temporary file with the bytes of a pipe, whose end is not known before.
+fn stored(input: &mut impl Read, path: &Path) -> Result<File, Error> {
+    let stored = || {
+        let mut file = tempfile::tempfile()?;
+        std::io::copy(input, &mut file)?;
+        file.rewind()?;
+        Ok(file)
+    };
+    stored().map_err(|fault| Error::read(path, fault))
 }
 
 fn unsupported(path: &Path, fault: SymphoniaError) -> Error {

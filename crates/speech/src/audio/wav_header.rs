@@ -6,22 +6,22 @@ use std::io::{self, Read};
 /// Maximum length of the chunks before the audio data: text, cue points, cover pictures.
 const MAX_HEADER: usize = 16 << 20;
 
-/// Length of a chunk that extends to the end of the stream.
+/// Length of a chunk that extends to the end of the file.
 const UNKNOWN: u32 = u32::MAX;
 
 /// Reads a WAV header from the start of `input`, up to the audio data, and sets its lengths as symphonia expects them:
-/// [`UNKNOWN`] for the whole file, and for the audio data if it extends to the end of the stream. Input in another
-/// format is returned as read. `byte_len` is the length of the input, if it is known.
+/// [`UNKNOWN`] for the whole file, and the number of bytes that follow for audio data without a length. Input in another
+/// format is returned as read. `byte_len` is the length of the input in bytes.
 ///
 /// # Errors
 /// If the input cannot be read.
-pub(super) fn read(input: &mut impl Read, byte_len: Option<u64>) -> io::Result<Vec<u8>> {
+pub(super) fn read(input: &mut impl Read, byte_len: u64) -> io::Result<Vec<u8>> {
     let mut header = Vec::new();
     if !append(input, 12, &mut header)? || !is_wav(&header) {
         return Ok(header);
     }
-    // Length of the audio data in a `ds64` chunk.
-    let mut long = None;
+    // Length of the audio data in a `ds64` chunk, and bytes per frame.
+    let (mut long, mut frame) = (None, 1);
     loop {
         let start = header.len();
         if !append(input, 8, &mut header)? {
@@ -32,13 +32,17 @@ pub(super) fn read(input: &mut impl Read, byte_len: Option<u64>) -> io::Result<V
             let data = start as u64 + 8;
             header[..4].copy_from_slice(b"RIFF");
             header[4..8].copy_from_slice(&UNKNOWN.to_le_bytes());
-            let len = data_len(len, long, byte_len.map(|all| all.saturating_sub(data)));
+            let available = byte_len.saturating_sub(data);
+            let len = data_len(len, long, available / frame * frame);
             header[start + 4..].copy_from_slice(&len.to_le_bytes());
             return Ok(header);
         }
         let body = len as usize + (len as usize & 1);
         if header.len() + body > MAX_HEADER || !append(input, body, &mut header)? {
             return Ok(header);
+        }
+        if header[start..].starts_with(b"fmt ") && body >= 14 {
+            frame = u64::from(u32_at(&header, start + 20) & 0xffff).max(1);
         }
         if header[start..].starts_with(b"ds64") && body >= 16 {
             long = Some(
@@ -55,19 +59,17 @@ fn is_wav(header: &[u8]) -> bool {
         && header[8..].starts_with(b"WAVE")
 }
 
-/// Returns the length of the audio data in bytes, or [`UNKNOWN`]. `available` is the number of bytes that follow.
-fn data_len(stated: u32, long: Option<u64>, available: Option<u64>) -> u32 {
-    match (stated, long) {
-        (UNKNOWN, Some(long)) => u32::try_from(long).unwrap_or(UNKNOWN),
+/// Returns the length of the audio data in bytes. `available` is the number of bytes that follow, in whole frames.
+fn data_len(stated: u32, long: Option<u64>, available: u64) -> u32 {
+    let len = match (stated, long) {
+        (UNKNOWN, Some(long)) => long,
         // ffmpeg writes the largest unsigned length to a pipe, other programs zero.
-        (UNKNOWN, None) => UNKNOWN,
-        (0, _) if available != Some(0) => UNKNOWN,
-        // The largest signed length, in whole blocks or less a header: SoX and arecord.
-        (0x7fff_0000..=0x7fff_ffff, _) if available.is_none_or(|bytes| bytes < stated.into()) => {
-            UNKNOWN
-        }
-        _ => stated,
-    }
+        (UNKNOWN | 0, _) => available,
+        // The largest signed length, or up to a header or a block less: SoX and arecord.
+        (0x7fff_0000..=0x7fff_ffff, _) if available < stated.into() => available,
+        _ => stated.into(),
+    };
+    u32::try_from(len).unwrap_or(UNKNOWN)
 }
 
 /// Appends `len` bytes; returns `false` if the input ends before.
@@ -96,40 +98,34 @@ mod tests {
     }
 
     /// Returns the length of the audio data, and the rest of the input.
-    fn parsed(bytes: &[u8], byte_len: Option<u64>) -> (u32, Vec<u8>) {
+    fn parsed(bytes: &[u8]) -> (u32, Vec<u8>) {
         let mut input = bytes;
-        let header = read(&mut input, byte_len).unwrap();
+        let header = read(&mut input, bytes.len() as u64).unwrap();
         assert!(header.starts_with(b"RIFF\xff\xff\xff\xffWAVE"), "{header:?}");
         (u32_at(&header, header.len() - 4), input.to_vec())
     }
 
     #[test]
     fn unknown_lengths_extend_to_the_end() {
-        for (data, known) in [
-            (4, 4),
-            (0, UNKNOWN),
-            (UNKNOWN, UNKNOWN),
-            (0x7fff_ffff, UNKNOWN),
-            (0x7fff_f000, UNKNOWN),
-            (400, 400),
-        ] {
+        let format = |frame: u8| [&[0; 12][..], &[frame, 0, 16, 0]].concat();
+        for data in [4, 0, UNKNOWN, 0x7fff_ffff, 0x7fff_f000] {
             for riff in [0, 4, UNKNOWN] {
-                let bytes = wav(b"RIFF", riff, &[(b"fmt ", &[0; 16]), (b"LIST", b"odd")], data);
-                for len in [None, Some(bytes.len() as u64)] {
-                    assert_eq!(parsed(&bytes, len), (known, vec![1, 2, 3, 4]), "{data} {len:?}");
-                }
+                let bytes = wav(b"RIFF", riff, &[(b"fmt ", &format(2)), (b"LIST", b"odd")], data);
+                assert_eq!(parsed(&bytes), (4, vec![1, 2, 3, 4]), "{data} {riff}");
             }
         }
+        let cut = |data| parsed(&wav(b"RIFF", 0, &[(b"fmt ", &format(3))], data)).0;
+        assert_eq!(cut(0), 3, "whole frames");
+        assert_eq!(cut(400), 400, "a truncated file keeps its length");
         let bytes = wav(b"RIFF", 0, &[], 0);
-        assert_eq!(parsed(&bytes, Some(bytes.len() as u64 - 4)).0, 0, "nothing follows");
+        assert_eq!(parsed(&bytes[..bytes.len() - 4]).0, 0, "nothing follows");
     }
 
     #[test]
     fn rf64_has_its_length_in_a_chunk() {
         let ds64 = |data: u64| [&[9; 8], &data.to_le_bytes()[..], &[0; 12]].concat();
-        let len = |data: u64, stated| {
-            parsed(&wav(b"RF64", UNKNOWN, &[(b"ds64", &ds64(data))], stated), None).0
-        };
+        let len =
+            |data: u64, stated| parsed(&wav(b"RF64", UNKNOWN, &[(b"ds64", &ds64(data))], stated)).0;
         assert_eq!(len(4, UNKNOWN), 4);
         assert_eq!(len(4, 2), 2);
         assert_eq!(len(5 << 30, UNKNOWN), UNKNOWN);
@@ -142,12 +138,12 @@ mod tests {
             [&b""[..], b"RIFF", b"ID3\x04rest of a file", &riff[..16], b"RIFF\0\0\0\0AVI LIST"]
         {
             let mut rest = input;
-            let header = read(&mut rest, None).unwrap();
+            let header = read(&mut rest, input.len() as u64).unwrap();
             assert_eq!([&header, rest].concat(), input);
         }
         // A length beyond the input is not allocated.
         let lie = [&b"RIFF\0\0\0\0WAVELIST"[..], &u32::MAX.to_le_bytes(), b"x"].concat();
         let mut rest = &lie[..];
-        assert_eq!([&read(&mut rest, None).unwrap(), rest].concat(), lie);
+        assert_eq!([&read(&mut rest, lie.len() as u64).unwrap(), rest].concat(), lie);
     }
 }
