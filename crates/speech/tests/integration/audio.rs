@@ -70,6 +70,41 @@ fn channels_are_averaged_without_loss() {
     }
 }
 
+/// Programs that write WAV to a pipe do not know its length.
+#[test]
+fn unknown_lengths_extend_to_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = chirp(16000, 1.01);
+    let file = wav(16000, 2, &samples);
+    let expected = read(&write(folder.path(), "a.wav", &file)).unwrap();
+    assert_eq!(expected.len(), samples.len());
+    for (riff, data) in [(0, 0), (u32::MAX, u32::MAX), (0x7fff_ffff, 0x7fff_ffff), (36, 0)] {
+        let mut file = file.clone();
+        file[4..8].copy_from_slice(&u32::to_le_bytes(riff));
+        file[40..44].copy_from_slice(&u32::to_le_bytes(data));
+        // A frame that is cut off is dropped.
+        file.push(1);
+        let found = read(&write(folder.path(), "b.wav", &file)).unwrap();
+        assert_eq!(found, expected, "{riff} {data}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = wav(16000, 1, &chirp(16000, 1.0));
+    let expected = read(&write(folder.path(), "a.wav", &file)).unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::write(pipe, file).unwrap()
+    });
+    assert_eq!(read(&pipe).unwrap(), expected);
+    writer.join().unwrap();
+}
+
 #[test]
 fn sample_rates_are_converted() {
     let folder = tempfile::tempdir().unwrap();
