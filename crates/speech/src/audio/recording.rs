@@ -219,13 +219,11 @@ impl Recording {
 
 /// Returns a temporary file with the bytes of a pipe, whose end is not known before.
 fn stored(input: &mut impl Read, path: &Path) -> Result<File, Error> {
-    let stored = || {
-        let mut file = tempfile::tempfile()?;
-        std::io::copy(input, &mut file)?;
-        file.rewind()?;
-        Ok(file)
-    };
-    stored().map_err(|fault| Error::read(path, fault))
+    let failed = |fault| Error::read(path, fault);
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    std::io::copy(input, &mut file).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    Ok(file)
 }
 
 fn unsupported(path: &Path, fault: SymphoniaError) -> Error {
