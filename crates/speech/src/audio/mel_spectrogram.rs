@@ -1,11 +1,13 @@
 //! Log-mel spectrogram of a recording: the input features of Whisper's encoder, 100 frames per second.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use gguf::Error;
 
 use super::frame::FrameTransform;
+use super::recording::open_file;
 use super::{FFT_LEN, HOP, RATE, Recording};
 
 /// Samples of a full window of Whisper's encoder: 30 seconds.
@@ -40,7 +42,10 @@ impl MelSpectrogram {
         bands: usize,
         on_samples: &mut dyn FnMut(usize) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        let mut source = FrameSource::open(path, bands)?;
+        // Both passes read one file: a pipe can be read only once.
+        let file = open_file(path)?;
+        let again = file.try_clone().map_err(|fault| Error::read(path, fault))?;
+        let mut source = FrameSource::open(path, file, bands)?;
         let mut maximum = f32::NEG_INFINITY;
         let mut frame = Vec::new();
         let mut reported = 0;
@@ -57,7 +62,7 @@ impl MelSpectrogram {
             bands,
             frames: (source.read / HOP).max(1),
             maximum,
-            source: FrameSource::open(path, bands)?,
+            source: FrameSource::open(path, again, bands)?,
             buffer: VecDeque::new(),
             first: 0,
             next: 0,
@@ -127,9 +132,9 @@ struct FrameSource {
 const HALF: usize = FFT_LEN / 2;
 
 impl FrameSource {
-    fn open(path: &Path, bands: usize) -> Result<Self, Error> {
+    fn open(path: &Path, file: File, bands: usize) -> Result<Self, Error> {
         Ok(Self {
-            recording: Recording::open(path)?,
+            recording: Recording::from_file(path, file)?,
             transform: FrameTransform::new(bands),
             samples: Vec::new(),
             at: 0,

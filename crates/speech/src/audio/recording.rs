@@ -41,21 +41,13 @@ impl Recording {
     /// If the file cannot be read; `audio-unsupported` if its format is not supported; `audio-empty` if it is
     /// empty.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        if path.as_os_str() == "-" {
-            return Self::from_file(path, stored(&mut std::io::stdin().lock(), path)?);
-        }
-        let mut file = File::open(path).map_err(|fault| Error::environment("open", path, fault))?;
-        let metadata = file.metadata().map_err(|fault| Error::read(path, fault))?;
-        if metadata.is_dir() {
-            return Err(Error::read(path, ErrorKind::IsADirectory.into()));
-        }
-        let file = if metadata.is_file() { file } else { stored(&mut file, path)? };
-        Self::from_file(path, file)
+        Self::from_file(path, open_file(path)?)
     }
 
-    /// Opens a regular file. `path` names it in errors.
-    fn from_file(path: &Path, mut file: File) -> Result<Self, Error> {
+    /// Reads a regular file from its start. `path` names it in errors.
+    pub(super) fn from_file(path: &Path, mut file: File) -> Result<Self, Error> {
         let failed = |fault| Error::read(path, fault);
+        file.rewind().map_err(failed)?;
         let len = file.metadata().map_err(failed)?.len();
         if len == 0 {
             return Err(empty(path));
@@ -217,12 +209,24 @@ impl Recording {
     }
 }
 
+/// Opens a file, or a temporary file with the bytes of a pipe or, for `-`, of standard input.
+pub(super) fn open_file(path: &Path) -> Result<File, Error> {
+    if path.as_os_str() == "-" {
+        return stored(&mut std::io::stdin().lock(), path);
+    }
+    let mut file = File::open(path).map_err(|fault| Error::environment("open", path, fault))?;
+    let metadata = file.metadata().map_err(|fault| Error::read(path, fault))?;
+    if metadata.is_dir() {
+        return Err(Error::read(path, ErrorKind::IsADirectory.into()));
+    }
+    if metadata.is_file() { Ok(file) } else { stored(&mut file, path) }
+}
+
 /// Returns a temporary file with the bytes of a pipe, whose end is not known before.
 fn stored(input: &mut impl Read, path: &Path) -> Result<File, Error> {
     let failed = |fault| Error::read(path, fault);
     let mut file = tempfile::tempfile().map_err(failed)?;
     std::io::copy(input, &mut file).map_err(failed)?;
-    file.rewind().map_err(failed)?;
     Ok(file)
 }
 
