@@ -1,6 +1,5 @@
 //! Text generation.
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use gguf::Metadata;
@@ -139,12 +138,12 @@ struct StopSequences<'s> {
     stops: &'s [String],
     buffer: String,
     /// Whether each byte of the buffer is part of the generated text.
-    shown: VecDeque<bool>,
+    shown: Vec<bool>,
 }
 
 impl<'s> StopSequences<'s> {
     fn new(stops: &'s [String]) -> Self {
-        Self { stops, buffer: String::new(), shown: VecDeque::new() }
+        Self { stops, buffer: String::new(), shown: Vec::new() }
     }
 
     /// Adds text. Returns the text before a possible stop sequence, and whether a stop sequence is complete.

@@ -216,6 +216,16 @@ pub(crate) fn end_of_generation(vocabulary: &Vocabulary<'_>) -> Vec<u32> {
     llama_cpp::end_of_generation(vocabulary)
 }
 
+/// Returns EOS of files that do not name it, by tokenizer model, as llama.cpp does.
+fn default_eos(model: &str) -> Option<u32> {
+    match model {
+        "llama" => Some(2),
+        "gpt2" => Some(11),
+        "t5" => Some(1),
+        _ => None,
+    }
+}
+
 /// BOS and EOS tokens that the model requires.
 #[derive(Default)]
 pub(crate) struct BosEos {
@@ -230,15 +240,17 @@ impl BosEos {
     /// If the file names a token that does not exist.
     pub fn read(vocabulary: &Vocabulary<'_>) -> Result<Self, Error> {
         let pre = vocabulary.metadata.str(PRE).unwrap_or_default();
-        let (first, last) = match vocabulary.model()? {
-            "llama" => (("bos", Some(1), true), ("eos", Some(2), false)),
+        let model = vocabulary.model()?;
+        let eos = default_eos(model);
+        let (first, last) = match model {
+            "llama" => (("bos", Some(1), true), ("eos", eos, false)),
             // Older files have BERT's first token under its own name only.
             "bert" => {
                 (("bos", vocabulary.special_id("cls", Some(101))?, true), ("sep", Some(102), true))
             }
-            "t5" => (("bos", None, false), ("eos", Some(1), true)),
-            "gpt2" => (("bos", Some(11), pre == "tekken"), ("eos", Some(11), false)),
-            _ => (("bos", None, false), ("eos", None, false)),
+            "t5" => (("bos", None, false), ("eos", eos, true)),
+            "gpt2" => (("bos", Some(11), pre == "tekken"), ("eos", eos, false)),
+            _ => (("bos", None, false), ("eos", eos, false)),
         };
         // BERT always adds both, regardless of the flags: converters write one for `eos`, which is
         // the same token as `sep` there.

@@ -170,13 +170,8 @@ pub(super) fn end_of_generation(vocabulary: &Vocabulary<'_>) -> Vec<u32> {
     ids
 }
 
-/// Returns EOS, with the default of llama.cpp for the tokenizer model.
+/// Returns EOS, with the default for the tokenizer model.
 fn eos(vocabulary: &Vocabulary<'_>) -> Option<u32> {
-    let default = match vocabulary.model().ok()? {
-        "llama" => Some(2),
-        "gpt2" => Some(11),
-        "t5" => Some(1),
-        _ => None,
-    };
+    let default = super::default_eos(vocabulary.model().ok()?);
     vocabulary.special_id("eos", default).ok().flatten()
 }
