@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use jsonschema::Validator;
+use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
 use crate::cli::quantize::imatrix;
@@ -13,23 +13,27 @@ use crate::whisper;
 
 const SCHEMAS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json");
 
-/// Returns all schemas by name, such as `gguf-kit/inspect/2`.
-fn schemas() -> BTreeMap<String, Validator> {
-    let files = fs::read_dir(SCHEMAS).unwrap().map(|entry| entry.unwrap().path());
-    let schema = |path: std::path::PathBuf| {
-        let text = json(&fs::read_to_string(&path).unwrap());
-        let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+/// Returns all schemas, and their indices by name, such as `gguf-kit/inspect/2`.
+fn schemas() -> (Schemas, BTreeMap<String, SchemaIndex>) {
+    let mut schemas = Schemas::new();
+    let mut compiler = Compiler::new();
+    let mut indices = BTreeMap::new();
+    for entry in fs::read_dir(SCHEMAS).unwrap() {
+        let path = entry.unwrap().path();
+        let schema = json(&fs::read_to_string(&path).unwrap());
+        let stem = path.file_stem().unwrap().to_str().unwrap();
         let (name, version) = stem.rsplit_once('-').unwrap();
-        let named = format!("gguf-kit/{name}/{version}");
-        assert_eq!(text["title"], named);
+        let name = format!("gguf-kit/{name}/{version}");
+        assert_eq!(schema["title"], name);
         // A list has no `schema` field.
         assert!(
-            text["type"] == "array" || text["properties"]["schema"]["const"] == named,
-            "{named}"
+            schema["type"] == "array" || schema["properties"]["schema"]["const"] == name,
+            "{name}"
         );
-        (format!("gguf-kit/{name}/{version}"), jsonschema::validator_for(&text).unwrap())
-    };
-    files.map(schema).collect()
+        compiler.add_resource(stem, schema).unwrap();
+        indices.insert(name, compiler.compile(stem, &mut schemas).unwrap());
+    }
+    (schemas, indices)
 }
 
 /// Parses the documents of an output: one, or one per line.
@@ -182,7 +186,8 @@ fn words(command: &str, files: &BTreeMap<&str, String>) -> Vec<String> {
 #[test]
 fn every_document_matches_its_schema() {
     let dir = Dir::new();
-    let (files, schemas) = (files(&dir), schemas());
+    let files = files(&dir);
+    let (schemas, indices) = schemas();
     let (mut wrong, mut seen) = (Vec::new(), BTreeSet::new());
     for command in COMMANDS {
         let words = words(command, &files);
@@ -202,18 +207,18 @@ fn every_document_matches_its_schema() {
                 document => document["schema"].as_str().unwrap_or("no schema"),
             };
             seen.insert(name.to_owned());
-            let Some(schema) = schemas.get(name) else {
+            let Some(index) = indices.get(name) else {
                 wrong.push(format!("{command}: {name} is not in docs/json/"));
                 continue;
             };
-            for fault in schema.iter_errors(document) {
-                wrong.push(format!("{command}: {} {fault}", fault.instance_path()));
+            if let Err(fault) = schemas.validate(document, *index) {
+                wrong.push(format!("{command}: {fault}"));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Every schema was tested.
-    let untried: Vec<_> = schemas.keys().filter(|name| !seen.contains(*name)).collect();
+    let untried: Vec<_> = indices.keys().filter(|name| !seen.contains(*name)).collect();
     assert!(untried.is_empty(), "{untried:?}");
 }
 
@@ -231,7 +236,7 @@ fn every_json_command_is_tested_and_documented() {
         assert!(is_own || is_tried, "gguf {command} --json is not tried");
         assert!(page.contains(&format!("| `{command}`")), "docs/json.md has no row for {command}");
     }
-    for name in schemas().keys() {
+    for name in schemas().1.keys() {
         let file = name.trim_start_matches("gguf-kit/").replace('/', "-");
         assert!(
             page.contains(&format!("(json/{file}.json)")),
