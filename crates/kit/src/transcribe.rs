@@ -1,6 +1,8 @@
 //! Transcription of audio files with Whisper.
 
-pub use gguf_speech::{Segment, TranscribeOptions, Transcriber, Transcript, srt, time, vtt};
+pub use gguf_speech::{
+    Segment, Skipped, TranscribeOptions, Transcriber, Transcript, srt, time, vtt,
+};
 
 use crate::Error;
 use crate::run::LoadedModel;

@@ -9,4 +9,4 @@ mod audio;
 mod whisper;
 
 pub use audio::{FRAMES_PER_SECOND, HOP, MelSpectrogram, RATE, Recording};
-pub use whisper::{Segment, TranscribeOptions, Transcriber, Transcript, srt, time, vtt};
+pub use whisper::{Segment, Skipped, TranscribeOptions, Transcriber, Transcript, srt, time, vtt};

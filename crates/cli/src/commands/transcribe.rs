@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use gguf_kit::on_threads;
-use gguf_kit::transcribe::{Segment, TranscribeOptions, Transcript, srt, time, transcriber, vtt};
+use gguf_kit::transcribe::{
+    Segment, Skipped, TranscribeOptions, Transcript, srt, time, transcriber, vtt,
+};
 use gguf_store::AtomicFile;
 use serde_json::{Value, json};
 
@@ -13,6 +15,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::model_args::{PrecisionArg, RunArgs};
 use crate::progress::Progress;
+use crate::terminal;
 
 /// Transcribe audio with a Whisper model.
 #[derive(clap::Args)]
@@ -83,6 +86,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let progress = Progress::new();
             let transcript = transcriber.transcribe(file, &progress)?;
             progress.finish();
+            for Skipped { start, end, no_speech_prob } in &transcript.skipped {
+                let [start, end] = [start, end].map(|at| time(*at, '.', false));
+                terminal::note(format!(
+                    "{}: no speech was recognized from {start} to {end} (no-speech probability \
+                     {no_speech_prob:.2}), although it is audible",
+                    file.display()
+                ));
+            }
             let text = args.format(&file.display().to_string(), &transcript);
             if args.output.is_some() {
                 all.push_str(&text);

@@ -13,6 +13,9 @@ use super::{FFT_LEN, HOP, RATE, Recording};
 /// Samples of a full window of Whisper's encoder: 30 seconds.
 const WINDOW: usize = 30 * RATE;
 
+/// Logarithm of the power in a mel band below which a recording is silent. Noise of one bit of 16 has about -7.
+const QUIETEST: f32 = -5.0;
+
 /// A log-mel spectrogram that is computed window by window, equal to the result of `WhisperFeatureExtractor` of
 /// `transformers` for the whole recording: values are clamped to 8 (a factor of 10⁸) below the maximum of the
 /// recording and scaled to about -1 to 1.
@@ -109,6 +112,14 @@ impl MelSpectrogram {
         window.iter_mut().for_each(|value| *value = (value.max(floor) + 4.0) / 4.0);
         window.resize(len * self.bands, 0.0);
         Ok(window)
+    }
+
+    /// Whether the last window of `len` frames has sound: at most 40 dB below the maximum of the recording, which
+    /// itself is more than the noise of one bit of 16.
+    pub fn is_audible(&self, len: usize) -> bool {
+        let loudest = self.buffer.iter().take(len * self.bands).copied();
+        let loudest = loudest.fold(f32::NEG_INFINITY, f32::max);
+        self.maximum > QUIETEST && loudest >= self.maximum - 4.0
     }
 }
 

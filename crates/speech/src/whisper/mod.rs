@@ -3,6 +3,7 @@
 //! Windows, temperature fallback and thresholds follow Whisper's reference implementation (`transcribe.py`).
 
 mod decode;
+mod fallback;
 mod rules;
 mod segments;
 mod subtitles;
@@ -21,6 +22,7 @@ use serde::{Serialize, Serializer};
 pub use self::subtitles::{srt, time, vtt};
 
 use self::decode::{DecodeRequest, Decoded, decode, text};
+use self::fallback::{Attempts, Choice, TEMPERATURES, is_silent};
 use self::rules::LogitRules;
 use self::segments::TokenSpan;
 use self::vocabulary::{Languages, Vocabulary};
@@ -42,15 +44,7 @@ pub struct TranscribeOptions {
     pub cache_type: CacheType,
 }
 
-/// Temperatures of the fallback: the first one whose text passes the thresholds is used.
-const TEMPERATURES: [f32; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
-/// A text with a greater compression ratio is repetitive.
-const COMPRESSION_RATIO_THRESHOLD: f64 = 2.4;
-/// A text with a lower mean log-probability is unreliable.
-const LOGPROB_THRESHOLD: f64 = -1.0;
-/// A window with a greater no-speech probability is silent, unless its text is reliable.
-const NO_SPEECH_THRESHOLD: f64 = 0.6;
-/// Text that was sampled at a higher temperature is not part of later prompts.
+/// Text that was sampled at a higher temperature, or passes no threshold, is not part of later prompts.
 const MAX_PROMPT_TEMPERATURE: f32 = 0.5;
 /// Latest start of the text in a window, in seconds.
 const MAX_INITIAL_TIMESTAMP: f64 = 1.0;
@@ -69,6 +63,37 @@ pub struct Transcript {
     pub duration: f64,
     /// Segments in the order of time.
     pub segments: Vec<Segment>,
+    /// Audible parts without text, in the order of time.
+    pub skipped: Vec<Skipped>,
+}
+
+/// An audible part of a recording in which no speech was recognized.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Skipped {
+    /// Start in seconds.
+    pub start: f64,
+    /// End in seconds.
+    pub end: f64,
+    /// Least no-speech probability of its windows.
+    #[serde(serialize_with = "rounded")]
+    pub no_speech_prob: f64,
+}
+
+impl Transcript {
+    /// Records that some frames have no text; adjacent parts are joined.
+    fn skip(&mut self, first: usize, frames: usize, decoded: &Decoded) {
+        let [start, end] =
+            [first, first + frames].map(|frame| frame as f64 / FRAMES_PER_SECOND as f64);
+        match self.skipped.last_mut().filter(|last| last.end == start) {
+            Some(last) => {
+                last.end = end;
+                last.no_speech_prob = last.no_speech_prob.min(decoded.no_speech_prob);
+            }
+            None => {
+                self.skipped.push(Skipped { start, end, no_speech_prob: decoded.no_speech_prob })
+            }
+        }
+    }
 }
 
 /// A segment of a transcript.
@@ -188,7 +213,7 @@ impl Transcriber {
         let quiet = |_: u64| progress.advance(0);
         let timestamps = self.options.timestamps || frames > self.frames;
 
-        self.encode(&mut spectrogram, 0, &quiet)?;
+        let mut audible = self.encode(&mut spectrogram, 0, &quiet)?;
         let (language, probability) = self.language(&quiet)?;
         let task = self.task_tokens(&language)?;
         let mut transcript = Transcript {
@@ -197,19 +222,21 @@ impl Transcriber {
             language_probability: probability,
             duration: frames as f64 / FRAMES_PER_SECOND as f64,
             segments: Vec::new(),
+            skipped: Vec::new(),
         };
         // Ids of all segments, and the index from which they are part of the next prompt.
         let (mut ids, mut prompt_from) = (Vec::new(), 0);
         let mut at = 0;
         while at < frames {
             if at > 0 {
-                self.encode(&mut spectrogram, at, &quiet)?;
+                audible = self.encode(&mut spectrogram, at, &quiet)?;
             }
             let size = self.frames.min(frames - at);
             let previous = ids.get(prompt_from..).unwrap_or_default();
-            let decoded =
+            let Choice { decoded, passes } =
                 self.decode_with_fallback(&task, previous, timestamps, at as u64, &quiet)?;
             let window_steps = size.div_ceil(STRIDE);
+            let segments = transcript.segments.len();
             let steps = if is_silent(&decoded) {
                 window_steps
             } else {
@@ -222,12 +249,15 @@ impl Transcriber {
                         transcript.segments.push(segment);
                     }
                 }
-                if decoded.temperature > MAX_PROMPT_TEMPERATURE {
+                if !passes || decoded.temperature > MAX_PROMPT_TEMPERATURE {
                     prompt_from = ids.len();
                 }
                 steps
             };
             let passed = (steps * STRIDE).clamp(1, frames - at);
+            if audible && transcript.segments.len() == segments {
+                transcript.skip(at, passed, &decoded);
+            }
             at += passed;
             progress.step(bytes(passed))?;
         }
@@ -262,8 +292,8 @@ impl Transcriber {
                 let (language, _) = self.language(&quiet)?;
                 task = self.task_tokens(&language)?;
             }
-            let decoded = self.decode_with_fallback(&task, &[], false, at as u64, &quiet)?;
-            let ids = [&task[..], &[self.vocabulary.no_timestamps], &decoded.ids].concat();
+            let choice = self.decode_with_fallback(&task, &[], false, at as u64, &quiet)?;
+            let ids = [&task[..], &[self.vocabulary.no_timestamps], &choice.decoded.ids].concat();
             self.context.truncate(0, 0);
             self.context.observe(
                 &Batch::all_outputs(&ids),
@@ -277,16 +307,18 @@ impl Transcriber {
         Ok(tokens)
     }
 
-    /// Runs the encoder on the window that starts at frame `first`.
+    /// Runs the encoder on the window that starts at frame `first`. Returns whether the window is audible.
     fn encode(
         &mut self,
         spectrogram: &mut MelSpectrogram,
         first: usize,
         progress: &dyn Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let data = spectrogram.window(first, self.frames)?;
+        let audible = spectrogram.is_audible(self.frames);
         let features = Value { rows: self.frames, width: self.bands, data };
-        self.context.encode(0, &features, progress).map(drop)
+        self.context.encode(0, &features, progress)?;
+        Ok(audible)
     }
 
     /// Returns the language of the options, or else the language identified in the window, with its probability.
@@ -339,8 +371,7 @@ impl Transcriber {
         Ok(tokens)
     }
 
-    /// Decodes the encoded window at rising temperatures until the text passes the thresholds. Returns the last
-    /// attempt if none does.
+    /// Decodes the encoded window at rising temperatures until the text passes the thresholds.
     fn decode_with_fallback(
         &mut self,
         task: &[u32],
@@ -348,7 +379,7 @@ impl Transcriber {
         timestamps: bool,
         seed: u64,
         progress: &dyn Progress,
-    ) -> Result<Decoded, Error> {
+    ) -> Result<Choice, Error> {
         let half = self.max_tokens / 2;
         let mut prompt = Vec::new();
         if let Some(start) = self.vocabulary.previous.filter(|_| !previous.is_empty()) {
@@ -363,7 +394,7 @@ impl Transcriber {
         let steps_per_second = FRAMES_PER_SECOND as f64 / STRIDE as f64;
         let max_initial_timestamp = (MAX_INITIAL_TIMESTAMP * steps_per_second).round() as u32;
         let rules = LogitRules { vocabulary: &self.vocabulary, timestamps, max_initial_timestamp };
-        let mut decoded = Decoded::default();
+        let mut attempts = Attempts::default();
         for temperature in TEMPERATURES {
             let request = DecodeRequest {
                 rules: &rules,
@@ -372,15 +403,12 @@ impl Transcriber {
                 max_tokens: half,
                 seed,
             };
-            decoded = decode(&mut self.context, &self.tokenizer, &request, progress)?;
-            let is_unreliable = is_unreliable(&decoded);
-            let fails = decoded.compression_ratio > COMPRESSION_RATIO_THRESHOLD || is_unreliable;
-            let is_silent = is_unreliable && decoded.no_speech_prob > NO_SPEECH_THRESHOLD;
-            if !fails || is_silent || self.options.no_fallback {
+            let decoded = decode(&mut self.context, &self.tokenizer, &request, progress)?;
+            if !attempts.add(decoded) || self.options.no_fallback {
                 break;
             }
         }
-        Ok(decoded)
+        Ok(attempts.choose())
     }
 
     fn segment(&self, span: TokenSpan, at: usize, decoded: &Decoded) -> Segment {
@@ -396,12 +424,4 @@ impl Transcriber {
             no_speech_prob: decoded.no_speech_prob,
         }
     }
-}
-
-fn is_unreliable(decoded: &Decoded) -> bool {
-    decoded.avg_logprob < LOGPROB_THRESHOLD
-}
-
-fn is_silent(decoded: &Decoded) -> bool {
-    decoded.no_speech_prob > NO_SPEECH_THRESHOLD && decoded.avg_logprob <= LOGPROB_THRESHOLD
 }
