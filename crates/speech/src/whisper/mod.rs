@@ -44,7 +44,7 @@ pub struct TranscribeOptions {
     pub cache_type: CacheType,
 }
 
-/// Text that was sampled at a higher temperature, or passes no threshold, is not part of later prompts.
+/// Text that was sampled at a higher temperature, or fails a threshold, is not part of later prompts.
 const MAX_PROMPT_TEMPERATURE: f32 = 0.5;
 /// Latest start of the text in a window, in seconds.
 const MAX_INITIAL_TIMESTAMP: f64 = 1.0;
