@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use gguf::Metadata;
 use gguf_graph::{Graph, Pooling};
+use gguf_lora::Adapter;
 pub use gguf_models::GraphSource;
-use gguf_runtime::{Adapter, Executor, InstructionSet, Precision};
+use gguf_runtime::{Executor, InstructionSet, Precision};
 use gguf_store::Model;
 
 use crate::{Error, open};
@@ -79,9 +80,8 @@ pub(crate) fn executor(
     graph: Graph,
     options: &ExecutorOptions,
 ) -> Result<Arc<Executor>, Error> {
-    let adapter = |(source, scale): &(String, f32)| {
-        Ok(Adapter { model: open(source)?.into_model(), scale: *scale })
-    };
+    let adapter =
+        |(source, scale): &(String, f32)| Ok((Adapter::read(open(source)?.model())?, *scale));
     let adapters: Vec<_> = options.adapters.iter().map(adapter).collect::<Result<_, Error>>()?;
     let executor = Executor::new(model, graph, options.precision);
     let mut executor = executor.map_err(|error| error.in_file(source.as_ref()))?;
@@ -91,5 +91,5 @@ pub(crate) fn executor(
     if options.no_repacking {
         executor = executor.with_repacking(0);
     }
-    Ok(Arc::new(executor.with_adapters(&adapters)?))
+    Ok(Arc::new(executor.with_adapters(model, &adapters)?))
 }

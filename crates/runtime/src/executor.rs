@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use gguf::{Error, TensorInfo, TensorType};
 use gguf_graph::{Embedding, Graph, Index, Op, OutputKind};
+use gguf_lora::Adapter;
 use gguf_store::Model;
 
 use crate::instructions::{InstructionSet, SimdToken};
-use crate::lora::{Adapter, Adapters};
+use crate::lora::Adapters;
 use crate::matmul::Precision;
 use crate::repack::RepackBudget;
 use crate::weights::Weights;
@@ -66,13 +67,13 @@ impl Executor {
         self.repack_budget.used()
     }
 
-    /// Returns the executor with LoRA adapters.
+    /// Returns the executor with LoRA adapters and their scales, usually 1; `base` is the model of the executor.
     ///
     /// # Errors
-    /// `adapter-none` if a file is not an adapter, `adapter-other-base` if a tensor does not fit the graph.
-    pub fn with_adapters(mut self, adapters: &[Adapter]) -> Result<Self, Error> {
-        self.adapters = Arc::new(Adapters::bind(&self.graph, adapters)?);
-        Ok(self)
+    /// `adapter-other-base` if an adapter does not fit the model, and errors of reading.
+    pub fn with_adapters(self, base: &Model, adapters: &[(Adapter, f32)]) -> Result<Self, Error> {
+        let (weights, adapters) = Adapters::bind(&self.graph, &self.weights, base, adapters)?;
+        Ok(Self { weights, adapters: Arc::new(adapters), ..self })
     }
 
     /// Returns the executor with other data for one of its tensors, of any type and in the layout of the file. All other

@@ -8,7 +8,7 @@
 //! split into batches.
 //!
 //! Modules depend on each other in one direction: `value`, `watch`, `instructions`, `repack`, `matrix`, `matmul`,
-//! `lora`, `weights`, `executor`, `sequence`, `run`, `op`, `interpreter`, `context`.
+//! `weights`, `lora`, `executor`, `sequence`, `run`, `op`, `interpreter`, `context`.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -71,7 +71,6 @@ pub use executor::Executor;
 pub use instructions::InstructionSet;
 pub use interpreter::LiveValues;
 pub use kv_cache::CacheType;
-pub use lora::Adapter;
 pub use matmul::Precision;
 pub use memory::ContextMemory;
 pub use observer::Observer;

@@ -1,102 +1,177 @@
 //! LoRA adapters, applied while the model runs.
+//!
+//! Weights of matrix multiplications and lookups stay as they are in memory: the low-rank product is added to their
+//! outputs. Other weights, such as norms and convolutions, are small and are changed when the adapters are bound.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use gguf::{Error, Finding};
-use gguf_graph::{Graph, Matmul, Op, WeightId};
-use gguf_store::Model;
+use gguf::{Error, TensorType};
+use gguf_graph::{Graph, Op, WeightId};
+use gguf_lora::{Adapter, Change, EMBEDDING, Pair, values};
+use gguf_store::{Model, ModelTensor};
 
 use crate::matmul::exact;
 use crate::matrix::Matrix;
 use crate::value::Value;
 use crate::watch::Watch;
-
-/// A LoRA adapter and its scale.
-#[derive(Clone)]
-pub struct Adapter {
-    /// File with tensors `NAME.lora_a` and `NAME.lora_b`.
-    pub model: Model,
-    /// Factor of the adapter, usually 1.
-    pub scale: f32,
-}
+use crate::weights::Weights;
 
 /// Low-rank updates by weight.
 #[derive(Default)]
-pub(crate) struct Adapters(HashMap<u32, Vec<LowRank>>);
+pub(crate) struct Adapters {
+    products: HashMap<u32, Vec<LowRank>>,
+    tables: HashMap<u32, Vec<LowRank>>,
+}
 
 /// Low-rank update `scale B A` of a matrix.
 struct LowRank {
-    a: Matrix,
-    b: Matrix,
+    /// For a product, A: a row per rank. For a table, a row of B per row of the table.
+    first: Matrix,
+    /// For a product, B: a row per output. For a table, the transpose of A: a row per output.
+    second: Matrix,
     scale: f32,
 }
 
+/// Operations that read a weight.
+#[derive(Clone, Copy, Default)]
+struct Usage {
+    product: bool,
+    table: bool,
+    other: bool,
+}
+
 impl Adapters {
-    /// Binds adapters to the matrices of a graph.
+    /// Binds adapters with their scales to the weights of a graph. Returns the weights, of which some are changed, and
+    /// the updates of the others. Tensors that the graph does not read have no effect.
     ///
     /// # Errors
-    /// `adapter-none` if a file is not an adapter, `adapter-other-base` if a tensor does not fit the graph.
-    pub fn bind(graph: &Graph, adapters: &[Adapter]) -> Result<Self, Error> {
-        let names: HashMap<&str, u32> =
-            graph.raw().weights.iter().zip(0..).map(|(weight, id)| (&*weight.name, id)).collect();
-        let matrices: Vec<u32> = graph.main().0.ops.iter().filter_map(matmul_weight).collect();
-        let mut found: HashMap<u32, Vec<LowRank>> = HashMap::new();
-        for adapter in adapters {
-            if !adapter.model.tensors().iter().any(|tensor| tensor.info.name.ends_with(".lora_a")) {
-                let what = "the adapter file has no `.lora_a` tensors";
-                let help = "name a GGUF file that `gguf convert` or `gguf lora` wrote";
-                return Err(Error::request("adapter-none", what, help));
-            }
-            let index = adapter.model.index();
-            let alpha = adapter.model.metadata().get("adapter.lora.alpha");
-            let alpha = alpha.and_then(gguf::Value::to_f64).unwrap_or(0.0) as f32;
-            for (name, a) in &index {
-                let Some(base) = name.strip_suffix(".lora_a") else { continue };
-                let error = |message: &str| {
-                    Error::from(
-                        Finding::error("adapter-other-base", message)
-                            .tensor(*name)
-                            .help("name the model that the adapter was made for"),
-                    )
-                };
-                let Some(b) = index.get(&*format!("{base}.lora_b")) else {
-                    return Err(error("its `.lora_b` tensor is missing"));
-                };
-                let weight = names.get(base).filter(|id| matrices.contains(id));
-                let weight = *weight.ok_or_else(|| error("the model has no such matrix"))?;
-                let (a, b) = (Matrix::new(a)?, Matrix::new(b)?);
-                let shape = &graph.raw().weights[weight as usize].shape;
-                let extent = |axis: usize| shape.get(axis).copied().unwrap_or(1);
-                if a.row_len as u64 != extent(0)
-                    || b.rows as u64 != extent(1)
-                    || b.row_len != a.rows
+    /// `adapter-other-base` if an adapter does not fit the model; errors of reading.
+    pub fn bind(
+        graph: &Graph,
+        weights: &Weights,
+        base: &Model,
+        adapters: &[(Adapter, f32)],
+    ) -> Result<(Weights, Self), Error> {
+        for (adapter, _) in adapters {
+            adapter.require_fit(base)?;
+        }
+        let (mut weights, mut bound) = (weights.clone(), Self::default());
+        let index = base.index();
+        let usage = usage(graph);
+        let mut changed: HashSet<&str> = HashSet::new();
+        for ((id, weight), usage) in (0..).zip(&graph.raw().weights).zip(usage) {
+            let name = weight.name.as_str();
+            let Some(tensor) = index.get(name) else { continue };
+            let is_replaced = adapters.iter().any(|(adapter, _)| {
+                adapter.replaced.iter().any(|tensor| &*tensor.info.name == name)
+            });
+            if usage.other || is_replaced {
+                if changed.insert(name)
+                    && let Some(change) = Change::read(tensor, adapters)?
                 {
-                    return Err(error("its shape does not fit the matrix"));
+                    weights = weights.with_tensor(
+                        graph,
+                        name,
+                        TensorType::F32,
+                        apply(&change, tensor)?,
+                    )?;
                 }
-                let rank = a.rows as f32;
-                let scale = adapter.scale * if alpha == 0.0 { 1.0 } else { alpha / rank };
-                found.entry(weight).or_default().push(LowRank { a, b, scale });
+                continue;
+            }
+            for (adapter, scale) in adapters {
+                let Some(pair) = adapter.pairs.get(name) else { continue };
+                let low_rank = |first, second: Matrix| {
+                    let scale = scale * adapter.alpha / second.row_len as f32;
+                    LowRank { first, second, scale }
+                };
+                // The pair of the token embedding does not change an output projection that is tied to it.
+                if usage.product && name != EMBEDDING {
+                    let update = low_rank(Matrix::new(&pair.a)?, Matrix::new(&pair.b)?);
+                    bound.products.entry(id).or_default().push(update);
+                }
+                if usage.table {
+                    let [first, second] = of_table(name, pair)?;
+                    bound.tables.entry(id).or_default().push(low_rank(first, second));
+                }
             }
         }
-        Ok(Self(found))
+        Ok((weights, bound))
     }
 
-    /// Adds the updates of a weight to its product with `x`.
-    pub fn add(&self, watch: &Watch<'_>, weight: WeightId, x: &Value, out: &mut Value) {
-        for LowRank { a, b, scale } in self.0.get(&weight.0).map_or(&[][..], Vec::as_slice) {
-            let mut low = Value::zeros(x.rows, a.rows, Vec::new());
-            exact::matmul(watch, a, 0, x, &mut low);
-            let mut update = Value::zeros(x.rows, b.rows, Vec::new());
-            exact::matmul(watch, b, 0, &low, &mut update);
-            out.data.iter_mut().zip(&update.data).for_each(|(out, update)| *out += scale * update);
+    /// Adds the updates of a weight to its product with `x`, for the matrix `id` of the tensor.
+    pub fn add(&self, watch: &Watch<'_>, weight: WeightId, id: usize, x: &Value, out: &mut Value) {
+        for update in self.products.get(&weight.0).into_iter().flatten() {
+            let LowRank { first, second, .. } = update;
+            let mut low = Value::zeros(x.rows, first.rows_per_matrix, Vec::new());
+            exact::matmul(watch, first, id * first.rows_per_matrix, x, &mut low);
+            update.expand(watch, id * second.rows_per_matrix, &low, out);
+        }
+    }
+
+    /// Adds the updates of a table to rows that were looked up; `index` returns the row of the table for a row of `out`.
+    pub fn add_rows(
+        &self,
+        watch: &Watch<'_>,
+        table: WeightId,
+        index: impl Fn(usize) -> usize,
+        out: &mut Value,
+    ) {
+        for update in self.tables.get(&table.0).into_iter().flatten() {
+            let mut low = Value::zeros(out.rows, update.first.row_len, Vec::new());
+            for (row, low) in low.data.chunks_exact_mut(update.first.row_len).enumerate() {
+                update.first.decode(index(row), low);
+            }
+            update.expand(watch, 0, &low, out);
         }
     }
 }
 
-/// Returns the weight of a matrix multiplication.
-fn matmul_weight(op: &Op) -> Option<u32> {
-    match op {
-        Op::Matmul(Matmul { weight, .. }) => Some(weight.0),
-        _ => None,
+impl LowRank {
+    /// Adds the product of the second matrix, from the row `first` on, to `out`.
+    fn expand(&self, watch: &Watch<'_>, first: usize, low: &Value, out: &mut Value) {
+        let mut update = Value::zeros(low.rows, out.width, Vec::new());
+        exact::matmul(watch, &self.second, first, low, &mut update);
+        out.data.iter_mut().zip(&update.data).for_each(|(out, x)| *out += self.scale * x);
     }
+}
+
+/// Returns the matrices of a pair as a table needs them.
+fn of_table(name: &str, pair: &Pair) -> Result<[Matrix; 2], Error> {
+    if name == EMBEDDING {
+        return Ok([Matrix::new(&pair.a)?, Matrix::new(&pair.b)?]);
+    }
+    let (columns, rank) = (pair.a.info.shape.row_len(), pair.b.info.shape.row_len());
+    let a = values(&pair.a)?;
+    let turned =
+        (0..columns as usize).flat_map(|column| a.iter().skip(column).step_by(columns as usize));
+    let bytes = Arc::new(turned.flat_map(|x| x.to_le_bytes()).collect());
+    let turned = Matrix::from_bytes(&pair.a.info.name, &[rank, columns], TensorType::F32, &bytes)?;
+    Ok([Matrix::new(&pair.b)?, turned])
+}
+
+/// Returns a changed tensor as F32.
+fn apply(change: &Change, tensor: &ModelTensor) -> Result<Vec<u8>, Error> {
+    let mut values = values(tensor)?;
+    change.apply(&mut values, 0);
+    Ok(values.iter().flat_map(|x| x.to_le_bytes()).collect())
+}
+
+/// Returns the operations that read each weight.
+fn usage(graph: &Graph) -> Vec<Usage> {
+    let mut found = vec![Usage::default(); graph.raw().weights.len()];
+    let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
+    for op in programs.flat_map(|(program, _)| &program.ops) {
+        let mut others = op.weights();
+        if let Op::Matmul(_) | Op::MatmulId(_) | Op::Moe(_) | Op::Embedding(_) = op {
+            for matrix in op.matrices() {
+                others.retain(|id| *id != matrix);
+                let usage = &mut found[matrix.0 as usize];
+                let is_table = matches!(op, Op::Embedding(_));
+                *(if is_table { &mut usage.table } else { &mut usage.product }) = true;
+            }
+        }
+        others.into_iter().for_each(|id| found[id.0 as usize].other = true);
+    }
+    found
 }

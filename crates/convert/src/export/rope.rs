@@ -7,7 +7,7 @@ use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
 use super::value::value;
-use crate::lora::merge::floats;
+use gguf_lora::values as floats;
 
 /// Key under `rope.scaling`, field.
 const SCALING: [(&str, &str); 7] = [

@@ -5,18 +5,19 @@
 //! algorithms 4.4 and 5.1). The extraction is deterministic.
 
 use gguf::{ByteOrder, Error, Metadata, Shape, TensorType};
+use gguf_lora::{ALPHA, BASE_DIGEST, SUFFIXES, base_digest, values as floats};
 use gguf_pipeline::{Content, Item, Job, Tensor};
 use gguf_store::{Model, ModelTensor, Progress};
 use nalgebra::DMatrix;
-
-use super::merge::floats;
-use super::{ALPHA, BASE_DIGEST, SUFFIXES, base_digest};
 
 /// Number of columns sampled in addition to the rank.
 const OVERSAMPLING: usize = 8;
 
 /// Number of power iterations, which amplify large singular values in the sample.
 const POWER_ITERATIONS: usize = 2;
+
+/// Maximum number of iterations of a singular value decomposition; a few per singular value are enough.
+const MAX_ITERATIONS: usize = 100_000;
 
 /// Extracted adapter.
 pub struct Extraction {
@@ -136,18 +137,29 @@ fn low_rank(
     let rank = rank.min(columns).min(rows);
     let mut difference = floats(after)?;
     difference.iter_mut().zip(floats(before)?).for_each(|(x, y)| *x -= y);
-    let squares = |values: &[f32]| values.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
-    let total = squares(&difference);
-    if total == 0.0 {
+    let name = &after.info.name;
+    if let Some(number) = difference.iter().find(|number| !number.is_finite()) {
+        let what = format!("its difference from the base model has an element {number}");
+        return Err(Error::weights(name, what));
+    }
+    let largest_element = difference.iter().fold(0.0, |max: f32, x| max.max(x.abs()));
+    if largest_element == 0.0 {
         return Ok(None);
     }
+    // Squares of elements up to 1 do not overflow in the decomposition.
+    difference.iter_mut().for_each(|x| *x /= largest_element);
+    let squares = |values: &[f32]| values.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+    let total = squares(&difference);
     let (mut a, mut b, mut captured) = (Vec::new(), Vec::new(), 0.0);
     for matrix in difference.chunks_exact(columns * rows) {
         // nalgebra is column-major, so the rows of the tensor are columns.
         let matrix = DMatrix::from_column_slice(columns, rows, matrix);
-        let (left, values, right) = largest(&matrix, rank);
+        let Some((left, values, right)) = largest(&matrix, rank) else {
+            let what = "the singular value decomposition of its difference does not converge";
+            return Err(Error::weights(name, what));
+        };
         captured += squares(&values);
-        let root = |k: usize| values[k].max(0.0).sqrt();
+        let root = |k: usize| values[k].max(0.0).sqrt() * largest_element.sqrt();
         for k in 0..rank {
             a.extend(left.column(k).iter().map(|x| x * root(k)));
         }
@@ -175,8 +187,8 @@ fn low_rank(
 }
 
 /// Returns the left singular vectors (as columns), the singular values and the right singular vectors (as rows) of
-/// the `rank` largest singular values.
-fn largest(matrix: &DMatrix<f32>, rank: usize) -> (DMatrix<f32>, Vec<f32>, DMatrix<f32>) {
+/// the `rank` largest singular values; `None` if the decomposition does not converge.
+fn largest(matrix: &DMatrix<f32>, rank: usize) -> Option<(DMatrix<f32>, Vec<f32>, DMatrix<f32>)> {
     let (rows, columns) = matrix.shape();
     let sampled = (rank + OVERSAMPLING).min(rows).min(columns);
     let mut signs = 0x9e37_79b9_7f4a_7c15u64;
@@ -187,12 +199,12 @@ fn largest(matrix: &DMatrix<f32>, rank: usize) -> (DMatrix<f32>, Vec<f32>, DMatr
         sample = matrix * back;
     }
     let range = sample.qr().q();
-    let svd = range.tr_mul(matrix).svd(true, true);
+    let svd = range.tr_mul(matrix).try_svd(true, true, f32::EPSILON * 5.0, MAX_ITERATIONS)?;
     // `svd` computes both because both flags are true.
     let left = svd.u.unwrap_or_default();
     let right = svd.v_t.unwrap_or_default();
     let values = svd.singular_values.iter().copied().take(rank).collect();
-    (range * left, values, right)
+    Some((range * left, values, right))
 }
 
 /// Returns 1 or -1 from the generator of Marsaglia ("Xorshift RNGs", 2003).

@@ -4,63 +4,52 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gguf::{Array, Error, TensorType};
+use gguf::{Array, Error, Metadata, TensorType};
+use gguf_lora::{Adapter, Change, EMBEDDING};
+use gguf_models::schema::{self, Expected, Presence};
 use gguf_pipeline::{Stored, Tensor};
 use gguf_quantize::Quantization;
 use gguf_quantize::recipe::Target;
-use gguf_store::{Model, ModelTensor, Source};
-
-use super::{Adapter, EMBEDDING, Pair, PairDims};
+use gguf_store::{Model, Source};
 
 /// Key of the merged adapters: a string with name and scale per adapter.
 const MERGED: &str = "gguf_kit.merged_adapters";
+
+/// Output projection, whose place the token embedding takes where it is missing.
+const OUTPUT: &str = "output.weight";
 
 /// Base model with the adapters to merge.
 pub struct Merge<'a> {
     base: &'a Model,
     sums: HashMap<String, Arc<Sum>>,
-    replaced: HashMap<String, ModelTensor>,
     descriptions: Vec<String>,
+    /// Whether the output projection is tied to a token embedding that changes, and gets a tensor of its own.
+    unties_output: bool,
 }
 
 impl<'a> Merge<'a> {
     /// Reads the matrices of the adapters, each with a scale (1 for the trained strength).
     ///
     /// # Errors
-    /// If an adapter does not match the base model, or cannot be read.
+    /// If an adapter does not match the base model, or cannot be read; if it changes a token embedding that is also the
+    /// output projection of an architecture without a tensor for it.
     pub fn new(base: &'a Model, adapters: &[(Adapter, f32)]) -> Result<Self, Error> {
-        let tensors = base.index();
-        let mut sums: HashMap<String, Sum> = HashMap::new();
-        let (mut replaced, mut descriptions) = (HashMap::new(), Vec::new());
+        let (mut sums, mut descriptions) = (HashMap::new(), Vec::new());
         for (adapter, scale) in adapters {
-            if let Some(misfit) = adapter.misfits(base).first() {
-                let help = "specify the base model of the adapter; `gguf lora check` lists \
-                            all mismatches";
-                return Err(Error::request("adapter-other-base", misfit.clone(), help));
-            }
-            for (name, pair) in &adapter.pairs {
-                // `misfits` has checked that both exist.
-                let (Some(tensor), Some(dims)) = (tensors.get(name.as_str()), pair.dims(name))
-                else {
-                    continue;
-                };
-                let update = Update::read(name, pair, dims, scale * adapter.alpha)?;
-                let sum = sums.entry(name.clone()).or_insert_with(|| Sum {
-                    base: Tensor::of_model(tensor),
-                    columns: dims.columns,
-                    rows: dims.rows,
-                    updates: Vec::new(),
-                });
-                sum.updates.push(update);
-            }
-            for tensor in &adapter.replaced {
-                replaced.insert(tensor.info.name.to_string(), tensor.clone());
-            }
+            adapter.require_fit(base)?;
             let name = adapter.metadata.str("general.name").unwrap_or("an adapter");
             descriptions.push(format!("{name} x {scale}"));
         }
-        let sums = sums.into_iter().map(|(name, sum)| (name, Arc::new(sum))).collect();
-        Ok(Self { base, sums, replaced, descriptions })
+        for tensor in base.tensors() {
+            if let Some(change) = Change::read(tensor, adapters)? {
+                let sum = Sum { base: Tensor::of_model(tensor), change };
+                sums.insert(tensor.info.name.to_string(), Arc::new(sum));
+            }
+        }
+        let adapts = |name| adapters.iter().any(|(adapter, _)| adapter.pairs.contains_key(name));
+        let has_output = base.index().contains_key(OUTPUT);
+        let unties_output = !has_output && adapts(EMBEDDING) && is_tied(base.metadata())?;
+        Ok(Self { base, sums, descriptions, unties_output })
     }
 
     /// Plans the merged model with the types of `target`. [`Target::Copy`] keeps the types of the base model.
@@ -73,21 +62,29 @@ impl<'a> Merge<'a> {
         options: &gguf_quantize::QuantizeOptions,
     ) -> Result<Quantization, Error> {
         let mut planned = gguf_quantize::plan(self.base, target, options)?;
+        if self.unties_output {
+            let items = &planned.job.items;
+            let output = items.iter().find(|item| item.tensor.name == EMBEDDING).cloned();
+            planned.job.items.extend(output.map(|mut item| {
+                item.tensor.name = OUTPUT.into();
+                item
+            }));
+            planned.notes.push(format!(
+                "`{OUTPUT}` is written: an adapter of the token embedding does not change the output projection"
+            ));
+        }
         for item in &mut planned.job.items {
             let name = item.tensor.name.clone();
-            if let Some(sum) = self.sums.get(name.as_str()) {
-                let stored = item.tensor.stored_type;
-                if stored.is_quantized() && !options.allow_requantize {
-                    let what = format!("`{name}` of the base model is quantized as {stored}");
-                    let help =
-                        "merge into an F16 or F32 file, or allow the loss with --allow-requantize";
-                    return Err(Error::request("requantize", what, help));
-                }
-                let at = Stored { source: sum.clone(), offset: 0 };
-                item.tensor = Tensor::stored(name, item.tensor.shape, TensorType::F32, at);
-            } else if let Some(tensor) = self.replaced.get(&name) {
-                item.tensor = Tensor::of_model(tensor);
+            let Some(sum) = self.sums.get(name.as_str()) else { continue };
+            let stored = item.tensor.stored_type;
+            if stored.is_quantized() && !options.allow_requantize {
+                let what = format!("`{name}` of the base model is quantized as {stored}");
+                let help =
+                    "merge into an F16 or F32 file, or allow the loss with --allow-requantize";
+                return Err(Error::request("requantize", what, help));
             }
+            let at = Stored { source: sum.clone(), offset: 0 };
+            item.tensor = Tensor::stored(name, item.tensor.shape, TensorType::F32, at);
         }
         let merged = Array::from_strings(&self.descriptions);
         planned.job.metadata.set(MERGED, merged);
@@ -95,57 +92,39 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Matrix of the base model plus the updates of adapters, computed in F32 when it is read.
+/// Whether a model without an output projection uses its token embedding instead.
+///
+/// # Errors
+/// `adapter-unsupported` if it does, and its architecture has no tensor for an output projection.
+fn is_tied(metadata: &Metadata) -> Result<bool, Error> {
+    let name = metadata.architecture().unwrap_or_default();
+    let is_output = |expected: &Expected| matches!(expected, Expected::Tensor { name, presence: Presence::Optional, .. } if name == OUTPUT);
+    let in_layer = |expected: &Expected| matches!(expected, Expected::Tensor { name, .. } if name.starts_with("blk."));
+    if let Some(described) = schema::architecture(name)
+        && described.tensors(metadata).take_while(|e| !in_layer(e)).any(|e| is_output(&e))
+    {
+        return Ok(true);
+    }
+    let is_encoder = metadata.get(&format!("{name}.pooling_type")).is_some()
+        || metadata.bool(&format!("{name}.attention.causal")) == Some(false);
+    if is_encoder {
+        return Ok(false);
+    }
+    let what = format!(
+        "the adapter changes `{EMBEDDING}`, which is also the output projection of the base model; the \
+         architecture {name} has no tensor for an output projection of its own"
+    );
+    Err(Error::request("adapter-unsupported", what, "apply the adapter with --lora instead"))
+}
+
+/// Tensor of the base model with the changes of adapters, computed in F32 when it is read.
 struct Sum {
     base: Tensor,
-    columns: u64,
-    rows: u64,
-    updates: Vec<Update>,
-}
-
-/// Update of a matrix by an adapter.
-struct Update {
-    rank: usize,
-    /// Elements of shape `[matrices, rank, columns]`.
-    a: Vec<f32>,
-    /// Scaled elements of shape `[matrices, rows, rank]`.
-    b: Vec<f32>,
-}
-
-impl Update {
-    fn read(name: &str, pair: &Pair, dims: PairDims, strength: f32) -> Result<Self, Error> {
-        let (rank, columns) = (dims.rank as usize, dims.columns as usize);
-        let (mut a, mut b) = (floats(&pair.a)?, floats(&pair.b)?);
-        if name == EMBEDDING {
-            // `a` has a row per token, `b` one per column.
-            let turned = (0..rank * columns).map(|i| b[i % columns * rank + i / columns]).collect();
-            (a, b) = (turned, a);
-        }
-        let scale = strength / dims.rank as f32;
-        b.iter_mut().for_each(|x| *x *= scale);
-        Ok(Self { rank, a, b })
-    }
-
-    /// Adds the update to `values`, a row of the base matrix.
-    fn add_to(&self, values: &mut [f32], row: usize, rows: usize) {
-        let columns = values.len();
-        let first = row / rows * self.rank;
-        for k in 0..self.rank {
-            let factor = self.b[row * self.rank + k];
-            let a = &self.a[(first + k) * columns..][..columns];
-            values.iter_mut().zip(a).for_each(|(x, a)| *x += factor * a);
-        }
-    }
-}
-
-/// Returns all elements of a tensor.
-pub(crate) fn floats(tensor: &ModelTensor) -> Result<Vec<f32>, Error> {
-    let tensor = Tensor::of_model(tensor);
-    rows_of(&tensor, 0..tensor.rows())
+    change: Change,
 }
 
 /// Returns the decoded elements of some rows.
-pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, Error> {
+fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, Error> {
     let mut stored = Vec::new();
     let n = rows.end - rows.start;
     tensor.read_rows(rows.start, n, &mut stored)?;
@@ -157,21 +136,16 @@ pub(super) fn rows_of(tensor: &Tensor, rows: Range<u64>) -> Result<Vec<f32>, Err
 
 impl Source for Sum {
     fn byte_len(&self) -> u64 {
-        self.base.rows() * self.columns * size_of::<f32>() as u64
+        self.base.rows() * self.base.shape.row_len() * size_of::<f32>() as u64
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
-        let row_bytes = self.columns * size_of::<f32>() as u64;
+        let row_bytes = self.base.shape.row_len() * size_of::<f32>() as u64;
         let end = offset + buffer.len() as u64;
         let rows = offset / row_bytes..end.div_ceil(row_bytes);
         let first = rows.start;
         let mut values = rows_of(&self.base, rows)?;
-        for (row, values) in (first as usize..).zip(values.chunks_exact_mut(self.columns as usize))
-        {
-            for update in &self.updates {
-                update.add_to(values, row, self.rows as usize);
-            }
-        }
+        self.change.apply(&mut values, first as usize);
         // Readers never read part of an element.
         let skipped = (offset - first * row_bytes) as usize / size_of::<f32>();
         for (out, value) in buffer.chunks_exact_mut(size_of::<f32>()).zip(&values[skipped..]) {

@@ -22,7 +22,9 @@ impl Kernel for Embedding {
 
     fn compute(&self, run: &Run<'_>, _: &mut [Sequence], out: &mut Value) {
         let table = run.executor.weights.matrix(self.table);
-        each_row(out, |row, out| table.decode(index(&self.index, run, row), out));
+        let index = |row| index(&self.index, run, row);
+        each_row(out, |row, out| table.decode(index(row), out));
+        run.executor.adapters.add_rows(run.watch, self.table, index, out);
     }
 }
 

@@ -14,7 +14,7 @@ impl Kernel for Matmul {
         let weights = &run.executor.weights;
         matmul(run.matmul_context(), weights.matrix(self.weight), run.input(self.x), out);
         let x = run.value(self.x);
-        run.executor.adapters.add(run.watch, self.weight, x, out);
+        run.executor.adapters.add(run.watch, self.weight, 0, x, out);
         add_to_rows(weights.optional(self.bias), out);
     }
 

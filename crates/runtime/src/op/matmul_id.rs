@@ -26,6 +26,7 @@ impl Kernel for MatmulId {
             }
             let mut product = Value::zeros(rows.len(), out.width, Vec::new());
             matmul_id(run.matmul_context(), matrix, id, (&input).into(), &mut product);
+            run.executor.adapters.add(run.watch, self.weight, id, &input, &mut product);
             for (row, product) in rows.iter().zip(product.data.chunks_exact(product.width)) {
                 out.data[row * product.len()..(row + 1) * product.len()].copy_from_slice(product);
             }

@@ -61,6 +61,7 @@ fn run_network(run: &Run<'_>, moe: &Moe, network: usize, x: &Value, tokens: &Ass
         let matrix = weights.matrix(id);
         let mut out = Value::zeros(x.value.rows, matrix.rows_per_matrix, Vec::new());
         matmul_id(run.matmul_context(), matrix, network, x, &mut out);
+        run.executor.adapters.add(run.watch, id, network, x.value, &mut out);
         if let Some(bias) = weights.optional(bias) {
             add_to_rows(Some(&bias[network * out.width..(network + 1) * out.width]), &mut out);
         }

@@ -1,5 +1,6 @@
 //! Integration tests of the runtime.
 
+mod adapters;
 mod architectures;
 mod batches;
 mod block_compress;

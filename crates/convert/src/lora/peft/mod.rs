@@ -3,19 +3,28 @@
 //! The conversion needs `config.json` of the base model. It writes the keys of llama.cpp's converter, and keys that
 //! identify the base model.
 
+mod config;
+mod role;
+
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use gguf::{
-    ByteOrder, Error, Metadata, ModelName, ParameterCount, QUANTIZATION_VERSION, TensorType,
+    Array, ByteOrder, Error, Metadata, ModelName, ParameterCount, QUANTIZATION_VERSION, Shape,
+    TensorType,
 };
 use gguf_checkpoint::config::Config;
 use gguf_checkpoint::{Checkpoint, Entry, json};
-use gguf_models::convert::{Converter, ExpertSlot, MappedTensor, Mapping, assembly};
+use gguf_lora::{
+    ALPHA, BASE_DIGEST, EMBEDDING, INVOCATION_TOKENS, PairDims, SUFFIXES, base_digest,
+};
+use gguf_models::convert::{Converter, ExpertSlot, MappedTensor, Mapping, assembly, foreign};
 use gguf_pipeline::{Function, Item, Job, Step, Tensor, TensorMismatch};
 use gguf_quantize::recipe::{Preset, Target as Recipe};
 use serde_json::Value;
 
-use super::{ALPHA, BASE_DIGEST, EMBEDDING, SUFFIXES, base_digest};
+use self::config::{AdapterConfig, MERGE};
+use self::role::{Part, Role, role};
 use crate::hf;
 use crate::hf::{Conversion, HfOptions};
 use crate::model_card::GeneralMetadata;
@@ -95,9 +104,22 @@ pub fn plan(
     metadata.set("general.type", "adapter");
     metadata.set("adapter.type", "lora");
     general.write_to(&mut metadata);
-    metadata.set(ALPHA, adapter.alpha);
+    metadata.set(ALPHA, adapter.written_alpha());
+    let mut notes = checkpoint.notes.clone();
+    if let Some(tokens) = &adapter.invocation_tokens {
+        metadata.set(INVOCATION_TOKENS, Array::from(&tokens[..]));
+        notes.push(
+            "the adapter is an activated LoRA (aLoRA): llama-server applies it after its invocation tokens; `--lora` \
+             and `gguf lora` refuse it"
+                .into(),
+        );
+    }
     metadata.set("general.quantization_version", QUANTIZATION_VERSION);
-    identify_base(&mut metadata, base, &config, converter, weights)?;
+    if let Some(weights) = weights {
+        let of_base = hf::tensors(&config, converter, weights, &mut Vec::new())?;
+        require_fit(&adapter, &tensors, &of_base)?;
+        identify_base(&mut metadata, base, &config, &of_base)?;
+    }
     gguf_quantize::set_overrides(&mut metadata, &options.quantization);
 
     let file_name = ModelName::from_metadata(&metadata, Some(&matrices.name())).to_string();
@@ -112,7 +134,7 @@ pub fn plan(
     });
     let job =
         Job { metadata, items: items.collect(), check_finite: true, order: ByteOrder::Little };
-    Ok(Conversion { job, file_name, notes: Vec::new() })
+    Ok(Conversion { job, file_name, notes })
 }
 
 /// Writes the keys of the base model, if the adapter's model card lacks them.
@@ -120,11 +142,8 @@ fn identify_base(
     metadata: &mut Metadata,
     base: &Path,
     config: &Config,
-    converter: &'static dyn Converter,
-    weights: Option<&Checkpoint>,
+    tensors: &[Tensor],
 ) -> Result<(), Error> {
-    let Some(weights) = weights else { return Ok(()) };
-    let tensors = hf::tensors(config, converter, weights, &mut Vec::new())?;
     let names = tensors.iter().map(|tensor| (tensor.name.as_str(), &tensor.shape[..]));
     if metadata.get("general.base_model.count").is_none() {
         let parameters = ParameterCount::from_tensors(names.clone());
@@ -147,100 +166,81 @@ fn identify_base(
     Ok(())
 }
 
-/// Content of `adapter_config.json`.
-struct AdapterConfig {
-    path: PathBuf,
-    root: Value,
-    alpha: f32,
-    /// Whether updates are divided by the square root of the rank instead of the rank.
-    rank_stabilized: bool,
-    /// Whether the base model stores its matrices transposed, as GPT-2 does.
-    transposed: bool,
-}
-
-impl AdapterConfig {
-    fn read(dir: &Path) -> Result<Self, Error> {
-        let path = dir.join(CONFIG);
-        let root = json::read(&path)?;
-        let refuse = |what: String| {
-            let help = "merge it into the base model with `peft` and convert the result";
-            Err(Error::input("adapter-unsupported", &path, what, help))
-        };
-        let flag = |name: &str| root.get(name).and_then(Value::as_bool).unwrap_or(false);
-        let text = |name: &str| root.get(name).and_then(Value::as_str);
-        match text("peft_type") {
-            Some("LORA") => {}
-            other => return refuse(format!("`peft_type` is {other:?}; expected LORA")),
-        }
-        if flag("use_dora") {
-            return refuse("is a DoRA adapter, which GGUF does not support".into());
-        }
-        if text("bias").is_some_and(|bias| bias != "none") {
-            return refuse("has trained biases, which GGUF adapters do not support".into());
-        }
-        let Some(alpha) = root.get("lora_alpha").and_then(Value::as_f64) else {
-            let help = "take the file from the adapter's repository";
-            let what = "`lora_alpha` is missing; expected a number";
-            return Err(Error::input("config-field-missing", &path, what, help));
-        };
-        let (rank_stabilized, transposed) = (flag("use_rslora"), flag("fan_in_fan_out"));
-        Ok(Self { alpha: alpha as f32, rank_stabilized, transposed, path, root })
-    }
-
-    /// Returns the factor for the second matrix of a module, which corrects the scale `alpha / rank` that runtimes
-    /// apply to all products.
-    fn correction(&self, module: &str, rank: u64) -> f32 {
-        let alpha = self.pattern("alpha_pattern", module).unwrap_or(f64::from(self.alpha));
-        let rank = rank as f64;
-        let divisor = if self.rank_stabilized { rank.sqrt() } else { rank };
-        ((alpha / divisor) / (f64::from(self.alpha) / rank)) as f32
-    }
-
-    /// Returns the value for a module in a table of name suffixes. The longest matching suffix wins.
-    fn pattern(&self, table: &str, module: &str) -> Option<f64> {
-        let table = self.root.get(table)?.as_object()?;
-        let fits = |ending: &str| {
-            module.strip_suffix(ending).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        let found = table.iter().filter(|(ending, _)| fits(ending));
-        found.max_by_key(|(ending, _)| ending.len())?.1.as_f64()
-    }
-}
-
-/// Matrices for a tensor of the base model.
-#[derive(Default)]
+/// A pair of matrices of the adapter and the module that they belong to.
 struct ModulePair<'a> {
-    a: Option<&'a Entry>,
-    b: Option<&'a Entry>,
+    module: &'a str,
     is_embedding: bool,
+    /// The first and the second matrix.
+    matrices: [Option<&'a Entry>; 2],
 }
 
-/// Role of an adapter's tensor, with the name of its module.
-enum TensorRole<'n> {
-    A(&'n str),
-    B(&'n str),
-    EmbeddingA(&'n str),
-    EmbeddingB(&'n str),
-    /// Copy of a tensor of the base model.
-    BaseCopy,
-    Other(&'n str),
+/// Tensors of an adapter by role.
+struct Roles<'a> {
+    pairs: Vec<ModulePair<'a>>,
+    /// Tensors that are trained as a whole: name of the module, name in the module.
+    whole: Vec<(&'a Entry, &'a str, &'a str)>,
 }
 
-fn role(name: &str) -> TensorRole<'_> {
-    let name = name.strip_prefix("base_model.model.").unwrap_or(name);
-    let ends = |endings: &[&str]| endings.iter().find_map(|ending| name.strip_suffix(ending));
-    if let Some(module) = ends(&[".lora_A.weight", ".lora_A.default.weight"]) {
-        TensorRole::A(module)
-    } else if let Some(module) = ends(&[".lora_B.weight", ".lora_B.default.weight"]) {
-        TensorRole::B(module)
-    } else if let Some(module) = ends(&[".lora_embedding_A", ".lora_embedding_A.default"]) {
-        TensorRole::EmbeddingA(module)
-    } else if let Some(module) = ends(&[".lora_embedding_B", ".lora_embedding_B.default"]) {
-        TensorRole::EmbeddingB(module)
-    } else if name.ends_with(".base_layer.weight") {
-        TensorRole::BaseCopy
-    } else {
-        TensorRole::Other(name)
+impl<'a> Roles<'a> {
+    /// Sorts the tensors of an adapter by role.
+    ///
+    /// # Errors
+    /// If a tensor belongs to another kind of adapter, or the tensors to several adapters, or if the base model of the
+    /// adapter had a vocabulary of another size.
+    fn of(checkpoint: &'a Checkpoint, config: &Config) -> Result<Self, Error> {
+        let mut found = Self { pairs: Vec::new(), whole: Vec::new() };
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut adapter: Option<&str> = None;
+        for entry in &checkpoint.entries {
+            let refuse = |what: String| {
+                let what = format!("tensor `{}` {what}", entry.name);
+                Err(Error::input("adapter-unsupported", &checkpoint.path_of(entry), what, MERGE))
+            };
+            let part = match role(&entry.name) {
+                Role::Matrix(part) => part,
+                Role::Whole(module, tensor) => {
+                    found.whole.push((entry, module, tensor));
+                    continue;
+                }
+                Role::BaseCopy(module) => {
+                    let rows = entry.shape.first().copied();
+                    let is_table = EMBEDDING_MODULES.iter().any(|end| module.ends_with(end));
+                    let vocabulary = config.u32(&["vocab_size"])?.map(u64::from);
+                    if is_table && vocabulary.is_some_and(|size| rows != Some(size)) {
+                        return refuse(format!(
+                            "has the shape {:?}, but the vocabulary of the base model has {} tokens: it was \
+                             resized for the adapter",
+                            entry.shape,
+                            vocabulary.unwrap_or_default()
+                        ));
+                    }
+                    continue;
+                }
+                Role::Other if entry.name.contains("lora_magnitude_vector") => {
+                    return refuse("belongs to a DoRA adapter".into());
+                }
+                Role::Other => {
+                    return refuse(
+                        "is no matrix of a pair: it belongs to another kind of adapter".into(),
+                    );
+                }
+            };
+            if let Some(other) =
+                adapter.replace(part.adapter).filter(|other| *other != part.adapter)
+            {
+                return refuse(format!(
+                    "belongs to the adapter `{}`, others to `{other}`",
+                    part.adapter
+                ));
+            }
+            let place = *places.entry(part.module).or_insert_with(|| {
+                let Part { module, is_embedding, .. } = part;
+                found.pairs.push(ModulePair { module, is_embedding, matrices: [None; 2] });
+                found.pairs.len() - 1
+            });
+            found.pairs[place].matrices[usize::from(part.is_second)] = Some(entry);
+        }
+        Ok(found)
     }
 }
 
@@ -251,48 +251,48 @@ fn tensors(
     converter: &'static dyn Converter,
     checkpoint: &Checkpoint,
 ) -> Result<Vec<Tensor>, Error> {
-    let mut modules: Vec<(&str, ModulePair)> = Vec::new();
+    let Roles { pairs, whole } = Roles::of(checkpoint, config)?;
     let mut tensors = Vec::new();
-    for entry in &checkpoint.entries {
-        let (module, is_embedding, is_a) = match role(&entry.name) {
-            TensorRole::BaseCopy => continue,
-            TensorRole::A(module) => (module, false, true),
-            TensorRole::B(module) => (module, false, false),
-            TensorRole::EmbeddingA(module) => (module, true, true),
-            TensorRole::EmbeddingB(module) => (module, true, false),
-            TensorRole::Other(name) => {
-                tensors.push(replaced(config, converter, checkpoint, entry, name)?);
-                continue;
-            }
-        };
-        let found = match modules.iter_mut().find(|(known, _)| *known == module) {
-            Some((_, found)) => found,
-            None => {
-                &mut modules
-                    .push_mut((module, ModulePair { is_embedding, ..ModulePair::default() }))
-                    .1
-            }
-        };
-        *(if is_a { &mut found.a } else { &mut found.b }) = Some(entry);
+    for (entry, module, tensor) in whole {
+        tensors.push(replacement(
+            config,
+            converter,
+            checkpoint,
+            entry,
+            &format!("{module}.{tensor}"),
+        )?);
     }
     let mut experts: Vec<(String, Vec<Option<[Tensor; 2]>>)> = Vec::new();
-    for (module, found) in modules {
-        let (Some(a), Some(b)) = (found.a, found.b) else {
+    for ModulePair { module, is_embedding, matrices } in pairs {
+        let [Some(a), Some(b)] = matrices else {
             let what = format!("has only one matrix for `{module}`");
             return Err(incomplete(adapter, what));
         };
-        let fault = |what: String| {
+        let refuse = |code, what: String, help| {
             let what = format!("the pair for `{module}` {what}");
-            Error::input("adapter-other-base", &checkpoint.path_of(a), what, OTHER_BASE)
+            Error::input(code, &checkpoint.path_of(a), what, help)
         };
-        let unfit = |misfit: TensorMismatch| fault(misfit.to_string());
+        let fault = |what: String| refuse("adapter-other-base", what, OTHER_BASE);
+        let unsupported = |what: String| refuse("adapter-unsupported", what, MERGE);
+        let unfit = |misfit: TensorMismatch| unsupported(misfit.to_string());
         let rank = a.shape.first().copied().unwrap_or(0);
         if a.shape.len() != 2 || b.shape.len() != 2 || b.shape[1] != rank || rank == 0 {
             return Err(fault(format!("has the shapes {:?} and {:?}", a.shape, b.shape)));
         }
-        let made = match converter.mapping(config, &format!("{module}.weight"))? {
+        let correction = adapter.correction(module, rank)?;
+        let made = match converter
+            .mapping(config, &foreign::text_name(&format!("{module}.weight")))?
+        {
             Mapping::Tensors(made) | Mapping::WithVectors(_, made) => made,
-            Mapping::Dropped | Mapping::DroppedIfZero | Mapping::Shared(_) | Mapping::Unknown => {
+            Mapping::Shared(name) => {
+                return Err(unsupported(format!(
+                    "adapts a tensor that the base model shares with `{name}`; GGUF has one tensor for both"
+                )));
+            }
+            Mapping::Dropped | Mapping::DroppedIfZero if module.ends_with("lm_head") => {
+                return Err(unsupported(TIED_OUTPUT.into()));
+            }
+            Mapping::Dropped | Mapping::DroppedIfZero | Mapping::Unknown => {
                 let what = format!(
                     "belongs to no tensor of the architecture {}",
                     converter.architecture()
@@ -301,23 +301,30 @@ fn tensors(
             }
         };
         for MappedTensor { name, steps, slot } in made {
+            if name == "output.weight" && config.bool("tie_word_embeddings")? == Some(true) {
+                return Err(unsupported(TIED_OUTPUT.into()));
+            }
+            if name == EMBEDDING && adapter.ties_output {
+                let what = "adapts the output projection too (`ensure_weight_tying`), for which GGUF has no tensor";
+                return Err(unsupported(what.into()));
+            }
             let mut pair =
                 [assembly::unmodified(checkpoint, a)?, assembly::unmodified(checkpoint, b)?];
-            let correction = adapter.correction(module, rank);
+            // The product for an embedding has a column per token. That for a module `Conv1D` is transposed, as its
+            // weight is, whatever `fan_in_fan_out` says: PEFT corrects it.
+            if is_embedding || is_conv1d(&steps) {
+                pair = transposed(pair).map_err(unfit)?;
+            }
             if correction != 1.0 {
                 let [_, b] = &mut pair;
                 *b = b.clone().changed(Step::Map(Function::Times(correction))).map_err(unfit)?;
             }
-            // The base matrix is stored transposed, and so is its update.
-            if adapter.transposed {
-                pair = transposed(pair).map_err(unfit)?;
-            }
             for step in steps {
                 pair = apply_step(pair, step).map_err(unfit)?;
             }
-            if found.is_embedding || name == EMBEDDING {
+            if name == EMBEDDING {
                 let [a, b] = pair;
-                pair = [a.changed(Step::Transpose).map_err(unfit)?, b];
+                pair = [b, a.changed(Step::Transpose).map_err(unfit)?];
             }
             let Some(ExpertSlot { index, count }) = slot else {
                 tensors.extend(named(&name, pair));
@@ -326,7 +333,7 @@ fn tensors(
             if converter.is_row_stacked(&name) {
                 let what =
                     format!("belongs to a part of `{name}`, which GGUF adapters do not support");
-                return Err(fault(what));
+                return Err(unsupported(what));
             }
             let position = experts.iter().position(|(known, _)| *known == name);
             let position = position.unwrap_or_else(|| {
@@ -358,11 +365,52 @@ fn tensors(
     }
 }
 
+/// Refuses an adapter whose tensors do not fit those of the base model.
+fn require_fit(adapter: &AdapterConfig, tensors: &[Tensor], base: &[Tensor]) -> Result<(), Error> {
+    let path = adapter.path.with_file_name(WEIGHTS);
+    let refuse = |what| Err(Error::input("adapter-other-base", &path, what, OTHER_BASE));
+    let by_name = |tensors: &[Tensor]| -> HashMap<String, Shape> {
+        tensors.iter().map(|tensor| (tensor.name.clone(), tensor.shape)).collect()
+    };
+    let (ours, theirs) = (by_name(tensors), by_name(base));
+    for Tensor { name, shape, .. } in tensors {
+        let (name, fits): (_, Box<dyn Fn(&Shape) -> bool>) = match name.strip_suffix(SUFFIXES[0]) {
+            Some(name) => {
+                let b = ours.get(&format!("{name}{}", SUFFIXES[1]));
+                let dims = b.and_then(|b| PairDims::new(name, shape, b));
+                (name, Box::new(move |base| dims.is_some_and(|dims| dims.fit(base))))
+            }
+            None if name.ends_with(SUFFIXES[1]) => continue,
+            None => (name.as_str(), Box::new(move |base| base == shape)),
+        };
+        match theirs.get(name) {
+            None => return refuse(format!("adapts `{name}`, which the base model lacks")),
+            Some(base) if !fits(base) => {
+                return refuse(format!("does not fit `{name}`, which is {base} in the base model"));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a module is a `Conv1D` of `transformers`, which stores its matrix transposed.
+fn is_conv1d(steps: &[Step]) -> bool {
+    matches!(steps, [Step::Transpose, rest @ ..] if !rest.contains(&Step::Transpose))
+}
+
 fn incomplete(adapter: &AdapterConfig, what: String) -> Error {
     let path = adapter.path.with_file_name(WEIGHTS);
     Error::input("adapter-incomplete", &path, what, "download the adapter again")
 }
+
 const OTHER_BASE: &str = "check that --base is the model that the adapter was trained on";
+
+/// Names of modules with a row per token.
+const EMBEDDING_MODULES: [&str; 2] = ["embed_tokens", "lm_head"];
+
+const TIED_OUTPUT: &str = "adapts the output projection, which is tied to the token embedding in the base model: \
+                           GGUF has one tensor for both";
 
 fn named(name: &str, pair: [Tensor; 2]) -> [Tensor; 2] {
     let mut suffixes = SUFFIXES.into_iter();
@@ -404,8 +452,8 @@ fn apply_step(pair: [Tensor; 2], step: Step) -> Result<[Tensor; 2], TensorMismat
     }
 }
 
-/// Returns a norm that replaces the base model's.
-fn replaced(
+/// Returns a vector, such as a norm, that replaces the base model's.
+fn replacement(
     config: &Config,
     converter: &'static dyn Converter,
     checkpoint: &Checkpoint,
@@ -416,17 +464,13 @@ fn replaced(
         let what = format!("tensor `{}` {what}", entry.name);
         Err(Error::input(code, &checkpoint.path_of(entry), what, help))
     };
-    if name.contains("lora_magnitude_vector") {
-        let help = "merge it into the base model with `peft`";
-        return refuse("adapter-unsupported", "belongs to a DoRA adapter", help);
-    }
-    let Mapping::Tensors(made) = converter.mapping(config, name)? else {
+    let Mapping::Tensors(made) = converter.mapping(config, &foreign::text_name(name))? else {
         return refuse("adapter-other-base", "is not part of an adapter", OTHER_BASE);
     };
     let ([MappedTensor { name, steps, slot: None }], 1) = (&made[..], entry.shape.len()) else {
-        let help = "the adapter has fully trained tensors, such as the embedding of new tokens: merge \
-                    it into the base model with `peft` and convert the result";
-        return refuse("adapter-unsupported", "is a whole matrix, not a pair", help);
+        let what = "is a whole tensor, not a pair: it is fully trained (`modules_to_save`), for which GGUF adapters \
+                    have no form but for norms";
+        return refuse("adapter-unsupported", what, MERGE);
     };
     let tensor = Tensor { name: name.clone(), ..assembly::unmodified(checkpoint, entry)? };
     steps.iter().copied().try_fold(tensor, Tensor::changed).map_err(|what| {
@@ -452,44 +496,5 @@ fn float_type(outtype: Option<Recipe>, tensors: &[Tensor]) -> Result<TensorType,
             let what = format!("{other} is not a type of adapters");
             Err(Error::request("adapter-type", what, "choose f32, f16, bf16 or q8_0"))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn correction(config: Value, module: &str, rank: u64) -> f32 {
-        let config = AdapterConfig {
-            path: CONFIG.into(),
-            alpha: config["lora_alpha"].as_f64().unwrap() as f32,
-            rank_stabilized: config["use_rslora"] == true,
-            transposed: false,
-            root: config,
-        };
-        config.correction(module, rank)
-    }
-
-    #[test]
-    fn other_scales_than_alpha_by_rank_scale_the_second_matrix() {
-        let q = "model.layers.0.self_attn.q_proj";
-        assert_eq!(correction(json!({"lora_alpha": 8}), q, 4), 1.0);
-        // 8 / sqrt(4) instead of 8 / 4.
-        assert_eq!(correction(json!({"lora_alpha": 8, "use_rslora": true}), q, 4), 2.0);
-        let pattern = json!({"q_proj": 16, "layers.0.self_attn.q_proj": 4, "proj": 99});
-        assert_eq!(correction(json!({"lora_alpha": 8, "alpha_pattern": pattern}), q, 4), 0.5);
-    }
-
-    #[test]
-    fn tensor_names_determine_the_role() {
-        let module = "base_model.model.model.layers.0.mlp.up_proj";
-        let is_a = |name: &str| matches!(role(name), TensorRole::A("model.layers.0.mlp.up_proj"));
-        assert!(is_a(&format!("{module}.lora_A.weight")));
-        assert!(is_a(&format!("{module}.lora_A.default.weight")));
-        assert!(matches!(role(&format!("{module}.base_layer.weight")), TensorRole::BaseCopy));
-        assert!(matches!(role("model.embed_tokens.lora_embedding_B"), TensorRole::EmbeddingB(_)));
-        assert!(matches!(role(&format!("{module}.lora_magnitude_vector")), TensorRole::Other(_)));
     }
 }
