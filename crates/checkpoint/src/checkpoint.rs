@@ -14,7 +14,7 @@ use super::quantized::{ComputedTensor, Resolved, Scheme};
 use super::raw::Raw;
 use super::rows::{ComputedSource, TileCache};
 use super::weight_file::WeightFile;
-use super::{cast, pytorch, safetensors, tensor_parallel};
+use super::{cast, pytorch, safetensors, tensor_parallel, wrapped_names};
 
 /// A tensor of the checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Checkpoint {
     /// stored ones come last. Names of `Dense` matrices (modules in `modules.json`) begin with
     /// their folder and a slash.
     pub entries: Vec<Entry>,
-    /// Notes for the user: how quantized weights are read.
+    /// Notes for the user: how quantized weights are read, and what was removed from names of tensors.
     pub notes: Vec<String>,
     /// Identity of the files.
     identity: Option<String>,
@@ -110,8 +110,13 @@ impl Checkpoint {
             false => by_file.into_iter().flatten().collect(),
         });
         check(dir, &layout, &files, &raws)?;
+        let mut renamed = wrapped_names::unwrap(&mut raws);
+        renamed.extend(wrapped_names::unwrap_peft(&mut raws, &files)?);
+        check_unique(&files, &raws)?;
         let scheme = Scheme::find(dir)?;
-        Self::assemble(files, raws, scheme.as_ref())
+        let mut checkpoint = Self::assemble(files, raws, scheme.as_ref())?;
+        checkpoint.notes.extend(renamed);
+        Ok(checkpoint)
     }
 
     /// Opens a single weight file, of any name, without a configuration.
@@ -128,9 +133,12 @@ impl Checkpoint {
     /// As [`Checkpoint::open`].
     pub fn open_source(name: &Path, source: Arc<dyn Source>) -> Result<Self, Error> {
         let file = WeightFile { path: name.to_owned(), source };
-        let raws = tensors(&file, 0)?;
+        let mut raws = tensors(&file, 0)?;
+        let notes = wrapped_names::unwrap(&mut raws);
         check_unique(std::slice::from_ref(&file), &raws)?;
-        Self::assemble(vec![file], raws, None)
+        let mut checkpoint = Self::assemble(vec![file], raws, None)?;
+        checkpoint.notes.extend(notes);
+        Ok(checkpoint)
     }
 
     fn assemble(

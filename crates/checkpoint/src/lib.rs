@@ -47,6 +47,7 @@ mod summary;
 mod tensor_parallel;
 mod weight_file;
 mod with_path;
+mod wrapped_names;
 
 pub use checkpoint::{Checkpoint, Entry, Opener};
 pub use summary::WeightsSummary;

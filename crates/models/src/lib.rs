@@ -21,6 +21,7 @@ pub mod convert;
 mod graph;
 #[cfg(feature = "convert")]
 pub mod mmproj;
+pub mod ollama;
 pub mod pre_tokenizer;
 pub mod registry;
 pub mod schema;

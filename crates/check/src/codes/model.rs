@@ -199,6 +199,11 @@ pub(super) const TENSORS: Area = Area {
             "Remove it with `gguf edit --drop` if it is not needed: llama.cpp rejects unused tensors.",
         ),
         row(
+            "ollama-naming",
+            "The file was written for Ollama's own engine, with names that llama.cpp rejects.",
+            "Run it with Ollama, or use a text model and an mmproj file in llama.cpp's form.",
+        ),
+        row(
             "tensor-shape",
             "The shape of a tensor is not the one that the metadata implies.",
             "Convert the model again: a key is wrong, or keys and tensors belong to different models.",

@@ -12,6 +12,11 @@ pub(super) const CHECKPOINTS: Area = Area {
             "Name a Hugging Face checkpoint directory with safetensors or PyTorch files.",
         ),
         row(
+            "checkpoint-adapter-unmerged",
+            "The checkpoint has matrices of a LoRA adapter besides its weights.",
+            "Merge the adapter with PEFT's `merge_and_unload`, or convert it alone with --base.",
+        ),
+        row(
             "checkpoint-weights-ambiguous",
             "The directory has several sets of weights.",
             "Keep only the weights to convert.",

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use gguf::{FileKind, Finding, Sink, Subject, TensorInfo};
-use gguf_models::schema;
 use gguf_models::schema::{
     Architecture, Block, Expected, HyperParameters, Presence, SYMBOLS, Scope,
 };
+use gguf_models::{ollama, schema};
 
 use crate::rules::detect::Match;
 use crate::rules::grouped_findings::GroupedFindings;
@@ -30,6 +30,13 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     }
     if !matches!(kind, FileKind::Model | FileKind::FirstShard) {
         return ControlFlow::Continue(());
+    }
+    let names = subject.header.tensors.iter().map(|tensor| &*tensor.name);
+    if let Some(sign) = ollama::sign(&subject.header.metadata, names) {
+        let message = format!("the file was written for Ollama's own engine: {sign}");
+        return sink.report(
+            Finding::error(ollama::CODE, message).key("general.architecture").help(ollama::HELP),
+        );
     }
     let Some(architecture) = schema::architecture(name) else {
         return unknown_architecture(subject, name, sink);

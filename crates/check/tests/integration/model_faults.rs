@@ -185,6 +185,7 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
             Warning,
             add("blk.0.attn_sinks.weight", &[4]),
         ),
+        ("ollama-naming", "general.architecture", Error, add("v.blk.0.attn_q.weight", &[4])),
         ("tensor-shape", "blk.0.attn_k.weight", Error, reshape("blk.0.attn_k.weight", &[8, 8])),
         ("tensor-shape", "output.weight", Error, add("output.weight", &[8, 100])),
         ("vocab-size", "llama.vocab_size", Warning, set("llama.vocab_size", 7u32)),

@@ -80,24 +80,26 @@ fn adapter_converts_without_base_weights() {
     assert!(another.is_err());
 }
 
+/// Returns a tensor whose elements `value` returns for their index.
+fn tensor(name: &str, shape: &[u64], value: &dyn Fn(usize) -> f32) -> Item {
+    let count = shape.iter().product::<u64>() as usize;
+    let tensor = Tensor {
+        name: name.into(),
+        shape: Shape::new(shape).unwrap(),
+        stored_type: TensorType::F32,
+        content: Content::Values((0..count).map(value).collect()),
+    };
+    Item::new(tensor, TensorType::F32)
+}
+
 /// Writes a model with two matrices and a norm, whose elements `value` returns for their index.
 fn model(dir: &Path, name: &str, value: impl Fn(usize) -> f32) -> PathBuf {
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", "llama");
     metadata.set("general.name", name.to_owned());
-    let tensor = |name: &str, shape: &[u64]| {
-        let count = shape.iter().product::<u64>() as usize;
-        let tensor = Tensor {
-            name: name.into(),
-            shape: Shape::new(shape).unwrap(),
-            stored_type: TensorType::F32,
-            content: Content::Values((0..count).map(&value).collect()),
-        };
-        Item::new(tensor, TensorType::F32)
-    };
     let items = vec![
-        tensor("blk.0.attn_q.weight", &[32, 64]),
-        tensor("blk.0.ffn_up_exps.weight", &[32, 16, 3]),
+        tensor("blk.0.attn_q.weight", &[32, 64], &value),
+        tensor("blk.0.ffn_up_exps.weight", &[32, 16, 3], &value),
     ];
     let path = dir.join(format!("{name}.gguf"));
     write(&Job { metadata, items, check_finite: true, order: ByteOrder::Little }, &path);
@@ -197,4 +199,69 @@ fn architecture_follows_the_base_configuration() {
     let plan = peft::plan(&adapter, &checkpoint, &base, None, &HfOptions::default()).unwrap();
     assert_eq!(plan.job.metadata.architecture(), Some("mistral4"));
     assert_eq!(plan.job.items[0].tensor.name, "blk.0.attn_q_a.weight.lora_a");
+}
+
+#[test]
+fn adapters_that_cannot_be_right_are_refused() {
+    let (dir, base, tuned) = tuned();
+    let (base, tuned) = (Model::open(&base).unwrap(), Model::open(&tuned).unwrap());
+    let job = || extract::extract(&base, &tuned, 2, &()).unwrap().job;
+    let path = dir.path().join("adapter.gguf");
+    let code = |job: &Job| {
+        write(job, &path);
+        let read = Adapter::read(&Model::open(&path).unwrap());
+        read.err().map(|error| error.code())
+    };
+    const ALPHA: &str = "adapter.lora.alpha";
+    assert_eq!(code(&job()), None);
+    let alphas: [gguf::Value; 5] =
+        [0.0f32.into(), f32::NAN.into(), f32::INFINITY.into(), 16u32.into(), "16".into()];
+    for alpha in alphas {
+        let mut job = job();
+        job.metadata.set(ALPHA, alpha.clone());
+        assert_eq!(code(&job), Some("adapter-damaged"), "{alpha:?}");
+    }
+    let mut missing = job();
+    missing.metadata.remove(ALPHA);
+    assert_eq!(code(&missing), Some("adapter-damaged"));
+    for half in 0..2 {
+        let mut job = job();
+        job.items.remove(half);
+        assert_eq!(code(&job), Some("adapter-incomplete"), "half {half}");
+    }
+    let mut activated = job();
+    activated.metadata.set("adapter.alora.invocation_tokens", gguf::Array::from(&[5u32, 6][..]));
+    assert_eq!(code(&activated), Some("adapter-unsupported"));
+    let mut other = job();
+    other.metadata.set("adapter.type", "control_vector");
+    assert_eq!(code(&other), Some("adapter-none"));
+    let mut nan = job();
+    nan.check_finite = false;
+    if let Content::Values(values) = &mut nan.items[1].tensor.content {
+        values[3] = f32::NAN;
+    }
+    assert_eq!(code(&nan), Some("weights-unusable"));
+}
+
+#[test]
+fn extraction_refuses_and_bounds_extreme_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |name: &str, value: &dyn Fn(usize) -> f32| {
+        let path = dir.path().join(name);
+        let items = [tensor("blk.0.attn_q.weight", &[32, 64], value)].into();
+        let mut metadata = Metadata::new();
+        metadata.set("general.architecture", "llama");
+        write(&Job { metadata, items, check_finite: false, order: ByteOrder::Little }, &path);
+        Model::open(&path).unwrap()
+    };
+    let number = |i: usize| ((i * 37) % 101) as f32 / 50.0 - 1.0;
+    let base = open("base", &number);
+    for bad in [f32::NAN, f32::INFINITY] {
+        let tuned = open("tuned", &|i| if i == 40 { bad } else { number(i) });
+        let error = extract::extract(&base, &tuned, 2, &()).err().unwrap();
+        assert_eq!(error.code(), "weights-unusable", "{bad}");
+    }
+    let tuned = open("tuned", &|i| if i == 40 { 1e19 } else { number(i) });
+    let extraction = extract::extract(&base, &tuned, 2, &()).unwrap();
+    assert!(extraction.captured[0].1 > 0.999_999, "{:?}", extraction.captured);
 }

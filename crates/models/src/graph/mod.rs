@@ -10,21 +10,29 @@ use gguf_graph::{
     Program, RawGraph, Scale, Slice, State, StateId, ValueId, Weight, WeightId,
 };
 
-use crate::registry;
 use crate::schema::{HyperParameters, key};
+use crate::{ollama, registry};
 
 pub use source::{GraphSource, model_graph};
 
 /// Builds the computation graph of a model, with all sizes resolved.
 ///
 /// # Errors
-/// `architecture-unknown` if the registry has no graph for the architecture; `key-missing`, `key-type` or
+/// `ollama-naming` for a file of Ollama's own engine; `architecture-unknown` if the registry has no graph for the architecture; `key-missing`, `key-type` or
 /// `key-value` for a hyper-parameter; `tensor-missing` for a tensor; `graph-invalid` if the shape of a
 /// tensor does not match the hyper-parameters.
 pub fn build<'t>(
     metadata: &Metadata,
     tensors: impl IntoIterator<Item = &'t TensorInfo>,
 ) -> Result<Graph, Finding> {
+    let tensors: HashMap<&str, &TensorInfo> =
+        tensors.into_iter().map(|info| (&*info.name, info)).collect();
+    if let Some(sign) = ollama::sign(metadata, tensors.keys().copied()) {
+        let message = format!("the file was written for Ollama's own engine: {sign}");
+        return Err(Finding::error(ollama::CODE, message)
+            .key("general.architecture")
+            .help(ollama::HELP));
+    }
     let hparams = HyperParameters::from_metadata(metadata)?;
     let name = metadata.architecture().unwrap_or_default();
     let Some(build_graph) = registry::row(name).and_then(|row| row.build_graph) else {
@@ -33,7 +41,6 @@ pub fn build<'t>(
             .key("general.architecture")
             .help("store a graph in the file; see `gguf graph --store`"));
     };
-    let tensors = tensors.into_iter().map(|info| (&*info.name, info)).collect();
     let graph = RawGraph { architecture: name.to_owned(), ..RawGraph::default() };
     let index = HashMap::new();
     let mut builder = Builder { hparams, metadata, tensors, graph, index, prefix: String::new() };
