@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 use gguf::{Bytes, Finding, Gguf, Header, Metadata, RawHeader, Shape, TensorInfo, TensorType};
 use gguf_graph::{Graph, Limits, OutputKind, RawGraph};
 use gguf_models::schema::{self, Expected, Presence};
-use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Precision, Token, Value};
+use gguf_runtime::{
+    Batch, CacheType, Context, ContextOptions, Executor, MemoryBudget, Precision, Token, Value,
+};
 use gguf_store::{Model, ModelFile};
 use serde_json::Value as Json;
 
@@ -26,14 +28,10 @@ pub fn run(bytes: &[u8]) -> bool {
 }
 
 fn compute(model: &Model, graph: &Graph, how: Precision) -> bool {
-    let Ok(executor) = Executor::new(model, graph.clone(), how) else { return false };
-    let options = ContextOptions {
-        tokens: 12,
-        sequences: 2,
-        cache_type: CacheType::F16,
-        batch: 5,
-        memory: 32 << 20,
-    };
+    let memory = MemoryBudget::new(64 << 20);
+    let executor = Executor::within(model, graph.clone(), how, memory);
+    let Ok(executor) = executor else { return false };
+    let options = ContextOptions { tokens: 12, sequences: 2, cache_type: CacheType::F16, batch: 5 };
     let Ok(mut context) = Context::new(Arc::new(executor), options) else { return false };
     for sequence in [0, 1] {
         let _ = context.encode_tokens(sequence, &[1, 2, 3, 1, 0], &());

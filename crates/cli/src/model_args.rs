@@ -9,6 +9,7 @@ use gguf_kit::run::{ExecutorOptions, GraphSource, LoadedModel, load};
 use gguf_runtime::{CacheType, InstructionSet, Precision};
 
 use crate::failure::Failure;
+use crate::listing::parse_size;
 use crate::terminal;
 
 /// Runtime options.
@@ -23,7 +24,7 @@ pub struct RunArgs {
     /// LoRA adapter (GGUF), with an optional scale. May be repeated.
     #[arg(long, value_name = "FILE[:SCALE]", value_parser = adapter, help_heading = "Advanced")]
     lora: Vec<(String, f32)>,
-    /// Data type of the KV cache [default: f16; f32 for evaluation].
+    /// Data type of the KV cache [default: f32 in exact precision and for evaluation, else f16].
     #[arg(long, value_enum, value_name = "TYPE", alias = "ctk", help_heading = "Advanced")]
     cache_type: Option<Cache>,
     /// SIMD instruction set, for benchmarking. 8-bit kernels give identical bits with every set [default: best
@@ -33,6 +34,10 @@ pub struct RunArgs {
     /// Disable weight repacking, which speeds up token generation at the cost of memory. Results do not change.
     #[arg(long, help_heading = "Advanced", hide_short_help = true)]
     no_repack: bool,
+    /// Maximum memory for KV cache, states, values and copies of weights, such as 8G [default: a tenth of the machine's
+    /// memory, and the size of the weights].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Advanced")]
+    memory_limit: Option<u64>,
     /// Number of threads [default: one per core].
     #[arg(short, long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -109,23 +114,38 @@ impl RunArgs {
     /// Returns the runtime options.
     pub fn options(&self, precision: PrecisionArg) -> ExecutorOptions {
         let graph = self.graph.source();
-        let precision = match precision {
-            PrecisionArg::Exact => Precision::Exact,
-            PrecisionArg::Fast => Precision::Fast,
-        };
+        let precision = precision.into();
         let (adapters, instructions) = (self.lora.clone(), self.instructions);
         let no_repacking = self.no_repack;
-        ExecutorOptions { graph, precision, instructions, no_repacking, adapters, pooling: None }
+        let memory_limit = self.memory_limit;
+        ExecutorOptions {
+            graph,
+            precision,
+            instructions,
+            no_repacking,
+            memory_limit,
+            adapters,
+            pooling: None,
+        }
     }
 
-    /// Returns the KV cache type, F16 by default.
-    pub fn cache_type(&self) -> CacheType {
-        self.cache_type_or(CacheType::F16)
+    /// Returns the KV cache type; by default, that of the precision.
+    pub fn cache_type(&self, precision: PrecisionArg) -> CacheType {
+        self.cache_type_or(CacheType::for_precision(precision.into()))
     }
 
     /// Returns the KV cache type, or `default`.
     pub fn cache_type_or(&self, default: CacheType) -> CacheType {
         self.cache_type.map_or(default, CacheType::from)
+    }
+}
+
+impl From<PrecisionArg> for Precision {
+    fn from(precision: PrecisionArg) -> Self {
+        match precision {
+            PrecisionArg::Exact => Self::Exact,
+            PrecisionArg::Fast => Self::Fast,
+        }
     }
 }
 

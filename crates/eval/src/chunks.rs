@@ -99,6 +99,11 @@ impl Chunks {
         self.len
     }
 
+    /// Returns the largest id of the text.
+    pub(crate) fn largest_id(&self) -> Option<u32> {
+        self.ids.iter().copied().max()
+    }
+
     /// Returns the total number of evaluated tokens.
     pub fn predicted(&self) -> usize {
         self.count() * (self.len - 1 - self.from)

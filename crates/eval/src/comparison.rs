@@ -9,7 +9,7 @@ use gguf_runtime::{Executor, Value};
 use gguf_store::Progress;
 use rayon::prelude::*;
 
-use crate::predictor::{Predictor, batches};
+use crate::predictor::{Predictor, batches, require_logits};
 use crate::scores::Scores;
 use crate::{Candidate, Chunks, Divergence, LogitsFile, LogitsWriter, Miss, OnChunk, RunOptions};
 
@@ -135,7 +135,11 @@ impl Comparison<'_> {
             Reference::Logits(file) => Some(file.vocabulary_len()),
         };
         let Some(model) = self.models.iter().find(|model| len(model) != wanted) else {
-            return Ok(());
+            // Widths are equal: one model stands for all.
+            return self
+                .models
+                .first()
+                .map_or(Ok(()), |model| require_logits(&model.executor, self.chunks.largest_id()));
         };
         let said = |len: Option<usize>| len.map_or("none".to_owned(), |len| len.to_string());
         let (of_model, of_reference) = (said(len(model)), said(wanted));

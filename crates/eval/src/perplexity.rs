@@ -7,7 +7,7 @@ use gguf_runtime::Executor;
 use gguf_store::Progress;
 use rayon::prelude::*;
 
-use crate::predictor::{Predictor, batches};
+use crate::predictor::{Predictor, batches, require_logits};
 use crate::scores::Scores;
 use crate::{Chunks, LogitsWriter, Mean, RunOptions};
 
@@ -45,7 +45,7 @@ pub type OnChunk<'e, T> = dyn FnMut(T) -> Result<(), Error> + 'e;
 /// Evaluates all chunks, and writes the logits to `save`, if given.
 ///
 /// # Errors
-/// `result-missing` if the model has no logits; `weights-unusable` if logits are NaN or infinite; errors of `each`; as
+/// `result-missing` if the model has no logits; `tensor-shape` if it lacks those of a token; `weights-unusable` if logits are NaN or infinite; errors of `each`; as
 /// [`gguf_runtime::Context::run`]; if logits cannot be written.
 pub fn perplexity(
     executor: &Arc<Executor>,
@@ -55,6 +55,7 @@ pub fn perplexity(
     each: &mut OnChunk<'_, Perplexity>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
+    require_logits(executor, chunks.largest_id())?;
     let mut predictor = Predictor::new(executor, chunks, options)?;
     let batches = batches(chunks, std::slice::from_ref(executor), options);
     for chunk in chunks.numbers() {

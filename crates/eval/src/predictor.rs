@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gguf::Error;
+use gguf::{Error, Finding};
 use gguf_graph::OutputKind;
 use gguf_runtime::{Batch, CacheType, Context, ContextOptions, Executor, Observer, Token, Value};
 use gguf_store::Progress;
@@ -53,6 +53,22 @@ pub(crate) fn batch_ranges(
     let rows: usize = executors.iter().map(row).sum();
     let len = options.batch.min(MAX_LOGITS / rows.max(1)).max(32);
     (0..tokens).step_by(len).map(|start| start..tokens.min(start + len)).collect()
+}
+
+/// Checks that a model has a logit for every token of a text; `largest` is the largest id.
+///
+/// # Errors
+/// `tensor-shape` if the output projection has fewer rows than the text needs.
+pub(crate) fn require_logits(executor: &Executor, largest: Option<u32>) -> Result<(), Error> {
+    let (Some(id), Some(width)) = (largest, executor.width(OutputKind::Logits)) else {
+        return Ok(());
+    };
+    if (id as usize) < width {
+        return Ok(());
+    }
+    let message = format!("the model has logits of {width} tokens, and the text has token {id}");
+    let finding = Finding::error("tensor-shape", message);
+    Err(finding.help("the output projection is incomplete: convert the model again").into())
 }
 
 pub(crate) struct Predictor {

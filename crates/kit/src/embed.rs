@@ -24,8 +24,8 @@ const MAX_BATCH: usize = 512;
 /// Computes the output of each text, given as token ids: a matrix of one row, or of one row per token.
 ///
 /// # Errors
-/// `result-missing` if the model does not have this output, or a text has no tokens; `weights-unusable` if the output
-/// contains NaN; as [`Context::run`].
+/// `result-missing` if the model does not have this output, or a text has no tokens; as
+/// [`Context::run_finite`].
 pub fn embed(
     model: &LoadedModel,
     texts: &[Vec<u32>],
@@ -89,10 +89,7 @@ fn embed_batch(
     let mut context = Context::new(model.executor.clone(), options)?;
     let tokens = |(sequence, ids): (usize, &Vec<u32>)| Batch::for_sequence(ids, sequence).tokens;
     let batch = Batch { tokens: texts.iter().enumerate().flat_map(tokens).collect() };
-    let output = context.run(&batch, kind, progress)?;
-    if output.data.iter().any(|number| number.is_nan()) {
-        return Err(Error::weights("token_embd.weight", "the output contains NaN"));
-    }
+    let output = context.run_finite(&batch, kind, progress)?;
     let mut rest = output.data.as_slice();
     let rows_of = |text: &Vec<u32>| {
         let rows = if kind == OutputKind::Hidden { text.len() } else { 1 };

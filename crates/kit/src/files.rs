@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gguf::{Bytes, Finding, Gguf, Limits, NameShard};
 use gguf_remote::{BlockCache, Cache, Location, RemoteOptions, Transferred};
-use gguf_store::{FileState, Model, ModelFile, ReadFile, ShardSet, Source};
+use gguf_store::{FileState, Model, ModelFile, ReadFile, ShardSet, Source, byte_parts};
 use gguf_tokenizer::template::Renderer;
 
 use crate::Error;
@@ -148,7 +148,7 @@ impl HeldFile {
     /// If the header breaks the format.
     pub fn gguf(&self) -> Result<Gguf, Error> {
         Gguf::read_header(&self.header, self.source.byte_len(), Limits::default())
-            .map_err(|error| error.in_file(&self.name))
+            .map_err(|error| byte_parts::explain_error(error, &self.name).in_file(&self.name))
     }
 
     fn open_local(path: &Path) -> Result<Self, Error> {

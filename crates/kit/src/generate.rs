@@ -50,7 +50,7 @@ pub struct Completion {
 /// encoder (T5) encodes the prompt. Passes the text to `on_text` in pieces of whole characters.
 ///
 /// # Errors
-/// As [`Context::run`]; `weights-unusable` if all logits are NaN.
+/// As [`Context::run_finite`]; `result-missing` if all tokens are suppressed.
 pub fn generate(
     context: &mut Context,
     tokenizer: &Tokenizer,
@@ -71,9 +71,11 @@ pub fn generate(
     let max_tokens = options.max_tokens.unwrap_or(usize::MAX);
     let fits = |context: &Context, next: &[u32]| context.room(0) >= next.len();
     while completion.ids.len() < max_tokens && (completion.ids.is_empty() || fits(context, &next)) {
-        let logits = context.run(&Batch::last_output(&next, 0), OutputKind::Logits, progress)?;
+        let logits =
+            context.run_finite(&Batch::last_output(&next, 0), OutputKind::Logits, progress)?;
         let Some(id) = sampler.sample(&logits.data) else {
-            return Err(Error::weights("output", "all logits are NaN"));
+            let help = "suppress fewer tokens";
+            return Err(Error::request("result-missing", "every token is suppressed", help));
         };
         completion.ids.push(id);
         if end_tokens.contains(&id) && !options.ignore_eos {

@@ -21,7 +21,7 @@ pub enum EncoderInput<'a> {
 /// Computes the logits of all ids, or the last hidden states of a model without an output projection.
 ///
 /// # Errors
-/// As [`Context::run`], [`Context::encode`] and [`Context::encode_tokens`]; `features-missing` if the model has an
+/// As [`Context::run_finite`], [`Context::encode`] and [`Context::encode_tokens`]; `features-missing` if the model has an
 /// encoder and `encoder_input` is [`EncoderInput::None`].
 pub fn logits(
     model: &LoadedModel,
@@ -58,5 +58,5 @@ pub fn logits(
         }
         (EncoderInput::None, None) => {}
     }
-    context.run(&Batch::all_outputs(ids), kind, progress)
+    context.run_finite(&Batch::all_outputs(ids), kind, progress)
 }

@@ -7,7 +7,7 @@ use gguf::Metadata;
 use gguf_graph::{Graph, Pooling};
 use gguf_lora::Adapter;
 pub use gguf_models::GraphSource;
-use gguf_runtime::{Executor, InstructionSet, Precision};
+use gguf_runtime::{Executor, InstructionSet, MemoryBudget, Precision};
 use gguf_store::Model;
 
 use crate::{Error, open};
@@ -23,6 +23,8 @@ pub struct ExecutorOptions {
     pub instructions: Option<InstructionSet>,
     /// Disables weight repacking: token generation is slower and takes less memory; results are equal.
     pub no_repacking: bool,
+    /// Memory budget in bytes; `None` for a tenth of the machine's memory, and the size of the weights.
+    pub memory_limit: Option<u64>,
     /// Sources of LoRA adapters with their scales.
     pub adapters: Vec<(String, f32)>,
     /// Pooling type; `None` for that of the model.
@@ -83,7 +85,10 @@ pub(crate) fn executor(
     let adapter =
         |(source, scale): &(String, f32)| Ok((Adapter::read(open(source)?.model())?, *scale));
     let adapters: Vec<_> = options.adapters.iter().map(adapter).collect::<Result<_, Error>>()?;
-    let executor = Executor::new(model, graph, options.precision);
+    let executor = match options.memory_limit {
+        Some(limit) => Executor::within(model, graph, options.precision, MemoryBudget::new(limit)),
+        None => Executor::new(model, graph, options.precision),
+    };
     let mut executor = executor.map_err(|error| error.in_file(source.as_ref()))?;
     if let Some(instructions) = options.instructions {
         executor = executor.with_instructions(instructions)?;

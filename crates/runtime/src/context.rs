@@ -1,21 +1,24 @@
 //! Contexts: the states of sequences of tokens.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gguf::units::distinct_sizes;
 use gguf::{Error, Finding};
-use gguf_graph::OutputKind;
+use gguf_graph::{OutputKind, RowDim};
 use gguf_store::Progress;
 
 use crate::batch::Batch;
 use crate::executor::Executor;
 use crate::interpreter::{Interpreter, LiveValues, MemoryPool};
-use crate::liveness::needs_whole_batch;
+use crate::liveness::{last_uses, needs_whole_batch};
+use crate::memory::peak;
+use crate::memory_budget::{Reservation, out_of_memory};
 use crate::observer::Observer;
+use crate::op::kernel;
 use crate::options::ContextOptions;
-use crate::run::Inputs;
-use crate::sequence::Sequence;
+use crate::run::{Inputs, Run};
+use crate::sequence::{Sequence, encoder_size};
 use crate::value::Value;
 use crate::watch::Watch;
 
@@ -26,27 +29,32 @@ pub struct Context {
     sequences: Vec<Sequence>,
     /// Memory of the values of the last run, for the next one.
     pool: MemoryPool,
+    /// Memory of the values in the budget.
+    values: Reservation,
+    /// Memory of the states of the encoder in the budget.
+    encoder_states: Reservation,
+    /// Memory of all other states in the budget.
+    _states: Reservation,
 }
 
 impl Context {
     /// Returns a context with empty sequences.
     ///
     /// # Errors
-    /// `memory-budget` if full caches would exceed the limit; nothing is allocated then.
+    /// `memory-budget` if full caches would exceed the memory budget of the executor; nothing is allocated then.
     pub fn new(executor: Arc<Executor>, options: ContextOptions) -> Result<Self, Error> {
-        let needed = options.byte_len(executor.graph());
-        if needed > options.memory {
-            let [needed, allowed] = distinct_sizes(needed, options.memory);
-            let what = format!(
-                "{} sequences of {} tokens need {needed} for caches and states; {allowed} are allowed",
-                options.sequences, options.tokens
-            );
-            let help = "make the context shorter, or the cache type smaller";
-            return Err(Error::request("memory-budget", what, help));
-        }
+        let memory = executor.memory();
+        let what = || {
+            let ContextOptions { sequences, tokens, .. } = options;
+            format!("caches and states of {sequences} sequences of {tokens} tokens")
+        };
+        let states = memory.reserve(options.byte_len(executor.graph()), what, SMALLER_CONTEXT)?;
+        let values = memory.reserve(0, String::new, "")?;
+        let encoder_states = memory.reserve(0, String::new, "")?;
         let sequence = |_| Sequence::new(executor.graph(), options.cache_type, options.tokens);
-        let sequences = (0..options.sequences).map(sequence).collect();
-        Ok(Self { executor, options, sequences, pool: MemoryPool::default() })
+        let sequences = (0..options.sequences).map(sequence).collect::<Result<_, _>>()?;
+        let pool = MemoryPool::default();
+        Ok(Self { executor, options, sequences, pool, values, encoder_states, _states: states })
     }
 
     /// Returns the model.
@@ -114,6 +122,28 @@ impl Context {
         rayon::scope(|_| self.run_watched(batch, kind, &Watch::new(progress)))
     }
 
+    /// Runs a batch whose output is used or written. NaN or infinity in it is an error.
+    ///
+    /// # Errors
+    /// `weights-unusable` if the output contains NaN or infinity; else as [`Context::run`].
+    pub fn run_finite(
+        &mut self,
+        batch: &Batch,
+        kind: OutputKind,
+        progress: &dyn Progress,
+    ) -> Result<Value, Error> {
+        let output = self.run(batch, kind, progress)?;
+        match output.unusable_row() {
+            None => Ok(output),
+            Some(row) => {
+                let number = output.row(row).iter().find(|x| x.is_nan() || **x == f32::INFINITY);
+                let number = if number.is_some_and(|x| x.is_nan()) { "NaN" } else { "infinity" };
+                let what = format!("the output contains {number}, first in row {row}");
+                Err(Error::weights("output", what))
+            }
+        }
+    }
+
     /// Runs a batch with an observer.
     ///
     /// # Errors
@@ -162,6 +192,7 @@ impl Context {
             sequences: &mut self.sequences,
             options: &self.options,
             pool: &mut self.pool,
+            values: &mut self.values,
             watch: &watch,
         };
         let main = (program, shapes);
@@ -187,6 +218,12 @@ impl Context {
         self.accept(batch, false)?;
         let width = shape.width as usize;
         let mut all = Value { rows: 0, width, data: Vec::new() };
+        let rows = output_rows(batch, shape.rows);
+        let _output = executor.memory().reserve(
+            (rows as u64).saturating_mul(shape.width.into()).saturating_mul(4),
+            || format!("the outputs of {rows} tokens"),
+            "request fewer outputs",
+        )?;
         let is_whole = needs_whole_batch(executor.graph().main().0, value);
         let has_states = !executor.graph().raw().states.is_empty();
         let step = if is_whole { batch.tokens.len() } else { self.options.batch };
@@ -198,6 +235,7 @@ impl Context {
                 sequences: &mut self.sequences,
                 options: &self.options,
                 pool: &mut self.pool,
+                values: &mut self.values,
                 watch,
             };
             let values = interpreter.run(program, &[value], inputs)?;
@@ -207,6 +245,10 @@ impl Context {
             for value in values {
                 if all.rows == 0 {
                     all = value;
+                    // Exactly the memory that was reserved: doubling would take more.
+                    let more = (rows * width).saturating_sub(all.data.len());
+                    let bytes = 4 * (rows * width) as u64;
+                    all.data.try_reserve_exact(more).map_err(|_| out_of_memory(bytes))?;
                 } else {
                     all.rows += value.rows;
                     all.data.extend(value.data);
@@ -230,6 +272,27 @@ impl Context {
     ) -> Result<Value, Error> {
         let watch = Watch::new(progress);
         self.run_encoder(sequence, Some(features.width), Inputs::Features(features), &watch)
+    }
+
+    /// Checks that the encoder can run on a number of frames: its tables have as many positions, and its values fit
+    /// into the memory budget. Does nothing if the model has no encoder.
+    ///
+    /// # Errors
+    /// `context-full`, `memory-budget`.
+    pub fn check_frames(&self, frames: usize) -> Result<(), Error> {
+        let Some((program, shapes)) = self.executor.graph().encoder() else { return Ok(()) };
+        let features = Value { rows: frames, width: 0, data: Vec::new() };
+        let watch = Watch::new(&());
+        let inputs = Inputs::Features(&features);
+        let run = Run::new(&self.executor, inputs, &[], 0, program.ops.len(), &watch);
+        for (op, shape) in program.ops.iter().zip(shapes) {
+            kernel(op).check(&run, run.rows(shape.rows))?;
+        }
+        let outputs: Vec<_> = program.outputs.iter().map(|output| output.value).collect();
+        let values =
+            peak(program, shapes, &last_uses(program, &outputs), |rows| inputs.rows(rows) as u64);
+        let what = || format!("the values of {frames} frames");
+        self.executor.memory().reserve(values, what, "pass fewer frames").map(drop)
     }
 
     /// Runs the encoder with an observer.
@@ -289,6 +352,10 @@ impl Context {
             return Err(Error::request("features-missing", what, help));
         }
         self.clear(sequence);
+        let size = encoder_size(executor.graph(), |rows| inputs.rows(rows) as u64);
+        let size = size.saturating_mul(self.sequences.len() as u64);
+        let what = || "the states of the encoder".to_owned();
+        self.encoder_states.grow_to(size, what, "make its input shorter")?;
         let outputs: Vec<_> = program.0.outputs.iter().map(|output| output.value).collect();
         let Some(sequences) = self.sequences.get_mut(sequence..=sequence) else {
             return Err(no_sequence(sequence));
@@ -298,6 +365,7 @@ impl Context {
             sequences,
             options: &self.options,
             pool: &mut self.pool,
+            values: &mut self.values,
             watch,
         };
         let mut values = interpreter.run(program, &outputs, inputs)?;
@@ -333,6 +401,20 @@ impl Context {
             }
         }
         Ok(())
+    }
+}
+
+/// How to need less memory for caches and states.
+const SMALLER_CONTEXT: &str = "make the context shorter or the cache type smaller";
+
+/// Returns the number of rows of the output of a batch.
+fn output_rows(batch: &Batch, rows: RowDim) -> usize {
+    match rows {
+        RowDim::Outputs => batch.tokens.iter().filter(|token| token.output).count(),
+        RowDim::Sequences => {
+            batch.tokens.iter().map(|token| token.sequence).collect::<HashSet<_>>().len()
+        }
+        RowDim::Tokens | RowDim::Frames { .. } => batch.tokens.len(),
     }
 }
 

@@ -10,6 +10,7 @@ use gguf_store::Model;
 use crate::instructions::{InstructionSet, SimdToken};
 use crate::lora::Adapters;
 use crate::matmul::Precision;
+use crate::memory_budget::MemoryBudget;
 use crate::repack::RepackBudget;
 use crate::weights::Weights;
 
@@ -23,22 +24,44 @@ pub struct Executor {
     instructions: InstructionSet,
     pub(crate) simd: SimdToken,
     pub(crate) repack_budget: Arc<RepackBudget>,
+    memory: Arc<MemoryBudget>,
 }
 
 impl Executor {
     /// Binds the weights of a graph to the tensors of a model. Those of a memory-mapped file are not copied; those of a
-    /// remote or big-endian file are read.
+    /// remote or big-endian file are read. The memory budget is the default one.
     ///
     /// # Errors
     /// `tensor-missing` or `tensor-shape` if the model lacks a tensor of the graph, `weights-unusable` for NaN in
-    /// dequantized weights, and errors of reading.
+    /// dequantized weights, `memory-budget` if copies of weights exceed the budget, and errors of reading.
     pub fn new(model: &Model, graph: Graph, precision: Precision) -> Result<Self, Error> {
-        let weights = Weights::bind(&graph, model)?;
+        let weights = model.tensors().iter().filter_map(|tensor| tensor.info.byte_len());
+        let memory = MemoryBudget::for_weights(weights.fold(0, u64::saturating_add));
+        Self::within(model, graph, precision, memory)
+    }
+
+    /// Binds the weights with a memory budget, which all contexts of the executor share.
+    ///
+    /// # Errors
+    /// As [`Executor::new`].
+    pub fn within(
+        model: &Model,
+        graph: Graph,
+        precision: Precision,
+        memory: MemoryBudget,
+    ) -> Result<Self, Error> {
+        let memory = Arc::new(memory);
+        let weights = Weights::bind(&graph, model, &memory)?;
         let (graph, adapters) = (Arc::new(graph), Arc::default());
         let instructions = InstructionSet::best();
         let simd = instructions.require()?;
-        let repack_budget = Arc::default();
-        Ok(Self { graph, weights, adapters, precision, instructions, simd, repack_budget })
+        let repack_budget = Arc::new(RepackBudget::of_available(memory.clone()));
+        Ok(Self { graph, weights, adapters, precision, instructions, simd, repack_budget, memory })
+    }
+
+    /// Returns the memory budget.
+    pub fn memory(&self) -> &Arc<MemoryBudget> {
+        &self.memory
     }
 
     /// Returns the executor with another instruction set than the best available one.
@@ -55,11 +78,13 @@ impl Executor {
     }
 
     /// Returns the executor with a limit in bytes for weight repacking: copies of matrices in the order in which token
-    /// generation reads them. 0 disables it; the default is half of the memory available at creation. Only
+    /// generation reads them. 0 disables it; the default is half of the memory available at creation. Repacked weights
+    /// also take from the memory budget. Only
     /// [`Precision::Fast`] repacks, on processors that gain from it, after several products of a matrix with one to
     /// four tokens. Results are the same.
     pub fn with_repacking(self, limit: u64) -> Self {
-        Self { repack_budget: Arc::new(RepackBudget::new(limit)), ..self }
+        let repack_budget = Arc::new(RepackBudget::within(limit, self.memory.clone()));
+        Self { repack_budget, ..self }
     }
 
     /// Returns the bytes of repacked weights.

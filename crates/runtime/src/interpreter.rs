@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use gguf::Error;
-use gguf::units::distinct_sizes;
-use gguf_graph::{Program, Shape, ValueId};
+use gguf_graph::{KvStore, Op, Program, Shape, ValueId};
 
 use crate::executor::Executor;
 use crate::liveness::last_uses;
 use crate::memory;
+use crate::memory_budget::{Reservation, zeros};
 use crate::op::kernel;
 use crate::options::ContextOptions;
 use crate::run::{Inputs, Run};
@@ -55,6 +55,8 @@ pub(crate) struct Interpreter<'r> {
     pub sequences: &'r mut [Sequence],
     pub options: &'r ContextOptions,
     pub pool: &'r mut MemoryPool,
+    /// Memory of the values in the budget.
+    pub values: &'r mut Reservation,
     pub watch: &'r Watch<'r>,
 }
 
@@ -80,34 +82,38 @@ impl Interpreter<'_> {
         before: LiveValues,
         inputs: Inputs<'_>,
     ) -> Result<LiveValues, Error> {
-        let Self { executor, sequences, options, pool, watch } = self;
+        let Self { executor, sequences, options, pool, values, watch } = self;
         let count = program.ops.len();
         let mut run = Run::new(executor, inputs, sequences, options.tokens, count, watch);
         let last_uses = last_uses(program, requested);
-        let needed = memory::peak(program, shapes, &last_uses, |rows| run.rows(rows) as u64);
-        if needed > options.memory {
-            let [needed, allowed] = distinct_sizes(needed, options.memory);
-            let what = format!("the values of a batch need {needed}; {allowed} are allowed");
-            return Err(Error::request("memory-budget", what, "make the batch smaller"));
+        let rows = |rows| run.rows(rows) as u64;
+        let needed = memory::peak(program, shapes, &last_uses, rows);
+        let copies = memory::working_copies(program, shapes, rows);
+        let what = || "the values of a batch".to_owned();
+        values.grow_to(needed.saturating_add(copies), what, "make the batch smaller")?;
+        let is_needed = |number: &usize| last_uses[*number].is_some();
+        for number in ops.clone().filter(is_needed) {
+            let (op, shape) = (&program.ops[number], &shapes[number]);
+            kernel(op).check(&run, run.rows(shape.rows))?;
+            reserve_states(&run, op, shapes, sequences)?;
         }
         for (id, value) in before {
             run.set(id, value);
         }
-        for number in ops {
+        for number in ops.filter(is_needed) {
             let (op, shape) = (&program.ops[number], &shapes[number]);
-            if last_uses[number].is_none() {
-                continue;
-            }
             let rows = run.rows(shape.rows);
             let width = shape.width as usize;
-            let memory = pool.take(rows * width);
+            let memory = match pool.take(rows * width) {
+                memory if memory.capacity() < rows * width => zeros(rows * width)?,
+                memory => memory,
+            };
             let kernel = kernel(op);
             let mut value = if kernel.overwrites() {
                 Value::uninitialized(rows, width, memory)
             } else {
                 Value::zeros(rows, width, memory)
             };
-            kernel.check(&run, &value)?;
             kernel.compute(&run, sequences, &mut value);
             watch.check()?;
             if let Some(observer) = watch.observer {
@@ -124,6 +130,24 @@ impl Interpreter<'_> {
         pool.limit(needed);
         Ok(run.into_values().collect())
     }
+}
+
+/// Reserves memory for the rows that an operation appends to its states.
+fn reserve_states(
+    run: &Run<'_>,
+    op: &Op,
+    shapes: &[Shape],
+    sequences: &mut [Sequence],
+) -> Result<(), Error> {
+    if let (Op::KvStore(KvStore { key, state, .. }), [sequence]) = (op, &mut *sequences) {
+        return sequence.reserve_frames(*state, run.rows(shapes[key.0 as usize].rows));
+    }
+    for state in op.states() {
+        for (sequence, rows) in &run.groups {
+            sequences[*sequence].reserve_tokens(state, rows.len())?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

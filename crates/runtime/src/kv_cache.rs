@@ -1,23 +1,35 @@
 //! KV cache of a sequence.
 
+use std::collections::TryReserveError;
+
 use gguf::TensorType;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use pulp::bytemuck::cast_slice;
 
+use crate::matmul::Precision;
+
 /// Type of the elements of a KV cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheType {
-    /// Single precision.
-    F32,
-    /// Half precision.
+    /// Single precision: caches do not round.
     #[default]
+    F32,
+    /// Half precision, which rounds logits by about 2e-3 of their standard deviation.
     F16,
     /// 8 bits, with a scale per 32 elements.
     Q8_0,
 }
 
 impl CacheType {
+    /// Returns the default type: a cache of [`Precision::Exact`] does not round, one of [`Precision::Fast`] is small.
+    pub fn for_precision(precision: Precision) -> Self {
+        match precision {
+            Precision::Exact => Self::F32,
+            Precision::Fast => Self::F16,
+        }
+    }
+
     /// Returns the type for heads of a length: heads that are not divisible into blocks stay in half precision.
     fn for_heads(self, len: usize) -> Self {
         match self {
@@ -117,23 +129,31 @@ impl KvCache {
         bytes as u64
     }
 
-    /// Allocates room for one more row, doubling the memory up to the capacity.
-    fn reserve(&mut self) {
+    /// Allocates room for more rows, at least doubling the memory up to the capacity.
+    ///
+    /// # Errors
+    /// If the system does not have the memory.
+    pub fn reserve(&mut self, rows: usize) -> Result<(), TryReserveError> {
         let Layout { len, .. } = self.layout;
-        let needed = self.layout.allocated_rows(self.rows + 1);
+        let needed = self.layout.allocated_rows(self.rows + rows);
         let target = self.layout.allocated_rows((2 * needed).min(self.capacity)).max(needed);
         match &mut self.data {
             Data::F32(heads) => {
-                heads.iter_mut().for_each(|head| grow(head, needed * len, target * len))
+                heads.iter_mut().try_for_each(|head| grow(head, needed * len, target * len))
             }
             Data::F16(heads) => {
-                heads.iter_mut().for_each(|head| grow(head, needed * len, target * len))
+                heads.iter_mut().try_for_each(|head| grow(head, needed * len, target * len))
             }
             Data::Q8_0(heads) => {
                 let bytes = |rows: usize| rows * (len / 32 * 34);
-                heads.iter_mut().for_each(|head| grow(head, bytes(needed), bytes(target)));
+                heads.iter_mut().try_for_each(|head| grow(head, bytes(needed), bytes(target)))
             }
         }
+    }
+
+    /// Returns the size in bytes of the cache with a number of rows.
+    pub fn byte_len(&self, rows: usize) -> u64 {
+        self.layout.byte_len(rows)
     }
 
     /// Returns the number of rows.
@@ -141,9 +161,8 @@ impl KvCache {
         self.rows
     }
 
-    /// Appends a row.
+    /// Appends a row. Its memory has been reserved.
     pub fn push(&mut self, row: &[f32]) {
-        self.reserve();
         let Layout { len, heads, .. } = self.layout;
         let columns = self.layout.columns().then_some(self.rows);
         for (head, part) in row.chunks_exact(len).enumerate().take(heads) {
@@ -226,9 +245,10 @@ fn decode(ty: TensorType, blocks: &[u8], out: &mut [f32]) {
 }
 
 /// Reserves `target` elements, if there is no room for `needed`.
-fn grow<T>(data: &mut Vec<T>, needed: usize, target: usize) {
-    if data.capacity() < needed {
-        data.reserve_exact(target - data.len());
+fn grow<T>(data: &mut Vec<T>, needed: usize, target: usize) -> Result<(), TryReserveError> {
+    match data.capacity() < needed {
+        true => data.try_reserve_exact(target - data.len()),
+        false => Ok(()),
     }
 }
 
@@ -262,6 +282,7 @@ mod tests {
             let (mut keys, mut values) = (cache(Role::Keys), cache(Role::Values));
             let push = |cache: &mut KvCache, from: usize, to: usize| {
                 for row in from..to {
+                    cache.reserve(1).unwrap();
                     cache.push(&(0..heads * len).map(|i| number(row, i)).collect::<Vec<_>>());
                 }
             };
@@ -299,6 +320,7 @@ mod tests {
                     let mut cache = KvCache::new(layout, capacity);
                     assert_eq!(cache.allocated(), 0);
                     for row in 0..capacity {
+                        cache.reserve(1).unwrap();
                         cache.push(&vec![row as f32; 3 * len]);
                         assert!(
                             cache.allocated() <= layout.byte_len(capacity),

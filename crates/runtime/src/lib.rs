@@ -7,8 +7,8 @@
 //! Results depend neither on the number of threads, which are those of the current rayon pool, nor on how tokens are
 //! split into batches.
 //!
-//! Modules depend on each other in one direction: `value`, `watch`, `instructions`, `repack`, `matrix`, `matmul`,
-//! `weights`, `lora`, `executor`, `sequence`, `run`, `op`, `interpreter`, `context`.
+//! Modules depend on each other in one direction: `system_memory`, `memory_budget`, `value`, `watch`, `instructions`,
+//! `repack`, `matrix`, `matmul`, `weights`, `lora`, `executor`, `sequence`, `run`, `op`, `interpreter`, `context`.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -45,6 +45,7 @@ pub mod machine;
 mod matmul;
 mod matrix;
 mod memory;
+mod memory_budget;
 pub mod memory_estimate;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -61,6 +62,7 @@ mod sequence;
 #[cfg(target_arch = "x86_64")]
 mod simd;
 mod softmax;
+mod system_memory;
 mod value;
 mod watch;
 mod weights;
@@ -73,6 +75,7 @@ pub use interpreter::LiveValues;
 pub use kv_cache::CacheType;
 pub use matmul::Precision;
 pub use memory::ContextMemory;
+pub use memory_budget::MemoryBudget;
 pub use observer::Observer;
 pub use options::ContextOptions;
 pub use sampler::{Sampler, SamplingOptions};

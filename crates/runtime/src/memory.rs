@@ -1,10 +1,10 @@
 //! Memory of a context besides the weights, computed before anything is allocated.
 
-use gguf_graph::{Graph, OutputKind, Program, RowDim, Shape};
+use gguf_graph::{Graph, Op, OutputKind, Program, RowDim, Shape, ValueId};
 
 use crate::liveness::last_uses;
 use crate::options::ContextOptions;
-use crate::sequence::full_sizes;
+use crate::sequence::{fixed_size, full_sizes};
 
 /// Memory of a context in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,10 +32,11 @@ impl ContextMemory {
 }
 
 impl ContextOptions {
-    /// Returns the memory in bytes of full caches and all states; without those of an encoder, whose length is unknown
-    /// before it runs.
+    /// Returns the memory in bytes of full caches and all states with their lists; without those of an encoder, whose
+    /// length is unknown before it runs.
     pub fn byte_len(&self, graph: &Graph) -> u64 {
-        states(graph, *self).into_iter().fold(0, u64::saturating_add)
+        let fixed = fixed_size(graph).saturating_mul(self.sequences as u64);
+        states(graph, *self).into_iter().fold(fixed, u64::saturating_add)
     }
 }
 
@@ -55,7 +56,7 @@ pub(crate) fn peak(
 ) -> u64 {
     let size = |value: usize| {
         let shape = shapes[value];
-        4 * u64::from(shape.width).saturating_mul(rows(shape.rows))
+        u64::from(shape.width).saturating_mul(rows(shape.rows)).saturating_mul(4)
     };
     let (mut live, mut peak) = (0u64, 0);
     for (number, op) in program.ops.iter().enumerate().filter(|(n, _)| last_uses[*n].is_some()) {
@@ -66,7 +67,21 @@ pub(crate) fn peak(
         dead.sort_unstable();
         dead.dedup();
         let dead = dead.into_iter().filter(|value| last_uses[*value] == Some(number));
-        live = live.saturating_sub(dead.map(size).sum());
+        live = live.saturating_sub(dead.map(size).fold(0, u64::saturating_add));
     }
     peak
+}
+
+/// Returns the maximum size in bytes of working copies of the inputs of an operation, such as quantized activations.
+pub(crate) fn working_copies(
+    program: &Program,
+    shapes: &[Shape],
+    rows: impl Fn(RowDim) -> u64,
+) -> u64 {
+    let size = |value: &ValueId| {
+        let shape = shapes[value.0 as usize];
+        u64::from(shape.width).saturating_mul(rows(shape.rows)).saturating_mul(4)
+    };
+    let copies = |op: &Op| op.inputs().iter().map(size).fold(0, u64::saturating_add);
+    program.ops.iter().map(copies).max().unwrap_or(0)
 }

@@ -13,19 +13,11 @@ pub struct ContextOptions {
     pub cache_type: CacheType,
     /// Maximum number of tokens that are computed together; larger batches are split. Encoders compute all at once.
     pub batch: usize,
-    /// Maximum memory in bytes of caches and states, and separately of the values of a batch.
-    pub memory: u64,
 }
 
 impl Default for ContextOptions {
-    /// Returns one sequence of 4096 tokens, batches of 512 and a limit of 64 GiB.
+    /// Returns one sequence of 4096 tokens, an F32 KV cache and batches of 512.
     fn default() -> Self {
-        Self {
-            tokens: 4096,
-            sequences: 1,
-            cache_type: CacheType::default(),
-            batch: 512,
-            memory: 64 << 30,
-        }
+        Self { tokens: 4096, sequences: 1, cache_type: CacheType::default(), batch: 512 }
     }
 }

@@ -4,6 +4,7 @@
     allow(dead_code, reason = "only kernels for x86-64 repack weights")
 )]
 
+use std::sync::Arc;
 #[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 #[cfg(target_arch = "x86_64")]
@@ -13,23 +14,40 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(target_arch = "x86_64")]
 use memmap2::MmapMut;
 
+use crate::memory_budget::MemoryBudget;
+use crate::system_memory;
+
 /// Budget of memory for repacked weights.
 #[derive(Debug)]
 pub(crate) struct RepackBudget {
     left: AtomicU64,
     used: AtomicU64,
+    /// Budget of all memory, which repacked weights take from, too.
+    memory: Arc<MemoryBudget>,
 }
 
 impl RepackBudget {
     /// Returns a budget of a number of bytes.
+    #[cfg(test)]
     pub fn new(limit: u64) -> Self {
-        Self { left: AtomicU64::new(limit), used: AtomicU64::new(0) }
+        Self::within(limit, Arc::new(MemoryBudget::new(u64::MAX)))
+    }
+
+    /// Returns a budget of a number of bytes, which are part of the memory of a model.
+    pub fn within(limit: u64, memory: Arc<MemoryBudget>) -> Self {
+        Self { left: AtomicU64::new(limit), used: AtomicU64::new(0), memory }
+    }
+
+    /// Returns a budget of half of the available memory; of all of `memory` if the system does not tell it.
+    pub fn of_available(memory: Arc<MemoryBudget>) -> Self {
+        Self::within(system_memory::available().map_or(u64::MAX, |bytes| bytes / 2), memory)
     }
 
     /// Reserves memory for weights of a size; false if the budget does not have it.
     pub fn reserve(&self, bytes: usize) -> bool {
         let less = |left: u64| left.checked_sub(bytes as u64);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+            && self.memory.take(bytes as u64)
     }
 
     /// Records the memory of repacked weights.
@@ -40,16 +58,6 @@ impl RepackBudget {
     /// Returns the bytes of all repacked weights.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
-    }
-}
-
-impl Default for RepackBudget {
-    /// Returns half of the available memory; no limit if the system does not tell it.
-    fn default() -> Self {
-        let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-        let kilobytes = available.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-        Self::new(kilobytes.map_or(u64::MAX, |kilobytes: u64| kilobytes.saturating_mul(512)))
     }
 }
 

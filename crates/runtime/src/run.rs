@@ -19,6 +19,19 @@ pub(crate) enum Inputs<'r> {
     Features(&'r Value),
 }
 
+impl Inputs<'_> {
+    /// Returns the number of rows of values of tokens or frames; 0 for other rows.
+    pub fn rows(self, rows: RowDim) -> usize {
+        match (rows, self) {
+            (RowDim::Tokens, Inputs::Tokens(tokens)) => tokens.len(),
+            (RowDim::Frames { stride }, Inputs::Features(features)) => {
+                features.rows.div_ceil(stride as usize)
+            }
+            _ => 0,
+        }
+    }
+}
+
 /// A run of a program.
 pub(crate) struct Run<'r> {
     pub executor: &'r Executor,
@@ -121,14 +134,10 @@ impl<'r> Run<'r> {
 
     /// Returns a number of rows.
     pub fn rows(&self, rows: RowDim) -> usize {
-        match (rows, self.inputs) {
-            (RowDim::Tokens, Inputs::Tokens(tokens)) => tokens.len(),
-            (RowDim::Outputs, _) => self.outputs.len(),
-            (RowDim::Sequences, _) => self.groups.len(),
-            (RowDim::Frames { stride }, Inputs::Features(features)) => {
-                features.rows.div_ceil(stride as usize)
-            }
-            _ => 0,
+        match rows {
+            RowDim::Outputs => self.outputs.len(),
+            RowDim::Sequences => self.groups.len(),
+            RowDim::Tokens | RowDim::Frames { .. } => self.inputs.rows(rows),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! States of a sequence of tokens.
 
-use gguf_graph::{Attention, Graph, Op, State, StateId, Wkv};
+use gguf::Error;
+use gguf_graph::{Attention, Graph, KvStore, Op, RowDim, State, StateId, Wkv};
 
 use crate::kv_cache::{CacheType, KvCache, Layout, Role};
+use crate::memory_budget::{out_of_memory, zeros};
 
 /// State of an operation, for one sequence.
 #[derive(Clone)]
@@ -31,30 +33,78 @@ pub(crate) struct Sequence {
 
 impl Sequence {
     /// Returns an empty sequence of at most `tokens` tokens.
-    pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Self {
-        let states = graph.raw().states.iter().zip(0..);
-        let states = states.map(|(state, id)| match *state {
+    ///
+    /// # Errors
+    /// If the system does not have the memory.
+    pub fn new(graph: &Graph, cache_type: CacheType, tokens: usize) -> Result<Self, Error> {
+        let heads = heads(graph);
+        let state = |(state, heads): (&State, &usize)| match *state {
             State::KvCache { block, .. } => {
                 let block = block as usize;
-                let [keys, values] = layouts(graph, id, state, cache_type)
+                let [keys, values] = layouts(*heads, state, cache_type)
                     .map(|layout| KvCache::new(layout, tokens / block));
-                SequenceState::Kv { keys, values, block, is_encoder: false }
+                Ok(SequenceState::Kv { keys, values, block, is_encoder: false })
             }
             State::EncoderKv { .. } => {
-                let [keys, values] = layouts(graph, id, state, cache_type)
+                let [keys, values] = layouts(*heads, state, cache_type)
                     .map(|layout| KvCache::new(layout, usize::MAX));
-                SequenceState::Kv { keys, values, block: 1, is_encoder: true }
+                Ok(SequenceState::Kv { keys, values, block: 1, is_encoder: true })
             }
-            // One more, because a token is appended before the oldest one is removed.
             State::TokenHistory { len } => {
-                SequenceState::Tokens(Vec::with_capacity(len as usize + 1))
+                // One more, because a token is appended before the oldest one is removed.
+                let len = len as usize + 1;
+                let mut ids = Vec::new();
+                ids.try_reserve_exact(len).map_err(|_| out_of_memory(4 * len as u64))?;
+                Ok(SequenceState::Tokens(ids))
             }
             State::RowHistory { width, len } => {
-                SequenceState::Floats(vec![0.0; width as usize * len as usize])
+                Ok(SequenceState::Floats(zeros(width as usize * len as usize)?))
             }
-            State::Recurrent { len } => SequenceState::Floats(initial(graph, id, len as usize)),
-        });
-        Self { len: 0, states: states.collect() }
+            State::Recurrent { len } => Ok(SequenceState::Floats(zeros(len as usize)?)),
+        };
+        let states: Result<_, Error> = graph.raw().states.iter().zip(&heads).map(state).collect();
+        let mut sequence = Self { len: 0, states: states? };
+        sequence.initialize_wkv4(graph);
+        Ok(sequence)
+    }
+
+    /// Reserves memory for the keys and values of more tokens in a KV cache.
+    ///
+    /// # Errors
+    /// If the system does not have the memory.
+    pub fn reserve_tokens(&mut self, id: StateId, tokens: usize) -> Result<(), Error> {
+        let len = self.len + tokens;
+        match self.state_mut(id) {
+            SequenceState::Kv { keys, values, block, is_encoder: false } => {
+                let rows = len / *block;
+                [keys, values].into_iter().try_for_each(|cache| reserve(cache, rows))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reserves memory for the keys and values of all frames of the encoder.
+    ///
+    /// # Errors
+    /// If the system does not have the memory.
+    pub fn reserve_frames(&mut self, id: StateId, frames: usize) -> Result<(), Error> {
+        match self.state_mut(id) {
+            SequenceState::Kv { keys, values, is_encoder: true, .. } => {
+                [keys, values].into_iter().try_for_each(|cache| reserve(cache, frames))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sets the initial values of the states of `wkv` version 4, which are not 0.
+    fn initialize_wkv4(&mut self, graph: &Graph) {
+        for op in &graph.main().0.ops {
+            if let Op::Wkv(Wkv::V4 { state, .. }) = op {
+                let floats = self.floats(*state);
+                let maximums = floats.len() / 3 * 2;
+                floats[maximums..].fill(-1e38);
+            }
+        }
     }
 
     /// Returns a state.
@@ -99,19 +149,17 @@ impl Sequence {
 
     /// Removes all tokens. Allocated memory stays.
     pub fn clear(&mut self, graph: &Graph) {
-        for ((values, state), id) in self.states.iter_mut().zip(&graph.raw().states).zip(0..) {
-            match (values, state) {
-                (SequenceState::Kv { keys, values, .. }, _) => {
+        for state in &mut self.states {
+            match state {
+                SequenceState::Kv { keys, values, .. } => {
                     keys.truncate(0);
                     values.truncate(0);
                 }
-                (SequenceState::Tokens(ids), _) => ids.clear(),
-                (SequenceState::Floats(floats), State::Recurrent { len }) => {
-                    *floats = initial(graph, id, *len as usize);
-                }
-                (SequenceState::Floats(floats), _) => floats.fill(0.0),
+                SequenceState::Tokens(ids) => ids.clear(),
+                SequenceState::Floats(floats) => floats.fill(0.0),
             }
         }
+        self.initialize_wkv4(graph);
         self.len = 0;
     }
 
@@ -134,8 +182,8 @@ impl Sequence {
 /// Returns the size in bytes of each state of a full sequence; 0 for states of the encoder, whose length is unknown
 /// before it runs.
 pub(crate) fn full_sizes(graph: &Graph, cache_type: CacheType, tokens: usize) -> Vec<u64> {
-    let size = |(state, id): (&State, u32)| match *state {
-        State::KvCache { block, .. } => layouts(graph, id, state, cache_type)
+    let size = |(state, heads): (&State, &usize)| match *state {
+        State::KvCache { block, .. } => layouts(*heads, state, cache_type)
             .map(|layout| layout.byte_len(tokens / block as usize))
             .into_iter()
             .fold(0, u64::saturating_add),
@@ -146,12 +194,42 @@ pub(crate) fn full_sizes(graph: &Graph, cache_type: CacheType, tokens: usize) ->
         }
         State::Recurrent { len } => 4 * u64::from(len),
     };
-    graph.raw().states.iter().zip(0..).map(size).collect()
+    graph.raw().states.iter().zip(&heads(graph)).map(size).collect()
+}
+
+/// Returns the size in bytes of the lists and structs of the states of a sequence, besides their elements.
+pub(crate) fn fixed_size(graph: &Graph) -> u64 {
+    let lists = |heads: usize| 2 * (heads as u64).saturating_mul(size_of::<Vec<f32>>() as u64);
+    let state = |heads: &usize| lists(*heads).saturating_add(size_of::<SequenceState>() as u64);
+    heads(graph).iter().map(state).fold(0, u64::saturating_add)
+}
+
+/// Returns the size in bytes of the states of the encoder of a sequence, given the number of rows of each kind.
+pub(crate) fn encoder_size(graph: &Graph, rows: impl Fn(RowDim) -> u64) -> u64 {
+    let Some((program, shapes)) = graph.encoder() else { return 0 };
+    let heads = heads(graph);
+    let size = |op: &Op| match op {
+        Op::KvStore(KvStore { key, state, .. }) => {
+            let rows = usize::try_from(rows(shapes[key.0 as usize].rows)).unwrap_or(usize::MAX);
+            let (state, heads) = (state.0 as usize, heads[state.0 as usize]);
+            layouts(heads, &graph.raw().states[state], CacheType::F32)
+                .map(|layout| layout.byte_len(rows))
+                .into_iter()
+                .fold(0, u64::saturating_add)
+        }
+        _ => 0,
+    };
+    program.ops.iter().map(size).fold(0, u64::saturating_add)
+}
+
+/// Reserves memory for a cache to have a number of rows.
+fn reserve(cache: &mut KvCache, rows: usize) -> Result<(), Error> {
+    let more = rows.saturating_sub(cache.rows());
+    cache.reserve(more).map_err(|_| out_of_memory(cache.byte_len(rows)))
 }
 
 /// Returns the layouts of the keys and values of a state; of nothing for other states.
-fn layouts(graph: &Graph, id: u32, state: &State, cache_type: CacheType) -> [Layout; 2] {
-    let heads = heads(graph, id);
+fn layouts(heads: usize, state: &State, cache_type: CacheType) -> [Layout; 2] {
     let (key_width, value_width, ty) = match *state {
         State::KvCache { key_width, value_width, .. } => (key_width, value_width, cache_type),
         // Every token reads the output of the encoder: it stays exact.
@@ -166,27 +244,17 @@ fn layouts(graph: &Graph, id: u32, state: &State, cache_type: CacheType) -> [Lay
     })
 }
 
-/// Returns the number of key heads of a state.
-fn heads(graph: &Graph, id: u32) -> usize {
+/// Returns the number of key heads of each state.
+fn heads(graph: &Graph) -> Vec<usize> {
+    let mut heads = vec![1; graph.raw().states.len()];
     let programs = [Some(graph.main()), graph.encoder()].into_iter().flatten();
-    let heads = programs.flat_map(|(program, _)| &program.ops).find_map(|op| match op {
-        Op::Attention(Attention { heads_kv, .. }) if op.states().contains(&StateId(id)) => {
-            Some(*heads_kv as usize)
+    for op in programs.flat_map(|(program, _)| &program.ops) {
+        if let Op::Attention(Attention { heads_kv, .. }) = op {
+            // The graph was checked: all operations that read a state have the same number.
+            op.states().iter().for_each(|state| heads[state.0 as usize] = *heads_kv as usize);
         }
-        _ => None,
-    });
-    heads.unwrap_or(1).max(1)
-}
-
-/// Returns the initial value of a recurrent state.
-fn initial(graph: &Graph, id: u32, len: usize) -> Vec<f32> {
-    let ops = &graph.main().0.ops;
-    let is_v4 = |op: &Op| matches!(op, Op::Wkv(Wkv::V4 { state, .. }) if state.0 == id);
-    let mut floats = vec![0.0; len];
-    if ops.iter().any(is_v4) {
-        floats[len / 3 * 2..].fill(-1e38);
     }
-    floats
+    heads
 }
 
 #[cfg(test)]
@@ -214,7 +282,9 @@ mod tests {
         let graph = Graph::new(serde_json::from_value(raw).unwrap(), Limits::default()).unwrap();
         for ty in [CacheType::F32, CacheType::F16, CacheType::Q8_0] {
             for tokens in [1, 64, 100, 513] {
-                let mut sequence = Sequence::new(&graph, ty, tokens);
+                let mut sequence = Sequence::new(&graph, ty, tokens).unwrap();
+                let ids = [0, 2].map(StateId);
+                ids.iter().for_each(|id| sequence.reserve_tokens(*id, tokens).unwrap());
                 for state in &mut sequence.states {
                     if let SequenceState::Kv { keys, values, block, .. } = state {
                         (0..tokens / *block).for_each(|_| keys.push(&[1.0; 96]));

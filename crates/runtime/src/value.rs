@@ -29,6 +29,13 @@ impl Value {
         Self { rows, width, data: memory }
     }
 
+    /// Returns the first row that contains NaN or positive infinity. Negative infinity is the logit of an impossible
+    /// token.
+    pub fn unusable_row(&self) -> Option<usize> {
+        let is_unusable = |x: &f32| x.is_nan() || *x == f32::INFINITY;
+        self.data.iter().position(is_unusable)?.checked_div(self.width)
+    }
+
     /// Returns the transpose.
     pub fn transposed(&self) -> Self {
         let data = (0..self.width).flat_map(|column| (0..self.rows).map(move |row| (row, column)));

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use gguf::units::distinct_sizes;
 use gguf::{Error, Finding, TensorType};
 use gguf_graph::{Graph, WeightId};
-use gguf_store::Model;
+use gguf_store::{Model, ModelTensor};
 
 use crate::matrix::Matrix;
+use crate::memory_budget::{MemoryBudget, zeros};
 
 /// A weight in the forms that operations need.
 pub(crate) struct Weight {
@@ -25,9 +27,14 @@ impl Weights {
     /// Binds the weights to the tensors of a model.
     ///
     /// # Errors
-    /// `tensor-missing`, `tensor-shape`, `tensor-type-unknown`, and errors of reading.
-    pub fn bind(graph: &Graph, model: &Model) -> Result<Self, Error> {
+    /// `tensor-missing`, `tensor-shape`, `tensor-type-unknown`, `memory-budget` if copies exceed the budget, and errors
+    /// of reading.
+    pub fn bind(graph: &Graph, model: &Model, memory: &MemoryBudget) -> Result<Self, Error> {
         let index = model.index();
+        let reserve = |tensor: &ModelTensor, bytes: u64| match memory.take(bytes) {
+            true => Ok(()),
+            false => Err(too_large(tensor, bytes, memory)),
+        };
         let (matrices, others) = usage(graph);
         let bind = |(id, weight): (u32, &gguf_graph::Weight)| {
             let error = |finding: Finding| Error::from(finding.tensor(weight.name.as_str()));
@@ -49,11 +56,15 @@ impl Weights {
                         .help("the graph belongs to another model"),
                 ));
             }
+            if tensor.data().is_none() {
+                reserve(tensor, tensor.info.byte_len().unwrap_or(u64::MAX))?;
+            }
             let matrix = Matrix::new(tensor)?;
             let is_matrix = matrices.contains(&id);
             if is_matrix && !others.contains(&id) {
                 return Ok(Arc::new(Weight { matrix: Some(matrix), floats: Vec::new() }));
             }
+            reserve(tensor, 4 * matrix.rows as u64 * matrix.row_len as u64)?;
             let floats = dequantized(&matrix)?;
             Ok(Arc::new(Weight { matrix: is_matrix.then_some(matrix), floats }))
         };
@@ -106,9 +117,18 @@ impl Weights {
     }
 }
 
+/// Returns the error for a copy of a tensor that exceeds the budget.
+fn too_large(tensor: &ModelTensor, bytes: u64, memory: &MemoryBudget) -> Error {
+    let left = memory.limit().saturating_sub(memory.used());
+    let [needed, allowed] = distinct_sizes(bytes, left);
+    let message =
+        format!("the copy of {} in memory needs {needed}; {allowed} are allowed", tensor.info.name);
+    Error::request("memory-budget", message, "allow more memory with `--memory-limit SIZE`")
+}
+
 /// Returns all elements of a matrix; refuses NaN and infinity.
 fn dequantized(matrix: &Matrix) -> Result<Vec<f32>, Error> {
-    let mut floats = vec![0.0; matrix.rows * matrix.row_len];
+    let mut floats = zeros(matrix.rows * matrix.row_len)?;
     matrix.decode(0, &mut floats);
     match floats.iter().position(|number| !number.is_finite()) {
         Some(at) => Err(Error::weights(&matrix.name, format!("element {at} is {}", floats[at]))),

@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+pub mod byte_parts;
 pub mod digest;
 pub mod edit;
 pub mod endian;

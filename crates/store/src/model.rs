@@ -8,6 +8,7 @@ use gguf::{
     ByteOrder, Error, Gguf, Header, Metadata, RawHeader, TensorInfo, require_shards, shard_keys,
 };
 
+use crate::byte_parts;
 use crate::little_endian::LittleEndian;
 use crate::output::Overwrite;
 use crate::shard_set::ShardSet;
@@ -112,7 +113,8 @@ impl Model {
         let set = ShardSet::find(path)?;
         let part = |path: &PathBuf| {
             let source = LocalFile::open(path)?;
-            let gguf = Gguf::read(source.mapped()).map_err(|error| error.in_file(path))?;
+            let gguf = Gguf::read(source.mapped())
+                .map_err(|error| byte_parts::explain_error(error, path).in_file(path))?;
             let data_start = gguf.data_start();
             let (path, source) = (path.clone(), Arc::new(source));
             Ok(ModelFile { path, header: gguf.into_header(), data_start, source })

@@ -19,7 +19,7 @@ pub(crate) struct Vocabulary<'m> {
     pub metadata: &'m Metadata,
     /// Bytes of each token as in the file, by id.
     pub tokens: Vec<&'m [u8]>,
-    /// Type of each token, by id.
+    /// Type of each token, by id; as many as tokens.
     pub types: Vec<TokenType>,
 }
 
@@ -43,7 +43,7 @@ impl<'m> Vocabulary<'m> {
                     .ok_or_else(|| invalid(TYPES, "is not an array of integers".to_owned()))?;
                 // Unknown types count as unused, as type 0 (undefined) does.
                 let kind = |id| TokenType::from_id(id).unwrap_or(TokenType::Unused);
-                ids.into_iter().map(kind).collect()
+                ids.into_iter().take(tokens.len()).map(kind).collect()
             }
         };
         Ok(Self { metadata, tokens, types })
@@ -57,7 +57,7 @@ impl<'m> Vocabulary<'m> {
         self.metadata.str(MODEL).ok_or_else(|| invalid(MODEL, "is missing"))
     }
 
-    /// Returns the score of each token, by id; all 0 if the file has none.
+    /// Returns the score of each token, by id, as many as tokens; all 0 if the file has none.
     ///
     /// # Errors
     /// If there are fewer scores than tokens, or one is not a number.
@@ -69,6 +69,7 @@ impl<'m> Vocabulary<'m> {
         require_length(SCORES, scores, self.tokens.len())?;
         let numbers: Option<Vec<f32>> = scores
             .iter()
+            .take(self.tokens.len())
             .map(|v| v.to_f64().or(v.to_i64().map(|v| v as f64)))
             .map(|score| score.filter(|score| !score.is_nan()).map(|score| score as f32))
             .collect();
@@ -135,8 +136,7 @@ fn array<'m>(metadata: &'m Metadata, key: &str) -> Result<&'m Array, Error> {
     value.as_array().ok_or_else(|| invalid(key, "is not an array"))
 }
 
-/// Checks that an array is as long as the vocabulary. Longer arrays are accepted, as in other
-/// runtimes.
+/// Checks that an array is at least as long as the vocabulary. As in other runtimes, elements of no token are ignored.
 fn require_length(key: &str, array: &Array, tokens: usize) -> Result<(), Error> {
     if array.len() < tokens as u64 {
         let fault = format!("has {} elements for {tokens} tokens", array.len());

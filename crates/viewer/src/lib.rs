@@ -3,10 +3,11 @@
 //! [`Server::bind`] opens the models and the port; [`Server::run`] serves until it is stopped. `docs/viewer-api.md`
 //! documents the requests; [`gguf_kit`] computes the responses. Files are read by position and never mapped, so a file
 //! that changes or shrinks while it is open causes an error response and not a crash. Memory is bounded by the headers
-//! and the limit of concurrent requests.
+//! and the limits of connections and concurrent requests.
 
 mod api;
 mod assets;
+mod connections;
 mod guard;
 mod jobs;
 mod models;
@@ -23,6 +24,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
+use crate::connections::ConnectionLimits;
 use crate::guard::Guard;
 use crate::jobs::Jobs;
 use crate::models::Models;
@@ -100,7 +102,7 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(jobs::MAX_CONCURRENT)
-            .enable_io()
+            .enable_all()
             .build()
             .map_err(failed)?;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
@@ -127,16 +129,16 @@ impl Server {
         (StopHandle(sender), async { drop(receiver.await) })
     }
 
-    /// Serves until `stop` completes, then finishes the requests in progress.
-    ///
-    /// # Errors
-    /// If the listener fails.
-    pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let url = self.url();
+    /// Serves until `stop` completes. Requests in progress may then finish for two seconds; computations that take
+    /// longer are abandoned.
+    pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) {
         let router = api::router(self.session, self.guard);
-        let served =
-            async { axum::serve(self.listener, router).with_graceful_shutdown(stop).await };
-        let served = self.runtime.block_on(served);
-        served.map_err(|source| Error::environment("serve", url.as_ref(), source))
+        self.runtime.block_on(connections::serve(
+            self.listener,
+            router,
+            ConnectionLimits::default(),
+            stop,
+        ));
+        self.runtime.shutdown_background();
     }
 }

@@ -74,8 +74,11 @@ impl Metric {
                     ContextOptions { tokens, batch: tokens, cache_type, ..Default::default() };
                 let run = |executor: &Arc<Executor>, number: usize| {
                     let mut context = Context::new(executor.clone(), options)?;
-                    let output =
-                        context.run(&Batch::all_outputs(&chunks.inputs(number)), kind, progress)?;
+                    let output = context.run_finite(
+                        &Batch::all_outputs(&chunks.inputs(number)),
+                        kind,
+                        progress,
+                    )?;
                     progress.step(tokens as u64)?;
                     Ok::<Value, Error>(output)
                 };

@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         prompt: args.prompt,
         generated: args.tokens,
         repetitions: args.repetitions.get(),
-        cache_type: args.run.cache_type(),
+        cache_type: args.run.cache_type(args.precision),
     };
     let report = on_threads(args.run.threads, || -> Result<BenchmarkReport, Failure> {
         let progress = Progress::new();

@@ -87,7 +87,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             _ => EmbedOutput::Pooled,
         };
         let progress = Progress::new();
-        let mut result = embed(&running, &ids, kind, args.run.cache_type(), &progress)?;
+        let mut result =
+            embed(&running, &ids, kind, args.run.cache_type(args.precision), &progress)?;
         progress.finish();
         if kind != EmbedOutput::Classes && !args.no_normalize {
             result.iter_mut().for_each(normalize);

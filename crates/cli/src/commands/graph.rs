@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Ok(out.flush()?);
     }
     if let Some(path) = &args.format.svg {
-        let svg = gguf_kit::report::graph_svg(&graph)?;
+        let svg = gguf_kit::report::graph_svg(&graph);
         return Ok(AtomicFile::write(
             path,
             svg.as_bytes(),

@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             _ => EncoderInput::None,
         };
         let progress = Progress::new();
-        let cache_type = args.run.cache_type();
+        let cache_type = args.run.cache_type(args.precision);
         let output = logits(&running, &ids, encoder_input, cache_type, &progress)?;
         progress.finish();
         AtomicFile::write(&args.output, &npy::to_bytes(&output), &overwrite)?;

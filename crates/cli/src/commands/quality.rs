@@ -10,7 +10,6 @@ use gguf_kit::quantize::ImatrixChoice;
 use gguf_kit::report::quality_page;
 use gguf_kit::{Error, on_threads};
 use gguf_quantize::recipe::{Target, UnknownTarget};
-use gguf_runtime::CacheType;
 use gguf_store::{AtomicFile, Existing, Overwrite};
 
 use crate::commands::quantize::calibration;
@@ -19,6 +18,7 @@ use crate::evaluation::EvalArgs;
 use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
+use crate::model_args::PrecisionArg;
 use crate::progress::Progress;
 
 /// Compare quantization types by size, KL divergence and speed.
@@ -194,7 +194,7 @@ impl Args {
                 prompt: 512,
                 generated: 64,
                 repetitions: 3,
-                cache_type: self.eval.run.cache_type_or(CacheType::F16),
+                cache_type: self.eval.run.cache_type(PrecisionArg::Fast),
             }),
             together: self.parallel_models.get(),
         })

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             translate: args.translate,
             timestamps: args.timestamps || args.format != Format::Text,
             no_fallback: args.no_fallback,
-            cache_type: args.run.cache_type(),
+            cache_type: args.run.cache_type(args.precision),
         };
         let mut transcriber = transcriber(&running, options)?;
         let mut all = String::new();

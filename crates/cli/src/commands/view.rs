@@ -13,6 +13,7 @@ use gguf_store::AtomicFile;
 use gguf_viewer::{Server, ServerOptions};
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::flag;
+use tempfile::NamedTempFile;
 
 use crate::commands::render_template;
 use crate::failure::Failure;
@@ -85,7 +86,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             args.listen
         ));
     }
-    if !args.no_open && open::that_detached(&url).is_err() {
+    let page = if args.no_open { None } else { redirect_page(&url).ok() };
+    let opened = page.as_ref().map(|page| open::that_detached(page.path()).is_ok());
+    if !args.no_open && opened != Some(true) {
         terminal::note("cannot open a browser; open the address above");
     }
     let (stop, stopped) = Server::stop_handle();
@@ -101,7 +104,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         drop(stop);
     });
-    Ok(server.run(stopped)?)
+    server.run(stopped);
+    Ok(())
+}
+
+/// Writes a page that only this user can read, and that leads to `url`. Arguments of a browser are visible to all users:
+/// they must not contain the secret. The page is removed on drop.
+fn redirect_page(url: &str) -> std::io::Result<NamedTempFile> {
+    let mut page = tempfile::Builder::new().prefix("gguf-view-").suffix(".html").tempfile()?;
+    write!(
+        page,
+        "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+         <meta http-equiv=\"refresh\" content=\"0; url={url}\"><a href=\"{url}\">gguf view</a>\n"
+    )?;
+    page.flush()?;
+    Ok(page)
 }
 
 /// Writes the HTML report of one model.

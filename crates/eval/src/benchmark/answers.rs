@@ -8,7 +8,7 @@ use gguf_runtime::{Batch, Context, ContextOptions, Executor, Token};
 use gguf_store::Progress;
 use rayon::prelude::*;
 
-use crate::predictor::batch_ranges;
+use crate::predictor::{batch_ranges, require_logits};
 use crate::scores::Scores;
 use crate::{RunOptions, Texts};
 
@@ -134,6 +134,8 @@ fn scores(
     progress: &dyn Progress,
 ) -> Result<Vec<f64>, Error> {
     let texts: Vec<_> = questions.iter().flat_map(|question| &question.texts).collect();
+    let largest = texts.iter().flat_map(|text| &text.ids).copied().max();
+    require_logits(executor, largest)?;
     let context = ContextOptions {
         tokens: texts.iter().map(|text| text.ids.len()).max().unwrap_or(0),
         sequences: texts.len(),

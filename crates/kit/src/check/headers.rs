@@ -4,6 +4,7 @@ use std::path::Path;
 
 use gguf::{Bytes, Finding, RawHeader};
 use gguf_check::check_shards;
+use gguf_store::byte_parts;
 use gguf_tokenizer::template::{Linter, Renderer};
 
 use crate::Error;
@@ -22,7 +23,9 @@ pub(crate) struct Checkable<'a> {
 impl Checkable<'_> {
     /// Returns the findings about the header, and the header as far as it can be read.
     fn check(&self) -> (Vec<Finding>, Option<RawHeader>) {
-        let (mut findings, draft) = gguf_check::check_header(self.header, self.file_len);
+        let (findings, draft) = gguf_check::check_header(self.header, self.file_len);
+        let explain = |finding| byte_parts::explain(finding, self.name);
+        let mut findings: Vec<Finding> = findings.into_iter().map(explain).collect();
         if let (Some(draft), Some(name)) = (&draft, self.name.file_name()) {
             findings.extend(gguf_check::check_name(&name.to_string_lossy(), draft));
         }

@@ -20,7 +20,7 @@ use gguf_eval::{Chunks, Subject, divergence};
 use gguf_inspect::summary::{Summary, bits_per_weight};
 use gguf_pipeline::Job;
 use gguf_runtime::benchmark::{BenchmarkOptions, Rates};
-use gguf_runtime::{ContextOptions, Executor, Precision};
+use gguf_runtime::{CacheType, ContextOptions, Executor, Precision};
 use gguf_store::Progress;
 use gguf_store::digest::sha256;
 
@@ -229,7 +229,12 @@ impl Measurement<'_> {
         let tensors = header.tensors();
         let data: u64 = tensors.iter().map(|tensor| tensor.byte_len().unwrap_or(0)).sum();
         let elements = tensors.iter().map(|tensor| tensor.shape.elements().unwrap_or(0)).sum();
-        let context = ContextOptions { tokens: self.memory_context, ..ContextOptions::default() };
+        let context = ContextOptions {
+            tokens: self.memory_context,
+            // As programs that generate text keep it.
+            cache_type: CacheType::F16,
+            ..ContextOptions::default()
+        };
         let cache = context.byte_len(executor.graph());
         let fast = Arc::new(executor.with_precision(Precision::Fast));
         let measure = |options| Rates::measure(&fast, options, &Quiet(self.progress));

@@ -20,6 +20,7 @@
 
 mod category;
 mod model_properties;
+mod name_pattern;
 mod preset;
 mod rules;
 mod type_file;
@@ -30,8 +31,8 @@ use std::fmt;
 pub use category::Category;
 use gguf::{Error, Status, TensorType, suggest};
 pub use model_properties::Model;
+pub use name_pattern::{InvalidPattern, NamePattern};
 pub use preset::{Preset, UnknownPreset};
-use regex::Regex;
 use rules::Rules;
 pub use type_file::{parse_entry, parse_type_file, write_type_file};
 
@@ -161,7 +162,7 @@ pub struct RecipeOptions {
     ///
     /// llama.cpp lowercases patterns and silently ignores them for F16, BF16 and F32; here they
     /// always apply.
-    pub tensor_types: Vec<(Regex, TensorType)>,
+    pub tensor_types: Vec<(NamePattern, TensorType)>,
     /// Whether importance weights are available, which changes the choices of some presets.
     pub has_imatrix: bool,
     /// Whether to count layers in the order of the tensors, as llama.cpp does when it keeps the

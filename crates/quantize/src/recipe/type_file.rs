@@ -2,14 +2,15 @@
 //! `--tensor-type-file`. Lines that begin with `#` are comments.
 
 use gguf::{Error, Finding, TensorType, UnknownTypeName};
-use regex::Regex;
+
+use super::name_pattern::NamePattern;
 
 /// Parses one `PATTERN=TYPE`: a regular expression to search for in tensor names, and the name of a
 /// tensor type.
 ///
 /// # Errors
 /// Returns [`Error::Caller`] with code `type-list` if the entry is invalid.
-pub fn parse_entry(entry: &str) -> Result<(Regex, TensorType), Error> {
+pub fn parse_entry(entry: &str) -> Result<(NamePattern, TensorType), Error> {
     entry_of(entry).map_err(|what| Error::request("type-list", what, ""))
 }
 
@@ -17,7 +18,7 @@ pub fn parse_entry(entry: &str) -> Result<(Regex, TensorType), Error> {
 ///
 /// # Errors
 /// Returns [`Error::File`] with code `type-list` and the line of the first invalid entry.
-pub fn parse_type_file(text: &str) -> Result<Vec<(Regex, TensorType)>, Error> {
+pub fn parse_type_file(text: &str) -> Result<Vec<(NamePattern, TensorType)>, Error> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#'));
     lines
         .flat_map(|(i, line)| line.split_whitespace().map(move |entry| (i + 1, entry)))
@@ -32,12 +33,12 @@ pub fn parse_type_file(text: &str) -> Result<Vec<(Regex, TensorType)>, Error> {
 }
 
 /// Parses an entry, or returns a description of the error.
-fn entry_of(entry: &str) -> Result<(Regex, TensorType), String> {
+fn entry_of(entry: &str) -> Result<(NamePattern, TensorType), String> {
     let (pattern, ty) = entry.rsplit_once('=').ok_or_else(|| format!("no `=` in `{entry}`"))?;
     if pattern.is_empty() {
         return Err(format!("no pattern in `{entry}`"));
     }
-    let pattern = Regex::new(pattern).map_err(|fault| fault.to_string())?;
+    let pattern = NamePattern::new(pattern).map_err(|fault| fault.to_string())?;
     Ok((pattern, ty.parse().map_err(|fault: UnknownTypeName| fault.to_string())?))
 }
 

@@ -3,17 +3,26 @@
 use std::collections::BTreeSet;
 
 use gguf::suggest;
-use regex::Regex;
+
+use super::name_pattern::NamePattern;
 
 /// Returns a warning that lists the patterns without a match and the names most similar to the
 /// first of them.
 pub(super) fn warning<'p, 'n>(
-    patterns: impl Iterator<Item = &'p Regex>,
+    patterns: impl Iterator<Item = &'p NamePattern>,
     names: impl Iterator<Item = &'n str> + Clone,
 ) -> Option<String> {
+    let patterns: Vec<&NamePattern> = patterns.collect();
+    let is_slow = |pattern: &&&NamePattern| names.clone().any(|name| pattern.is_too_slow(name));
+    if let Some(slow) = patterns.iter().find(is_slow) {
+        return Some(format!(
+            "the pattern `{slow}` takes too many steps and counts as no match; simplify it"
+        ));
+    }
     let unmatched: Vec<&str> = patterns
+        .into_iter()
         .filter(|pattern| !names.clone().any(|name| pattern.is_match(name)))
-        .map(Regex::as_str)
+        .map(NamePattern::as_str)
         .collect();
     let (first, others) = unmatched.split_first()?;
     let more = match others.len() {
@@ -53,7 +62,8 @@ mod tests {
         ["token_embd.weight", "blk.0.attn_q.weight", "blk.0.ffn_down.weight", "output.weight"];
 
     fn warn(patterns: &[&str]) -> Option<String> {
-        let patterns: Vec<_> = patterns.iter().map(|text| Regex::new(text).unwrap()).collect();
+        let patterns: Vec<_> =
+            patterns.iter().map(|text| NamePattern::new(text).unwrap()).collect();
         warning(patterns.iter(), NAMES.iter().copied())
     }
 

@@ -5,10 +5,10 @@
 use std::fmt::Write as _;
 
 use gguf::TensorType as T;
+use gguf_quantize::recipe::NamePattern;
 use gguf_quantize::recipe::{
     Model, Plan, PlannedTensor, Preset, Reason, RecipeOptions, Target, TensorDesc, plan,
 };
-use regex::Regex;
 
 /// Enough for an eighth and a sixteenth of the layers to differ.
 const LAYERS: u64 = 16;
@@ -163,8 +163,8 @@ fn targets_parse() {
     }
 }
 
-fn pattern(text: &str, ty: T) -> (Regex, T) {
-    (Regex::new(text).unwrap(), ty)
+fn pattern(text: &str, ty: T) -> (NamePattern, T) {
+    (NamePattern::new(text).unwrap(), ty)
 }
 
 #[test]

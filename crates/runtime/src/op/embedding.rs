@@ -11,9 +11,9 @@ use crate::sequence::Sequence;
 use crate::value::Value;
 
 impl Kernel for Embedding {
-    fn check(&self, run: &Run<'_>, out: &Value) -> Result<(), Error> {
+    fn check(&self, run: &Run<'_>, rows: usize) -> Result<(), Error> {
         let table = run.executor.weights.matrix(self.table);
-        let mut indices = (0..out.rows).map(|row| index(&self.index, run, row));
+        let mut indices = (0..rows).map(|row| index(&self.index, run, row));
         let Some(index) = indices.find(|index| *index >= table.rows) else { return Ok(()) };
         let what = format!("{} has {} rows, and none for {index}", table.name, table.rows);
         let help = "the model knows no more positions: make the text shorter";

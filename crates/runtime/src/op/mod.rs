@@ -18,7 +18,7 @@ pub(crate) trait Kernel {
     ///
     /// # Errors
     /// `context-full` for positions beyond a table.
-    fn check(&self, _run: &Run<'_>, _out: &Value) -> Result<(), Error> {
+    fn check(&self, _run: &Run<'_>, _rows: usize) -> Result<(), Error> {
         Ok(())
     }
 

@@ -8,6 +8,7 @@ mod block_selection;
 mod history;
 mod linear_attention;
 mod matmul_id;
+mod memory_budget;
 mod reference;
 #[path = "../../../models/tests/integration/tiny/mod.rs"]
 mod schema_models;

@@ -70,7 +70,7 @@ pub(super) fn decode(
     let mut batch = Batch { tokens: prompt.iter().enumerate().map(token).collect() };
     let mut sum = 0.0;
     while decoded.ids.len() < max_tokens && context.room(0) >= batch.tokens.len() {
-        let output = context.run(&batch, OutputKind::Logits, progress)?;
+        let output = context.run_finite(&batch, OutputKind::Logits, progress)?;
         if decoded.ids.is_empty() {
             let at_start = output.row(0);
             let no_speech = vocabulary.no_speech.and_then(|id| at_start.get(id as usize));

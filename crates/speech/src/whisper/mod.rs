@@ -188,6 +188,7 @@ impl Transcriber {
         };
         let context = Context::new(executor, context)?;
         let frames = positions.saturating_mul(STRIDE);
+        context.check_frames(frames)?;
         let transcriber =
             Self { tokenizer, vocabulary, options, context, max_tokens, frames, bands };
         transcriber.task_tokens("en")?;
@@ -330,7 +331,7 @@ impl Transcriber {
             return Ok((language.clone(), None));
         }
         let batch = Batch::last_output(&[self.vocabulary.start], 0);
-        let output = self.context.run(&batch, OutputKind::Logits, progress)?;
+        let output = self.context.run_finite(&batch, OutputKind::Logits, progress)?;
         let logit = |id: u32| output.data.get(id as usize).copied().unwrap_or(f32::NEG_INFINITY);
         let logits: Vec<f32> = codes.iter().map(|(_, id)| logit(*id)).collect();
         let sum = rules::log_sum_exp(&logits);

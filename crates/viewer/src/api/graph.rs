@@ -30,6 +30,6 @@ pub fn graph(request: &Request) -> ApiResult {
 /// `GET graph.svg`.
 pub fn picture(request: &Request) -> ApiResult {
     let graph = model_graph(request.model.model()?, GraphSource::Auto)?;
-    let picture = graph_svg(&graph)?;
+    let picture = graph_svg(&graph);
     Ok(Response::Bytes("image/svg+xml", picture.into_bytes(), Vec::new()))
 }

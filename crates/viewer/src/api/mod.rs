@@ -27,7 +27,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::guard::{Guard, guard};
-use crate::jobs::CancelFlag;
+use crate::jobs::{CancelFlag, JobKind};
 use crate::models::OpenModel;
 use crate::query::Query;
 use crate::response::{ApiError, ApiResult};
@@ -42,8 +42,8 @@ pub fn router(session: Arc<Session>, authorization: Guard) -> Router {
         ("summary", valid_model(overview::summary)),
         ("findings", unchanged_files(overview::findings)),
         ("memory", valid_model(overview::memory)),
-        ("graph", valid_model(graph::graph)),
-        ("graph.svg", valid_model(graph::picture)),
+        ("graph", model_graph(graph::graph)),
+        ("graph.svg", model_graph(graph::picture)),
         ("traffic", any_model(state::traffic)),
         ("state", any_model(state::state)),
         ("reload", post_json(Requires::Nothing, state::reload)),
@@ -145,20 +145,25 @@ type Handler = fn(&Request) -> ApiResult;
 
 /// Routes a GET request that requires valid headers.
 fn valid_model(handler: Handler) -> MethodRouter<Arc<Session>> {
-    get_json(Requires::ValidModel, handler)
+    get_json(Requires::ValidModel, JobKind::Other, handler)
+}
+
+/// Routes a GET request that requires valid headers and builds a computation graph.
+fn model_graph(handler: Handler) -> MethodRouter<Arc<Session>> {
+    get_json(Requires::ValidModel, JobKind::Graph, handler)
 }
 
 /// Routes a GET request that also works with invalid headers.
 fn unchanged_files(handler: Handler) -> MethodRouter<Arc<Session>> {
-    get_json(Requires::UnchangedFiles, handler)
+    get_json(Requires::UnchangedFiles, JobKind::Other, handler)
 }
 
 /// Routes a GET request that also works after the files have changed.
 fn any_model(handler: Handler) -> MethodRouter<Arc<Session>> {
-    get_json(Requires::Nothing, handler)
+    get_json(Requires::Nothing, JobKind::Other, handler)
 }
 
-fn get_json(requires: Requires, handler: Handler) -> MethodRouter<Arc<Session>> {
+fn get_json(requires: Requires, kind: JobKind, handler: Handler) -> MethodRouter<Arc<Session>> {
     get(
         async move |State(session): State<Arc<Session>>,
                     Path(path): Path<ModelPath>,
@@ -172,7 +177,7 @@ fn get_json(requires: Requires, handler: Handler) -> MethodRouter<Arc<Session>> 
                 let result = server.jobs.install(remote, || handler(&request));
                 result.map_err(|error| with_cause(&request.model, error))
             };
-            session.jobs.run(job).await
+            session.jobs.run(kind, job).await
         },
     )
 }
@@ -196,7 +201,7 @@ fn post_json<T: DeserializeOwned + Send + 'static>(
                 let request = Request { session: &server, id, model, query: &query, cancel };
                 handler(request, body)
             };
-            session.jobs.run(job).await
+            session.jobs.run(JobKind::Other, job).await
         },
     )
 }
@@ -229,7 +234,7 @@ fn model_pair(handler: fn(&compare::Request) -> ApiResult) -> MethodRouter<Arc<S
                 let result = server.jobs.install(remote, || handler(&request));
                 result.map_err(|error| with_cause(&b, with_cause(&a, error)))
             };
-            session.jobs.run(job).await
+            session.jobs.run(JobKind::Other, job).await
         },
     )
 }

@@ -7,7 +7,7 @@ use gguf_kit::summary::Summary;
 use serde_json::{Value as Json, json};
 
 use crate::Session;
-use crate::jobs::CancelFlag;
+use crate::jobs::{CancelFlag, JobKind};
 use crate::models::OpenModel;
 use crate::response::{ApiError, ApiResult, Response};
 
@@ -22,7 +22,7 @@ pub async fn models(State(session): State<Arc<Session>>) -> ApiResult {
         let all = all.collect::<Result<Json, ApiError>>()?;
         Ok(Response::Json(json!({ "api": 1, "version": server.version, "models": all })))
     };
-    session.jobs.run(job).await
+    session.jobs.run(JobKind::Other, job).await
 }
 
 /// Returns a model as an entry of the list.

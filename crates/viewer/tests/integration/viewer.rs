@@ -35,7 +35,7 @@ impl Viewer {
         let server = Server::bind(options).unwrap();
         let url = server.url();
         let (stop, stopped) = Server::stop_handle();
-        let thread = std::thread::spawn(move || server.run(stopped).unwrap());
+        let thread = std::thread::spawn(move || server.run(stopped));
         Self { url, stop: Some(stop), thread: Some(thread) }
     }
 

@@ -167,7 +167,7 @@ fn default_context(running: &LoadedModel) -> usize {
 
 fn context(running: &LoadedModel, args: &Args, tokens: usize) -> Result<Context, Failure> {
     warn_if_too_long(&running.metadata, tokens);
-    let cache_type = args.run.cache_type();
+    let cache_type = args.run.cache_type(args.precision);
     let options = ContextOptions { tokens, cache_type, ..ContextOptions::default() };
     Ok(Context::new(running.executor.clone(), options)?)
 }

@@ -6,7 +6,6 @@ use gguf::{TensorType, Value};
 use gguf_kit::quantize::ImatrixChoice;
 use gguf_kit::{key_value, read_text};
 use gguf_quantize::recipe;
-use regex::Regex;
 
 use super::imatrix;
 use crate::failure::Failure;
@@ -28,9 +27,9 @@ pub struct Args {
     /// Type of the token embeddings.
     #[arg(long, value_name = "TYPE")]
     token_embedding_type: Option<TensorType>,
-    /// Type of tensors whose name matches the regex. May be repeated; the first match wins.
+    /// Type of tensors whose name matches the regex, as in llama.cpp (ECMAScript). May be repeated; the first match wins.
     #[arg(long, value_name = "REGEX=TYPE", value_parser = recipe::parse_entry)]
-    tensor_type: Vec<(Regex, TensorType)>,
+    tensor_type: Vec<(recipe::NamePattern, TensorType)>,
     /// File of REGEX=TYPE entries, as printed by `gguf recipe`. Applied after --tensor-type.
     #[arg(long, value_name = "FILE")]
     tensor_type_file: Option<PathBuf>,
@@ -112,7 +111,7 @@ fn parse_override(text: &str) -> Result<(String, Value), String> {
     Ok((key.to_owned(), value))
 }
 
-fn read_type_file(path: &Path) -> Result<Vec<(Regex, TensorType)>, Failure> {
+fn read_type_file(path: &Path) -> Result<Vec<(recipe::NamePattern, TensorType)>, Failure> {
     let text = read_text(path)?;
     recipe::parse_type_file(&text)
         .map_err(|fault| Failure::Input(format!("{}: {fault}", path.display())))

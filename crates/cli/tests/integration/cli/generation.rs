@@ -139,7 +139,11 @@ fn invalid_requests_are_refused() {
     fails(
         &["generate", &model, "-p", "a", "-c", "1000000000000"],
         2,
-        &["need 2048.0 TB for caches and states; 68.7 GB are allowed\n  help: make the context"],
+        &[
+            "caches and states of 1 sequences of 1000000000000 tokens need 2048.0 TB; ",
+            "\n  help: make the context shorter",
+            "--memory-limit SIZE",
+        ],
     );
     fails(&["generate", &model, "-p", PROMPT, "-c", "2"], 2, &["exceeds the context of 2 tokens"]);
     fails(&["generate", &model, "--chat"], 1, &["has no chat template", "--chat-template-file"]);

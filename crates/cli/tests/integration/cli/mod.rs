@@ -21,6 +21,7 @@ mod generation;
 mod help;
 mod hostile_templates;
 mod json_schemas;
+mod limits;
 mod lora;
 mod orphan_files;
 mod quality;
