@@ -9,7 +9,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Create", &["convert", "quantize", "imatrix", "recipe", "lora", "export"]),
     ("Inspect", &["inspect", "view", "check", "graph", "name"]),
     ("Edit", &["edit", "split", "merge", "convert-endian"]),
-    ("Compare", &["diff", "hash", "verify"]),
+    ("Compare", &["diff", "hash", "sign", "verify"]),
     ("Run", &["generate", "transcribe", "embed", "logits"]),
     ("Evaluate", &["perplexity", "divergence", "quality", "sensitivity", "eval-merge", "bench"]),
     ("Text", &["tokenize", "detokenize", "chat-template"]),

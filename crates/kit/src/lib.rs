@@ -9,6 +9,7 @@
 //! |----|-----|
 //! | inspect a model | [`open`], [`summary`], [`memory`], [`values`], [`name`], [`tokens`] |
 //! | find and repair faults | [`check`], [`verify`] |
+//! | sign and verify files | [`signature`] |
 //! | edit metadata, change the byte order | [`edit`], [`key_value`], [`endian`] |
 //! | encode and decode arrays | [`codec`] |
 //! | run a model | [`run`], [`generate`](generate::generate), [`embed`](embed::embed), [`transcribe`], [`bench`](bench::bench) |
@@ -50,7 +51,9 @@ pub mod quality;
 pub mod quantize;
 pub mod report;
 pub mod run;
+pub mod sbom;
 pub mod sensitivity;
+pub mod signature;
 mod threads;
 pub mod tokens;
 pub mod transcribe;

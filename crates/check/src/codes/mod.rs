@@ -15,6 +15,8 @@ mod files;
 mod graphs;
 mod model;
 mod requests;
+mod scan;
+mod signatures;
 mod sources;
 mod text;
 
@@ -56,6 +58,8 @@ pub const CODES: &[Area] = &[
     model::KEYS,
     text::TOKENIZER,
     text::TEMPLATES,
+    scan::SCAN,
+    signatures::SIGNATURES,
     files::SHARDS,
     files::NAMES,
     files::SIDECARS,

@@ -26,6 +26,8 @@ use crate::{commands, sarif};
                         gguf check model.gguf --fix -o fixed.gguf\n  \
                         gguf check model.gguf --tokenizer-against tokenizer.json\n  \
                         gguf check model.gguf --mmproj mmproj-model.gguf\n  \
+                        gguf check model.gguf --scan\n  \
+                        gguf check model.gguf --scan --template-of hf:Qwen/Qwen3-0.6B\n  \
                         gguf check --explain tensor-offset-misaligned"
 )]
 pub struct Args {
@@ -48,6 +50,13 @@ pub struct Args {
     /// Text to compare on, in addition to the built-in texts.
     #[arg(long, value_name = "FILE", requires = "tokenizer_against")]
     corpus: Option<PathBuf>,
+    /// Also scan for manipulation: chat templates that run code, or change the prompt for certain words
+    /// or dates; hidden characters; suppressed tokens. A directory may be a checkpoint.
+    #[arg(long)]
+    scan: bool,
+    /// Compare the chat template with that of a base model: a location, a checkpoint directory, or a .jinja file.
+    #[arg(long, value_name = "hf:ORG/REPO|DIR|FILE", requires = "scan")]
+    template_of: Option<String>,
     /// Print findings as JSON.
     #[arg(long, conflicts_with = "sarif")]
     json: bool,
@@ -103,6 +112,8 @@ fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Fail
         with: args.mmproj.clone(),
         tokenizer_against: args.tokenizer_against.clone(),
         corpus: args.corpus.clone(),
+        scan: args.scan,
+        template_of: args.template_of.clone(),
     };
     let renderer = render_template::renderer()?;
     let progress = Progress::new();

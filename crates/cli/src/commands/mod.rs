@@ -33,6 +33,7 @@ pub mod quantize;
 pub mod recipe;
 pub mod render_template;
 pub mod sensitivity;
+pub mod sign;
 pub mod split;
 pub mod tokenize;
 pub mod transcribe;

@@ -1,4 +1,6 @@
-//! `gguf verify`: reproduces a model from its source.
+//! `gguf verify`: reproduces a model from its source, and verifies its signature.
+
+mod signature;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,18 +18,23 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::terminal;
 
-/// Reproduce a model from its source and compare.
+/// Verify a signature, or reproduce a model from its source.
 #[derive(clap::Args)]
-#[command(after_help = "Exit code 1 if a tensor differs or is missing.\n\nExamples:\n  \
+#[command(
+    after_help = "Exit code 1 if a tensor differs or is missing, or a signature or a signed file is not valid.\n\nExamples:\n  \
+    gguf verify model.gguf --signature model.gguf.sig --public-key key.pub\n  \
     gguf verify llama-q4.gguf --source Llama-3.2-1B\n  \
     gguf verify llama-q4.gguf --source llama-f16.gguf --imatrix imatrix.gguf --tensor 'blk\\.0\\.'\n  \
-    gguf verify llama-q4.gguf --source llama-f16.gguf --calibrate text.txt")]
+    gguf verify llama-q4.gguf --source llama-f16.gguf --calibrate text.txt"
+)]
 pub struct Args {
     /// Model to verify.
     model: String,
     /// Source of the model: a checkpoint directory or a GGUF.
-    #[arg(long, value_name = "DIR|FILE")]
-    source: String,
+    #[arg(long, value_name = "DIR|FILE", required_unless_present = "signature")]
+    source: Option<String>,
+    #[command(flatten)]
+    signature: signature::Args,
     /// Verify only tensors whose name matches the regex. May be repeated.
     #[arg(long, value_name = "REGEX")]
     tensor: Vec<Regex>,
@@ -48,6 +55,16 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let signed = args.signature.check(&args.model, args.json)?;
+    let is_intact = signed.as_ref().is_none_or(|signed| signed.is_intact);
+    let signature = signed.map(|signed| signed.json);
+    let Some(source) = &args.source else {
+        if args.json {
+            let report = json!({ "same": 0, "tensors": [], "missing": [], "signature": signature });
+            document::print(&mut std::io::stdout().lock(), "verify/2", report)?;
+        }
+        return if is_intact { Ok(()) } else { Err(Failure::Findings) };
+    };
     let opened = open(&args.model)?;
     let importance = args.importance.choice().map(|choice| choice.read()).transpose()?;
     let importance = importance.as_ref().map(|(importance, _)| importance);
@@ -58,7 +75,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let data = args.calibration_data.clone().map(Calibration::Data);
     let calibration = text.or(data).or(args.effort.then_some(Calibration::Weights));
     let calibration = calibration.as_ref();
-    let (model, source) = (opened.model(), &args.source);
+    let model = opened.model();
     let report = against(model, source, importance, calibration, &is_chosen, &progress)?;
     progress.finish();
     terminal::notes(&report.notes);
@@ -70,7 +87,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if args.json {
         let tensors: Vec<_> = verified.iter().map(as_json).collect();
-        let report = json!({ "same": same, "tensors": tensors, "missing": missing });
+        let report =
+            json!({ "same": same, "tensors": tensors, "missing": missing, "signature": signature });
         document::print(&mut out, "verify/2", report)?;
     } else {
         for one in &verified {
@@ -89,7 +107,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             writeln!(out, "(some via {via})")?;
         }
     }
-    if same == verified.len() && missing.is_empty() { Ok(()) } else { Err(Failure::Findings) }
+    if same == verified.len() && missing.is_empty() && is_intact {
+        Ok(())
+    } else {
+        Err(Failure::Findings)
+    }
 }
 
 /// Returns the problem of a tensor as text.

@@ -1,6 +1,7 @@
 //! Findings about a model, and repairs.
 
 pub(crate) mod headers;
+mod scan;
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,11 @@ pub struct CheckOptions {
     pub tokenizer_against: Option<PathBuf>,
     /// Text on which tokenizers are compared, in addition to built-in texts.
     pub corpus: Option<PathBuf>,
+    /// Scans templates, vocabulary, metadata, and the files of a checkpoint directory for manipulation.
+    pub scan: bool,
+    /// Base model whose chat template is compared with that of the model: a location, a checkpoint directory, or a file
+    /// with the template. Only with `scan`.
+    pub template_of: Option<String>,
 }
 
 /// Result of a check.
@@ -72,8 +78,15 @@ pub fn check(
         }
         findings
     };
-    let header = with_severity(headers(source, renderer)?);
+    let header = match options.scan && scan::is_checkpoint_alone(source) {
+        true => Vec::new(),
+        false => with_severity(headers(source, renderer)?),
+    };
     let mut other = Vec::new();
+    if options.scan {
+        let found = scan::scan(source, renderer, options.template_of.as_deref())?;
+        other.extend(with_severity(found));
+    }
     let opened = if options.data { readable(source, &header)? } else { None };
     if let Some(opened) = &opened {
         other.extend(with_severity(scan(opened.model(), progress)?));

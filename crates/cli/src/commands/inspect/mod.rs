@@ -20,6 +20,7 @@ use gguf_kit::summary::Summary;
 use crate::commands::each;
 use crate::document;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::{listing, terminal};
 
 /// Show what a model file contains.
@@ -30,6 +31,7 @@ use crate::{listing, terminal};
                         gguf inspect model.gguf --keys 'tokenizer.*'\n  \
                         gguf inspect model.gguf --values blk.0.attn_q.weight:0..2\n  \
                         gguf inspect model.gguf --memory --context 8192 --kv-type q8_0\n  \
+                        gguf inspect model.gguf --sbom > model.cdx.json\n  \
                         gguf inspect a.gguf --all --diffable > a.txt")]
 pub struct Args {
     /// Files, directories, shards or remote locations (https://, hf:org/repo:file, s3://, gs://, az://); also
@@ -61,6 +63,9 @@ pub struct Args {
     /// Print a model card in Markdown.
     #[arg(long, conflicts_with_all = ["json", "keys", "tensors", "all", "values", "memory"])]
     markdown: bool,
+    /// Print a machine-learning bill of materials in CycloneDX 1.6. Hashes local files.
+    #[arg(long, conflicts_with_all = ["json", "keys", "tensors", "all", "values", "memory", "markdown", "diffable"])]
+    sbom: bool,
     /// Omit file names, file sizes and offsets, so that files with the same content give the same output.
     #[arg(long)]
     diffable: bool,
@@ -141,7 +146,15 @@ fn inspect(
     let opened = open(source)?;
     let model = opened.model();
     let summary = Summary::of(model);
-    if args.markdown {
+    if args.sbom {
+        let progress = Progress::new();
+        let bom = gguf_kit::sbom::cyclonedx(&opened, source, &progress)?;
+        progress.finish();
+        match is_one {
+            true => writeln!(out, "{bom:#}")?,
+            false => writeln!(out, "{bom}")?,
+        }
+    } else if args.markdown {
         out.write_all(card::text(&summary, source).as_bytes())?;
     } else if args.json {
         let mut json = gguf_kit::json::summary(&summary, source, args.diffable);

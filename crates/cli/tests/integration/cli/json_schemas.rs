@@ -8,6 +8,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
 use crate::cli::quantize::imatrix;
+use crate::cli::signatures::{KEY, PUBLIC};
 use crate::cli::support::{Dir, MODEL, gguf, json, succeeds};
 use crate::whisper;
 
@@ -66,6 +67,9 @@ const COMMANDS: &[&str] = &[
     "diff F16 F16 --json",
     "verify Q4 --source CHECKPOINT --json",
     "verify Q4 --source Q8 --json",
+    "sign F16 --key KEY -o SIGNATURE --json",
+    "verify F16 --signature SIGNATURE --public-key PUBLIC --json",
+    "check F16 --scan --json",
     "recipe Q4 --json",
     "graph F16 --json",
     "graph F16 --json --measure",
@@ -167,6 +171,9 @@ fn files(dir: &Dir) -> BTreeMap<&'static str, String> {
         ("OUT6", path("out6.gguf")),
         ("OUT7", path("out7.safetensors")),
         ("OUT8", path("out8")),
+        ("SIGNATURE", path("signature")),
+        ("KEY", KEY.to_owned()),
+        ("PUBLIC", PUBLIC.to_owned()),
         ("OUT9", path("out9.gguf")),
         ("LINES", path("lines")),
         ("WHISPER", path("whisper.gguf")),

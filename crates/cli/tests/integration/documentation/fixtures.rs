@@ -97,6 +97,10 @@ const FIXTURES: &[(&[&str], &str)] = &[
     ),
     (&["sensitivity.json"], "cp $BASE/sensitivity.json $NAME"),
     (&["recipe.txt"], "gguf recipe $BASE/q4.gguf > $NAME"),
+    // A key for tests.
+    (&["key.pem"], r"printf -- '-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQghLWAoWYAvxtuXED2\nuXi3QyNembcEabEQQnrVgQKvEqKhRANCAARbI8vIYegeKS39ZiHNR6Sjen77yEOF\nb7hb6Gg90PUP+z8uDgL32S5/AgCOaA8W3e+Z5nl9BPDjqdQy4b8TKJzN\n-----END PRIVATE KEY-----\n' > $NAME"),
+    (&["key.pub"], r"printf -- '-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEWyPLyGHoHikt/WYhzUeko3p++8hD\nhW+4W+hoPdD1D/s/Lg4C99kufwIAjmgPFt3vmeZ5fQTw46nUMuG/EyiczQ==\n-----END PUBLIC KEY-----\n' > $NAME"),
+    (&["model.gguf.sig"], "[ -e model.gguf ] || cp $BASE/f16.gguf model.gguf; gguf sign model.gguf --key key.pem"),
     (&["model.sha256"], "gguf hash --sha256 model.gguf > $NAME"),
     (
         &["text.txt", "calibration.txt", "wiki.test.raw", "prompt.txt", "TEXT"],

@@ -201,6 +201,12 @@ pub const WRITERS: &[Writer] = &[
         &["out.json"],
         &["whole.gguf", "types.txt"],
     ),
+    writer(
+        "sign",
+        "sign model.gguf --key key.pem -o out.sig",
+        &["out.sig"],
+        &["model.gguf", "key.pem"],
+    ),
     writer("check --fix", "check whole.gguf --fix -o out.gguf", &["out.gguf"], &["whole.gguf"]),
 ];
 
@@ -354,6 +360,7 @@ fn make(dir: &Path) {
     fs::write(at("whisper.gguf"), crate::whisper::model()).unwrap();
     fs::write(at("sound.wav"), crate::whisper::sound(1.0)).unwrap();
     fs::write(at("types.txt"), "attn_v=f16\n").unwrap();
+    fs::write(at("key.pem"), include_str!("../cli/key.pem")).unwrap();
     fs::write(at("meta.json"), "{}").unwrap();
     fs::write(at("chat.jinja"), "{{ messages[0].content }}".repeat(9)).unwrap();
     for name in BYSTANDERS {
