@@ -13,6 +13,8 @@ pub enum Token {
     Text(String),
     Number(f64),
     Operator(&'static str),
+    /// Character that no token of jinja2 begins with.
+    Unknown,
 }
 
 /// Kind of a tag.
@@ -36,7 +38,7 @@ pub struct Located {
     pub line: u32,
 }
 
-/// Splits a template into tokens; characters that no token begins with are skipped.
+/// Splits a template into tokens.
 pub fn tokens(template: &str) -> Vec<Located> {
     let mut lexer = Lexer { rest: template, line: 1, tokens: Vec::new() };
     while !lexer.rest.is_empty() {
@@ -140,8 +142,8 @@ impl<'a> Lexer<'a> {
                     let text = self.take(len.unwrap_or(self.rest.len())).replace('_', "");
                     self.push(Token::Number(number(&text)));
                 }
-                _ if first.is_alphanumeric() || first == '_' => {
-                    let len = self.rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+                _ if is_name_char(first) => {
+                    let len = self.rest.find(|c| !is_name_char(c));
                     let name = self.take(len.unwrap_or(self.rest.len())).to_owned();
                     self.push(Token::Name(name));
                 }
@@ -157,7 +159,10 @@ impl<'a> Lexer<'a> {
                             }
                             self.push(Token::Operator(operator));
                         }
-                        None => drop(self.take(first.len_utf8())),
+                        None => {
+                            self.take(first.len_utf8());
+                            self.push(Token::Unknown);
+                        }
                     }
                 }
             }
@@ -178,6 +183,11 @@ impl<'a> Lexer<'a> {
         self.take((end + 1).min(self.rest.len()));
         text
     }
+}
+
+/// Returns true for characters of names; Python reads the wide forms of `_` as `_`.
+fn is_name_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '＿' | '﹍' | '﹎' | '﹏' | '︳' | '︴')
 }
 
 fn number(text: &str) -> f64 {

@@ -11,6 +11,8 @@ use crate::progress::Progress;
 
 /// Flags of the signature.
 #[derive(clap::Args)]
+// Without `skip`, the name of this group would be that of the command.
+#[group(skip)]
 pub struct Args {
     /// Verify this signature, as `gguf sign` and OpenSSF model signing write it.
     #[arg(long, value_name = "FILE", requires = "trusted")]
