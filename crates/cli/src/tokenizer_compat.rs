@@ -1,5 +1,6 @@
 //! The `--compat` flag of tokenizing commands.
 
+use gguf_kit::tokens::Encoder;
 use gguf_tokenizer::{Tokenizer, TokenizerOptions};
 
 use crate::failure::Failure;
@@ -16,15 +17,25 @@ pub enum TokenizerCompat {
 }
 
 impl TokenizerCompat {
-    /// Opens the tokenizer of `source`.
+    /// Opens the tokenizer of `source` as a conversion writes it.
     pub fn open(self, source: &str) -> Result<Tokenizer, Failure> {
+        let (tokenizer, notes) = gguf_kit::tokens::open(source, self.options())?;
+        terminal::notes(&notes);
+        Ok(tokenizer)
+    }
+
+    /// Opens the tokenizer of `source`.
+    pub fn encoder(self, source: &str) -> Result<Encoder, Failure> {
+        let (encoder, notes) = Encoder::open(source, self.options())?;
+        terminal::notes(&notes);
+        Ok(encoder)
+    }
+
+    fn options(self) -> TokenizerOptions {
         let compat = match self {
             Self::Own => gguf_tokenizer::Compat::Original,
             Self::LlamaCpp => gguf_tokenizer::Compat::LlamaCpp,
         };
-        let options = TokenizerOptions { compat, normalize: None };
-        let (tokenizer, notes) = gguf_kit::tokens::open(source, options)?;
-        terminal::notes(&notes);
-        Ok(tokenizer)
+        TokenizerOptions { compat, normalize: None }
     }
 }

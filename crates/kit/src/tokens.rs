@@ -1,10 +1,12 @@
 //! Tokenizers of models, checkpoints and `tokenizer.json` files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gguf::{Finding, Metadata};
 use gguf_convert::hf;
-use gguf_tokenizer::{EncodeOptions, HuggingFace, Tokenizer, TokenizerOptions};
+use gguf_tokenizer::diff::TokenizerDiff;
+use gguf_tokenizer::{Compat, EncodeOptions, HuggingFace, Tokenizer, TokenizerOptions};
+use rayon::prelude::*;
 use serde_json::Value as Json;
 
 use crate::{Error, open as open_model};
@@ -13,11 +15,30 @@ use crate::{Error, open as open_model};
 pub enum Encoder {
     /// The tokenizer of the `tokenizer.ggml` keys.
     Ggml(Box<Tokenizer>),
-    /// An embedded `tokenizer.json`, run by the `tokenizers` library.
+    /// A `tokenizer.json`, run by the `tokenizers` library.
     HuggingFace(Box<HuggingFace>),
 }
 
 impl Encoder {
+    /// Opens the tokenizer of the model, checkpoint directory or `tokenizer.json` that `source` names. Returns it with
+    /// notes for the user.
+    ///
+    /// The `tokenizers` library runs a `tokenizer.json`, because a conversion can lose rules for which GGUF has no key.
+    /// With [`Compat::LlamaCpp`], the tokenizer is that of a converted file.
+    ///
+    /// # Errors
+    /// If there is no tokenizer, or it is invalid.
+    pub fn open(source: &str, options: TokenizerOptions) -> Result<(Self, Vec<String>), Error> {
+        let json = Origin::of(source).json().filter(|_| options.compat == Compat::Original);
+        if let Some(path) = json {
+            let tokenizer = HuggingFace::from_json(&read(&path)?);
+            let tokenizer = tokenizer.map_err(|error| error.in_file(&path))?;
+            return Ok((Self::HuggingFace(Box::new(tokenizer)), Vec::new()));
+        }
+        let (tokenizer, notes) = open(source, options)?;
+        Ok((Self::Ggml(Box::new(tokenizer)), notes))
+    }
+
     /// Opens the tokenizer in the key `tokenizer.huggingface.json` of a model.
     ///
     /// # Errors
@@ -33,7 +54,7 @@ impl Encoder {
         Ok(Self::HuggingFace(Box::new(found)))
     }
 
-    /// Encodes texts, on all threads if the tokenizer supports it.
+    /// Encodes texts, on all threads.
     ///
     /// # Errors
     /// If the `tokenizers` library fails on a text.
@@ -45,73 +66,113 @@ impl Encoder {
         match self {
             Self::Ggml(tokenizer) => Ok(tokenizer.encode_batch(texts, options)),
             Self::HuggingFace(tokenizer) => {
-                texts.iter().map(|text| tokenizer.encode(text, options)).collect()
+                texts.par_iter().map(|text| tokenizer.encode(text, options)).collect()
             }
         }
     }
 
-    /// Returns the bytes of a token, or its text in a `tokenizer.json`.
+    /// Returns the bytes of a token within a text; no bytes if the id does not exist.
     pub fn token_bytes(&self, id: u32) -> Vec<u8> {
         match self {
-            Self::Ggml(tokenizer) => tokenizer.token_bytes(id).unwrap_or_default(),
-            Self::HuggingFace(tokenizer) => tokenizer.token_text(id).unwrap_or_default().into(),
+            Self::Ggml(tokenizer) => tokenizer.token_bytes(id),
+            Self::HuggingFace(tokenizer) => tokenizer.token_bytes(id),
         }
+        .unwrap_or_default()
     }
 }
 
-/// Opens the tokenizer of the model, checkpoint directory or `tokenizer.json` that `source` names. Returns it with notes
-/// for the user.
+/// Opens the tokenizer of the model, checkpoint directory or `tokenizer.json` that `source` names, as a conversion
+/// writes it. Returns it with notes for the user.
 ///
 /// # Errors
 /// If there is no tokenizer, or it is invalid.
 pub fn open(source: &str, options: TokenizerOptions) -> Result<(Tokenizer, Vec<String>), Error> {
-    let path = Path::new(source);
-    let folder = match path.file_name() {
-        Some(name) if name == "tokenizer.json" => {
-            // The parent of a bare file name is the empty path.
-            Some(path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new(".")))
-        }
-        _ => Some(path).filter(|path| is_checkpoint(path)),
-    };
-    match folder {
-        Some(dir) => {
-            let options = TokenizerOptions { normalize: is_normalized(dir), ..options };
-            let (metadata, notes) = checkpoint_metadata(dir)?;
-            Ok((Tokenizer::from_metadata(&metadata, options)?, notes))
-        }
-        None => {
+    let origin = Origin::of(source);
+    let converted = match &origin {
+        Origin::Model => {
             let opened = open_model(source)?;
-            Ok((Tokenizer::from_metadata(opened.model().metadata(), options)?, Vec::new()))
+            let tokenizer = Tokenizer::from_metadata(opened.model().metadata(), options)?;
+            return Ok((tokenizer, Vec::new()));
+        }
+        Origin::Directory(dir) => hf::vocabulary(dir)?,
+        Origin::Json(path) => hf::vocabulary_of_json(path)?,
+    };
+    let normalize = origin.json().and_then(|path| is_normalized(&path));
+    let options = TokenizerOptions { normalize, ..options };
+    let tokenizer = Tokenizer::from_metadata(&converted.metadata, options)?;
+    Ok((tokenizer, converted.notes))
+}
+
+/// Compares the tokenizer keys of a converted file with the `tokenizer.json` in the checkpoint directory. Returns notes
+/// about the texts that get other ids, because GGUF has no place for a rule.
+pub(crate) fn conversion_notes(dir: &Path, metadata: &Metadata) -> Result<Vec<String>, Error> {
+    let path = dir.join(TOKENIZER_JSON);
+    let has_tokens = metadata.get("tokenizer.ggml.tokens").is_some();
+    // The prompts of Whisper depend on the language, and are ids.
+    if !has_tokens || metadata.architecture() == Some("whisper") || !path.is_file() {
+        return Ok(Vec::new());
+    }
+    let Ok(ours) = Tokenizer::from_metadata(metadata, TokenizerOptions::default()) else {
+        // Loaders of the file report it, and it may concern only this program.
+        return Ok(Vec::new());
+    };
+    let lost = HuggingFace::from_json(&read(&path)?)
+        .and_then(|theirs| TokenizerDiff { ours: &ours, theirs: &theirs }.lost_rules());
+    Ok(match lost {
+        Ok(lost) => lost.iter().map(ToString::to_string).collect(),
+        Err(error) => vec![format!("cannot compare the ids with those of tokenizer.json: {error}")],
+    })
+}
+
+/// Origin of a tokenizer.
+enum Origin {
+    /// A model file.
+    Model,
+    /// A checkpoint directory.
+    Directory(PathBuf),
+    /// A `tokenizer.json` under another name, without the files of its checkpoint.
+    Json(PathBuf),
+}
+
+impl Origin {
+    fn of(source: &str) -> Self {
+        let path = Path::new(source);
+        let is_json = path.extension().is_some_and(|extension| extension == "json");
+        match path.parent() {
+            // The parent of a bare file name is the empty path.
+            Some(dir) if path.file_name().is_some_and(|name| name == TOKENIZER_JSON) => {
+                Self::Directory(Path::new(".").join(dir))
+            }
+            _ if is_json && path.is_file() => Self::Json(path.to_owned()),
+            _ if is_checkpoint(path) => Self::Directory(path.to_owned()),
+            _ => Self::Model,
+        }
+    }
+
+    /// Returns the path of the `tokenizer.json`, if there is one.
+    fn json(&self) -> Option<PathBuf> {
+        match self {
+            Self::Model => None,
+            Self::Directory(dir) => Some(dir.join(TOKENIZER_JSON)).filter(|path| path.is_file()),
+            Self::Json(path) => Some(path.clone()),
         }
     }
 }
+
+const TOKENIZER_JSON: &str = "tokenizer.json";
 
 fn is_checkpoint(path: &Path) -> bool {
-    ["tokenizer.json", "tokenizer.model", "vocab.json"].iter().any(|name| path.join(name).is_file())
+    [TOKENIZER_JSON, "tokenizer.model", "vocab.json"].iter().any(|name| path.join(name).is_file())
 }
 
-/// Returns the tokenizer keys that a conversion of the checkpoint writes.
-fn checkpoint_metadata(dir: &Path) -> Result<(Metadata, Vec<String>), Error> {
-    let converted = hf::vocabulary(dir)?;
-    let mut metadata = converted.metadata;
-    // Implied by the model family; the converter sets it, too.
-    if json(&dir.join("config.json"))["model_type"].as_str().is_some_and(|t| t.starts_with("gemma"))
-    {
-        metadata.set("tokenizer.ggml.add_space_prefix", false);
-    }
-    Ok((metadata, converted.notes))
-}
-
-/// Whether the tokenizer normalizes to NFC; `None` without a `tokenizer.json`.
-fn is_normalized(dir: &Path) -> Option<bool> {
-    let tokenizer = json(&dir.join("tokenizer.json"));
+/// Whether a `tokenizer.json` normalizes text to NFC; `None` if it has no `normalizer`.
+fn is_normalized(path: &Path) -> Option<bool> {
+    let tokenizer: Json = serde_json::from_slice(&read(path).ok()?).ok()?;
     let normalizer = tokenizer.get("normalizer")?;
     let parts = normalizer["normalizers"].as_array().into_iter().flatten();
     Some(parts.chain([normalizer]).any(|part| part["type"] == "NFC"))
 }
 
-/// Reads a JSON file; a missing or invalid file is null.
-fn json(path: &Path) -> Json {
-    let text = std::fs::read(path).unwrap_or_default();
-    serde_json::from_slice(&text).unwrap_or_default()
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|fault| Error::read(path, fault))
 }

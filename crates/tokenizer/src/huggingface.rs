@@ -2,12 +2,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gguf::{Error, Metadata};
+use gguf::{Error, Finding, Metadata};
+use gguf_models::token::{byte_of, byte_of_token};
 use tokenizers::{
-    NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
+    AddedToken, DecoderWrapper, NormalizedString, Normalizer, OffsetReferential, OffsetType,
+    PreTokenizedString, PreTokenizer,
 };
 
 use crate::error::{fails, invalid};
+use crate::model::to_spaces;
 use crate::options::{DecodeOptions, EncodeOptions};
 
 /// Key that holds a whole `tokenizer.json`.
@@ -43,7 +46,7 @@ impl HuggingFace {
     pub fn from_metadata(metadata: &Metadata) -> Result<Option<Self>, Error> {
         let Some(value) = metadata.get(KEY) else { return Ok(None) };
         let json = value.as_str().ok_or_else(|| invalid(KEY, "is not a string"))?;
-        Self::from_json(json.as_bytes()).map(Some)
+        Self::parse(json.as_bytes()).map_err(|cause| invalid(KEY, cause)).map(Some)
     }
 
     /// Parses the content of a `tokenizer.json`.
@@ -51,6 +54,14 @@ impl HuggingFace {
     /// # Errors
     /// If the content is invalid.
     pub fn from_json(json: &[u8]) -> Result<Self, Error> {
+        Self::parse(json).map_err(|cause| {
+            let fault = format!("the `tokenizers` library rejects it: {cause}");
+            let help = "check that it is a complete tokenizer.json of a current version";
+            Finding::error("tokenizer-invalid", fault).help(help).into()
+        })
+    }
+
+    fn parse(json: &[u8]) -> Result<Self, String> {
         let read = || -> tokenizers::Result<_> {
             let mut tokenizer = tokenizers::Tokenizer::from_bytes(json)?;
             // Truncation and padding are settings for training.
@@ -58,7 +69,7 @@ impl HuggingFace {
             tokenizer.with_padding(None);
             Ok(tokenizer)
         };
-        let parsing = catch_panic(read).map_err(|cause| invalid(KEY, cause))?;
+        let parsing = catch_panic(read)?;
         let mut plain = parsing.clone();
         plain.set_encode_special_tokens(true);
         Ok(Self { parsing, plain })
@@ -87,16 +98,43 @@ impl HuggingFace {
         self.parsing.id_to_token(id)
     }
 
+    /// Returns the bytes of a token within a text; `None` if the id does not exist.
+    pub fn token_bytes(&self, id: u32) -> Option<Vec<u8>> {
+        let text = self.token_text(id)?;
+        if self.is_added(id) {
+            return Some(text.into());
+        }
+        let decoders = match self.parsing.get_decoder() {
+            Some(DecoderWrapper::Sequence(all)) => all.get_decoders(),
+            decoder => decoder.map(std::slice::from_ref).unwrap_or_default(),
+        };
+        let is_byte_level = decoders.iter().any(|d| matches!(d, DecoderWrapper::ByteLevel(_)));
+        let bytes: Option<Vec<u8>> =
+            text.chars().map(byte_of).collect::<Option<_>>().filter(|_| is_byte_level);
+        let byte = byte_of_token(text.as_bytes())
+            .filter(|_| decoders.iter().any(|d| matches!(d, DecoderWrapper::ByteFallback(_))));
+        Some(bytes.or(byte.map(|byte| vec![byte])).unwrap_or_else(|| {
+            let mut plain = Vec::new();
+            to_spaces(text.as_bytes(), &mut plain);
+            plain
+        }))
+    }
+
     /// Whether a token is an added token, which is matched before all other rules.
     pub(crate) fn is_added(&self, id: u32) -> bool {
         self.parsing.get_added_vocabulary().simple_id_to_token(id).is_some()
     }
 
-    /// Returns the texts of the added tokens.
-    pub(crate) fn added_tokens(&self) -> Vec<String> {
+    /// Returns the added tokens with their ids, in order of the ids.
+    pub(crate) fn added_tokens(&self) -> Vec<(u32, AddedToken)> {
         let mut tokens: Vec<_> = self.parsing.get_added_tokens_decoder().into_iter().collect();
         tokens.sort_by_key(|(id, _)| *id);
-        tokens.into_iter().map(|(_, token)| token.content).collect()
+        tokens
+    }
+
+    /// Whether a normalizer rewrites texts.
+    pub(crate) fn has_normalizer(&self) -> bool {
+        self.parsing.get_normalizer().is_some()
     }
 
     /// Normalizes a text.

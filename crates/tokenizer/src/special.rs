@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use aho_corasick::{AhoCorasick, MatchKind};
 use gguf::Error;
 use gguf_models::token::TokenType;
+pub(crate) use llama_cpp::EndKeys;
 
 use crate::options::{Compat, TokenizerOptions};
 use crate::vocabulary::Vocabulary;
@@ -210,11 +211,6 @@ fn is_phi3(vocabulary: &Vocabulary<'_>) -> bool {
 
 /// Key of the pre-tokenizer's name.
 pub(crate) const PRE: &str = "tokenizer.ggml.pre";
-
-/// Returns the end-of-generation tokens of llama.cpp, in order of their ids.
-pub(crate) fn end_of_generation(vocabulary: &Vocabulary<'_>) -> Vec<u32> {
-    llama_cpp::end_of_generation(vocabulary)
-}
 
 /// Returns EOS of files that do not name it, by tokenizer model, as llama.cpp does.
 fn default_eos(model: &str) -> Option<u32> {

@@ -1,12 +1,14 @@
 //! The tokenizer of a model.
 
+use std::sync::OnceLock;
+
 use gguf::{Error, Metadata};
 use gguf_models::token::TokenType;
 use rayon::prelude::*;
 
 use crate::model::{self, Model, rwkv};
 use crate::options::{DecodeOptions, EncodeOptions, TokenizerOptions};
-use crate::special::{self, BosEos, Fragment, Splitter, is_run_of_spaces};
+use crate::special::{BosEos, EndKeys, Fragment, Splitter, is_run_of_spaces};
 use crate::token_table::TokenTable;
 use crate::trace::{Piece, Trace};
 use crate::vocabulary::Vocabulary;
@@ -33,7 +35,9 @@ pub struct Tokenizer {
     model: Box<dyn Model>,
     splitter: Splitter,
     bos_eos: BosEos,
-    end_of_generation: Vec<u32>,
+    end_keys: EndKeys,
+    /// Found on first use, because most callers generate nothing.
+    end_of_generation: OnceLock<Vec<u32>>,
     /// Texts of all tokens, as in the file.
     texts: TokenTable,
     types: Vec<TokenType>,
@@ -51,7 +55,8 @@ impl Tokenizer {
             model: model::read(&vocabulary, options)?,
             splitter: Splitter::new(&vocabulary, options),
             bos_eos: BosEos::read(&vocabulary)?,
-            end_of_generation: special::end_of_generation(&vocabulary),
+            end_keys: EndKeys::read(&vocabulary),
+            end_of_generation: OnceLock::new(),
             texts: vocabulary.tokens.iter().collect(),
             types: vocabulary.types,
         })
@@ -162,7 +167,7 @@ impl Tokenizer {
     /// has EOS, EOT and EOM, tokens with well-known texts such as `<|im_end|>`, and the padding, repository and file
     /// separators of FIM.
     pub fn end_of_generation(&self) -> &[u32] {
-        &self.end_of_generation
+        self.end_of_generation.get_or_init(|| self.end_keys.tokens(self.texts.iter()))
     }
 
     /// Whether a token is matched in the text before all other rules.

@@ -19,7 +19,8 @@ use crate::tokenizer_compat::TokenizerCompat;
                   cat lines.jsonl | gguf tokenize model.gguf --stdin --jsonl > ids.jsonl"
 )]
 pub struct Args {
-    /// Model, directory with tokenizer files, or tokenizer.json.
+    /// Model, directory with tokenizer files, or tokenizer.json. The rules of a tokenizer.json apply in full; a
+    /// conversion notes those that GGUF cannot hold.
     source: String,
     #[command(flatten)]
     text: Text,
@@ -64,7 +65,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let tokenizer = if args.huggingface {
         Encoder::huggingface(&args.source)?
     } else {
-        Encoder::Ggml(Box::new(args.compat.open(&args.source)?))
+        args.compat.encoder(&args.source)?
     };
     let options =
         EncodeOptions { add_special: !args.no_bos, parse_special: !args.no_parse_special };

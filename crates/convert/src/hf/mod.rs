@@ -9,8 +9,8 @@ use gguf::Error;
 use gguf_checkpoint::Checkpoint;
 use gguf_pipeline::Job;
 use gguf_quantize::recipe::Target as Recipe;
-pub use text::vocabulary;
 pub(crate) use text::{find_converter, require_tensors, tensors};
+pub use text::{vocabulary, vocabulary_of_json};
 
 /// HfOptions of a conversion.
 #[derive(Clone, Debug, Default)]

@@ -177,11 +177,27 @@ pub fn vocabulary(dir: &Path) -> Result<vocab::Vocabulary, Error> {
         }
     }
     let tokenizer = json::read_optional(&dir.join("tokenizer.json"))?.unwrap_or_default();
-    let kind = match tokenizer["model"]["type"].as_str() {
+    vocab::load(dir, kind_of(&tokenizer), &vocab::VocabularyOptions::default())
+}
+
+/// Reads the vocabulary of a `tokenizer.json` of any name, without the other files of its checkpoint.
+///
+/// # Errors
+/// As [`vocab::load`].
+pub fn vocabulary_of_json(path: &Path) -> Result<vocab::Vocabulary, Error> {
+    let bytes = std::fs::read(path).map_err(|fault| Error::read(path, fault))?;
+    let kind = kind_of(&json::parse(path, &bytes)?);
+    let folder = vocab::Folder::Memory([("tokenizer.json", &bytes[..])].into());
+    vocab::load_from(folder, kind, &vocab::VocabularyOptions::default())
+        .map_err(|error| error.in_file(path))
+}
+
+/// Returns the kind of vocabulary of a `tokenizer.json` whose model is not known.
+fn kind_of(tokenizer: &serde_json::Value) -> VocabularyKind {
+    match tokenizer["model"]["type"].as_str() {
         Some("WordPiece" | "Unigram") => VocabularyKind::Encoder,
         _ => VocabularyKind::Llama,
-    };
-    vocab::load(dir, kind, &vocab::VocabularyOptions::default())
+    }
 }
 
 /// Returns the converter of the model, and sets the class in the configuration if the options have one.

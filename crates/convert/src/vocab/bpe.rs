@@ -40,6 +40,13 @@ pub(super) fn model_vocab<'f>(
         .collect()
 }
 
+/// Returns the id of the unknown token that the model of `tokenizer.json` names.
+pub(super) fn unknown_id(files: &Files) -> Option<u32> {
+    let model = &files.tokenizer()?["model"];
+    let id = model["vocab"].get(model["unk_token"].as_str()?)?.as_u64()?;
+    u32::try_from(id).ok()
+}
+
 /// Returns the added tokens with their ids: those of `tokenizer.json`, then those that only
 /// `tokenizer_config.json` has, in the order in which `transformers` adds them.
 pub(super) fn added_tokens(

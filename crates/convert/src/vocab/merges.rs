@@ -7,18 +7,32 @@ use super::bpe;
 use super::files::Files;
 
 /// Reads the merges in `tokenizer.json`, or else in `merges.txt`.
+///
+/// # Errors
+/// If a merge is no pair, or names or gives a text that is no token.
 pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>, Error> {
     let list = files.tokenizer().and_then(|t| t["model"]["merges"].as_array());
     let mut merges = Vec::with_capacity(list.map_or(0, Vec::len));
+    let mut with_spaces = 0;
     for (rank, merge) in list.into_iter().flatten().enumerate() {
-        merges.push(one(merge).ok_or_else(|| {
+        let [left, right] = pair(merge).ok_or_else(|| {
             Error::input(
                 "vocabulary-damaged",
                 files.tokenizer_path(),
                 format!("merge {rank} is {merge}; expected \"left right\" or a pair"),
                 "download the file again",
             )
-        })?);
+        })?;
+        if left.contains(' ') || right.contains(' ') {
+            with_spaces += 1;
+        } else {
+            merges.push(format!("{left} {right}"));
+        }
+    }
+    if with_spaces > 0 {
+        notes.push(format!(
+            "skipped {with_spaces} merges of tokens with spaces: GGUF separates the tokens of a merge by a space"
+        ));
     }
     if merges.is_empty() {
         merges = from_text(files, notes)?;
@@ -26,21 +40,18 @@ pub(super) fn read(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>
     if merges.is_empty() {
         notes.push("found no merges: every byte of a text becomes a token".to_owned());
     }
-    note_unknown(files, &merges, notes)?;
+    require_tokens(files, &merges)?;
     Ok(merges)
 }
 
-/// Parses a merge. The pair form exists for tokens that contain spaces. GGUF has only the other form, so such a
-/// space is written in the byte-level alphabet.
-fn one(merge: &Value) -> Option<String> {
+/// Parses a merge. The form of a list exists for tokens that contain spaces.
+fn pair(merge: &Value) -> Option<[&str; 2]> {
     match merge {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(pair) => {
-            let [left, right] = &pair[..] else { return None };
-            let [left, right] =
-                [left.as_str()?, right.as_str()?].map(|part| part.replace(' ', "\u{120}"));
-            Some(format!("{left} {right}"))
-        }
+        Value::String(text) => text.split_once(' ').map(<[&str; 2]>::from),
+        Value::Array(pair) => match &pair[..] {
+            [left, right] => Some([left.as_str()?, right.as_str()?]),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -65,20 +76,28 @@ fn from_text(files: &Files, notes: &mut Vec<String>) -> Result<Vec<String>, Erro
     Ok(merges)
 }
 
-/// Notes merges whose parts or result are not tokens: they never apply.
-fn note_unknown(files: &Files, merges: &[String], notes: &mut Vec<String>) -> Result<(), Error> {
+/// Fails if the parts or the result of a merge are not tokens: runtimes disagree about them, or refuse the file.
+fn require_tokens(files: &Files, merges: &[String]) -> Result<(), Error> {
     let vocab = bpe::model_vocab(files, "BPE")?;
-    let unknown = |merge: &&String| {
-        merge.split_once(' ').is_none_or(|(left, right)| {
-            [left, right, &format!("{left}{right}")].iter().any(|part| !vocab.contains_key(part))
-        })
+    let mut missing = merges.iter().enumerate().filter_map(|(rank, merge)| {
+        let (left, right) = merge.split_once(' ')?;
+        let text = [left, right, &format!("{left}{right}")]
+            .into_iter()
+            .find(|part| !vocab.contains_key(part))?
+            .to_owned();
+        Some((rank, merge, text))
+    });
+    let Some((rank, merge, text)) = missing.next() else { return Ok(()) };
+    let others = match missing.count() {
+        0 => String::new(),
+        others => format!(" ({others} more merges have such tokens)"),
     };
-    let mut rest = merges.iter().filter(unknown);
-    if let Some(first) = rest.next() {
-        notes.push(format!(
-            "{} merges name tokens that are missing from the vocabulary; the first is {first:?}",
-            1 + rest.count()
-        ));
-    }
-    Ok(())
+    Err(Error::input(
+        "vocabulary-damaged",
+        files.tokenizer_path(),
+        format!(
+            "merge {rank}, {merge:?}, needs the token {text:?}, which the vocabulary lacks{others}"
+        ),
+        "check that vocabulary and merges are those of the same model",
+    ))
 }

@@ -171,7 +171,7 @@ pub(crate) fn load_from(
         VocabularyKind::LlamaHf
             if out.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style) =>
         {
-            out.llama_hf()?;
+            out.llama_hf()?.write(&mut out.metadata);
         }
         VocabularyKind::LlamaHf => out.bpe()?,
         VocabularyKind::BpeWithBos => {
@@ -238,8 +238,8 @@ impl Builder<'_> {
         }
         if self.files.has_sentencepiece() {
             self.sentencepiece()?;
-        } else if self.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style) {
-            self.llama_hf()?;
+        } else if self.is_sentencepiece_json() {
+            self.llama_hf()?.write(&mut self.metadata);
         } else {
             self.bpe()?;
         }
@@ -252,8 +252,24 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Returns whether the vocabulary is a SentencePiece-style `tokenizer.json` without `tokenizer.model`.
+    fn is_sentencepiece_json(&self) -> bool {
+        !self.files.has_sentencepiece()
+            && self.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style)
+    }
+
+    /// Converts `tokenizer.model`, or a SentencePiece-style `tokenizer.json` without it.
     fn sentencepiece(&mut self) -> Result<(), Error> {
-        let model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
+        if self.is_sentencepiece_json() {
+            self.llama_hf()?.write(&mut self.metadata);
+            return Ok(());
+        }
+        self.sentencepiece_model(SENTENCEPIECE)
+    }
+
+    /// Converts a SentencePiece model for BPE.
+    fn sentencepiece_model(&mut self, name: &str) -> Result<(), Error> {
+        let model = sentencepiece::read(&self.files, name)?;
         self.notes.extend(model.notes(self.metadata.bool("tokenizer.ggml.add_space_prefix")));
         let tokens =
             sentencepiece::tokens(model, &self.files, self.options.vocab_size, &mut self.notes)?;
@@ -261,16 +277,28 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn llama_hf(&mut self) -> Result<(), Error> {
-        let tokens = llama_hf::tokens(&self.files)?;
-        if let Some(rows) = self.options.vocab_size.filter(|&rows| rows != tokens.len() as u64) {
-            self.notes.push(format!(
-                "tokenizer.json has {} tokens, but the embedding has {rows} rows",
-                tokens.len()
-            ));
+    /// Converts a SentencePiece-style `tokenizer.json`. Returns the special tokens, which the caller writes.
+    fn llama_hf(&mut self) -> Result<SpecialTokens, Error> {
+        let tokenizer = self.files.require_tokenizer()?;
+        // Without the key, runtimes add the space.
+        if !llama_hf::adds_space_prefix(tokenizer) {
+            self.metadata.set("tokenizer.ggml.add_space_prefix", false);
+        } else if self.metadata.get("tokenizer.ggml.add_space_prefix").is_some() {
+            self.metadata.set("tokenizer.ggml.add_space_prefix", true);
         }
-        self.scored_tokens(&tokens)?.write(&mut self.metadata);
-        Ok(())
+        // Without a configuration, the post-processor alone adds BOS, but runtimes add it by default.
+        let adds_nothing =
+            self.files.tokenizer_config().is_none() && tokenizer["post_processor"].is_null();
+        let rows = self.options.vocab_size;
+        let tokens = llama_hf::scored_tokens(&self.files, rows, &mut self.notes)?;
+        let mut special = self.scored_tokens(&tokens)?;
+        if adds_nothing {
+            special.default_add("bos", false);
+        }
+        if let Some(unknown) = bpe::unknown_id(&self.files) {
+            special.default_id("unk", unknown);
+        }
+        Ok(special)
     }
 
     fn scored_tokens(&mut self, tokens: &[Token]) -> Result<SpecialTokens, Error> {
@@ -284,6 +312,10 @@ impl Builder<'_> {
     }
 
     fn bpe(&mut self) -> Result<(), Error> {
+        if self.is_sentencepiece_json() && !self.names_pre_tokenizer() {
+            self.llama_hf()?.write(&mut self.metadata);
+            return Ok(());
+        }
         self.byte_level_tokens()?.write(&mut self.metadata);
         Ok(())
     }
@@ -335,6 +367,11 @@ impl Builder<'_> {
             }
             _ => pre::recognize(tokenizer, self.options.hints, path, &mut self.notes),
         }
+    }
+
+    /// Returns whether the user or the structure of `tokenizer.json` names a pre-tokenizer.
+    fn names_pre_tokenizer(&self) -> bool {
+        self.options.pre.is_some() || self.files.tokenizer().is_some_and(pre::is_known)
     }
 
     fn byte_level_tokens(&mut self) -> Result<SpecialTokens, Error> {

@@ -41,6 +41,24 @@ pub(crate) fn read_alone(tokenizer: &Value, config: &Map<String, Value>) -> Flag
     read(tokenizer, &mut config.clone(), &mut ROLES.to_vec(), &mut Vec::new())
 }
 
+/// Returns the ids of the tokens that a template, or BERT's post-processor, adds at the ends of a text, with their
+/// roles.
+pub(super) fn ids(tokenizer: &Value) -> Vec<(&'static str, i64)> {
+    let post_processor = &tokenizer["post_processor"];
+    let all = post_processor["processors"].as_array();
+    let parts = all.map_or(std::slice::from_ref(post_processor), Vec::as_slice);
+    let of_part = |part: &Value| {
+        if part["type"] == "BertProcessing" {
+            return [part["cls"][1].as_i64(), part["sep"][1].as_i64()];
+        }
+        let single = part["single"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let id = |text: &str| part["special_tokens"][text]["ids"][0].as_i64();
+        [single.first(), single.last()].map(|end| special(end?).and_then(id))
+    };
+    let ids = parts.iter().flat_map(|part| ["bos", "eos"].into_iter().zip(of_part(part)));
+    ids.filter_map(|(role, id)| Some((role, id?))).collect()
+}
+
 /// Returns whether a file leaves a role empty, for which there are several forms.
 fn is_empty(value: &Value) -> bool {
     match value {

@@ -35,8 +35,7 @@ pub(super) fn recognize(
     path: &Path,
     notes: &mut Vec<String>,
 ) -> Result<String, Error> {
-    let steps = steps(tokenizer, notes);
-    let matching: Vec<&Known> = TABLE.iter().filter(|row| row.steps == steps).collect();
+    let (steps, matching) = rows(tokenizer, notes);
     if matching.is_empty() {
         return Err(unknown(&steps, path));
     }
@@ -58,6 +57,33 @@ pub(super) fn recognize(
         note_choice(row, name, &matching, notes);
     }
     Ok(name.to_owned())
+}
+
+/// Returns whether a name has the structure of `tokenizer`.
+pub(super) fn is_known(tokenizer: &Value) -> bool {
+    !rows(tokenizer, &mut Vec::new()).1.is_empty()
+}
+
+/// Returns the steps of `tokenizer`, and the rows of the table with these steps. Normalizers that no row has are
+/// omitted, with a note.
+fn rows<'a>(tokenizer: &'a Value, notes: &mut Vec<String>) -> (Vec<Step<'a>>, Vec<&'static Known>) {
+    let all = steps(tokenizer, notes);
+    let matching =
+        |steps: &[Step]| -> Vec<&Known> { TABLE.iter().filter(|row| row.steps == steps).collect() };
+    let rows = matching(&all);
+    let mut normalizers = vec![];
+    normalizer(&tokenizer["normalizer"], &mut normalizers, &mut vec![]);
+    let (Some(split), true) = (all.strip_prefix(&normalizers[..]), rows.is_empty()) else {
+        return (all, rows);
+    };
+    let rows = matching(split);
+    if !rows.is_empty() {
+        notes.push(format!(
+            "tokenizer.json normalizes text by {}, but runtimes do not for this kind of vocabulary",
+            text(&normalizers)
+        ));
+    }
+    (all, rows)
 }
 
 /// Notes the other names of the same structure.
@@ -129,8 +155,9 @@ fn normalizer<'a>(part: &'a Value, steps: &mut Vec<Step<'a>>, notes: &mut Vec<St
                 normalizer(part, steps, notes);
             }
         }
-        // These have their own keys.
-        Some("Lowercase" | "StripAccents" | "BertNormalizer") => {}
+        Some(kind @ ("Lowercase" | "StripAccents" | "BertNormalizer")) => notes.push(format!(
+            "tokenizer.json normalizes text by {kind}, but runtimes do not for this kind of vocabulary"
+        )),
         Some(form @ ("NFC" | "NFD" | "NFKC" | "NFKD")) => notes.push(format!(
             "tokenizer.json normalizes text to {form}, but runtimes do not: text with combining marks \
              may have other tokens"

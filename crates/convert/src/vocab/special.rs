@@ -7,7 +7,7 @@ use gguf_models::token;
 use serde_json::{Map, Value};
 
 use super::chat_template::ChatTemplate;
-use super::files::{Files, special_token_text};
+use super::files::{AddedToken, Files, special_token_text};
 use super::post_processor;
 use super::roles::{Flags, ROLES};
 
@@ -41,6 +41,13 @@ impl SpecialTokens {
             special.chat_template = ChatTemplate::read(files, &config, notes)?;
             for &role in &types {
                 special.named(role, files, &config, limit, notes);
+            }
+        }
+        if let Some(tokenizer) = files.tokenizer() {
+            for (role, id) in post_processor::ids(tokenizer) {
+                if special.add.get(role) == Some(true) {
+                    special.set_id(role, id, limit, notes);
+                }
             }
         }
         for &role in &types {
@@ -101,6 +108,11 @@ impl SpecialTokens {
         if !self.ids.iter().any(|(r, _)| *r == role) {
             self.ids.push((role, id));
         }
+    }
+
+    /// Sets whether runtimes add the token of a role, if the files do not say it.
+    pub fn default_add(&mut self, role: &'static str, add: bool) {
+        self.add.set_default(role, add);
     }
 
     /// Sets or replaces the id of a role.
@@ -181,7 +193,7 @@ const CLASS_DEFAULTS: &[(&str, &str, &str)] = &[
 ];
 
 /// Returns the texts of the special tokens that the configuration names. In vocabularies with scores, only these are
-/// control tokens, whatever `tokenizer.json` marks as special.
+/// control tokens, whatever `tokenizer.json` marks as special; without a configuration, its flags count.
 pub(super) fn named_special_tokens(files: &Files) -> Result<Vec<String>, Error> {
     let mut config = files.tokenizer_config().cloned().unwrap_or_default();
     // Newer configurations list their added tokens, and the map is only a copy.
@@ -195,6 +207,10 @@ pub(super) fn named_special_tokens(files: &Files) -> Result<Vec<String>, Error> 
         .filter_map(special_token_text)
         .map(str::to_owned)
         .collect();
+    if files.tokenizer_config().is_none() {
+        let flagged = files.added_tokens().filter_map(AddedToken::parse);
+        texts.extend(flagged.filter(|token| token.special).map(|token| token.content));
+    }
     let class = config.get("tokenizer_class").and_then(Value::as_str).unwrap_or_default();
     for (start, role, text) in CLASS_DEFAULTS {
         if class.starts_with(start) && !config.contains_key(&format!("{role}_token")) {

@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use gguf::Error;
-use gguf_models::token::TokenType;
+use gguf_models::token::{self, TokenType};
 use serde_json::Value;
 
 use super::files::{Files, SENTENCEPIECE};
 use super::sentencepiece::{self, Model, UNUSED_SCORE};
 use super::special::named_special_tokens;
-use super::token::{MAX_TOKENS, Token};
+use super::token::{ADDED_SCORE, MAX_TOKENS, Token};
 use super::{Array, Builder};
 
 /// File name of XLM-RoBERTa's SentencePiece model.
@@ -34,24 +34,18 @@ pub(super) struct Unigram {
 impl Builder<'_> {
     pub(super) fn t5(&mut self) -> Result<(), Error> {
         let Some(name) = t5_model(&self.files) else {
-            let unigram = self.unigram_from_json()?;
-            return self.unigram(unigram, false);
+            let is_unigram = |tokenizer: &Value| tokenizer["model"]["type"] == "Unigram";
+            if self.files.tokenizer().is_none_or(is_unigram) {
+                let unigram = self.unigram_from_json()?;
+                return self.unigram(unigram, false);
+            }
+            return self.bpe();
         };
         let model = sentencepiece::read(&self.files, name)?;
-        match model.algorithm {
-            sentencepiece::UNIGRAM => {}
-            // Some T5 variants use BPE.
-            _ if self.files.has_sentencepiece() => return self.sentencepiece(),
-            _ => {
-                let what = "is a BPE model; expected a Unigram model";
-                let path = self.files.path(name);
-                return Err(Error::input(
-                    "vocabulary-missing",
-                    &path,
-                    what,
-                    "rename it to tokenizer.model",
-                ));
-            }
+        // Some T5 variants use BPE.
+        if model.algorithm != sentencepiece::UNIGRAM {
+            self.sentencepiece_model(name)?;
+            return self.t5_ends();
         }
         let unigram = Unigram {
             space_prefix: model.add_dummy_prefix,
@@ -67,6 +61,17 @@ impl Builder<'_> {
         self.unigram(unigram, false)
     }
 
+    /// Writes what the class of T5's tokenizers adds to a text, if the files do not say it: only EOS.
+    fn t5_ends(&mut self) -> Result<(), Error> {
+        for (role, add) in [("bos", false), ("eos", true)] {
+            let key = token::add_key(role).filter(|key| self.metadata.get(key).is_none());
+            if let Some(key) = key {
+                self.metadata.set(key, add);
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn xlm_roberta(&mut self) -> Result<(), Error> {
         let unigram = match self.files.has(XLM_ROBERTA_MODEL) {
             true => self.with_shifted_ids(XLM_ROBERTA_MODEL)?,
@@ -78,7 +83,16 @@ impl Builder<'_> {
     /// Writes the keys. Encoders have a number of token types.
     fn unigram(&mut self, unigram: Unigram, is_encoder: bool) -> Result<(), Error> {
         self.pieces(&unigram, is_encoder);
-        self.special_tokens(unigram.tokens.len())?.write(&mut self.metadata);
+        let mut special = self.special_tokens(unigram.tokens.len())?;
+        // Without a configuration, runtimes assume the ids of T5.
+        let is_unknown = |token: &Token| token.kind == TokenType::Unknown;
+        let unknown = unigram.tokens.iter().position(is_unknown);
+        if self.files.tokenizer_config().is_none()
+            && let Some(unknown) = unknown.and_then(|id| u32::try_from(id).ok())
+        {
+            special.default_id("unk", unknown);
+        }
+        special.write(&mut self.metadata);
         Ok(())
     }
 
@@ -175,8 +189,16 @@ impl Builder<'_> {
             };
             tokens.push(Token { text, score: score as f32, kind });
         }
-        let rows = self.rows(tokens.len() as u64)?;
-        tokens.extend((tokens.len()..rows).map(|id| Token::padding(id, UNUSED_SCORE)));
+        let behind = added.keys().map(|id| id.saturating_add(1)).max().unwrap_or(0);
+        let rows = self.rows(behind.max(tokens.len() as u64))?;
+        tokens.extend((tokens.len()..rows).map(|id| match added.get(&(id as u64)) {
+            Some(&text) => {
+                let is_special = special.contains(text);
+                let kind = if is_special { TokenType::Control } else { TokenType::UserDefined };
+                Token { text: text.to_owned(), score: ADDED_SCORE, kind }
+            }
+            None => Token::padding(id, UNUSED_SCORE),
+        }));
         let charsmap = charsmap(&tokenizer["normalizer"]).map(|text| BASE64.decode(text));
         let charsmap = charsmap.transpose().map_err(|error| {
             fault(format!("precompiled_charsmap of the normalizer is not base64: {error}"))
@@ -186,7 +208,10 @@ impl Builder<'_> {
             tokens,
             space_prefix: stated("add_prefix_space")
                 .unwrap_or_else(|| adds_space_prefix(&tokenizer["pre_tokenizer"])),
-            fold_spaces: stated("clean_up_tokenization_spaces").unwrap_or(true),
+            fold_spaces: match self.files.tokenizer_config() {
+                Some(_) => stated("clean_up_tokenization_spaces").unwrap_or(true),
+                None => folds_spaces(tokenizer),
+            },
             charsmap: charsmap.unwrap_or_default(),
         })
     }
@@ -211,6 +236,19 @@ fn t5_model(files: &Files) -> Option<&'static str> {
 fn charsmap(normalizer: &Value) -> Option<&str> {
     let parts = normalizer["normalizers"].as_array();
     normalizer["precompiled_charsmap"].as_str().or_else(|| parts?.iter().find_map(charsmap))
+}
+
+/// Returns whether the normalizer or the pre-tokenizer removes extra spaces.
+fn folds_spaces(tokenizer: &Value) -> bool {
+    let parts = |part: &str, list: &str| {
+        let part = &tokenizer[part];
+        part[list].as_array().map_or(std::slice::from_ref(part), Vec::as_slice)
+    };
+    let folds = |part: &Value| part["pattern"]["Regex"] == " {2,}";
+    parts("normalizer", "normalizers").iter().any(folds)
+        || parts("pre_tokenizer", "pretokenizers")
+            .iter()
+            .any(|part| part["type"] == "WhitespaceSplit")
 }
 
 /// Returns whether a pre-tokenizer, which may be a sequence, adds a space in front of a text.

@@ -1,7 +1,5 @@
 //! Vocabularies of single model families.
 
-use std::collections::HashMap;
-
 use gguf::{Array, Error};
 use gguf_models::token::TokenType;
 
@@ -27,10 +25,7 @@ impl Builder<'_> {
         if self.files.has_sentencepiece() {
             self.sentencepiece()?;
         } else if self.files.tokenizer().is_some_and(llama_hf::is_sentencepiece_style) {
-            let mut tokens = llama_hf::tokens(&self.files)?;
-            self.mark_added(&mut tokens);
-            self.score_by_merges(&mut tokens)?;
-            self.scored_tokens(&tokens)?.write(&mut self.metadata);
+            self.llama_hf()?.write(&mut self.metadata);
         } else {
             return self.bpe();
         }
@@ -67,33 +62,6 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Sets the types of added tokens as if `tokenizer_config.json` listed them.
-    fn mark_added(&self, tokens: &mut [Token]) {
-        for entry in self.files.added_tokens() {
-            let id = entry["id"].as_u64().and_then(|id| usize::try_from(id).ok());
-            let slot = id.and_then(|id| tokens.get_mut(id));
-            if let Some((slot, added)) = slot.zip(AddedToken::parse(entry)) {
-                *slot = Token::added(added.content, added.special);
-            }
-        }
-    }
-
-    /// Sets the scores, which `tokenizer.json` lacks. Runtimes merge the pair with the highest score first, so the
-    /// negated rank of the merge that forms a token keeps the order.
-    fn score_by_merges(&mut self, tokens: &mut [Token]) -> Result<(), Error> {
-        let merges = merges::read(&self.files, &mut self.notes)?;
-        let mut ranks = HashMap::new();
-        for (rank, (left, right)) in merges.iter().filter_map(|m| m.split_once(' ')).enumerate() {
-            ranks.entry(format!("{left}{right}")).or_insert(rank);
-        }
-        for token in tokens.iter_mut().filter(|token| token.kind == TokenType::Normal) {
-            if let Some(rank) = ranks.get(&token.text) {
-                token.score = -(*rank as f32);
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn phi3(&mut self) -> Result<(), Error> {
         let class = self.files.tokenizer_config().and_then(|config| config.get("tokenizer_class"));
         if class.is_some_and(|class| class == "GPT2Tokenizer") || !self.files.has_sentencepiece() {
@@ -108,6 +76,14 @@ impl Builder<'_> {
     }
 
     pub(super) fn internlm2(&mut self) -> Result<(), Error> {
+        if self.is_sentencepiece_json() {
+            let mut special = self.llama_hf()?;
+            if let Some(end) = self.files.added_id(TURN_END) {
+                special.replace_id("eos", end);
+            }
+            special.write(&mut self.metadata);
+            return Ok(());
+        }
         let mut model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
         let prefix = model.adds_dummy_prefix();
         self.notes.extend(model.notes(Some(prefix)));
@@ -125,7 +101,7 @@ impl Builder<'_> {
         self.metadata.set(ADD_SPACE_PREFIX, prefix);
         // Ends the turns of chat models.
         let end = tokens.iter().position(|token| {
-            token.text == "<|im_end|>"
+            token.text == TURN_END
                 && matches!(token.kind, TokenType::Control | TokenType::UserDefined)
         });
         if let Some(end) = end.and_then(|end| u32::try_from(end).ok()) {
@@ -139,29 +115,38 @@ impl Builder<'_> {
         if self.files.has_sentencepiece() {
             return self.sentencepiece();
         }
-        self.llama_hf()?;
+        self.llama_hf()?.write(&mut self.metadata);
         self.metadata.set(ADD_SPACE_PREFIX, false);
         Ok(())
     }
 
     pub(super) fn nemotron(&mut self) -> Result<(), Error> {
+        let has_model = self.files.has_sentencepiece();
         self.sentencepiece()?;
-        self.metadata.set("tokenizer.ggml.padding_token_id", 0u32);
-        self.metadata.set("tokenizer.ggml.unknown_token_id", 1u32);
+        if has_model {
+            self.metadata.set("tokenizer.ggml.padding_token_id", 0u32);
+            self.metadata.set("tokenizer.ggml.unknown_token_id", 1u32);
+        }
         Ok(())
     }
 
     pub(super) fn internlm3(&mut self) -> Result<(), Error> {
-        let model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
-        self.notes.extend(model.notes(self.files.tokenizer_config_bool("add_prefix_space")));
-        let (files, rows) = (&self.files, self.options.vocab_size);
-        let tokens = sentencepiece::tokens(model, files, rows, &mut self.notes)?;
-        let mut special = self.scored_tokens(&tokens)?;
-        if let Some(prefix) = self.files.tokenizer_config_bool("add_prefix_space") {
-            self.metadata.set(ADD_SPACE_PREFIX, prefix);
-        }
+        let mut special = if self.is_sentencepiece_json() {
+            self.llama_hf()?
+        } else {
+            let prefix = self.files.tokenizer_config_bool("add_prefix_space");
+            let model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
+            self.notes.extend(model.notes(prefix));
+            let (files, rows) = (&self.files, self.options.vocab_size);
+            let tokens = sentencepiece::tokens(model, files, rows, &mut self.notes)?;
+            let special = self.scored_tokens(&tokens)?;
+            if let Some(prefix) = prefix {
+                self.metadata.set(ADD_SPACE_PREFIX, prefix);
+            }
+            special
+        };
         let mut added = self.files.added_tokens();
-        let end = added.find(|token| token["content"] == "<|im_end|>" && token["special"] == true);
+        let end = added.find(|token| token["content"] == TURN_END && token["special"] == true);
         let id = end.and_then(|token| token["id"].as_u64());
         if let Some(id) = id.and_then(|id| u32::try_from(id).ok()) {
             special.replace_id("eos", id);
@@ -195,6 +180,9 @@ impl Builder<'_> {
     }
 
     pub(super) fn arctic(&mut self) -> Result<(), Error> {
+        if self.is_sentencepiece_json() {
+            return self.sentencepiece();
+        }
         let model = sentencepiece::read(&self.files, SENTENCEPIECE)?;
         self.notes.extend(model.notes(None));
         let (files, rows) = (&self.files, self.options.vocab_size);
@@ -263,6 +251,9 @@ impl Builder<'_> {
 
 /// Replacement for the token of a zero byte, which some runtimes read as an empty string, as in llama.cpp's converter.
 pub(crate) const INTERNLM2_ZERO: &str = "\u{1F409}";
+
+/// Token that ends the turns of InternLM's chat models.
+const TURN_END: &str = "<|im_end|>";
 
 /// Id of `<end_of_turn>` in Gemma 1.
 const GEMMA_END_OF_TURN: u32 = 107;

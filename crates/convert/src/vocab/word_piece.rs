@@ -4,10 +4,13 @@ use gguf::Error;
 use gguf_models::token::TokenType;
 
 use super::token::Token;
-use super::{Builder, bpe};
+use super::{Builder, bpe, post_processor};
 
 /// The only pre-tokenizer that runtimes know for WordPiece.
 const PRE: &str = "bert-bge";
+
+/// Maximum length of a word in runtimes.
+const MAX_WORD_CHARS: u64 = 100;
 
 /// Prefix of pieces that continue a word.
 const CONTINUATION: &str = "##";
@@ -15,13 +18,48 @@ const CONTINUATION: &str = "##";
 impl Builder<'_> {
     pub(super) fn word_piece(&mut self) -> Result<(), Error> {
         self.check_pre_tokenizer()?;
+        self.note_lost_settings()?;
         let vocab_size = self.options.vocab_size;
         let mut tokens = bpe::tokens(&self.files, "WordPiece", vocab_size, &mut self.notes)?;
         tokens.iter_mut().for_each(mark_start);
         self.token_type_count();
         let pre = self.options.pre.unwrap_or(PRE);
         self.tokens("bert", pre.to_owned(), &tokens, false);
-        self.special_tokens(tokens.len())?.write(&mut self.metadata);
+        let mut special = self.special_tokens(tokens.len())?;
+        // Without a configuration, runtimes assume the ids of the first BERT.
+        for (role, id) in post_processor::ids(self.files.require_tokenizer()?) {
+            if let Ok(id) = u32::try_from(id) {
+                special.default_id(if role == "eos" { "sep" } else { role }, id);
+            }
+        }
+        if let Some(unknown) = bpe::unknown_id(&self.files) {
+            special.default_id("unk", unknown);
+        }
+        special.write(&mut self.metadata);
+        Ok(())
+    }
+
+    /// Notes settings for which GGUF has no key.
+    fn note_lost_settings(&mut self) -> Result<(), Error> {
+        let tokenizer = self.files.require_tokenizer()?;
+        let normalizer = &tokenizer["normalizer"];
+        for (setting, what) in [
+            ("clean_text", "remove control characters"),
+            ("handle_chinese_chars", "split between Chinese characters"),
+        ] {
+            if normalizer[setting] == false {
+                self.notes.push(format!(
+                    "`{setting}` is false in tokenizer.json, but runtimes {what}: texts with them get other ids"
+                ));
+            }
+        }
+        let longest = &tokenizer["model"]["max_input_chars_per_word"];
+        if !longest.is_null() && longest != MAX_WORD_CHARS {
+            self.notes.push(format!(
+                "`max_input_chars_per_word` is {longest} in tokenizer.json, but {MAX_WORD_CHARS} in runtimes: longer \
+                 words get other ids"
+            ));
+        }
         Ok(())
     }
 
@@ -61,7 +99,8 @@ impl Builder<'_> {
 
 /// Moves the mark from pieces that continue a word to pieces that start a word, as GGUF has it.
 fn mark_start(token: &mut Token) {
-    if token.kind == TokenType::Control {
+    // Added tokens are matched in the text as they are.
+    if matches!(token.kind, TokenType::Control | TokenType::UserDefined) {
         return;
     }
     token.text = match token.text.strip_prefix(CONTINUATION) {

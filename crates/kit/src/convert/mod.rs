@@ -18,7 +18,7 @@ use gguf_store::{LocalFile, Overwrite, Progress, Source, SplitOptions};
 pub use options::{ConvertOptions, OutputOptions, RenderSettings, Setting};
 
 use crate::quantize::{Part, one_part, resume_unsure, within};
-use crate::{Error, checkpoint};
+use crate::{Error, checkpoint, tokens};
 
 /// Kind of the source of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -308,6 +308,9 @@ fn plan_checkpoint(source: &str, options: &ConvertOptions) -> Result<Plan, Error
             provenance::write(metadata, &opened.dir, &opened.checkpoint, &settings)?;
         }
         plan.add(conversion, &output, opened.output_dir());
+    }
+    if let Some(Planned { job, .. }) = plan.outputs.first() {
+        plan.notes.extend(tokens::conversion_notes(target.unwrap_or(&opened.dir), &job.metadata)?);
     }
     Ok(Plan { _files: Some(opened), ..plan })
 }

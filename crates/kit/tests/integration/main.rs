@@ -4,4 +4,5 @@ mod calibration;
 mod convert;
 mod eval;
 mod memory;
+mod tokenizers;
 mod values;

@@ -52,7 +52,7 @@ fn finding(difference: &Difference) -> Finding {
 }
 
 /// Formats the first ids and the number of the others.
-fn list(ids: &[u32]) -> String {
+pub(super) fn list(ids: &[u32]) -> String {
     const MAX_IDS: usize = 8;
     let first: Vec<_> = ids.iter().take(MAX_IDS).map(u32::to_string).collect();
     let more = ids.len().saturating_sub(MAX_IDS);

@@ -2,11 +2,13 @@
 
 mod corpus;
 mod findings;
+mod lost_rules;
 
 use std::fmt;
 
 pub use corpus::CORPUS;
 use gguf::Error;
+pub use lost_rules::LostRule;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -108,7 +110,11 @@ impl TokenizerDiff<'_> {
     /// Returns texts with every added token of `tokenizer.json`, alone and within text.
     pub fn added_tokens(&self) -> Vec<String> {
         let around = |token: String| [format!("a{token}b"), format!(" {token} {token}\n"), token];
-        self.theirs.added_tokens().into_iter().flat_map(around).collect()
+        self.theirs
+            .added_tokens()
+            .into_iter()
+            .flat_map(|(_, token)| around(token.content))
+            .collect()
     }
 
     /// Whether the ids of a text differ, without BOS and EOS.

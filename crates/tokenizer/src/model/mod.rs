@@ -14,6 +14,8 @@ mod word_cache;
 pub(crate) mod wordpiece;
 
 pub(crate) use read::read;
+#[cfg(feature = "huggingface")]
+pub(crate) use spaces::to_spaces;
 
 use crate::trace::Word;
 

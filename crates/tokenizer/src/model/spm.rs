@@ -65,8 +65,12 @@ impl Spm {
         };
         let index = Index::new(&pieces, found);
         let split_points = SplitPoints::new(index.ids().filter_map(|id| pieces.get(id)));
-        // Runs of spaces merge before words, the shortest first.
-        let ranks = (0..).zip(vocabulary.scores()?).map(|(id, score)| match merged(id) {
+        // Runs of spaces without scores of their own merge before words, the shortest first.
+        let scores = vocabulary.scores()?;
+        let mut of_runs = (0..).zip(&scores).filter(|(id, _)| merged(*id)).map(|(_, score)| *score);
+        let first = of_runs.next();
+        let are_equal = of_runs.all(|score| Some(score) == first);
+        let ranks = (0..).zip(scores).map(|(id, score)| match are_equal && merged(id) {
             true => pieces.get(id).map_or(0, <[u8]>::len) as u32,
             false => rank(score),
         });

@@ -89,11 +89,12 @@ const PLAMO_EOS: &str = "<|plamo:eos|>";
 struct ByText<'t>(HashMap<&'t [u8], Option<usize>>);
 
 impl<'t> ByText<'t> {
-    fn new(vocabulary: &'t Vocabulary<'_>) -> Self {
+    /// Looks up the texts of a vocabulary, in order of its ids.
+    fn new(tokens: impl Iterator<Item = &'t [u8]>) -> Self {
         let fim = FIM_TOKENS.iter().flat_map(|(_, texts)| texts.iter());
         let names = END_TOKENS.iter().chain(fim).chain(&GPT_OSS_TOKENS).chain([&PLAMO_EOS]);
         let mut ids: HashMap<_, _> = names.map(|name| (name.as_bytes(), None)).collect();
-        for (id, token) in vocabulary.tokens.iter().enumerate() {
+        for (id, token) in tokens.enumerate() {
             if let Some(place) = ids.get_mut(token) {
                 *place = Some(id);
             }
@@ -128,7 +129,7 @@ impl<'t> ByText<'t> {
 /// Returns the token types that llama.cpp uses to parse special tokens.
 pub(super) fn types(vocabulary: &Vocabulary<'_>) -> Vec<TokenType> {
     let mut types = vocabulary.types.clone();
-    let by_text = ByText::new(vocabulary);
+    let by_text = ByText::new(vocabulary.tokens.iter().copied());
     let mut set = |id: Option<usize>, kind| {
         if let Some(place) = id.and_then(|id| types.get_mut(id)) {
             *place = kind;
@@ -147,27 +148,48 @@ pub(super) fn types(vocabulary: &Vocabulary<'_>) -> Vec<TokenType> {
     types
 }
 
-/// Returns the end-of-generation tokens, in order of their ids: EOS, EOT and EOM of the metadata, tokens with
-/// well-known texts, and the FIM tokens that separate files and repositories.
-pub(super) fn end_of_generation(vocabulary: &Vocabulary<'_>) -> Vec<u32> {
-    let by_text = ByText::new(vocabulary);
-    let of_key = |role| vocabulary.special_id(role, None).ok().flatten();
-    let separators =
-        FIM_TOKENS.iter().filter(|(role, _)| ["fim_pad", "fim_rep", "fim_sep"].contains(role));
-    let separators = separators.filter_map(|(role, texts)| {
-        of_key(role).map(|id| id as usize).or_else(|| by_text.first(texts))
-    });
-    let by_key = [eos(vocabulary), of_key("eot"), of_key("eom")];
-    let by_key = by_key.into_iter().flatten().map(|id| id as usize);
-    let by_texts = END_TOKENS.iter().filter_map(|text| by_text.id(text));
-    let excluded = [by_text.end_of_part(), by_text.html_tag(eos(vocabulary))];
-    let mut ids: Vec<u32> = (separators.chain(by_key).chain(by_texts))
-        .filter(|id| !excluded.contains(&Some(*id)))
-        .filter_map(|id| u32::try_from(id).ok())
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
+/// Keys of the tokens that end a generation.
+pub(crate) struct EndKeys {
+    eos: Option<u32>,
+    eot: Option<u32>,
+    eom: Option<u32>,
+    /// FIM tokens that separate files and repositories, each with the texts by which it is recognised without a key.
+    separators: [(Option<u32>, &'static [&'static str]); 3],
+}
+
+impl EndKeys {
+    pub fn read(vocabulary: &Vocabulary<'_>) -> Self {
+        let of_key = |role| vocabulary.special_id(role, None).ok().flatten();
+        Self {
+            eos: eos(vocabulary),
+            eot: of_key("eot"),
+            eom: of_key("eom"),
+            separators: ["fim_pad", "fim_rep", "fim_sep"].map(|role| {
+                let texts = FIM_TOKENS.iter().find(|(name, _)| *name == role);
+                (of_key(role), texts.map_or(&[][..], |(_, texts)| texts))
+            }),
+        }
+    }
+
+    /// Returns the end-of-generation tokens of a vocabulary, in order of their ids: EOS, EOT and EOM of the keys,
+    /// tokens with well-known texts, and the FIM tokens that separate files and repositories.
+    pub fn tokens<'t>(&self, texts: impl Iterator<Item = &'t [u8]>) -> Vec<u32> {
+        let by_text = ByText::new(texts);
+        let separators = self
+            .separators
+            .iter()
+            .filter_map(|(key, texts)| key.map(|id| id as usize).or_else(|| by_text.first(texts)));
+        let by_key = [self.eos, self.eot, self.eom].into_iter().flatten().map(|id| id as usize);
+        let by_texts = END_TOKENS.iter().filter_map(|text| by_text.id(text));
+        let excluded = [by_text.end_of_part(), by_text.html_tag(self.eos)];
+        let mut ids: Vec<u32> = (separators.chain(by_key).chain(by_texts))
+            .filter(|id| !excluded.contains(&Some(*id)))
+            .filter_map(|id| u32::try_from(id).ok())
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
 }
 
 /// Returns EOS, with the default for the tokenizer model.

@@ -71,6 +71,11 @@ fn pieces(vocabulary: &Vocabulary) -> Vec<Option<String>> {
         .map(|(id, token)| match token.kind {
             TokenType::Unused if is_padding(id, token.text) => None,
             TokenType::Control => Some(token.text.to_owned()),
+            // Other converters mark added tokens too.
+            TokenType::UserDefined => {
+                let text = starts(token.text).unwrap_or_else(|| token.text.to_owned());
+                Some(if taken.insert(text.clone()) { text } else { format!("##{}", token.text) })
+            }
             _ => {
                 // A continuation piece can be the mark itself.
                 let start = starts(token.text).filter(|text| !text.is_empty());

@@ -22,8 +22,8 @@ fn token_texts_and_types_equal_llama_cpps_conversion() {
     ];
     assert_eq!(tokens(&found.metadata), owned(&wanted));
     assert_eq!(found.len, 8);
-    assert_eq!(strings(&found.metadata, "tokenizer.ggml.merges"), ["a b", "a \u{120}"]);
-    assert_noted(&found, "1 merges name tokens");
+    assert_eq!(strings(&found.metadata, "tokenizer.ggml.merges"), ["a b"]);
+    assert_noted(&found, "skipped 1 merges of tokens with spaces");
     assert_eq!(found.metadata.bool("tokenizer.ggml.add_bos_token"), Some(false));
     // Without a configuration, the used tokens determine the vocabulary size, which is too small here.
     let fault = convert_bpe(&tiny_bpe(), &VocabularyOptions::default()).unwrap_err().to_string();
@@ -57,4 +57,36 @@ fn merges_come_from_merges_txt_if_tokenizer_json_has_none() {
     let found = convert(&files, VocabularyKind::Bpe, &rows(8)).unwrap();
     assert_eq!(strings(&found.metadata, "tokenizer.ggml.merges"), ["a b"]);
     assert_noted(&found, "skipped line 4");
+}
+
+#[test]
+fn merges_without_a_token_fail() {
+    for (merge, missing) in
+        [(json!(["b", "a"]), "\"ba\""), (json!(["ab", "x"]), "\"x\""), (json!("x b"), "\"x\"")]
+    {
+        let mut tokenizer = tiny_bpe();
+        tokenizer["model"]["merges"] = json!([["a", "b"], merge, ["z", "z"]]);
+        let fault = convert_bpe(&tokenizer, &rows(8)).unwrap_err().to_string();
+        assert!(fault.contains("merge 1, ") && fault.contains(missing), "{fault}");
+        assert!(fault.contains("(1 more merges have such tokens)"), "{fault}");
+    }
+}
+
+#[test]
+fn normalizers_before_the_bytes_are_noted() {
+    for (normalizer, noted) in [
+        (json!({"type": "Lowercase"}), "normalizes text by Lowercase"),
+        (json!({"type": "StripAccents"}), "normalizes text by StripAccents"),
+        (json!({"type": "Strip", "strip_left": true}), "normalizes text by {\"type\":\"Strip\""),
+        (
+            json!({"type": "Replace", "pattern": {"String": "x"}, "content": "y"}),
+            "normalizes text by Replace(\"x\", \"y\")",
+        ),
+    ] {
+        let mut tokenizer = tiny_bpe();
+        tokenizer["normalizer"] = normalizer;
+        let found = convert_bpe(&tokenizer, &rows(8)).unwrap();
+        assert_eq!(found.metadata.str("tokenizer.ggml.pre"), Some("gpt-2"));
+        assert_noted(&found, noted);
+    }
 }

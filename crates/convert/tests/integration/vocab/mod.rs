@@ -7,6 +7,7 @@ mod other_tokenizers;
 mod pre_tokenizer;
 mod reference;
 mod sentencepiece;
+mod sentencepiece_json;
 mod special_tokens;
 
 use std::path::PathBuf;

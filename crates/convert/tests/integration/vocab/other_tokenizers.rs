@@ -6,7 +6,7 @@ use gguf_convert::vocab::{Vocabulary, VocabularyOptions, load};
 use gguf_models::convert::VocabularyKind;
 use serde_json::{Value, json};
 
-use super::{convert, reference_checkpoints, strings};
+use super::{convert, owned, reference_checkpoints, strings, tokens};
 use crate::fixtures::tokenizer_files::{bytes, number, piece, rows};
 
 fn failure(files: &[(&str, &[u8])], kind: VocabularyKind, options: &VocabularyOptions) -> String {
@@ -305,5 +305,30 @@ fn invalid_files_are_named() {
         for part in parts {
             assert!(message.contains(part), "`{part}` is not in: {message}");
         }
+    }
+}
+
+#[test]
+fn unigram_in_tokenizer_json_alone_has_its_unknown_and_added_tokens() {
+    let tokenizer = json!({
+        "added_tokens": [
+            {"id": 0, "content": "<unk>", "special": true},
+            {"id": 1, "content": "<s>", "special": true},
+            {"id": 3, "content": "<t>", "special": false},
+            {"id": 4, "content": "<u>", "special": true},
+        ],
+        "normalizer": null,
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "\u{2581}", "prepend_scheme": "always"},
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["<s>", 0.0], ["a", -1.0]]},
+    })
+    .to_string();
+    let files = [("tokenizer.json", tokenizer.as_bytes())];
+    for kind in [VocabularyKind::T5, VocabularyKind::Encoder] {
+        let found = convert(&files, kind, &rows(6)).unwrap();
+        let expected = [("<unk>", 2), ("<s>", 3), ("a", 1), ("<t>", 4), ("<u>", 3), ("[PAD5]", 5)];
+        assert_eq!(tokens(&found.metadata), owned(&expected));
+        assert_eq!(integer(&found, "unknown_token_id"), Some(0));
+        let folds = found.metadata.bool("tokenizer.ggml.remove_extra_whitespaces");
+        assert_eq!(folds, Some(false));
     }
 }
