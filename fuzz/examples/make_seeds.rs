@@ -224,8 +224,7 @@ fn file(mut header: RawHeader, types: &[TensorType]) -> RawHeader {
             name: format!("blk.{i}.attn_q.weight").into(),
             shape: Shape::new(&[elements, 2]).unwrap_or_else(|| unreachable!()),
             tensor_type,
-            offset: 0,
-        });
+            offset: 0, opaque_len: None });
     }
     header
 }

@@ -62,6 +62,7 @@ pub fn model(graph: &Graph) -> Option<Model> {
             shape,
             tensor_type: TensorType::F32,
             offset: 0,
+            opaque_len: None,
         });
     }
     raw.lay_out().ok()?;
@@ -263,7 +264,7 @@ fn ngrams(metadata: &mut Metadata) -> Option<TensorInfo> {
     set("ple.head_vocab_sizes", gguf::Array::from(&[3u64, 5][..]).into());
     let shape = Shape::new(&[8, 8])?;
     let name = "per_layer_token_embd.weight".into();
-    Some(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 })
+    Some(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0, opaque_len: None })
 }
 
 /// Adds the required tensors, and those with a prefix.
@@ -289,7 +290,7 @@ fn add(expected: &mut dyn Iterator<Item = Expected>, tensors: &mut Vec<TensorInf
                 let shape: Vec<u64> = shape.iter().map(|extent| extent.unwrap_or(untold)).collect();
                 let Some(shape) = Shape::new(&shape) else { continue };
                 let tensor_type = TensorType::F32;
-                tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
+                tensors.push(TensorInfo { name, shape, tensor_type, offset: 0, opaque_len: None });
             }
             Expected::OneOf(options) => {
                 add(&mut options.into_iter().next().into_iter().flatten(), tensors, wanted);

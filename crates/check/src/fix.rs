@@ -137,6 +137,7 @@ mod tests {
             shape: Shape::new(&[32, 2]).unwrap(),
             tensor_type: TensorType::Q8_0,
             offset: 0,
+            opaque_len: None,
         });
         header
     }

@@ -24,6 +24,7 @@
 //!     shape: Shape::new(&[4]).unwrap(),
 //!     tensor_type: TensorType::F32,
 //!     offset: 0,
+//!     opaque_len: None,
 //! });
 //! raw.lay_out()?;
 //! let mut file = write_header(&Header::new(raw)?)?;

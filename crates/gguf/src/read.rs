@@ -317,7 +317,24 @@ fn parse(bytes: &Bytes, file_len: u64, limits: Limits) -> Result<(RawHeader, Spa
     let metadata = entries(&mut cursor, n_entries, limits, &mut spans)?;
     let tensors = directory(&mut cursor, n_tensors, &mut spans)?;
     spans.end = cursor.pos as u64;
-    Ok((RawHeader { version, order, metadata, tensors }, spans))
+    let mut raw = RawHeader { version, order, metadata, tensors };
+    let data_len = file_len.saturating_sub(data_start(&raw, &spans));
+    set_opaque_lens(&mut raw.tensors, data_len);
+    Ok((raw, spans))
+}
+
+/// Sets the sizes of tensors of unknown types: up to the next tensor, or to the end of the data section.
+fn set_opaque_lens(tensors: &mut [TensorInfo], data_len: u64) {
+    if tensors.iter().all(|tensor| tensor.tensor_type.block().is_some()) {
+        return;
+    }
+    let mut starts: Vec<u64> = tensors.iter().map(|tensor| tensor.offset).collect();
+    starts.sort_unstable();
+    for tensor in tensors.iter_mut().filter(|tensor| tensor.tensor_type.block().is_none()) {
+        let next = starts.partition_point(|start| *start <= tensor.offset);
+        let end = starts.get(next).copied().unwrap_or(data_len);
+        tensor.opaque_len = end.checked_sub(tensor.offset);
+    }
 }
 
 /// Detects version and byte order from the first eight bytes.
@@ -403,6 +420,7 @@ fn tensor(cursor: &mut Cursor, name: &str) -> Result<TensorInfo, Stop> {
         shape,
         tensor_type: TensorType::from_id(cursor.u32("tensor type")?),
         offset: cursor.u64("tensor offset")?,
+        opaque_len: None,
     })
 }
 

@@ -69,12 +69,19 @@ pub struct TensorInfo {
     pub tensor_type: TensorType,
     /// Offset of the data, relative to the data section.
     pub offset: u64,
+    /// Size in bytes of data of an unknown type, up to the next tensor or the end of its file; `None` if the type is
+    /// known or the tensor is in no file. Readers set it, so that such data can be copied.
+    pub opaque_len: Option<u64>,
 }
 
 impl TensorInfo {
-    /// Returns the size of the data in bytes; `None` as for [`TensorType::byte_len`].
+    /// Returns the size of the data in bytes; `None` as for [`TensorType::byte_len`], unless the size of an unknown type
+    /// is known from its file.
     pub fn byte_len(&self) -> Option<u64> {
-        self.tensor_type.byte_len(&self.shape)
+        match self.tensor_type.block() {
+            Some(_) => self.tensor_type.byte_len(&self.shape),
+            None => self.opaque_len,
+        }
     }
 
     /// Returns the reason why [`TensorInfo::byte_len`] is `None`.

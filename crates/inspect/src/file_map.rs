@@ -232,7 +232,13 @@ mod tests {
             ("b.weight", &[64][..], TensorType::Q4_0, 64),
         ] {
             let shape = Shape::new(shape).unwrap();
-            draft.tensors.push(TensorInfo { name: name.into(), shape, tensor_type, offset });
+            draft.tensors.push(TensorInfo {
+                name: name.into(),
+                shape,
+                tensor_type,
+                offset,
+                opaque_len: None,
+            });
         }
         let mut bytes = write_header(&Header::new(draft).unwrap()).unwrap();
         bytes.resize(bytes.len() + 64 + 36 + 28 + 9, 7);

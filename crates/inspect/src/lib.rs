@@ -19,6 +19,7 @@
 //! #         shape: gguf::Shape::new(&[8]).unwrap(),
 //! #         tensor_type: gguf::TensorType::F32,
 //! #         offset: 0,
+//! #     opaque_len: None,
 //! #     });
 //! #     header.lay_out()?;
 //! #     let mut file = gguf::write_header(&gguf::Header::new(header)?)?;

@@ -30,8 +30,7 @@ pub(super) struct Chunk<'t, 'j> {
 impl<'t, 'j> Chunk<'t, 'j> {
     /// Splits a tensor into chunks.
     pub fn split(task: &'t Task<'j>) -> impl Iterator<Item = Self> {
-        let row_len = task.tensor.shape.row_len();
-        let rows = task.tensor.rows();
+        let (rows, row_len) = task.tensor.copied_rows();
         let rows_per_chunk = CHUNK.checked_div(row_len).unwrap_or(rows).max(1);
         let has_data = row_len > 0;
         (0..if has_data { rows } else { 0 }).step_by(rows_per_chunk as usize).map(
@@ -59,7 +58,11 @@ impl<'t, 'j> Chunk<'t, 'j> {
 
     /// Number of bytes per row in an output. The headers were checked: rows are whole blocks.
     fn row_bytes(&self, to: &Destination) -> u64 {
-        to.item.target.byte_len(&[self.task.tensor.shape.row_len()]).unwrap_or(0)
+        let tensor = self.task.tensor;
+        match tensor.opaque_len() {
+            Some(_) => 1,
+            None => to.item.target.byte_len(&[tensor.shape.row_len()]).unwrap_or(0),
+        }
     }
 
     /// Reads, converts and writes the rows for every output, and returns the number of bytes

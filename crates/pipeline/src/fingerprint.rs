@@ -59,7 +59,8 @@ impl Job {
 fn sample(tensor: &Tensor) -> Result<[u8; 32], Error> {
     let mut hasher = Sha256::new();
     hasher.update(tensor.stored_type.to_string());
-    let rows = if tensor.shape.row_len() > 0 { tensor.rows() } else { 0 };
+    let (rows, row_len) = tensor.copied_rows();
+    let rows = if row_len > 0 { rows } else { 0 };
     let (mut buffer, mut read) = (Vec::new(), None);
     for row in [0, rows / 2, rows.saturating_sub(1)] {
         // Short tensors have fewer than three rows.

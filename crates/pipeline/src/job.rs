@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use gguf::{ByteOrder, Error, Header, Metadata, RawHeader, TensorInfo, TensorType, write_header};
+use gguf::{
+    ByteOrder, Error, Finding, Header, Metadata, RawHeader, TensorInfo, TensorType, write_header,
+};
 use gguf_quant::CodecError;
 use gguf_store::{Model, Progress};
 
@@ -132,11 +134,21 @@ impl Job {
     /// Returns an error if the header violates the format: a duplicate tensor name, or a row size
     /// that is not a multiple of the block size.
     pub fn header(&self) -> Result<Header, Error> {
+        let is_unknown = |item: &&Item| {
+            item.tensor.opaque_len().is_some() && item.target != item.tensor.stored_type
+        };
+        if let Some(item) = self.items.iter().find(is_unknown) {
+            let (from, to) = (item.tensor.stored_type, item.target);
+            let message = format!("{from} cannot be decoded, and so not be converted to {to}");
+            let finding = Finding::error("tensor-type-unknown", message);
+            return Err(finding.tensor(item.tensor.name.as_str()).help("keep its type").into());
+        }
         let tensors = self.items.iter().map(|item| TensorInfo {
             name: item.tensor.name.as_str().into(),
             shape: item.tensor.shape,
             tensor_type: item.target,
             offset: 0,
+            opaque_len: item.tensor.opaque_len(),
         });
         let mut draft = RawHeader {
             order: self.order,

@@ -275,12 +275,14 @@ impl Context {
     }
 
     /// Checks that the encoder can run on a number of frames: its tables have as many positions, and its values fit
-    /// into the memory budget. Does nothing if the model has no encoder.
+    /// into the memory budget. Does nothing if the model has no encoder of frames.
     ///
     /// # Errors
     /// `context-full`, `memory-budget`.
     pub fn check_frames(&self, frames: usize) -> Result<(), Error> {
-        let Some((program, shapes)) = self.executor.graph().encoder() else { return Ok(()) };
+        let encoder = self.executor.graph().encoder();
+        let of_frames = encoder.filter(|(program, _)| program.features_width().is_some());
+        let Some((program, shapes)) = of_frames else { return Ok(()) };
         let features = Value { rows: frames, width: 0, data: Vec::new() };
         let watch = Watch::new(&());
         let inputs = Inputs::Features(&features);

@@ -152,6 +152,7 @@ fn model(architecture: &'static str, n_blocks: u32) -> RawHeader {
             shape: Shape::new(&[32, 2]).unwrap(),
             tensor_type: TensorType::F32,
             offset: 0,
+            opaque_len: None,
         });
     };
     for name in ["token_embd", "output", "output_norm"] {

@@ -62,6 +62,7 @@ fn tensor(header: &mut RawHeader, name: &str, dims: &[u64]) {
         shape: Shape::new(dims).unwrap(),
         tensor_type: TensorType::F32,
         offset: 0,
+        opaque_len: None,
     });
 }
 

@@ -46,6 +46,7 @@ fn tensors_that_no_encoder_has_are_found() {
             shape: Shape::new(&[8]).unwrap(),
             tensor_type: TensorType::F32,
             offset: i as u64 * 32,
+            opaque_len: None,
         });
     }
     let findings = check_raw_header(&header);

@@ -14,7 +14,7 @@ fn file(keys: &[(&str, Value)], tensors: impl IntoIterator<Item = String>) -> Ve
     }
     for name in tensors {
         let (shape, tensor_type) = (Shape::new(&[8]).unwrap(), TensorType::F32);
-        raw.tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
+        raw.tensors.push(TensorInfo { name, shape, tensor_type, offset: 0, opaque_len: None });
     }
     let data = raw.lay_out().unwrap();
     let mut file = write_header(&Header::new(raw).unwrap()).unwrap();

@@ -80,6 +80,7 @@ fn manifest(path: &Path) -> RawHeader {
             shape: Shape::new(&dims).unwrap(),
             tensor_type: tensor["type"].as_str().unwrap().parse::<TensorType>().unwrap(),
             offset: 0,
+            opaque_len: None,
         });
     }
     raw
@@ -147,6 +148,7 @@ fn file_types_of_official_files_match() {
                     shape: Shape::new(&dims).unwrap(),
                     tensor_type: tensor_type.parse().unwrap(),
                     offset: 0,
+                    opaque_len: None,
                 });
             }
             raw.lay_out().unwrap();

@@ -14,7 +14,13 @@ fn model(path: &Path, value: f32) -> Model {
     let mut draft = RawHeader::default();
     for name in ["a", "b", "c"] {
         let (name, shape) = (name.to_owned(), Shape::new(&[1 << 20]).unwrap());
-        draft.tensors.push(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 });
+        draft.tensors.push(TensorInfo {
+            name,
+            shape,
+            tensor_type: TensorType::F32,
+            offset: 0,
+            opaque_len: None,
+        });
     }
     draft.lay_out().unwrap();
     let mut file = write_header(&Header::new(draft).unwrap()).unwrap();

@@ -59,7 +59,13 @@ impl Small {
         for (name, dims, ty, _) in &self.tensors {
             let shape = Shape::new(dims).unwrap();
             let tensor_type = *ty;
-            draft.tensors.push(TensorInfo { name: (*name).into(), shape, tensor_type, offset: 0 });
+            draft.tensors.push(TensorInfo {
+                name: (*name).into(),
+                shape,
+                tensor_type,
+                offset: 0,
+                opaque_len: None,
+            });
         }
         draft.lay_out().unwrap();
         let header = Header::new(draft).unwrap();

@@ -24,6 +24,7 @@ fn scanned(path: &Path, order: ByteOrder, tensors: &[(TensorType, Vec<u8>)]) -> 
             shape: Shape::new(&[elements]).unwrap(),
             tensor_type: *tensor_type,
             offset,
+            opaque_len: None,
         });
         offset += block.len().next_multiple_of(8) as u64;
     }

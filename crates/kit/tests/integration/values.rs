@@ -13,6 +13,7 @@ fn model(dir: &std::path::Path) -> String {
         shape: Shape::new(&[4, 3]).unwrap(),
         tensor_type: TensorType::F32,
         offset: 0,
+        opaque_len: None,
     });
     draft.lay_out().unwrap();
     let mut file = write_header(&Header::new(draft).unwrap()).unwrap();

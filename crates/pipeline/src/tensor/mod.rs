@@ -33,6 +33,13 @@ pub struct Stored {
 pub enum Content {
     /// Contiguous bytes of a file.
     Stored(Stored),
+    /// Bytes of a file in a type of unknown layout, which can only be copied.
+    Opaque {
+        /// Position.
+        at: Stored,
+        /// Number of bytes.
+        len: u64,
+    },
     /// Values computed from the configuration.
     Values(Vec<f32>),
     /// Tensors of one type, concatenated along the slowest dimension.
@@ -115,7 +122,29 @@ impl Tensor {
     pub fn of_model(tensor: &ModelTensor) -> Self {
         let info = &tensor.info;
         let at = Stored { source: tensor.source.clone(), offset: tensor.offset };
-        Self::stored(&*info.name, info.shape, info.tensor_type, at)
+        let content = match info.opaque_len.filter(|_| info.tensor_type.block().is_none()) {
+            Some(len) => Content::Opaque { at, len },
+            None => Content::Stored(at),
+        };
+        let (shape, stored_type) = (info.shape, info.tensor_type);
+        Self { name: info.name.clone(), shape, stored_type, content }
+    }
+
+    /// Returns the number of bytes of data in a type of unknown layout.
+    pub fn opaque_len(&self) -> Option<u64> {
+        match self.content {
+            Content::Opaque { len, .. } => Some(len),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of rows for copies and conversions, and the number of elements of a row. Data of unknown
+    /// layout have a row for each byte.
+    pub(crate) fn copied_rows(&self) -> (u64, u64) {
+        match self.opaque_len() {
+            Some(len) => (len, 1),
+            None => (self.rows(), self.shape.row_len()),
+        }
     }
 
     /// Number of rows: the product of all dimensions except the first.
@@ -135,7 +164,7 @@ impl Tensor {
     /// Returns the file that contains all data, for messages; `None` if there are several.
     pub fn file(&self) -> Option<&Path> {
         match &self.content {
-            Content::Stored(at) => at.source.file(),
+            Content::Stored(at) | Content::Opaque { at, .. } => at.source.file(),
             Content::Joined(parts) => common_file(parts.iter()),
             Content::Interleaved(interleaved) => common_file(interleaved.tensors()),
             Content::Changed { from, .. } => from.file(),
@@ -154,7 +183,9 @@ impl Tensor {
     /// Whether the data, or its beginning, is in this file.
     pub fn is_stored_in(&self, source: &dyn Source) -> bool {
         match &self.content {
-            Content::Stored(at) => std::ptr::addr_eq(Arc::as_ptr(&at.source), source),
+            Content::Stored(at) | Content::Opaque { at, .. } => {
+                std::ptr::addr_eq(Arc::as_ptr(&at.source), source)
+            }
             Content::Joined(parts) => parts.first().is_some_and(|part| part.is_stored_in(source)),
             Content::Interleaved(interleaved) => {
                 interleaved.tensors().next().is_some_and(|tensor| tensor.is_stored_in(source))
@@ -167,7 +198,8 @@ impl Tensor {
     /// Whether both tensors have the same source.
     pub(crate) fn has_source_of(&self, other: &Self) -> bool {
         let same_content = match (&self.content, &other.content) {
-            (Content::Stored(a), Content::Stored(b)) => {
+            (Content::Stored(a), Content::Stored(b))
+            | (Content::Opaque { at: a, .. }, Content::Opaque { at: b, .. }) => {
                 Arc::ptr_eq(&a.source, &b.source) && a.offset == b.offset
             }
             (Content::Joined(parts), Content::Joined(others)) => {
@@ -215,7 +247,7 @@ impl Tensor {
     /// # Errors
     /// See [`Source::read_at`].
     pub fn read_rows(&self, first: u64, n: u64, out: &mut Vec<u8>) -> Result<(), Error> {
-        let row_bytes = self.bytes_of(self.shape.row_len());
+        let row_bytes = self.bytes_of(self.copied_rows().1);
         out.resize((n * row_bytes) as usize, 0);
         self.read_at(out, first * row_bytes)
     }
@@ -239,7 +271,9 @@ impl Tensor {
     /// See [`Source::read_at`].
     pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         match &self.content {
-            Content::Stored(at) => at.source.read_at(buffer, at.offset + offset),
+            Content::Stored(at) | Content::Opaque { at, .. } => {
+                at.source.read_at(buffer, at.offset + offset)
+            }
             Content::Joined(parts) => read_parts(parts, buffer, offset),
             Content::Interleaved(interleaved) => interleaved.read_at(buffer, offset),
             Content::Values(values) => {
@@ -275,7 +309,10 @@ impl Tensor {
     /// Number of bytes of `elements` elements, a whole number of blocks: the checkpoint or the
     /// container has checked the tensor.
     pub fn bytes_of(&self, elements: u64) -> u64 {
-        self.stored_type.byte_len(&[elements]).unwrap_or(0)
+        match self.opaque_len() {
+            Some(_) => elements,
+            None => self.stored_type.byte_len(&[elements]).unwrap_or(0),
+        }
     }
 }
 

@@ -99,6 +99,7 @@ pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, gguf::Error> {
                 shape: shape.ok_or_else(too_many)?,
                 tensor_type: TensorType::F32,
                 offset: 0,
+                opaque_len: None,
             });
             data.push(floats);
         }

@@ -362,6 +362,7 @@ fn headers_cost_a_small_part_of_the_file() {
         shape: gguf::Shape::new(&[8 << 20]).unwrap(),
         tensor_type: gguf::TensorType::F32,
         offset: 0,
+        opaque_len: None,
     });
     let data = draft.lay_out().unwrap() as usize;
     let mut bytes = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();

@@ -287,7 +287,13 @@ mod tests {
         for (name, tensor_type) in [(evil, gguf::TensorType::F32), ("b", gguf::TensorType::F32)] {
             let shape = gguf::Shape::new(&[8]).unwrap();
             let name = name.to_owned();
-            draft.tensors.push(gguf::TensorInfo { name, shape, tensor_type, offset: 0 });
+            draft.tensors.push(gguf::TensorInfo {
+                name,
+                shape,
+                tensor_type,
+                offset: 0,
+                opaque_len: None,
+            });
         }
         draft.lay_out().unwrap();
         let mut bytes = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();

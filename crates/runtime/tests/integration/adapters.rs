@@ -25,6 +25,7 @@ fn model(metadata: Metadata, tensors: &[Tensor]) -> Model {
         shape: Shape::new(shape).unwrap(),
         tensor_type: TensorType::F32,
         offset: 0,
+        opaque_len: None,
     });
     let mut raw = RawHeader { metadata, tensors: infos.collect(), ..RawHeader::default() };
     raw.lay_out().unwrap();

@@ -22,6 +22,7 @@ impl Model {
                 shape: Shape::new(&[10]).unwrap(),
                 tensor_type: TensorType::F32,
                 offset: 0,
+                opaque_len: None,
             });
         }
         let len = draft.lay_out().unwrap();

@@ -56,6 +56,7 @@ fn header(version: u32, words: usize) -> Bytes {
         shape: Shape::new(&[8]).unwrap(),
         tensor_type: TensorType::F32,
         offset: 0,
+        opaque_len: None,
     });
     write_header(&Header::new(draft).unwrap()).unwrap().into()
 }

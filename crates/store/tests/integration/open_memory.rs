@@ -19,6 +19,7 @@ fn model(n_strings: usize) -> Vec<u8> {
         shape: Shape::new(&[8]).unwrap(),
         tensor_type: TensorType::F32,
         offset: 0,
+        opaque_len: None,
     });
     let data_len = draft.lay_out().unwrap() as usize;
     let mut bytes = write_header(&Header::new(draft).unwrap()).unwrap();

@@ -50,6 +50,7 @@ fn write_file(path: &Path, keys: &[(&'static str, gguf::Value)], tensors: &[(&st
             shape: Shape::new(&[len]).unwrap(),
             tensor_type: TensorType::F32,
             offset: 0,
+            opaque_len: None,
         })
         .collect();
     draft.lay_out().unwrap();

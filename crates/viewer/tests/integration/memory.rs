@@ -33,7 +33,13 @@ fn memory_does_not_grow_with_the_model() {
         [("wide", &[1 << 32, 1][..]), ("high", &[1, 1 << 30]), ("square", &[65536, 65536])]
     {
         let (shape, tensor_type) = (Shape::new(shape).unwrap(), TensorType::F32);
-        draft.tensors.push(TensorInfo { name: name.into(), shape, tensor_type, offset: 0 });
+        draft.tensors.push(TensorInfo {
+            name: name.into(),
+            shape,
+            tensor_type,
+            offset: 0,
+            opaque_len: None,
+        });
     }
     draft.lay_out().unwrap();
     let header = Header::new(draft).unwrap();

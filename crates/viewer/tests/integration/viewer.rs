@@ -171,7 +171,7 @@ pub fn file(path: &Path, tensors: &[(&str, &[u64], TensorType)]) -> PathBuf {
     for (name, shape, tensor_type) in tensors {
         let shape = Shape::new(shape).unwrap();
         let (name, tensor_type) = ((*name).to_owned(), *tensor_type);
-        draft.tensors.push(TensorInfo { name, shape, tensor_type, offset: 0 });
+        draft.tensors.push(TensorInfo { name, shape, tensor_type, offset: 0, opaque_len: None });
     }
     draft.lay_out().unwrap();
     let header = Header::new(draft).unwrap();

@@ -172,6 +172,7 @@ fn one_matrix(columns: u64, rows: u64) -> Vec<u8> {
         shape: gguf::Shape::new(&[columns, rows]).unwrap(),
         tensor_type: gguf::TensorType::F32,
         offset: 0,
+        opaque_len: None,
     });
     draft.lay_out().unwrap();
     let mut file = gguf::write_header(&gguf::Header::new(draft).unwrap()).unwrap();

@@ -208,3 +208,43 @@ fn patterns_of_names_are_those_of_llama_cpp() {
     assert_eq!(ty("blk.1.ffn_down.weight"), TensorType::Q8_0);
     assert_ne!(ty("blk.0.ffn_down.weight"), TensorType::Q8_0);
 }
+
+#[test]
+fn tensors_of_unknown_types_are_copied() {
+    let dir = Dir::new();
+    let name = "blk.1.ffn_down.weight";
+    let mut expected = Vec::new();
+    let model = changed(&dir, |header, data| {
+        let place = header.tensors.iter().position(|tensor| &*tensor.name == name).unwrap();
+        header.tensors[place].tensor_type = TensorType::from_id(139);
+        data[place].truncate(64 * 1001);
+        header.tensors[place].opaque_len = Some(64 * 1001);
+        expected = data[place].clone();
+    });
+    let bytes_of = |path: &str| {
+        let model = Model::open(path.as_ref()).unwrap();
+        let tensor = model.index()[name];
+        assert_eq!(tensor.info.tensor_type, TensorType::from_id(139));
+        tensor.data().unwrap().to_vec()
+    };
+    assert!(bytes_of(&model) == expected);
+    let hash = |path: &str| json(&succeeds(&["hash", "--json", path]))["digests"].clone();
+    let (edited, merged) = (dir.path("edited.gguf"), dir.path("merged.gguf"));
+    succeeds(&["edit", &model, "--set", "general.name=Another", "-o", &edited]);
+    assert!(bytes_of(&edited) == expected);
+    succeeds(&["split", &model, &dir.path("s"), "--split-max-tensors", "7"]);
+    let first = std::fs::read_dir(dir.path("")).unwrap().filter_map(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        name.starts_with("s-00001-of-").then_some(name)
+    });
+    succeeds(&["merge", &dir.path(&first.last().unwrap()), &merged]);
+    assert!(bytes_of(&merged) == expected);
+    assert_eq!(hash(&merged), hash(&model));
+    succeeds(&["diff", &model, &merged]);
+    let quantized = dir.path("q.gguf");
+    let out = gguf(&["quantize", &model, &quantized, "q8_0", "--pure"]);
+    assert!(out.status.success() == std::path::Path::new(&quantized).exists());
+    if out.status.success() {
+        assert!(bytes_of(&quantized) == expected);
+    }
+}

@@ -386,6 +386,7 @@ fn model(factor: f32) -> Vec<u8> {
             shape: Shape::new(&[256, 4]).unwrap(),
             tensor_type: TensorType::F32,
             offset: 0,
+            opaque_len: None,
         });
     }
     draft.lay_out().unwrap();

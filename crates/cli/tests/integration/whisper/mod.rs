@@ -88,6 +88,7 @@ pub fn model() -> Vec<u8> {
             shape: Shape::new(&shape).unwrap(),
             tensor_type: TensorType::F32,
             offset: 0,
+            opaque_len: None,
         });
     }
     draft.lay_out().unwrap();

@@ -198,7 +198,13 @@ fn add(expected: Expected, all: bool, tensors: &mut Vec<TensorInfo>) {
                     && !name.contains("indexer");
             if all || presence == Presence::Required || is_shared {
                 let shape = Shape::new(&dims).unwrap();
-                tensors.push(TensorInfo { name, shape, tensor_type: TensorType::F32, offset: 0 });
+                tensors.push(TensorInfo {
+                    name,
+                    shape,
+                    tensor_type: TensorType::F32,
+                    offset: 0,
+                    opaque_len: None,
+                });
             }
         }
     }
