@@ -26,7 +26,12 @@ fn notes(mut config: Config) -> Result<Vec<String>, gguf::Error> {
     let mut metadata = Metadata::new();
     converter.leading_metadata(&config, &mut metadata)?;
     converter.metadata(&config, 0, &mut metadata)?;
-    notes.extend(rope_check::check(&config, converter, &metadata, &converter.computed_tensors(&config)?)?);
+    notes.extend(rope_check::check(
+        &config,
+        converter,
+        &metadata,
+        &converter.computed_tensors(&config)?,
+    )?);
     Ok(notes)
 }
 
@@ -98,17 +103,32 @@ fn rope_parameters_without_a_key_are_refused() {
         "long_factor": factors, "short_factor": factors});
     for (class, field, rope) in [
         ("LlamaForCausalLM", "truncate", merged(yarn.clone(), json!({"truncate": false}))),
-        ("Qwen3ForCausalLM", "mscale", merged(yarn.clone(), json!({"mscale": 0.7, "mscale_all_dim": 1.0}))),
+        (
+            "Qwen3ForCausalLM",
+            "mscale",
+            merged(yarn.clone(), json!({"mscale": 0.7, "mscale_all_dim": 1.0})),
+        ),
         ("LlamaForCausalLM", "rope_type", long.clone()),
         ("Qwen2ForCausalLM", "rope_type", long),
         ("NemotronForCausalLM", "rope_type", yarn.clone()),
         ("GptOssForCausalLM", "truncate", yarn.clone()),
-        ("LlamaForCausalLM", "partial_rotary_factor", merged(yarn.clone(), json!({"partial_rotary_factor": 0.5}))),
-        ("Olmo3ForCausalLM", "rope_parameters.sliding_attention.rope_type",
-            json!({"full_attention": {"rope_type": "default"}, "sliding_attention": yarn})),
+        (
+            "LlamaForCausalLM",
+            "partial_rotary_factor",
+            merged(yarn.clone(), json!({"partial_rotary_factor": 0.5})),
+        ),
+        (
+            "Olmo3ForCausalLM",
+            "rope_parameters.sliding_attention.rope_type",
+            json!({"full_attention": {"rope_type": "default"}, "sliding_attention": yarn}),
+        ),
     ] {
         for name in ["rope_parameters", "rope_scaling"] {
-            refused(class, field, json!({name: rope, "rope_theta": 1e4, "num_local_experts": 4, "sliding_window": 32}));
+            refused(
+                class,
+                field,
+                json!({name: rope, "rope_theta": 1e4, "num_local_experts": 4, "sliding_window": 32}),
+            );
         }
     }
 }
@@ -136,7 +156,10 @@ fn attention_factors_are_written() {
     let factors = vec![1.0; 8];
     let long = json!({"rope_type": "longrope", "original_max_position_embeddings": 64,
         "long_factor": factors, "short_factor": factors});
-    assert_eq!(number("Phi3ForCausalLM", merged(long.clone(), json!({"attention_factor": 1.5}))), 1.5);
+    assert_eq!(
+        number("Phi3ForCausalLM", merged(long.clone(), json!({"attention_factor": 1.5}))),
+        1.5
+    );
     // sqrt(1 + ln 9 / ln 64) with a stated factor of 9.
     let stated = number("Phi3ForCausalLM", merged(long, json!({"factor": 9.0})));
     assert!((stated - (1.0f32 + 9f32.ln() / 64f32.ln()).sqrt()).abs() < 1e-6);
@@ -147,10 +170,17 @@ fn approximations_are_noted() {
     for (class, fields, field) in [
         ("GPTNeoXForCausalLM", json!({"hidden_act": "gelu_fast"}), "hidden_act"),
         ("GemmaForCausalLM", json!({"hidden_act": "gelu"}), "hidden_act"),
-        ("LlamaForCausalLM", json!({"rope_scaling": {"type": "dynamic", "factor": 2.0}}), "dynamic"),
+        (
+            "LlamaForCausalLM",
+            json!({"rope_scaling": {"type": "dynamic", "factor": 2.0}}),
+            "dynamic",
+        ),
     ] {
         let notes = notes(config(class, fields)).unwrap();
-        assert!(notes.iter().any(|note| note.contains(&format!("`{field}`"))), "{class}: {notes:?}");
+        assert!(
+            notes.iter().any(|note| note.contains(&format!("`{field}`"))),
+            "{class}: {notes:?}"
+        );
     }
 }
 
@@ -170,82 +200,181 @@ fn published_configurations_convert_without_notes() {
         "v_head_dim": 128, "moe_intermediate_size": 1408, "n_routed_experts": 64, "n_shared_experts": 2,
         "num_key_value_heads": 4, "num_experts_per_tok": 6, "attention_bias": false});
     let published = [
-        ("LlamaForCausalLM", json!({"hidden_act": "silu", "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1,
-            "rope_scaling": llama3, "rope_theta": 500000.0, "tie_word_embeddings": false, "model_type": "llama"})),
-        ("MistralForCausalLM", json!({"hidden_act": "silu", "sliding_window": null, "rope_theta": 1e6})),
-        ("MixtralForCausalLM", json!({"hidden_act": "silu", "num_local_experts": 8, "num_experts_per_tok": 2,
-            "output_router_logits": false, "router_aux_loss_coef": 0.02, "sliding_window": null})),
-        ("Qwen2ForCausalLM", json!({"hidden_act": "silu", "max_window_layers": 28, "use_sliding_window": false,
-            "sliding_window": 131072, "use_mrope": false, "rope_theta": 1e6})),
-        ("Qwen3ForCausalLM", json!({"hidden_act": "silu", "attention_bias": false, "head_dim": 128,
-            "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}})),
-        ("Qwen3MoeForCausalLM", json!({"hidden_act": "silu", "decoder_sparse_step": 1, "mlp_only_layers": [],
-            "norm_topk_prob": true, "num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768})),
-        ("GemmaForCausalLM", json!({"hidden_act": "gelu_pytorch_tanh", "hidden_activation": null, "head_dim": 256})),
-        ("Gemma2ForCausalLM", json!({"hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
+        (
+            "LlamaForCausalLM",
+            json!({"hidden_act": "silu", "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1,
+            "rope_scaling": llama3, "rope_theta": 500000.0, "tie_word_embeddings": false, "model_type": "llama"}),
+        ),
+        (
+            "MistralForCausalLM",
+            json!({"hidden_act": "silu", "sliding_window": null, "rope_theta": 1e6}),
+        ),
+        (
+            "MixtralForCausalLM",
+            json!({"hidden_act": "silu", "num_local_experts": 8, "num_experts_per_tok": 2,
+            "output_router_logits": false, "router_aux_loss_coef": 0.02, "sliding_window": null}),
+        ),
+        (
+            "Qwen2ForCausalLM",
+            json!({"hidden_act": "silu", "max_window_layers": 28, "use_sliding_window": false,
+            "sliding_window": 131072, "use_mrope": false, "rope_theta": 1e6}),
+        ),
+        (
+            "Qwen3ForCausalLM",
+            json!({"hidden_act": "silu", "attention_bias": false, "head_dim": 128,
+            "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}),
+        ),
+        (
+            "Qwen3MoeForCausalLM",
+            json!({"hidden_act": "silu", "decoder_sparse_step": 1, "mlp_only_layers": [],
+            "norm_topk_prob": true, "num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768}),
+        ),
+        (
+            "GemmaForCausalLM",
+            json!({"hidden_act": "gelu_pytorch_tanh", "hidden_activation": null, "head_dim": 256}),
+        ),
+        (
+            "Gemma2ForCausalLM",
+            json!({"hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
             "query_pre_attn_scalar": 144, "head_dim": 128, "hidden_size": 4608, "num_attention_heads": 32,
             "num_hidden_layers": 46, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0,
-            "sliding_window": 4096})),
+            "sliding_window": 4096}),
+        ),
         ("Gemma3ForConditionalGeneration", json!({"model_type": "gemma3", "text_config": gemma3})),
-        ("PhiForCausalLM", json!({"hidden_act": "gelu_new", "partial_rotary_factor": 0.4, "qk_layernorm": false})),
-        ("Phi3ForCausalLM", json!({"hidden_act": "silu", "sliding_window": null, "attention_bias": false,
+        (
+            "PhiForCausalLM",
+            json!({"hidden_act": "gelu_new", "partial_rotary_factor": 0.4, "qk_layernorm": false}),
+        ),
+        (
+            "Phi3ForCausalLM",
+            json!({"hidden_act": "silu", "sliding_window": null, "attention_bias": false,
             "partial_rotary_factor": 0.75, "original_max_position_embeddings": 4096, "max_position_embeddings": 131072,
-            "rope_scaling": {"type": "longrope", "long_factor": vec![1.0; 6], "short_factor": vec![1.0; 6]}})),
-        ("GptOssForCausalLM", json!({"hidden_act": "silu", "attention_bias": true, "swiglu_limit": 7.0, "head_dim": 64,
+            "rope_scaling": {"type": "longrope", "long_factor": vec![1.0; 6], "short_factor": vec![1.0; 6]}}),
+        ),
+        (
+            "GptOssForCausalLM",
+            json!({"hidden_act": "silu", "attention_bias": true, "swiglu_limit": 7.0, "head_dim": 64,
             "num_local_experts": 32, "experts_per_token": 4, "sliding_window": 128, "rope_theta": 150000,
             "layer_types": ["sliding_attention", "full_attention"],
             "rope_scaling": {"beta_fast": 32.0, "beta_slow": 1.0, "factor": 32.0,
-                "original_max_position_embeddings": 4096, "rope_type": "yarn", "truncate": false}})),
-        ("DeepseekV2ForCausalLM", merged(mla.clone(), json!({"topk_method": "greedy", "scoring_func": "softmax",
-            "rope_scaling": deepseek(0.707), "norm_topk_prob": false, "q_lora_rank": null}))),
-        ("DeepseekV3ForCausalLM", merged(mla, json!({"topk_method": "noaux_tc", "scoring_func": "sigmoid",
-            "rope_scaling": deepseek(1.0), "norm_topk_prob": true, "q_lora_rank": 1536, "ep_size": 1}))),
-        ("Glm4ForCausalLM", json!({"hidden_act": "silu", "partial_rotary_factor": 0.5, "attention_bias": false})),
-        ("Glm4MoeForCausalLM", json!({"hidden_act": "silu", "partial_rotary_factor": 0.5, "attention_bias": true,
+                "original_max_position_embeddings": 4096, "rope_type": "yarn", "truncate": false}}),
+        ),
+        (
+            "DeepseekV2ForCausalLM",
+            merged(
+                mla.clone(),
+                json!({"topk_method": "greedy", "scoring_func": "softmax",
+            "rope_scaling": deepseek(0.707), "norm_topk_prob": false, "q_lora_rank": null}),
+            ),
+        ),
+        (
+            "DeepseekV3ForCausalLM",
+            merged(
+                mla,
+                json!({"topk_method": "noaux_tc", "scoring_func": "sigmoid",
+            "rope_scaling": deepseek(1.0), "norm_topk_prob": true, "q_lora_rank": 1536, "ep_size": 1}),
+            ),
+        ),
+        (
+            "Glm4ForCausalLM",
+            json!({"hidden_act": "silu", "partial_rotary_factor": 0.5, "attention_bias": false}),
+        ),
+        (
+            "Glm4MoeForCausalLM",
+            json!({"hidden_act": "silu", "partial_rotary_factor": 0.5, "attention_bias": true,
             "n_routed_experts": 128, "n_shared_experts": 1, "moe_intermediate_size": 1408, "use_qk_norm": false,
             "num_experts_per_tok": 8, "routed_scaling_factor": 1.0, "norm_topk_prob": true, "n_group": 1, "topk_group": 1,
-            "first_k_dense_replace": 1, "num_nextn_predict_layers": 1})),
-        ("Olmo2ForCausalLM", json!({"hidden_act": "silu", "attention_bias": false, "rope_theta": 500000})),
-        ("Olmo3ForCausalLM", json!({"hidden_act": "silu", "sliding_window": 32, "rope_scaling": {
+            "first_k_dense_replace": 1, "num_nextn_predict_layers": 1}),
+        ),
+        (
+            "Olmo2ForCausalLM",
+            json!({"hidden_act": "silu", "attention_bias": false, "rope_theta": 500000}),
+        ),
+        (
+            "Olmo3ForCausalLM",
+            json!({"hidden_act": "silu", "sliding_window": 32, "rope_scaling": {
             "rope_type": "yarn", "factor": 8.0, "attention_factor": 1.2079441541679836, "beta_fast": 32.0, "beta_slow": 1.0,
             "original_max_position_embeddings": 8192},
-            "layer_types": ["sliding_attention", "full_attention"]})),
-        ("GraniteForCausalLM", json!({"hidden_act": "silu", "attention_multiplier": 0.0078125, "embedding_multiplier": 12.0,
-            "logits_scaling": 16.0, "residual_multiplier": 0.22, "rope_theta": 1e7, "mlp_bias": false})),
-        ("GraniteMoeHybridForCausalLM", json!({"hidden_act": "silu", "position_embedding_type": "nope",
+            "layer_types": ["sliding_attention", "full_attention"]}),
+        ),
+        (
+            "GraniteForCausalLM",
+            json!({"hidden_act": "silu", "attention_multiplier": 0.0078125, "embedding_multiplier": 12.0,
+            "logits_scaling": 16.0, "residual_multiplier": 0.22, "rope_theta": 1e7, "mlp_bias": false}),
+        ),
+        (
+            "GraniteMoeHybridForCausalLM",
+            json!({"hidden_act": "silu", "position_embedding_type": "nope",
             "layer_types": ["mamba", "attention"], "mamba_conv_bias": true, "mamba_proj_bias": false,
             "mamba_d_head": 16, "mamba_n_heads": 8, "num_local_experts": 4, "num_experts_per_tok": 2,
             "shared_intermediate_size": 32, "attention_multiplier": 0.1, "embedding_multiplier": 12, "logits_scaling": 6,
-            "residual_multiplier": 0.22})),
-        ("FalconForCausalLM", json!({"alibi": false, "bias": false, "multi_query": true, "parallel_attn": true,
-            "new_decoder_architecture": false, "apply_residual_connection_post_layernorm": false, "num_kv_heads": 71})),
-        ("Starcoder2ForCausalLM", json!({"hidden_act": "gelu_pytorch_tanh", "use_bias": true, "mlp_type": "default",
-            "norm_type": "layer_norm", "sliding_window": null})),
-        ("Cohere2ForCausalLM", json!({"hidden_act": "silu", "attention_bias": false, "logit_scale": 0.25, "head_dim": 16,
+            "residual_multiplier": 0.22}),
+        ),
+        (
+            "FalconForCausalLM",
+            json!({"alibi": false, "bias": false, "multi_query": true, "parallel_attn": true,
+            "new_decoder_architecture": false, "apply_residual_connection_post_layernorm": false, "num_kv_heads": 71}),
+        ),
+        (
+            "Starcoder2ForCausalLM",
+            json!({"hidden_act": "gelu_pytorch_tanh", "use_bias": true, "mlp_type": "default",
+            "norm_type": "layer_norm", "sliding_window": null}),
+        ),
+        (
+            "Cohere2ForCausalLM",
+            json!({"hidden_act": "silu", "attention_bias": false, "logit_scale": 0.25, "head_dim": 16,
             "sliding_window": 64, "sliding_window_pattern": 4, "rope_scaling": null, "use_gated_activation": true,
-            "position_embedding_type": "rope_gptj", "order_of_interleaved_layers": "local_attn_first"})),
-        ("BertModel", json!({"hidden_act": "gelu", "position_embedding_type": "absolute", "type_vocab_size": 2})),
-        ("XLMRobertaModel", json!({"hidden_act": "gelu", "position_embedding_type": "absolute", "type_vocab_size": 1})),
-        ("GPT2LMHeadModel", json!({"activation_function": "gelu_new", "n_ctx": 1024, "n_embd": 64, "n_head": 4, "n_layer": 2,
-            "n_positions": 1024, "summary_type": "cls_index"})),
-        ("GPTNeoXForCausalLM", json!({"hidden_act": "gelu", "rotary_pct": 0.25, "rotary_emb_base": 10000,
-            "use_parallel_residual": true})),
-        ("SmolLM3ForCausalLM", json!({"hidden_act": "silu", "no_rope_layer_interval": 4, "num_hidden_layers": 4,
+            "position_embedding_type": "rope_gptj", "order_of_interleaved_layers": "local_attn_first"}),
+        ),
+        (
+            "BertModel",
+            json!({"hidden_act": "gelu", "position_embedding_type": "absolute", "type_vocab_size": 2}),
+        ),
+        (
+            "XLMRobertaModel",
+            json!({"hidden_act": "gelu", "position_embedding_type": "absolute", "type_vocab_size": 1}),
+        ),
+        (
+            "GPT2LMHeadModel",
+            json!({"activation_function": "gelu_new", "n_ctx": 1024, "n_embd": 64, "n_head": 4, "n_layer": 2,
+            "n_positions": 1024, "summary_type": "cls_index"}),
+        ),
+        (
+            "GPTNeoXForCausalLM",
+            json!({"hidden_act": "gelu", "rotary_pct": 0.25, "rotary_emb_base": 10000,
+            "use_parallel_residual": true}),
+        ),
+        (
+            "SmolLM3ForCausalLM",
+            json!({"hidden_act": "silu", "no_rope_layer_interval": 4, "num_hidden_layers": 4,
             "no_rope_layers": [1, 1, 1, 0], "layer_types": vec!["full_attention"; 4], "use_sliding_window": false,
-            "attention_bias": false, "mlp_bias": false})),
-        ("Llama4ForCausalLM", json!({"hidden_act": "silu", "num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0],
+            "attention_bias": false, "mlp_bias": false}),
+        ),
+        (
+            "Llama4ForCausalLM",
+            json!({"hidden_act": "silu", "num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0],
             "attn_temperature_tuning": true, "floor_scale": 8192, "attn_scale": 0.1, "attention_chunk_size": 8192,
-            "num_local_experts": 128, "use_qk_norm": false, "interleave_moe_layer_step": 2, "attention_bias": false})),
-        ("Qwen2VLForConditionalGeneration", json!({"hidden_act": "silu", "use_sliding_window": false,
+            "num_local_experts": 128, "use_qk_norm": false, "interleave_moe_layer_step": 2, "attention_bias": false}),
+        ),
+        (
+            "Qwen2VLForConditionalGeneration",
+            json!({"hidden_act": "silu", "use_sliding_window": false,
             "sliding_window": 32768, "max_window_layers": 28, "model_type": "qwen2_vl",
-            "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})),
-        ("MptForCausalLM", json!({"d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 2048, "expansion_ratio": 4,
+            "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}}),
+        ),
+        (
+            "MptForCausalLM",
+            json!({"d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 2048, "expansion_ratio": 4,
             "attn_config": {"alibi": true, "alibi_bias_max": 8, "attn_impl": "torch", "attn_pdrop": 0, "clip_qkv": null,
                 "attn_type": "multihead_attention", "attn_uses_sequence_id": false, "prefix_lm": false, "qk_ln": false,
-                "softmax_scale": null}, "no_bias": true, "norm_type": "low_precision_layernorm"})),
-        ("Mamba2ForCausalLM", json!({"hidden_act": "silu", "use_bias": false, "use_conv_bias": true, "expand": 2,
+                "softmax_scale": null}, "no_bias": true, "norm_type": "low_precision_layernorm"}),
+        ),
+        (
+            "Mamba2ForCausalLM",
+            json!({"hidden_act": "silu", "use_bias": false, "use_conv_bias": true, "expand": 2,
             "num_heads": 8, "head_dim": 16, "state_size": 16, "n_groups": 2, "conv_kernel": 4,
-            "time_step_limit": [0.0, null]})),
+            "time_step_limit": [0.0, null]}),
+        ),
     ];
     for (class, fields) in published {
         let base = fields.get("text_config").cloned().unwrap_or_else(|| json!({}));
@@ -253,6 +382,10 @@ fn published_configurations_convert_without_notes() {
             true => config(class, fields.clone()).text(),
             false => config(class, fields),
         };
-        assert_eq!(notes(config).map_err(|error| format!("{class}: {error}")), Ok(vec![]), "{class}");
+        assert_eq!(
+            notes(config).map_err(|error| format!("{class}: {error}")),
+            Ok(vec![]),
+            "{class}"
+        );
     }
 }

@@ -82,7 +82,10 @@ impl Converter for GraniteHybrid {
         // Runtimes apply RoPE in these models if all layers are attention layers.
         let field = "position_embedding_type";
         let has_rope = !has_attention(config).contains(&false);
-        if let Some(stated) = config.json().get(field).filter(|_| config.class().is_ok_and(|class| class != BAMBA_CLASS))
+        if let Some(stated) = config
+            .json()
+            .get(field)
+            .filter(|_| config.class().is_ok_and(|class| class != BAMBA_CLASS))
             && (stated == "rope") != has_rope
         {
             return Err(hparams::not_computed(config, field, stated));
