@@ -81,9 +81,11 @@ fn counter(name: &str) -> Option<(&str, usize)> {
     let letters = word.strip_prefix("part").or(word.strip_prefix("split")).unwrap_or(word);
     let is_counter =
         (1..=3).contains(&letters.len()) && letters.bytes().all(|byte| byte.is_ascii_lowercase());
-    let number = letters.bytes().fold(0, |number, byte| 26 * number + usize::from(byte - b'a'));
     let prefix = &body[..body.len() - letters.len()];
-    (is_counter && is_prefix(prefix)).then_some((prefix, number))
+    (is_counter && is_prefix(prefix)).then(|| {
+        let digits = letters.bytes().map(|byte| usize::from(byte - b'a'));
+        (prefix, digits.fold(0, |number, digit| 26 * number + digit))
+    })
 }
 
 #[cfg(test)]
@@ -99,6 +101,7 @@ mod tests {
             ("m.gguf.partab", Some(("m.gguf.part", 1))),
             ("m.gguf_part_3_of_4", Some(("m.gguf_part_", 3))),
             ("m.gguf.ba", Some(("m.gguf.", 26))),
+            ("0.A~\u{e9}", None),
             ("m.gguf", None),
             ("m2.gguf", None),
             ("m.gguf.part", None),

@@ -148,7 +148,7 @@ fn invalid_requests_are_refused() {
     fails(&["generate", &model, "-p", PROMPT, "-c", "2"], 2, &["exceeds the context of 2 tokens"]);
     fails(&["generate", &model, "--chat"], 1, &["has no chat template", "--chat-template-file"]);
     let adapter = ["generate", &model, "-p", "a", "--lora", &model];
-    fails(&adapter, 2, &["the adapter file has no `.lora_a` tensors"]);
+    fails(&adapter, 1, &["is not a LoRA adapter"]);
     let cut = dir.path("cut.gguf");
     succeeds(&["edit", &model, "--drop", "blk.1.ffn_up", "-o", &cut]);
     fails(

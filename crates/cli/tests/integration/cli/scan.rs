@@ -22,7 +22,7 @@ fn templates_are_scanned() {
     fs::write(&template, "{{ lipsum.__globals__ }}{{ messages[0].content }}").unwrap();
     succeeds(&["edit", &model, "--chat-template-file", &template, "-o", &bad]);
     let (codes, exit) = scan(&[&bad]);
-    assert_eq!((codes[0].as_str(), exit), ("template-escape", Some(1)));
+    assert!(codes.iter().any(|code| code == "template-escape") && exit == Some(1), "{codes:?}");
     let sarif =
         json(std::str::from_utf8(&gguf(&["check", &bad, "--scan", "--sarif"]).stdout).unwrap());
     assert!(sarif["runs"][0]["results"].to_string().contains("template-escape"));
