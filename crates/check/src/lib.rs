@@ -14,7 +14,7 @@ mod rules;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-pub use fix::fix;
+pub use fix::{fix, fix_end, needs_end};
 use gguf::{Bytes, Collector, Finding, RawHeader, Severity, Sink, Subject, shard_keys};
 pub use rules::file_name::check_name;
 pub use rules::sidecar::check_sidecar;

@@ -213,6 +213,16 @@ pub(super) const TENSORS: Area = Area {
             "The number of layers with tensors differs from `block_count`.",
             "Correct the key, or convert the model again if layers are missing.",
         ),
+        row(
+            "count-wrong",
+            "The number of experts or KV heads differs from that of the tensors.",
+            "Run `gguf check --fix`, or set the key: loaders reject the model.",
+        ),
+        row(
+            "norm-type",
+            "The weights of a norm are not F32.",
+            "Convert the model again: some backends abort, and F16 overflows above 65504.",
+        ),
     ],
 };
 
@@ -256,6 +266,26 @@ pub(super) const KEYS: Area = Area {
             "key-value",
             "The value of a key is out of range or contradicts other keys.",
             "Set the key again; config.json of the original model has the right value.",
+        ),
+        row(
+            "rope-base-lost",
+            "The base frequency of RoPE is missing or is the default, but the model has another.",
+            "Set `rope.freq_base` to `rope_theta` of the original model's `config.json`.",
+        ),
+        row(
+            "rope-factors-missing",
+            "A model of the Llama 3.1 family has no frequency factors (`rope_freqs.weight`).",
+            "Convert the model again: long texts become worse.",
+        ),
+        row(
+            "rope-scaling",
+            "The keys of RoPE scaling contradict each other, or one is missing.",
+            "Set the values of `rope_scaling` in the original model's `config.json`.",
+        ),
+        row(
+            "context-length-unscaled",
+            "`context_length` is the length before RoPE scaling.",
+            "Set the length that the scaling allows.",
         ),
         row(
             "key-deprecated",

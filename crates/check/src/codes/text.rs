@@ -27,9 +27,24 @@ pub(super) const TOKENIZER: Area = Area {
             "Convert the model again, or set `tokenizer.ggml.pre`: loaders guess, and may produce other tokens.",
         ),
         row(
+            "tokenizer-pre-wrong",
+            "The pre-tokenizer is not the one of the vocabulary.",
+            "Run `gguf check --fix`: the model gets other tokens than in training.",
+        ),
+        row(
             "tokenizer-length",
             "An array with one value per token has another length than the vocabulary.",
             "Run `gguf check --fix`, or convert the model again.",
+        ),
+        row(
+            "tokenizer-model-wrong",
+            "The tokens are written as those of another tokenizer model than `tokenizer.ggml.model`.",
+            "Convert the model again from a directory with its tokenizer: text is split into single bytes.",
+        ),
+        row(
+            "tokenizer-scores",
+            "All scores of a SentencePiece vocabulary are the same.",
+            "Convert the model again from a directory with its tokenizer: text is split into other tokens than in training.",
         ),
         row(
             "tokenizer-invalid",
@@ -68,8 +83,33 @@ pub(super) const TOKENIZER: Area = Area {
         ),
         row(
             "token-type",
-            "The token type of a special token is `normal` instead of `control`.",
+            "The token type of a special token is that of ordinary text instead of `control`.",
             "Run `gguf check --fix`: user input can contain the token.",
+        ),
+        row(
+            "token-role",
+            "A special token, such as EOS, is ordinary text.",
+            "Set the right token with `gguf edit --special-token`; `gguf check --fix` does it if the chat template names it.",
+        ),
+        row(
+            "byte-tokens-type",
+            "Byte tokens such as `<0x0A>` have the type of ordinary text.",
+            "Run `gguf check --fix`: they are printed as text, and byte fallback fails.",
+        ),
+        row(
+            "eos-missing",
+            "The model has no EOS token.",
+            "Set the EOS of the model with `gguf edit --special-token`: answers never end in some programs.",
+        ),
+        row(
+            "bos-missing",
+            "The tokenizer adds BOS, but the BOS token is missing.",
+            "Set the BOS of the model with `gguf edit --special-token`, or run `gguf check --fix`.",
+        ),
+        row(
+            "add-bos-wrong",
+            "`add_bos_token` is not the value that the models of this vocabulary were trained with.",
+            "Set `tokenizer.ggml.add_bos_token`, or run `gguf check --fix`.",
         ),
         row(
             "byte-tokens-missing",
@@ -95,6 +135,11 @@ pub(super) const TOKENIZER: Area = Area {
             "vocab-rows",
             "The number of rows of the token embedding differs from the number of tokens.",
             "Convert the model again: tokenizer and weights may belong to different models.",
+        ),
+        row(
+            "vocab-padding",
+            "The token embedding has more rows than there are tokens: padding tokens are missing.",
+            "Run `gguf check --fix`: loaders reject the model.",
         ),
     ],
 };

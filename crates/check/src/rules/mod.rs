@@ -8,8 +8,10 @@ mod grouped_findings;
 mod hyper_parameters;
 mod keys;
 mod projector;
+mod rope;
+pub(crate) mod shapes;
 pub(crate) mod sidecar;
-mod tokenizer;
+pub(crate) mod tokenizer;
 
 use std::ops::ControlFlow;
 
@@ -20,5 +22,7 @@ pub(crate) fn model_rules(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow
     keys::check(subject, sink)?;
     architecture::check(subject, sink)?;
     tokenizer::check(subject, sink)?;
+    rope::check(subject, sink)?;
+    shapes::check(subject, sink)?;
     file_type::check(subject, sink)
 }

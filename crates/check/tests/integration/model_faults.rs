@@ -30,12 +30,15 @@ fn model() -> RawHeader {
     let bytes = (0..256).map(|byte| format!("<0x{byte:02X}>"));
     let texts = ["<s>", "a", "b", "ab"].map(String::from);
     let tokens: Vec<String> = bytes.chain(texts).collect();
-    let types: Vec<i32> = (0..260).map(|id| if id < 256 { 6 } else { 1 }).collect();
+    let types: Vec<i32> = (0..260)
+        .map(|id| [(256, 6), (257, 3)].iter().find(|(end, _)| id < *end).map_or(1, |(_, ty)| *ty))
+        .collect();
     metadata.set("tokenizer.ggml.model", "llama");
     metadata.set("tokenizer.ggml.tokens", Array::from_strings(&tokens));
     metadata.set("tokenizer.ggml.scores", Array::from(&[0f32; 260][..]));
     metadata.set("tokenizer.ggml.token_type", Array::from(&types[..]));
     metadata.set("tokenizer.ggml.merges", Array::from_strings(["a b"]));
+    metadata.set("tokenizer.ggml.eos_token_id", 256u32);
     tensor(&mut header, "token_embd.weight", &[8, 260]);
     tensor(&mut header, "output_norm.weight", &[8]);
     for layer in 0..2 {
@@ -242,9 +245,9 @@ fn cases() -> Vec<(&'static str, &'static str, Severity, Change)> {
         ),
         (
             "token-type",
-            "tokenizer.ggml.bos_token_id",
+            "tokenizer.ggml.eos_token_id",
             Warning,
-            set("tokenizer.ggml.bos_token_id", 256u32),
+            set("tokenizer.ggml.token_type", Array::from(&[1i32; 260][..])),
         ),
         ("token-duplicate", "tokenizer.ggml.tokens", Error, tokens(|t| t[3] = b"a".to_vec())),
         ("token-duplicate", "tokenizer.ggml.tokens", Error, tokens(|t| t[3] = t[4].clone())),

@@ -1,8 +1,13 @@
 //! Repairs of faults that have only one possible correction.
 
-use gguf::{
-    Array, FILE_TYPES, Metadata, QUANTIZATION_VERSION, RawHeader, TensorInfo, TensorType, ValueType,
-};
+mod tokens;
+
+use gguf::{FILE_TYPES, QUANTIZATION_VERSION, RawHeader, TensorInfo, TensorType};
+
+use crate::rules::shapes;
+use crate::rules::tokenizer::vocabulary_family::Family;
+
+pub use tokens::{fix_end, needs_end};
 
 /// Repairs the unambiguous faults of a header and returns a sentence about each repair:
 ///
@@ -10,13 +15,19 @@ use gguf::{
 /// - a `general.file_type` whose tensor type no matrix has, if all matrices except the embeddings
 ///   have a type that only one file type stands for;
 /// - scores and token types with a wrong length or element type;
-/// - special tokens whose type is not control.
+/// - special tokens whose type is not control, and byte tokens whose type is not byte;
+/// - padding tokens that the vocabulary lacks;
+/// - the pre-tokenizer, `add_bos_token`, BOS and the base frequency of RoPE if the vocabulary implies them;
+/// - numbers of experts and KV heads that contradict the shapes of all tensors.
+///
+/// Only faults with one right answer are repaired: an id that names ordinary text, for example, stays.
 pub fn fix(header: &mut RawHeader) -> Vec<String> {
     let mut repairs = Vec::new();
     quantization_version(header, &mut repairs);
     file_type(header, &mut repairs);
-    per_token(&mut header.metadata, &mut repairs);
-    special_tokens(&mut header.metadata, &mut repairs);
+    counts(header, &mut repairs);
+    rope_base(header, &mut repairs);
+    tokens::fix(header, &mut repairs);
     repairs
 }
 
@@ -61,74 +72,44 @@ fn common_type(tensors: &[TensorInfo]) -> Option<TensorType> {
     types.all(|ty| ty == first).then_some(first)
 }
 
-const TOKENS: &str = "tokenizer.ggml.tokens";
-const SCORES: &str = "tokenizer.ggml.scores";
-const TOKEN_TYPES: &str = "tokenizer.ggml.token_type";
-/// `LLAMA_TOKEN_TYPE_NORMAL` and `_CONTROL`.
-const NORMAL: i32 = 1;
-const CONTROL: i32 = 3;
-
-fn token_count(metadata: &Metadata) -> Option<usize> {
-    let tokens = metadata.array(TOKENS)?;
-    // Each token takes bytes, so the count fits `usize`.
-    (tokens.element_type() == ValueType::String).then_some(tokens.len() as usize)
-}
-
-fn per_token(metadata: &mut Metadata, repairs: &mut Vec<String>) {
-    let Some(len) = token_count(metadata) else { return };
-    if let Some(scores) = metadata.array(SCORES)
-        && (scores.len() != len as u64 || scores.element_type() != ValueType::F32)
-    {
-        let mut values: Vec<f32> = scores
-            .iter()
-            .take(len)
-            .map(|value| value.to_f64().or(value.to_i64().map(|v| v as f64)).unwrap_or(0.0) as f32)
-            .collect();
-        values.resize(len, 0.0);
-        repairs.push(format!("resized {SCORES} to {len} numbers, one per token"));
-        metadata.set(SCORES, Array::from(&values[..]));
-    }
-    if let Some(types) = metadata.array(TOKEN_TYPES)
-        && (types.len() != len as u64 || types.element_type() != ValueType::I32)
-    {
-        let to_i32 = |value: gguf::Value| value.to_i64().and_then(|v| i32::try_from(v).ok());
-        let mut values: Vec<i32> =
-            types.iter().take(len).map(|value| to_i32(value).unwrap_or(NORMAL)).collect();
-        values.resize(len, NORMAL);
-        repairs.push(format!("resized {TOKEN_TYPES} to {len} numbers, one per token"));
-        metadata.set(TOKEN_TYPES, Array::from(&values[..]));
+/// Sets counts to those that the shapes of all tensors state.
+fn counts(header: &mut RawHeader, repairs: &mut Vec<String>) {
+    for (key, count, what) in shapes::wrong_counts(header) {
+        let Ok(count) = u32::try_from(count) else { continue };
+        repairs.push(format!("set {key} to {count}, the number of {what} of the tensors"));
+        header.metadata.set(key, count);
     }
 }
 
-/// Sets the type of BOS and EOS to control: they are never part of a text.
-fn special_tokens(metadata: &mut Metadata, repairs: &mut Vec<String>) {
-    let Some(types) = metadata.array(TOKEN_TYPES).and_then(Array::to_i64s) else { return };
-    let mut types: Vec<i32> = types.into_iter().map(|v| v.try_into().unwrap_or(NORMAL)).collect();
-    let mut changed = false;
-    for name in ["bos", "eos"] {
-        let key = format!("tokenizer.ggml.{name}_token_id");
-        let Some(id) = metadata.u64(&key).and_then(|id| usize::try_from(id).ok()) else { continue };
-        if let Some(ty) = types.get_mut(id).filter(|ty| **ty == NORMAL) {
-            *ty = CONTROL;
-            changed = true;
-            repairs.push(format!("set the type of token {id} ({name}) to control"));
-        }
-    }
-    if changed {
-        metadata.set(TOKEN_TYPES, Array::from(&types[..]));
+/// Sets the base frequency of RoPE if the vocabulary implies it.
+fn rope_base(header: &mut RawHeader, repairs: &mut Vec<String>) {
+    let Some(name) = header.metadata.architecture().map(str::to_owned) else { return };
+    let Some((architecture, base)) = Family::of(&header.metadata).and_then(|one| one.rope_base)
+    else {
+        return;
+    };
+    let has = |suffix: &str| header.metadata.get(&format!("{name}.{suffix}")).is_some();
+    if architecture == name && !has("rope.freq_base") && !has("rope.scaling.type") {
+        let key = format!("{name}.rope.freq_base");
+        repairs.push(format!("set {key} to {base}"));
+        header.metadata.set(key, base);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gguf::Shape;
+    use gguf::{Array, Shape};
+
+    const TOKENS: &str = "tokenizer.ggml.tokens";
+    const SCORES: &str = "tokenizer.ggml.scores";
+    const TOKEN_TYPES: &str = "tokenizer.ggml.token_type";
 
     fn header() -> RawHeader {
         let mut header = RawHeader::default();
         let metadata = &mut header.metadata;
         metadata.set("general.file_type", 15u32);
-        metadata.set(TOKENS, Array::from_strings(["a", "b", "c"]));
+        metadata.set(TOKENS, Array::from_strings(["a", "b", "</s>"]));
         metadata.set(SCORES, Array::from(&[1u8][..]));
         metadata.set(TOKEN_TYPES, Array::from(&[1i32, 1, 1, 6][..]));
         metadata.set("tokenizer.ggml.eos_token_id", 2u32);

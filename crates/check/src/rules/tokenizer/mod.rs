@@ -3,18 +3,23 @@
 //! Each array takes one pass. Texts are borrowed from the file and may be any bytes; one set of tokens is
 //! the only allocation per token.
 
+pub(crate) mod pre_tokenizer;
+pub(crate) mod special_tokens;
+pub(crate) mod vocabulary_family;
+
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use gguf::{Array, FileKind, Finding, Sink, Subject};
 use gguf_models::schema;
-use gguf_models::token::{TokenType, byte_of_token};
+use gguf_models::token::byte_of_token;
 
-const TOKENS: &str = "tokenizer.ggml.tokens";
-const TYPES: &str = "tokenizer.ggml.token_type";
+pub(crate) const TOKENS: &str = "tokenizer.ggml.tokens";
+pub(crate) const TYPES: &str = "tokenizer.ggml.token_type";
+pub(crate) const MODEL: &str = "tokenizer.ggml.model";
+pub(crate) const PRE: &str = "tokenizer.ggml.pre";
+const SCORES: &str = "tokenizer.ggml.scores";
 const MERGES: &str = "tokenizer.ggml.merges";
-const MODEL: &str = "tokenizer.ggml.model";
-const PRE: &str = "tokenizer.ggml.pre";
 
 pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     let metadata = &subject.header.metadata;
@@ -25,13 +30,15 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
             ),
         )?;
     }
+    pre_tokenizer::model(subject, sink)?;
     let Some(tokens) = metadata.array(TOKENS) else { return missing(subject, sink) };
     // The rules on keys report arrays of another type.
     if tokens.strings().is_none() {
         return ControlFlow::Continue(());
     }
     lengths(subject, tokens.len(), sink)?;
-    ids(subject, tokens.len(), sink)?;
+    special_tokens::check(subject, tokens, sink)?;
+    pre_tokenizer::check(subject, tokens, sink)?;
     let is_bpe = metadata.str(MODEL) == Some("gpt2");
     // Kimi K2 has no merges; models without text input, such as Whisper, do not encode text.
     let encodes_text = metadata.str(PRE) != Some("kimi-k2") && is_text_model(subject);
@@ -57,6 +64,7 @@ pub(super) fn check(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
     merges(subject, &known, sink)?;
     if metadata.str(MODEL) == Some("llama") {
         bytes(subject, tokens, sink)?;
+        scores(subject, sink)?;
     }
     ControlFlow::Continue(())
 }
@@ -86,7 +94,7 @@ fn missing(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
 /// Checks the lengths of arrays per token, and the vocabulary sizes.
 fn lengths(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
     let metadata = &subject.header.metadata;
-    for key in ["tokenizer.ggml.scores", TYPES] {
+    for key in [SCORES, TYPES] {
         if let Some(array) = metadata.array(key)
             && array.len() != tokens
         {
@@ -113,59 +121,21 @@ fn lengths(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<(
         let at = subject.value_at(&key);
         sink.report(Finding::warning("vocab-size", message).key(key).at(at))?;
     }
-    // The rules on architectures check the shapes of known ones.
-    if schema::architecture(name).is_some() {
-        return ControlFlow::Continue(());
-    }
     let mut tensors = subject.header.tensors.iter().enumerate();
     if let Some((i, tensor)) = tensors.find(|(_, tensor)| tensor.name == "token_embd.weight")
         && let Some(&rows) = tensor.shape.get(1)
         && rows != tokens
     {
         let message = format!("has {rows} rows for {tokens} tokens");
-        let finding = Finding::warning("vocab-rows", message);
+        // The rules on architectures report the shape for known ones.
+        let (known, padded) = (schema::architecture(name).is_some(), rows > tokens);
+        let finding = match (known, padded) {
+            (true, false) => return ControlFlow::Continue(()),
+            (true, true) => Finding::error("vocab-padding", message)
+                .help("the vocabulary lacks its padding tokens; run `gguf check --fix`"),
+            (false, _) => Finding::warning("vocab-rows", message),
+        };
         sink.report(finding.tensor("token_embd.weight").at(subject.tensor_at(i)))?;
-    }
-    ControlFlow::Continue(())
-}
-
-/// Checks that the ids of special tokens are in the vocabulary and their types are not ordinary text.
-fn ids(subject: &Subject, tokens: u64, sink: &mut dyn Sink) -> ControlFlow<()> {
-    let metadata = &subject.header.metadata;
-    let mut roles = Vec::new();
-    for (i, (key, value)) in metadata.iter().enumerate() {
-        let is_id = key.starts_with("tokenizer.ggml.") && key.ends_with("_token_id");
-        let Some(id) = value.to_u64().filter(|_| is_id) else { continue };
-        if id < tokens {
-            roles.push((id, key, subject.value_of(i)));
-        } else if id != u64::from(u32::MAX) {
-            // Old converters wrote -1 as unsigned for a token that does not exist.
-            let message = format!("token {id} is not in the vocabulary of {tokens}");
-            sink.report(
-                Finding::warning("token-id-range", message)
-                    .key(key)
-                    .at(subject.value_of(i))
-                    .help("set the id of a token that exists, or remove the key"),
-            )?;
-        }
-    }
-    roles.sort_unstable();
-    let mut roles = roles.into_iter().peekable();
-    let types = metadata.array(TYPES).into_iter().flat_map(Array::iter);
-    for (id, kind) in (0..tokens).zip(types) {
-        while let Some((_, key, at)) = roles.next_if(|(role, ..)| *role == id) {
-            use TokenType::{Byte, Normal, Unused};
-            let kind = kind.to_i64().and_then(TokenType::from_id);
-            let Some(kind @ (Normal | Unused | Byte)) = kind else { continue };
-            let message =
-                format!("token {id} has type {} in token_type instead of 3, control", kind.id());
-            sink.report(
-                Finding::warning("token-type", message)
-                    .key(key)
-                    .at(at)
-                    .help("user input can contain the token as ordinary text"),
-            )?;
-        }
     }
     ControlFlow::Continue(())
 }
@@ -256,6 +226,27 @@ fn bytes(subject: &Subject, tokens: &Array, sink: &mut dyn Sink) -> ControlFlow<
             .key(TOKENS)
             .at(subject.value_at(TOKENS))
             .help("byte fallback fails for text outside of the vocabulary"),
+    )
+}
+
+/// Checks that the scores of SentencePiece tell tokens apart: they decide which tokens are merged.
+fn scores(subject: &Subject, sink: &mut dyn Sink) -> ControlFlow<()> {
+    /// Size from which on a vocabulary without scores is not one of a test.
+    const MIN_TOKENS: u64 = 1000;
+    let Some(scores) = subject.header.metadata.array(SCORES) else {
+        return ControlFlow::Continue(());
+    };
+    let mut values = scores.iter().map(|value| value.to_f64());
+    let first = values.next().flatten();
+    if scores.len() < MIN_TOKENS || first.is_none() || values.any(|value| value != first) {
+        return ControlFlow::Continue(());
+    }
+    let message = format!("all {} scores are the same", scores.len());
+    sink.report(
+        Finding::warning("tokenizer-scores", message)
+            .key(SCORES)
+            .at(subject.value_at(SCORES))
+            .help("text is split into other tokens than in training; convert the model again from a directory with its tokenizer"),
     )
 }
 
