@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use gguf::{Error, Metadata, Value};
 use gguf_store::{Model, ModelTensor};
 
-use super::change::values;
 use super::digest::{BASE_DIGEST, base_digest};
 use super::pair::{Pair, SUFFIXES};
+use super::values::values;
 
 /// Key of alpha.
 pub const ALPHA: &str = "adapter.lora.alpha";

@@ -17,8 +17,10 @@ mod adapter;
 mod change;
 mod digest;
 mod pair;
+mod values;
 
 pub use adapter::{ALPHA, Adapter, INVOCATION_TOKENS};
-pub use change::{Change, values};
+pub use change::Change;
 pub use digest::{BASE_DIGEST, base_digest};
 pub use pair::{EMBEDDING, Pair, PairDims, SUFFIXES};
+pub use values::values;

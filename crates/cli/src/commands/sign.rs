@@ -43,7 +43,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let to = args.output.clone().unwrap_or_else(|| default_path(&args.model));
     let signer = Signer { key: args.key.clone(), certificates: args.certificate.clone() };
-    let inputs = args.certificate.iter().chain([&args.key]);
+    let inputs = args.certificate.iter().chain([&args.key, &args.model]);
     let overwrite = args.force.protecting(inputs);
     let progress = Progress::new();
     let signature = sign(&args.model, &signer, &to, &overwrite, &progress)?;

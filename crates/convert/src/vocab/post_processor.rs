@@ -41,8 +41,8 @@ pub(crate) fn read_alone(tokenizer: &Value, config: &Map<String, Value>) -> Flag
     read(tokenizer, &mut config.clone(), &mut ROLES.to_vec(), &mut Vec::new())
 }
 
-/// Returns the ids of the tokens that a template, or BERT's post-processor, adds at the ends of a text, with their
-/// roles.
+/// Returns the ids of the tokens that a template, or BERT's post-processor, adds before and after a text, with
+/// their roles.
 pub(super) fn ids(tokenizer: &Value) -> Vec<(&'static str, i64)> {
     let post_processor = &tokenizer["post_processor"];
     let all = post_processor["processors"].as_array();

@@ -175,7 +175,11 @@ fn whisper_is_held_against_its_tables() {
     for len in ["4294967295", "2000000", "1000"] {
         let set = format!("whisper.encoder.context_length={len}");
         succeeds(&["edit", &model, "--set", &set, "--force"]);
-        fails(&["transcribe", &model, &sound], 2, &["enc.position_embd.weight", "rows, and none for"]);
+        fails(
+            &["transcribe", &model, &sound],
+            2,
+            &["enc.position_embd.weight", "rows, and none for"],
+        );
     }
 }
 

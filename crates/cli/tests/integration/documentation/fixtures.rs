@@ -97,10 +97,9 @@ const FIXTURES: &[(&[&str], &str)] = &[
     ),
     (&["sensitivity.json"], "cp $BASE/sensitivity.json $NAME"),
     (&["recipe.txt"], "gguf recipe $BASE/q4.gguf > $NAME"),
-    // A key for tests.
-    (&["key.pem"], r"printf -- '-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQghLWAoWYAvxtuXED2\nuXi3QyNembcEabEQQnrVgQKvEqKhRANCAARbI8vIYegeKS39ZiHNR6Sjen77yEOF\nb7hb6Gg90PUP+z8uDgL32S5/AgCOaA8W3e+Z5nl9BPDjqdQy4b8TKJzN\n-----END PRIVATE KEY-----\n' > $NAME"),
+    (&["key.pem"], "cp $BASE/key.pem $NAME"),
     (&["key.pub"], r"printf -- '-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEWyPLyGHoHikt/WYhzUeko3p++8hD\nhW+4W+hoPdD1D/s/Lg4C99kufwIAjmgPFt3vmeZ5fQTw46nUMuG/EyiczQ==\n-----END PUBLIC KEY-----\n' > $NAME"),
-    (&["model.gguf.sig"], "[ -e model.gguf ] || cp $BASE/f16.gguf model.gguf; gguf sign model.gguf --key key.pem"),
+    (&["model.gguf.sig"], "[ -e model.gguf ] || cp $BASE/f16.gguf model.gguf; gguf sign model.gguf --key $BASE/key.pem"),
     (&["model.sha256"], "gguf hash --sha256 model.gguf > $NAME"),
     (
         &["text.txt", "calibration.txt", "wiki.test.raw", "prompt.txt", "TEXT"],
@@ -217,6 +216,10 @@ fn outputs(script: &str) -> Vec<String> {
         let words: Vec<_> = line.split_whitespace().collect();
         let pairs = words.windows(2).filter(|pair| BEFORE_OUTPUTS.contains(&pair[0]));
         found.extend(pairs.map(|pair| pair[1].replace("$i", "*")));
+        found.extend(
+            line.strip_prefix("gguf sign ")
+                .and_then(|rest| rest.split(' ').next().map(|model| format!("{model}.sig"))),
+        );
         if SECOND_IS_OUTPUT.iter().any(|command| line.contains(command)) {
             let arguments =
                 words.windows(2).filter(|pair| pair[0] != "--imatrix").map(|pair| pair[1]);
@@ -286,6 +289,7 @@ fn make(base: &Path) {
     let text = concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE-APACHE");
     let text: String = fs::read_to_string(text).unwrap().chars().take(6000).collect();
     fs::write(at("text.txt"), text).unwrap();
+    fs::write(at("key.pem"), include_str!("../cli/key.pem")).unwrap();
     fs::write(at("whisper.gguf"), whisper::model()).unwrap();
     fs::write(at("sound.wav"), whisper::sound(1.0)).unwrap();
     let old = legacy_files::llama(legacy_files::GGJT, Some(3), 64, legacy_files::plain);
