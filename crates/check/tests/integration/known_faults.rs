@@ -145,7 +145,7 @@ fn retype(header: &mut RawHeader, change: impl Fn(usize, i32) -> i32) {
     header.metadata.set(TYPES, Array::from(&types[..]));
 }
 
-/// What becomes of a fault after a repair.
+/// State of a fault after a repair.
 #[derive(Clone, Copy, PartialEq)]
 enum After {
     /// There is one right answer.
