@@ -74,11 +74,7 @@ impl Config {
         if let Some(fields) = config.root.as_object_mut()
             && let Some(text) = text_fields(fields)
         {
-            for (name, value) in text {
-                if !value.is_null() || !fields.contains_key(&name) {
-                    fields.insert(name, value);
-                }
-            }
+            fields.extend(text.into_iter().filter(|(_, value)| !value.is_null()));
         }
         config
     }

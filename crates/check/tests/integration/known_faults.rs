@@ -21,6 +21,7 @@ fn tensor(header: &mut RawHeader, name: &str, dims: &[u64]) {
         shape: Shape::new(dims).unwrap(),
         tensor_type: TensorType::F32,
         offset: 0,
+        opaque_len: None,
     });
 }
 

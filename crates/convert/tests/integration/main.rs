@@ -2,7 +2,6 @@
 
 mod budget;
 mod classes;
-mod configurations;
 mod damaged_checkpoints;
 mod export;
 mod fixtures;

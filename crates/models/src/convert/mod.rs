@@ -1,7 +1,6 @@
 //! Conversion of Hugging Face checkpoints: the trait [`Converter`] and the tools of its implementations.
 
 pub mod assembly;
-pub mod configuration;
 pub(crate) mod converter;
 pub(crate) mod defaults;
 pub(crate) mod draft;
@@ -14,7 +13,6 @@ pub(crate) mod mapping;
 pub(crate) mod moe;
 pub(crate) mod mtp;
 pub(crate) mod rope;
-pub mod rope_check;
 pub(crate) mod sentence_transformers;
 pub(crate) mod sliding_window;
 pub(crate) mod ssm;
