@@ -63,7 +63,7 @@ impl Adapter {
         }
         let alpha = alpha(&metadata).map_err(|what| {
             let help = format!(
-                "set it to the adapter's lora_alpha: `gguf edit FILE --set {ALPHA}=f32:16`"
+                "set it to the adapter's lora_alpha: `gguf edit FILE --set {ALPHA}:f32=16`"
             );
             Error::input("adapter-damaged", &path, what, help)
         })?;
