@@ -135,8 +135,8 @@ mod tests {
         let error = budget.reserve(21, || "values".into(), "make them smaller").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "values need 21 bytes; 20 bytes are allowed\n  help: make them smaller, or allow more \
-             memory with `--memory-limit SIZE`"
+            "values need 21 B; 20 B are allowed; make them smaller, or allow more memory with \
+             `--memory-limit SIZE`"
         );
         assert_eq!(budget.used(), 80);
         assert!(first.grow_to(81, String::new, "").is_err());

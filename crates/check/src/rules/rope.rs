@@ -11,6 +11,8 @@ const BASE: &str = "rope.freq_base";
 const TYPE: &str = "rope.scaling.type";
 const FACTOR: &str = "rope.scaling.factor";
 const ORIGINAL: &str = "rope.scaling.original_context_length";
+/// Architectures whose files have no original context length: the context length stands for it.
+const ORIGINAL_IS_CONTEXT: &[&str] = &["minicpm", "minicpm3"];
 const ATTENTION: &str = "rope.scaling.attn_factor";
 const CONTEXT: &str = "context_length";
 
@@ -152,7 +154,10 @@ impl Rope<'_, '_> {
                 );
                 wrong(FACTOR, Severity::Warning, message)
             }
-            "yarn" | "longrope" if self.integer(ORIGINAL).is_none_or(|length| length == 0) => {
+            "yarn" | "longrope"
+                if self.integer(ORIGINAL).is_none_or(|length| length == 0)
+                    && !ORIGINAL_IS_CONTEXT.contains(&self.architecture) =>
+            {
                 let message = format!("is missing or 0, but the scaling type is {kind}");
                 wrong(ORIGINAL, Severity::Warning, message)
             }

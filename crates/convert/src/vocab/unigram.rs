@@ -34,12 +34,12 @@ pub(super) struct Unigram {
 impl Builder<'_> {
     pub(super) fn t5(&mut self) -> Result<(), Error> {
         let Some(name) = t5_model(&self.files) else {
-            let is_unigram = |tokenizer: &Value| tokenizer["model"]["type"] == "Unigram";
-            if self.files.tokenizer().is_none_or(is_unigram) {
-                let unigram = self.unigram_from_json()?;
-                return self.unigram(unigram, false);
+            let is_bpe = |tokenizer: &Value| tokenizer["model"]["type"] == "BPE";
+            if self.files.tokenizer().is_some_and(is_bpe) {
+                return self.bpe();
             }
-            return self.bpe();
+            let unigram = self.unigram_from_json()?;
+            return self.unigram(unigram, false);
         };
         let model = sentencepiece::read(&self.files, name)?;
         // Some T5 variants use BPE.

@@ -168,7 +168,7 @@ fn adapters_of_other_models_fail() {
     job.metadata.set("general.architecture", "qwen2");
     assert!(misfits(&job).unwrap()[0].contains("llama"));
     job.items.pop();
-    assert!(misfits(&job).unwrap_err().to_string().contains("only one matrix"));
+    assert!(misfits(&job).unwrap_err().to_string().contains("of the pair for"));
     job.items.pop();
     job.metadata.set("general.type", "model");
     assert!(misfits(&job).unwrap_err().to_string().contains("not a LoRA adapter"));

@@ -141,7 +141,6 @@ fn scores(
         sequences: texts.len(),
         cache_type: options.cache_type,
         batch: options.batch,
-        ..Default::default()
     };
     let mut reader = Reader {
         context: Context::new(executor.clone(), context)?,

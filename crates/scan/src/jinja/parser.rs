@@ -34,6 +34,12 @@ struct Fault;
 
 type Result<T> = std::result::Result<T, Fault>;
 
+/// Parts of one subscript and the number of colons between them.
+struct Bounds {
+    colons: usize,
+    values: [Option<Expr>; 3],
+}
+
 struct Parser<'a> {
     tokens: &'a [Located],
     at: usize,
@@ -554,26 +560,47 @@ impl<'a> Parser<'a> {
 
     fn subscript(&mut self, object: Expr) -> Result<Expr> {
         let line = self.line();
-        let mut bounds = [None, None, None];
-        let mut at = 0;
-        loop {
-            if self.skip_operator("]") {
-                break;
-            } else if self.skip_operator(":") {
-                at += 1;
-                if at == 3 {
-                    return Err(Fault);
-                }
-            } else {
-                bounds[at] = Some(self.tuple()?);
+        let mut subscripts = Vec::new();
+        while !self.skip_operator("]") {
+            if !subscripts.is_empty() {
+                self.expect(",")?;
             }
+            subscripts.push(self.bounds()?);
         }
-        let kind = match (at, bounds) {
-            (0, [Some(key), ..]) => Kind::Item(Box::new(object), Box::new(key)),
-            (0, _) => return Err(Fault),
-            (_, bounds) => Kind::Slice(Box::new(object), Box::new(bounds)),
+        let kind = match (subscripts.pop().ok_or(Fault)?, subscripts.is_empty()) {
+            (Bounds { colons: 0, values: [Some(key), ..] }, true) => {
+                Kind::Item(Box::new(object), Box::new(key))
+            }
+            (last, true) => Kind::Slice(Box::new(object), Box::new(last.values)),
+            // Several subscripts are one tuple, in which slices are values too.
+            (last, false) => {
+                subscripts.push(last);
+                let values = subscripts.into_iter().flat_map(|bounds| bounds.values).flatten();
+                let key = Expr { line, kind: Kind::List(values.collect()) };
+                Kind::Item(Box::new(object), Box::new(key))
+            }
         };
         Ok(Expr { line, kind })
+    }
+
+    /// Parses one subscript: `key`, or `start:stop:step` with any part missing.
+    fn bounds(&mut self) -> Result<Bounds> {
+        let mut bounds = Bounds { colons: 0, values: [None, None, None] };
+        loop {
+            if self.is_operator("]") || self.is_operator(",") {
+                let is_empty = bounds.colons == 0 && bounds.values[0].is_none();
+                return if is_empty { Err(Fault) } else { Ok(bounds) };
+            } else if self.skip_operator(":") {
+                bounds.colons += 1;
+                if bounds.colons == bounds.values.len() {
+                    return Err(Fault);
+                }
+            } else if bounds.values[bounds.colons].is_none() {
+                bounds.values[bounds.colons] = Some(self.expression()?);
+            } else {
+                return Err(Fault);
+            }
+        }
     }
 
     /// Parses `|name(arguments)`.

@@ -246,6 +246,13 @@ fn own_text(text: &str) -> String {
     text.replace(USER, "\n").replace(REPLY, "\n")
 }
 
+/// Replaces messages, which can be joined to other words.
+fn without(text: &str, contents: &[String]) -> String {
+    let messages =
+        contents.iter().map(|content| content.trim()).filter(|content| !content.is_empty());
+    messages.fold(text.to_owned(), |text, message| text.replace(message, "\n"))
+}
+
 /// Returns the marks and words of a text, in order.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     PART.as_ref().into_iter().flat_map(move |part| part.find_iter(text)).map(|found| found.as_str())
@@ -262,6 +269,7 @@ fn change(
     let mut said: BTreeSet<String> = contents.iter().flat_map(|content| set(content)).collect();
     said.extend(set(USER));
     said.extend(set(REPLY));
+    let (base, text) = (&own_text(base), &own_text(&without(text, contents)));
     let (before, after) = (set(base), set(text));
     let list = |from: &str, known: &BTreeSet<String>| {
         let is_new = |part: &&str| !known.contains(&normal(part)) && !said.contains(&normal(part));

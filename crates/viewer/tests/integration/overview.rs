@@ -2,6 +2,7 @@
 
 use gguf_kit::summary::Summary;
 use gguf_kit::{json, memory, open};
+use gguf_runtime::CacheType;
 use serde_json::Value as Json;
 
 use crate::viewer::{Viewer, demo};
@@ -15,7 +16,12 @@ fn responses_equal_the_command_line() {
     let expected = json::summary(&Summary::of(opened.model()), &path, false);
     assert_eq!(viewer.json("models/0/summary"), json::with_schema("inspect/2", expected));
 
-    let options = memory::MemoryOptions { context: Some(300), batch: 7, ..Default::default() };
+    let options = memory::MemoryOptions {
+        context: Some(300),
+        cache_type: CacheType::F16,
+        batch: 7,
+        ..Default::default()
+    };
     let expected = json::memory(&memory::estimate(opened.model(), &options).unwrap());
     assert_eq!(viewer.json("models/0/memory?context=300&batch=7"), expected);
     viewer.assert_error("models/0/memory?kv_type=f64", 400, "request-invalid");

@@ -374,21 +374,23 @@ fn require_fit(adapter: &AdapterConfig, tensors: &[Tensor], base: &[Tensor]) -> 
     };
     let (ours, theirs) = (by_name(tensors), by_name(base));
     for Tensor { name, shape, .. } in tensors {
-        let (name, fits): (_, Box<dyn Fn(&Shape) -> bool>) = match name.strip_suffix(SUFFIXES[0]) {
-            Some(name) => {
-                let b = ours.get(&format!("{name}{}", SUFFIXES[1]));
-                let dims = b.and_then(|b| PairDims::new(name, shape, b));
-                (name, Box::new(move |base| dims.is_some_and(|dims| dims.fit(base))))
-            }
+        let (name, a) = match name.strip_suffix(SUFFIXES[0]) {
+            Some(name) => (name, Some(shape)),
             None if name.ends_with(SUFFIXES[1]) => continue,
-            None => (name.as_str(), Box::new(move |base| base == shape)),
+            None => (name.as_str(), None),
         };
-        match theirs.get(name) {
-            None => return refuse(format!("adapts `{name}`, which the base model lacks")),
-            Some(base) if !fits(base) => {
-                return refuse(format!("does not fit `{name}`, which is {base} in the base model"));
+        let Some(base) = theirs.get(name) else {
+            return refuse(format!("adapts `{name}`, which the base model lacks"));
+        };
+        let fits = match a {
+            Some(a) => {
+                let b = ours.get(&format!("{name}{}", SUFFIXES[1]));
+                b.and_then(|b| PairDims::new(name, a, b)).is_some_and(|dims| dims.fit(base))
             }
-            Some(_) => {}
+            None => base == shape,
+        };
+        if !fits {
+            return refuse(format!("does not fit `{name}`, which is {base} in the base model"));
         }
     }
     Ok(())

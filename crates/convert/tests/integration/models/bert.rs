@@ -200,7 +200,8 @@ pub fn distilbert_round_trip() {
 pub fn eurobert_and_modernbert_round_trip() {
     let fields = json!({"rms_norm_eps": 1e-5, "rope_theta": 2.5e5, "head_dim": HEAD,
         "classifier_pooling": "mean"});
-    let tiny = checkpoint(config("EuroBertModel", "eurobert", fields), llama_layer(), TIED);
+    let tiny = checkpoint(config("EuroBertModel", "eurobert", fields), llama_layer(), TIED)
+        .with_bos_and_eos();
     assert_eq!(assert_round_trip(&tiny).config["classifier_pooling"], "mean");
     let layer: Vec<(&str, &[usize])> = vec![
         ("layers.{}.attn.Wqkv.weight", &[3 * WIDTH, WIDTH]),
@@ -217,14 +218,18 @@ pub fn eurobert_and_modernbert_round_trip() {
             "local_rope_theta": 1e4, "layer_types": kinds, "hidden_activation": "gelu"}),
     );
     config.as_object_mut().unwrap().remove("num_key_value_heads");
-    let mut tiny = Tiny::new(config).byte_level(VOCAB).layers(LAYERS, &layer).tensors(&[
-        ("embeddings.tok_embeddings.weight", &[VOCAB, WIDTH]),
-        ("embeddings.norm.weight", &[WIDTH]),
-        ("final_norm.weight", &[WIDTH]),
-    ]);
+    let mut tiny =
+        Tiny::new(config).byte_level(VOCAB).with_bos_and_eos().layers(LAYERS, &layer).tensors(&[
+            ("embeddings.tok_embeddings.weight", &[VOCAB, WIDTH]),
+            ("embeddings.norm.weight", &[WIDTH]),
+            ("final_norm.weight", &[WIDTH]),
+        ]);
     for layer in 1..LAYERS {
         tiny = tiny.tensors(&[(&format!("layers.{layer}.attn_norm.weight"), &[WIDTH])]);
     }
+    let roles =
+        json!({"cls_token": "<s>", "bos_token": "<s>", "sep_token": "</s>", "eos_token": "</s>"});
+    tiny.file("tokenizer_config.json", roles.to_string());
     let exported = assert_round_trip(&tiny).config;
     assert_eq!(exported["layer_types"], json!(kinds));
     assert_eq!(exported["local_attention"], 8);

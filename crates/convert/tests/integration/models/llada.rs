@@ -42,10 +42,11 @@ pub fn llada_round_trip() {
     .map(|(name, shape)| (format!("model.transformer.blocks.{{}}.{name}.weight"), shape.to_vec()))
     .to_vec();
     let layer = borrowed(&layer);
-    let tiny = Tiny::new(config).byte_level(VOCAB).layers(LAYERS, &layer).tensors(&[
-        ("model.transformer.wte.weight", &[VOCAB, WIDTH]),
-        ("model.transformer.ln_f.weight", &[WIDTH]),
-        ("model.transformer.ff_out.weight", &[VOCAB, WIDTH]),
-    ]);
+    let tiny =
+        Tiny::new(config).byte_level(VOCAB).with_bos_and_eos().layers(LAYERS, &layer).tensors(&[
+            ("model.transformer.wte.weight", &[VOCAB, WIDTH]),
+            ("model.transformer.ln_f.weight", &[WIDTH]),
+            ("model.transformer.ff_out.weight", &[VOCAB, WIDTH]),
+        ]);
     assert_eq!(assert_round_trip(&tiny).config["mlp_hidden_size"], FF);
 }

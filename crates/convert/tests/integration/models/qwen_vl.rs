@@ -53,7 +53,8 @@ pub fn qwen3_asr_and_omni_export_as_qwen3_vl() {
     let speech = with_rms_norm(json!({"head_dim": HEAD, "rope_scaling": scaling}));
     let layer = [llama_layer(), vec![qk_norms()]].concat();
     let speech = config("Qwen3ASRForConditionalGeneration", "qwen3_asr", speech);
-    let exported = assert_round_trip(&checkpoint(speech, layer, TIED)).config;
+    let speech = checkpoint(speech, layer, TIED).with_bos_and_eos();
+    let exported = assert_round_trip(&speech).config;
     assert_eq!(exported["architectures"], json!(["Qwen3VLForConditionalGeneration"]));
     // The export stacks and transposes the experts.
     let fields =

@@ -198,7 +198,8 @@ fn xlm_roberta_shifts_token_ids() {
             "add_space_prefix",
             "token_type_count",
             "remove_extra_whitespaces",
-            "precompiled_charsmap"
+            "precompiled_charsmap",
+            "unknown_token_id"
         ]
     );
 }
@@ -277,7 +278,7 @@ fn invalid_files_are_named() {
         (vec![], VocabularyKind::T5, ["no tokenizer", "copy the tokenizer files"]),
         (vec![], VocabularyKind::Encoder, ["no tokenizer", "copy the tokenizer files"]),
         (
-            vec![("tokenizer.json", br#"{"model": {"type": "BPE"}}"#)],
+            vec![("tokenizer.json", br#"{"model": {"type": "WordPiece"}}"#)],
             VocabularyKind::T5,
             ["tokenizer.json", "Unigram"],
         ),
