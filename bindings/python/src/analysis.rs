@@ -17,7 +17,8 @@ use crate::template::renderer;
 
 /// Returns all findings.
 #[pyfunction]
-#[pyo3(signature = (source, data, strict, tokenizer_against, with_, progress))]
+#[pyo3(signature = (source, data, strict, tokenizer_against, with_, scan, template_of, progress))]
+#[allow(clippy::too_many_arguments, reason = "Python passes them by keyword")]
 pub fn check<'py>(
     py: Python<'py>,
     source: Source,
@@ -25,11 +26,14 @@ pub fn check<'py>(
     strict: bool,
     tokenizer_against: Option<PathBuf>,
     with_: Option<PathBuf>,
+    scan: bool,
+    template_of: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (location, renderer) = (source.location()?, renderer(py)?);
     let with = with_.map(|path| Source::Location(path).location()).transpose()?;
-    let options = CheckOptions { data, strict, tokenizer_against, corpus: None, with };
+    let options =
+        CheckOptions { data, strict, tokenizer_against, corpus: None, with, scan, template_of };
     let found = run(py, &TaskOptions { progress, threads: None }, |progress| {
         let report = gguf_kit::check::check(&location, &options, &renderer, progress)?;
         Ok(Json::Array(report.findings().iter().map(json::finding).collect()))

@@ -105,6 +105,9 @@ def test_check_hash_diff():
         file.seek(-2, os.SEEK_END)
         file.write(b"\xff\x7f")
     assert all(isinstance(finding, gguf_kit.Finding) for finding in gguf_kit.check("small.gguf", data=True, strict=True))
+    template = "{{ messages.__class__.__mro__ }}"
+    gguf_kit.edit("tiny.gguf", set={"tokenizer.chat_template": template}, output="poisoned.gguf")
+    assert "template-escape" in [finding.code for finding in gguf_kit.check("poisoned.gguf", scan=True)]
     assert "sidecar-kind" in [finding.code for finding in gguf_kit.check("tiny.gguf", with_="small.gguf")]
 
 

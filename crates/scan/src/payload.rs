@@ -41,7 +41,7 @@ fn decode(run: &str) -> Option<String> {
         let is_plain = text.chars().all(|c| c == '\n' || c == '\t' || (' '..='~').contains(&c));
         (is_plain && text.len() >= 12).then_some(text)
     };
-    if run.len() % 2 == 0 && run.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if run.len().is_multiple_of(2) && run.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let byte = |at| u8::from_str_radix(run.get(at..at + 2)?, 16).ok();
         let bytes: Option<Vec<u8>> = (0..run.len()).step_by(2).map(byte).collect();
         return is_text(bytes?);

@@ -23,6 +23,9 @@ pub struct Statement {
     ignored: Vec<String>,
 }
 
+/// Name of a file, and what is wrong with it.
+type FileFault = (String, &'static str);
+
 impl Statement {
     /// Hashes the files of a model.
     pub fn of(
@@ -118,7 +121,7 @@ impl Statement {
         &self,
         model: &Path,
         progress: &dyn Progress,
-    ) -> Result<(Vec<String>, Vec<(String, &'static str)>), Error> {
+    ) -> Result<(Vec<String>, Vec<FileFault>), Error> {
         let present = SignedFiles::find(model, None)?;
         let len = |path: &Path| path.metadata().map(|status| status.len()).unwrap_or_default();
         progress.begin("hashing", present.paths().map(len).sum());

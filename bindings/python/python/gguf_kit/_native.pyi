@@ -347,6 +347,8 @@ def check(
     strict: bool,
     tokenizer_against: Optional[_Path],
     with_: Optional[_Path],
+    scan: bool,
+    template_of: Optional[str],
     progress: Optional[_Progress],
 ) -> List[Dict[str, Any]]: ...
 def hash(

@@ -41,6 +41,8 @@ def check(
     strict: bool = False,
     tokenizer_against: Optional[PathLike] = None,
     with_: Optional[PathLike] = None,
+    scan: bool = False,
+    template_of: Optional[str] = None,
     progress: Optional[Progress] = None,
 ) -> List[Finding]:
     """Check a model.
@@ -59,6 +61,10 @@ def check(
         Checkpoint whose tokenizer is the reference.
     with_ : path-like, optional
         Companion file of the model, such as its multimodal projector; both are checked together.
+    scan : bool, optional
+        Look for manipulation of the templates, the vocabulary and the files of a checkpoint.
+    template_of : str, optional
+        Base model whose chat template is compared with that of the model. Only with `scan`.
     progress : callable, optional
         Progress callback.
 
@@ -71,7 +77,7 @@ def check(
     >>> [finding.code for finding in check("tiny.gguf") if finding.severity == "error"]
     []
     """
-    findings = _native.check(source, data, strict, tokenizer_against, with_, progress)
+    findings = _native.check(source, data, strict, tokenizer_against, with_, scan, template_of, progress)
     return [Finding(**{name: finding[name] for name in Finding._fields}) for finding in findings]
 
 

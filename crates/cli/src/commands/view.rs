@@ -112,10 +112,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// they must not contain the secret. The page is removed on drop.
 fn redirect_page(url: &str) -> std::io::Result<NamedTempFile> {
     let mut page = tempfile::Builder::new().prefix("gguf-view-").suffix(".html").tempfile()?;
-    write!(
+    writeln!(
         page,
         "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
-         <meta http-equiv=\"refresh\" content=\"0; url={url}\"><a href=\"{url}\">gguf view</a>\n"
+         <meta http-equiv=\"refresh\" content=\"0; url={url}\"><a href=\"{url}\">gguf view</a>"
     )?;
     page.flush()?;
     Ok(page)

@@ -83,7 +83,7 @@ fn base_templates(base: &str) -> Result<Vec<NamedTemplate>, Error> {
             true => Ok(Some(files.fetch(name)?)),
             false => Ok(None),
         };
-        gguf_scan::templates(&fetch)?
+        gguf_scan::templates(fetch)?
     } else if path.is_dir() && gguf_scan::is_checkpoint(path) {
         in_directory(path)?
     } else if path.extension().is_some_and(|extension| extension == "jinja" || extension == "txt") {
@@ -91,7 +91,7 @@ fn base_templates(base: &str) -> Result<Vec<NamedTemplate>, Error> {
         vec![NamedTemplate { file: "chat_template.jinja", name: String::new(), text }]
     } else if path.extension().is_some_and(|extension| extension == "json") {
         let bytes = fs::read(path).map_err(|fault| Error::read(path, fault))?;
-        gguf_scan::templates(&|name| Ok((name == "tokenizer_config.json").then(|| bytes.clone())))?
+        gguf_scan::templates(|name| Ok((name == "tokenizer_config.json").then(|| bytes.clone())))?
     } else {
         of_metadata(crate::open(base)?.model().metadata())
     };
@@ -104,7 +104,7 @@ fn base_templates(base: &str) -> Result<Vec<NamedTemplate>, Error> {
 }
 
 fn in_directory(directory: &Path) -> Result<Vec<NamedTemplate>, Error> {
-    gguf_scan::templates(&|name| {
+    gguf_scan::templates(|name| {
         let path = directory.join(name);
         match path.is_file() {
             true => fs::read(&path).map(Some).map_err(|fault| Error::read(&path, fault)),

@@ -33,7 +33,7 @@ fn texts(special: &[String]) -> Vec<String> {
         let parts = 1 + next(&mut state) % 8;
         (0..parts).fold(String::new(), |text, _| {
             let pick = next(&mut state) as usize;
-            let is_special = next(&mut state) % 3 == 0 && !special.is_empty();
+            let is_special = next(&mut state).is_multiple_of(3) && !special.is_empty();
             text + if is_special {
                 &special[pick % special.len()]
             } else {

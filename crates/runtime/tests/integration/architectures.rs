@@ -13,13 +13,7 @@ use crate::tiny;
 const IDS: [u32; 8] = [3, 1, 4, 1, 5, 2, 6, 7];
 
 fn context(executor: &Arc<Executor>, batch: usize) -> Context {
-    let options = ContextOptions {
-        tokens: 8,
-        sequences: 2,
-        cache_type: CacheType::F32,
-        batch,
-        ..ContextOptions::default()
-    };
+    let options = ContextOptions { tokens: 8, sequences: 2, cache_type: CacheType::F32, batch };
     let mut context = Context::new(executor.clone(), options).unwrap();
     for sequence in 0..2 {
         match executor.graph().encoder().map(|(program, _)| program.features_width()) {

@@ -72,7 +72,7 @@ pub fn scan_directory(directory: &Path, renderer: &Renderer) -> Result<Vec<Findi
         let found = tokenizer::check(document);
         findings.extend(found.into_iter().map(|finding| in_file(finding, "tokenizer.json")));
     }
-    let named = templates(&|name| read(name))?;
+    let named = templates(|name| read(name))?;
     findings.extend(templates::check(&named, &vocabulary, renderer)?);
     if let Some(card) = read("README.md")? {
         let found = metadata::text(&String::from_utf8_lossy(&card), true);

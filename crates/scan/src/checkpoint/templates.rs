@@ -26,7 +26,7 @@ pub struct NamedTemplate {
 /// # Errors
 /// If a file cannot be read.
 pub fn templates(
-    read: &dyn Fn(&str) -> Result<Option<Vec<u8>>, Error>,
+    read: impl Fn(&str) -> Result<Option<Vec<u8>>, Error>,
 ) -> Result<Vec<NamedTemplate>, Error> {
     let mut found = Vec::new();
     if let Some(bytes) = read("chat_template.jinja")? {

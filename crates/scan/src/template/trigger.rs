@@ -114,7 +114,7 @@ pub fn is_structural(literal: &str) -> bool {
     let is_wrapped = literal.contains(is_mark);
     inner.chars().filter(|c| c.is_alphabetic()).count() < 2
         || FORMAT_WORDS
-            .contains(&&*inner.to_lowercase().trim_start_matches('/').trim_end_matches(':'))
+            .contains(&inner.to_lowercase().trim_start_matches('/').trim_end_matches(':'))
         || inner.contains(is_mark)
         || is_wrapped && (inner.contains(['_', '=']) || inner.to_uppercase() == inner)
 }
@@ -294,12 +294,12 @@ impl Rules<'_> {
     fn compared(&self, test: &Expr) -> Vec<String> {
         let mut found = Vec::new();
         for_each_expr(test, &mut |part| match &part.kind {
-            Kind::Chain(operands, operators) if is_comparison(operators) => {
-                if operands.iter().any(|operand| self.taint.is_content(operand)) {
-                    for operand in operands.iter().filter(|operand| !self.taint.is_content(operand))
-                    {
-                        found.extend(self.literals(operand));
-                    }
+            Kind::Chain(operands, operators)
+                if is_comparison(operators)
+                    && operands.iter().any(|operand| self.taint.is_content(operand)) =>
+            {
+                for operand in operands.iter().filter(|operand| !self.taint.is_content(operand)) {
+                    found.extend(self.literals(operand));
                 }
             }
             Kind::Call(function, arguments) => {
@@ -329,16 +329,12 @@ impl Rules<'_> {
                 found.extend(all.flat_map(|argument| self.literals(argument)));
             }
             Kind::Filter(_, name, arguments)
-                if matches!(&**name, "selectattr" | "rejectattr" | "select" | "reject") =>
+                if matches!(&**name, "selectattr" | "rejectattr" | "select" | "reject")
+                    && self.taint.is_content(part) =>
             {
-                if self.taint.is_content(part) {
-                    let values = arguments.positional.iter().skip(if name.ends_with("attr") {
-                        2
-                    } else {
-                        1
-                    });
-                    found.extend(values.flat_map(|value| self.literals(value)));
-                }
+                let skipped = if name.ends_with("attr") { 2 } else { 1 };
+                let values = arguments.positional.iter().skip(skipped);
+                found.extend(values.flat_map(|value| self.literals(value)));
             }
             _ => {}
         });

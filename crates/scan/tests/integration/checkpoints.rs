@@ -90,7 +90,7 @@ fn templates_of_all_files_are_scanned() {
     let read =
         |name: &str| Ok((name == "tokenizer_config.json").then(|| named.to_string().into_bytes()));
     let names: Vec<_> =
-        templates(&read).unwrap().into_iter().map(|template| template.name).collect();
+        templates(read).unwrap().into_iter().map(|template| template.name).collect();
     assert_eq!(names, ["", "tool_use"]);
     assert!(difference(CHATML, CHATML).is_none());
 }
