@@ -74,7 +74,11 @@ impl Config {
         if let Some(fields) = config.root.as_object_mut()
             && let Some(text) = text_fields(fields)
         {
-            fields.extend(text.into_iter().filter(|(_, value)| !value.is_null()));
+            for (name, value) in text {
+                if !value.is_null() || !fields.contains_key(&name) {
+                    fields.insert(name, value);
+                }
+            }
         }
         config
     }

@@ -2,7 +2,7 @@
 
 use gguf::{Error, Metadata};
 use gguf_checkpoint::config::Config;
-use gguf_models::convert::llama3_factors;
+use gguf_models::convert::{implied_attention_factor, llama3_factors};
 use gguf_store::Model;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ pub(super) fn scaling(
     is_usual: impl Fn(&str) -> bool,
     config: &Map<String, Value>,
 ) -> Result<Map<String, Value>, Error> {
-    let mut scaling = stated(model.metadata(), architecture, is_usual);
+    let mut scaling = stated(model.metadata(), architecture, &is_usual);
     let index = model.index();
     let tensor = |name| index.get(name).map(|tensor| floats(tensor)).transpose();
     if let Some(factors) = tensor("rope_freqs.weight")? {
@@ -46,6 +46,7 @@ pub(super) fn scaling(
         scaling.insert("long_factor".into(), shortest(&long));
         scaling.insert("short_factor".into(), shortest(&short));
     }
+    attention_factor(model.metadata(), architecture, is_usual, config, &mut scaling);
     let has_kind = ["rope_type", "type"].iter().any(|field| scaling.contains_key(*field));
     Ok(if has_kind { scaling } else { Map::new() })
 }
@@ -62,6 +63,34 @@ fn stated(
         (is_usual(&key) && value != "none").then(|| ((*field).to_owned(), value))
     });
     fields.collect()
+}
+
+/// Adds the attention factor of YaRN or LongRoPE, unless it follows from the other fields. The key of YaRN is a multiple of
+/// the factor that follows.
+fn attention_factor(
+    metadata: &Metadata,
+    architecture: &str,
+    is_usual: impl Fn(&str) -> bool,
+    config: &Map<String, Value>,
+    scaling: &mut Map<String, Value>,
+) {
+    const KEY: &str = "rope.scaling.attn_factor";
+    let stated = value(metadata, &format!("{architecture}.{KEY}"));
+    let Some(stated) = stated.filter(|_| is_usual(KEY)).and_then(|value| value.as_f64()) else {
+        return;
+    };
+    let mut config = config.clone();
+    config.insert("rope_scaling".into(), scaling.clone().into());
+    let Ok(Some(implied)) = implied_attention_factor(&Config::of(config.into())) else { return };
+    let is_multiple = scaling.get("rope_type").is_some_and(|kind| kind == "yarn");
+    let exact = if is_multiple { stated * implied } else { stated };
+    if (exact / implied - 1.0).abs() < 1e-6 {
+        return;
+    }
+    // The shortest number that converts to the same key.
+    let short = (exact as f32).to_string().parse().unwrap_or(exact);
+    let is_same = !is_multiple || (short / implied) as f32 == stated as f32;
+    scaling.insert("attention_factor".into(), if is_same { short } else { exact }.into());
 }
 
 /// Returns the shortest decimal numbers that parse to these F32 numbers.

@@ -9,7 +9,8 @@ use gguf_checkpoint::{Checkpoint, Entry, json};
 use gguf_models::convert::assembly::{Assembly, misfit, refuse_unknown};
 use gguf_models::convert::target::Target;
 use gguf_models::convert::{
-    Converter, MappedTensor, Mapping, Values, VocabularyKind, assembly, foreign,
+    Converter, MappedTensor, Mapping, Values, VocabularyKind, assembly, configuration, foreign,
+    rope_check,
 };
 use gguf_models::schema::Presence;
 use gguf_models::{convert as converters, registry};
@@ -40,6 +41,7 @@ pub(super) fn plan(
         None => Config::read(dir)?,
     };
     let converter = find_converter(&mut config, checkpoint, options)?;
+    let mut notes = configuration::check(&config)?;
     converter.complete_config(&mut config)?;
     let converter = converter.of_model(&config);
     let drafted = Target::of(&mut config, converter, dir, options.target_model_dir.as_deref())?;
@@ -50,7 +52,6 @@ pub(super) fn plan(
     if !options.vocab_only {
         converter.infer_from_values(&mut config, &Values::of(checkpoint))?;
     }
-    let mut notes = Vec::new();
     let mut tensors = match options.vocab_only {
         true => Vec::new(),
         false => tensors(&config, converter, checkpoint, &mut notes)?,
@@ -86,6 +87,12 @@ pub(super) fn plan(
     metadata.set("general.type", "model");
     general.write_to(&mut metadata);
     converter.metadata(&config, file_type.number(), &mut metadata)?;
+    notes.extend(rope_check::check(
+        &config,
+        converter,
+        &metadata,
+        &converter.computed_tensors(&config)?,
+    )?);
     metadata.set("general.quantization_version", gguf::QUANTIZATION_VERSION);
     let own = (converter.vocabulary(), converter.pre_tokenizers());
     let (kind, hints) = drafted.as_ref().map_or(own, |target| target.vocabulary(converter));

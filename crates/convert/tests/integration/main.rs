@@ -2,6 +2,7 @@
 
 mod budget;
 mod classes;
+mod configurations;
 mod damaged_checkpoints;
 mod export;
 mod fixtures;

@@ -176,7 +176,7 @@ fn convert(tokenizer: &Value, class: &str, texts: &[String]) -> Converted {
     let config_json = json!({
         "architectures": [class], "vocab_size": size(tokenizer), "hidden_size": 8, "num_hidden_layers": 1,
         "num_attention_heads": 1, "num_key_value_heads": 1, "intermediate_size": 8, "max_position_embeddings": 64,
-        "rms_norm_eps": 1e-5, "layer_norm_eps": 1e-5, "hidden_act": "silu", "type_vocab_size": 2,
+        "rms_norm_eps": 1e-5, "layer_norm_eps": 1e-5, "type_vocab_size": 2,
         "n_ctx": 64, "n_embd": 8, "n_head": 1, "n_layer": 1, "layer_norm_epsilon": 1e-5,
     });
     std::fs::write(config, config_json.to_string()).unwrap();

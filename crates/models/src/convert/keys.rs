@@ -199,9 +199,18 @@ impl<'m> Keys<'m> {
                 self.set(key::ROPE_SCALING_FACTOR, factor);
                 let original = rope.original_context()? as u32;
                 self.set(key::ROPE_SCALING_ORIGINAL_CONTEXT_LENGTH, original);
+                // llama.cpp ignores the key of a stated factor, and multiplies the default by another key.
+                let usual = rope.usual_yarn_attention_factor()?;
+                let attention = match rope.stated_yarn_attention_factor()? {
+                    Some(stated) if (stated / usual - 1.0).abs() > 1e-6 => {
+                        self.set(key::ROPE_SCALING_ATTN_FACTOR, (stated / usual) as f32);
+                        &[][..]
+                    }
+                    _ => &["attention_factor", "attn_factor"],
+                };
                 for (key, fields) in [
                     ("yarn_ext_factor", &["extrapolation_factor"][..]),
-                    ("yarn_attn_factor", &["attention_factor", "attn_factor"]),
+                    ("yarn_attn_factor", attention),
                     ("yarn_beta_fast", &["beta_fast"]),
                     ("yarn_beta_slow", &["beta_slow"]),
                 ] {
@@ -212,7 +221,7 @@ impl<'m> Keys<'m> {
             (Some("su" | "longrope"), _) => self.set(key::ROPE_SCALING_TYPE, "longrope"),
             // `llama3` and `proportional` become a tensor of factors per frequency. The others have no
             // key, and runtimes do not scale.
-            (None | Some("default" | "llama3" | "proportional" | "dynamic"), _) => {}
+            (None | Some("default" | "mrope" | "llama3" | "proportional" | "dynamic"), _) => {}
             (Some(other), _) => {
                 let what = format!("the RoPE scaling is `{other}`");
                 let help = "this scaling cannot be converted; supported are linear, yarn, llama3 and longrope";

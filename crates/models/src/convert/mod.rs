@@ -1,6 +1,7 @@
 //! Conversion of Hugging Face checkpoints: the trait [`Converter`] and the tools of its implementations.
 
 pub mod assembly;
+pub mod configuration;
 pub(crate) mod converter;
 pub(crate) mod defaults;
 pub(crate) mod draft;
@@ -13,6 +14,7 @@ pub(crate) mod mapping;
 pub(crate) mod moe;
 pub(crate) mod mtp;
 pub(crate) mod rope;
+pub mod rope_check;
 pub(crate) mod sentence_transformers;
 pub(crate) mod sliding_window;
 pub(crate) mod ssm;
@@ -30,7 +32,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 pub use keys::Keys;
 pub use mapping::{ExpertSlot, MappedTensor, Mapping};
-pub use rope::llama3_factors;
+pub use rope::{implied_attention_factor, llama3_factors};
 pub use tensor_values::Values;
 pub use vocabulary::VocabularyKind;
 
@@ -242,7 +244,7 @@ mod tests {
                 "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 8,
                 "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "layer_norm_eps": 1e-5,
                 "norm_epsilon": 1e-5, "layer_norm_epsilon": 1e-5, "sliding_window": 8,
-                "head_dim": 16, "num_local_experts": 4, "scale_emb": 1, "scale_depth": 1,
+                "head_dim": 16, "query_pre_attn_scalar": 16, "num_local_experts": 4, "scale_emb": 1, "scale_depth": 1,
                 "index_n_heads": 2, "index_head_dim": 16, "index_topk": 8, "num_shared_experts": 1,
                 "hybrid_override_pattern": "M*-M", "routed_scaling_factor": 1.0,
                 "linear_attn_config": {"full_attn_layers": [1], "short_conv_kernel_size": 4, "head_dim": 16}, "first_k_dense_replace": 0, "moe_ffn_hidden_size": 32, "kv_lora_rank": 16, "qk_nope_head_dim": 8,

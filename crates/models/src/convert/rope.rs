@@ -73,6 +73,69 @@ impl<'c> Rope<'c> {
         }
     }
 
+    /// Returns the fields for sliding-window layers, if they have their own.
+    pub(super) fn window(&self) -> Option<&'c Value> {
+        self.all?.get("sliding_attention")
+    }
+
+    /// Returns a field for layers with full attention.
+    pub(super) fn value(&self, field: &str) -> Option<&'c Value> {
+        self.fields?.get(field)
+    }
+
+    /// Returns the attention factor of LongRoPE, by which queries and keys are scaled: the stated one, else
+    /// `sqrt(1 + ln(factor) / ln(original context))`, where the factor is that of both context lengths unless it is
+    /// stated (`_compute_longrope_parameters` in `transformers`).
+    ///
+    /// # Errors
+    /// If a field has an invalid value.
+    pub fn longrope_attention_factor(&self) -> Result<f64, Error> {
+        if let Some(stated) = self.f64("attention_factor")? {
+            return Ok(stated);
+        }
+        let original = f64::from(self.original_context()?);
+        let factor = match self.f64("factor")? {
+            Some(factor) => factor,
+            None => f64::from(context_length(self.config)?) / original,
+        };
+        Ok(if factor > 1.0 { (1.0 + factor.ln() / original.ln()).sqrt() } else { 1.0 })
+    }
+
+    /// Returns the attention factor of YaRN, by which queries and keys are scaled (`_compute_yarn_parameters` in
+    /// `transformers`).
+    ///
+    /// # Errors
+    /// If a field has an invalid value.
+    pub fn yarn_attention_factor(&self) -> Result<f64, Error> {
+        let number = |field| Ok::<_, Error>(self.f64(field)?.filter(|&number| number != 0.0));
+        if let Some(stated) = self.stated_yarn_attention_factor()? {
+            return Ok(stated);
+        }
+        let factor = self.f64("factor")?.unwrap_or(1.0);
+        match (number("mscale")?, number("mscale_all_dim")?) {
+            (Some(scale), Some(all)) => {
+                Ok(yarn_magnitude(factor, scale) / yarn_magnitude(factor, all))
+            }
+            _ => self.usual_yarn_attention_factor(),
+        }
+    }
+
+    /// Returns the attention factor of YaRN that config.json states.
+    ///
+    /// # Errors
+    /// If it is not a number.
+    pub fn stated_yarn_attention_factor(&self) -> Result<Option<f64>, Error> {
+        Ok(self.f64("attention_factor")?.or(self.f64("attn_factor")?))
+    }
+
+    /// Returns the attention factor of YaRN that follows from its factor alone.
+    ///
+    /// # Errors
+    /// If the factor is not a number.
+    pub fn usual_yarn_attention_factor(&self) -> Result<f64, Error> {
+        Ok(yarn_magnitude(self.f64("factor")?.unwrap_or(1.0), 1.0))
+    }
+
     /// Returns whether this is the type of RoPE scaling.
     pub fn is(&self, kind: &str) -> bool {
         self.kind.as_deref() == Some(kind)
@@ -147,6 +210,27 @@ impl<'c> Rope<'c> {
     }
 }
 
+/// Returns `0.1 * by * ln(factor) + 1`, and 1 for factors up to 1: `get_mscale` of `transformers`.
+pub fn yarn_magnitude(factor: f64, by: f64) -> f64 {
+    if factor > 1.0 { 0.1 * by * factor.ln() + 1.0 } else { 1.0 }
+}
+
+/// Returns the attention factor of YaRN or LongRoPE that follows from the other parameters; `None` for other scaling.
+///
+/// # Errors
+/// If a field has an invalid value.
+pub fn implied_attention_factor(config: &Config) -> Result<Option<f64>, Error> {
+    let rope = Rope::of(config)?;
+    match rope.kind.as_deref() {
+        Some("yarn") => rope.usual_yarn_attention_factor().map(Some),
+        Some("su" | "longrope") => rope.longrope_attention_factor().map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Name of the tensor of LongRoPE factors for long contexts.
+pub const LONG_FACTORS: &str = "rope_factors_long.weight";
+
 /// Returns the factors of LongRoPE scaling as two tensors: for long contexts and for short ones.
 ///
 /// `dims` is the number of rotary dimensions.
@@ -157,7 +241,7 @@ pub fn longrope_factors(config: &Config, dims: u32) -> Result<Vec<(String, Vec<f
     match (long, short) {
         (None, None) => Ok(Vec::new()),
         (Some(long), Some(short)) => Ok(vec![
-            ("rope_factors_long.weight".to_owned(), long),
+            (LONG_FACTORS.to_owned(), long),
             ("rope_factors_short.weight".to_owned(), short),
         ]),
         _ => {

@@ -70,6 +70,31 @@ pub(crate) fn complete(config: &mut Config, generation: u32) -> Result<(), Error
     Ok(())
 }
 
+/// Fails unless queries are scaled as runtimes do it, for which there is no key: by the head size, in models of 27 B
+/// parameters, which runtimes recognize by their number of layers, by the embedding size divided by the number of heads.
+///
+/// # Errors
+/// If they are not, or a field has an invalid value.
+pub(crate) fn require_query_scale(config: &Config, layers_of_27b: u32) -> Result<(), Error> {
+    const FIELD: &str = "query_pre_attn_scalar";
+    let computed = match hparams::block_count(config)? == layers_of_27b {
+        true => f64::from(hparams::width(config)?) / f64::from(hparams::head_count(config)?),
+        false => f64::from(config.require_u32(&["head_dim"], "the head dimension")?),
+    };
+    let stated = config.f64(&[FIELD])?.unwrap_or(256.0);
+    if stated == computed {
+        return Ok(());
+    }
+    let what = format!(
+        "`{FIELD}` is {stated}, which llama.cpp does not support: GGUF has no key for it, and every program that loads the \
+         converted model would compute with {computed}"
+    );
+    let help = format!(
+        "a conversion would change the results of this model; if the field is wrong, set it to {computed}"
+    );
+    Err(Error::input("config-unsupported", config.path(), what, help))
+}
+
 /// Writes the hyper-parameters of a generation.
 pub(crate) fn generation_keys(
     config: &Config,
@@ -77,6 +102,11 @@ pub(crate) fn generation_keys(
     generation: u32,
 ) -> Result<(), Error> {
     let head_dim = config.require_u32(&["head_dim"], "the head dimension")?;
+    match generation {
+        2 => require_query_scale(config, 46)?,
+        3 => require_query_scale(config, 62)?,
+        _ => {}
+    }
     if generation == 3 {
         keys.stated(config)?;
         if let Some(cap) = config.f32(&["final_logit_softcapping"])?.filter(|&cap| cap != 0.0) {

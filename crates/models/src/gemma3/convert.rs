@@ -21,7 +21,7 @@ pub(crate) static GEMMA3: Description = Description {
     model_type: "gemma3_text",
     vocabulary: VocabularyKind::Gemma { first: false },
     tensor_names: &[NORMS, LLAMA_LIKE],
-    required_flags: &[("attention_bias", false)],
+    required_flags: &[("attention_bias", false), ("use_bidirectional_attention", false)],
     ..Description::DECODER
 };
 

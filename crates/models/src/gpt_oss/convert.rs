@@ -60,7 +60,7 @@ impl Converter for GptOss {
         config.default("rope_theta", 1.5e5);
         if config.find(&["rope_parameters"]).is_none() {
             let scaling = json!({"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0,
-            "beta_slow": 1.0, "original_max_position_embeddings": 4096});
+            "beta_slow": 1.0, "truncate": false, "original_max_position_embeddings": 4096});
             config.default("rope_scaling", scaling);
         }
         Ok(())

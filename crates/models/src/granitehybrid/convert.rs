@@ -79,6 +79,17 @@ impl Converter for GraniteHybrid {
             let kind = |layer| if attention.contains(&layer) { "attention" } else { "mamba" };
             config.set(LAYER_TYPES, (0..blocks).map(kind).collect::<Vec<_>>());
         }
+        // Runtimes apply RoPE in these models if all layers are attention layers.
+        let field = "position_embedding_type";
+        let has_rope = !has_attention(config).contains(&false);
+        if let Some(stated) = config
+            .json()
+            .get(field)
+            .filter(|_| config.class().is_ok_and(|class| class != BAMBA_CLASS))
+            && (stated == "rope") != has_rope
+        {
+            return Err(hparams::not_computed(config, field, stated));
+        }
         if config.class()? == BAMBA_CLASS {
             config.default("rms_norm_eps", 1e-5);
             return defaults::attention(config);

@@ -72,6 +72,11 @@ impl Converter for Llama4 {
     }
 
     fn hyper_parameters(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
+        // Runtimes tell from the number of experts whether queries and keys are normalized.
+        let is_normalized = config.u32(&["num_local_experts"])? != Some(128);
+        if config.bool("use_qk_norm")?.unwrap_or(true) != is_normalized {
+            return Err(hparams::not_computed(config, "use_qk_norm", !is_normalized));
+        }
         keys.decoder(config, hparams::stated_head_dim(config)?)?;
         keys.set(key::VOCAB_SIZE, config.require_u32(&["vocab_size"], "the vocabulary size")?);
         keys.set(key::ROPE_DIMENSION_COUNT, hparams::head_dim(config)?);

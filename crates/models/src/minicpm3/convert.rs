@@ -5,6 +5,7 @@ use gguf_checkpoint::config::Config;
 use gguf_store::Model;
 
 use crate::convert::keys::Keys;
+use crate::convert::rope::{DEFAULT_BASE, Rope};
 use crate::convert::tensor_names::{LLAMA_LIKE, Table};
 use crate::convert::{
     Converter, Description, Exported, ExtraTensors, VocabularyKind, defaults, export, hparams, rope,
@@ -74,6 +75,10 @@ impl Converter for Minicpm3 {
         keys.set_u32(key::ATTENTION_Q_LORA_RANK, config.u32(&["q_lora_rank"])?);
         mla_keys(config, keys)?;
         keys.set_u32(key::ROPE_DIMENSION_COUNT, config.u32(&[ROPE_DIM])?);
+        keys.set_f32(
+            key::ROPE_FREQ_BASE,
+            Rope::of(config)?.base.filter(|&base| base != DEFAULT_BASE),
+        );
         // The default of the key is the embedding size divided by the number of heads.
         let default = hparams::width(config)? / hparams::head_count(config)?.max(1);
         let value = config.u32(&[VALUE_DIM])?.filter(|&value| value != default);

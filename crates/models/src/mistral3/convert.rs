@@ -82,7 +82,8 @@ impl Converter for Mistral3 {
             return Some(exported.class(VISION_CLASS, "mistral3"));
         };
         let scale = number(model, key::ROPE_SCALING_YARN_LOG_MULTIPLIER).unwrap_or(1.0);
-        Some(exported.scaling("mscale_all_dim", scale).scaling("llama_4_scaling_beta", beta))
+        let exported = exported.scaling("mscale", 1.0).scaling("mscale_all_dim", scale);
+        Some(exported.scaling("llama_4_scaling_beta", beta))
     }
 }
 

@@ -45,8 +45,8 @@ impl Converter for Nemotron {
         keys.stated(config)?;
         keys.vocab_size(config)?;
         keys.set_f32(key::ATTENTION_LAYER_NORM_EPSILON, config.f32(EPSILON)?);
-        let rotary = rope::rotated_dims(config, hparams::width(config)?, 0.5)?;
-        keys.set(key::ROPE_DIMENSION_COUNT, rotary / hparams::head_count(config)?.max(1));
+        let rotary = rope::rotated_dims(config, hparams::head_dim(config)?, 0.5)?;
+        keys.set(key::ROPE_DIMENSION_COUNT, rotary);
         let factor = Rope::of(config)?.f64("factor")?.or(config.f64(&["factor"])?);
         match factor {
             Some(factor) => {

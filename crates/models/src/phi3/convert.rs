@@ -48,15 +48,11 @@ impl Converter for Phi3 {
         Ok(())
     }
 
-    // Attention factor of LongRoPE: sqrt(1 + ln(scale) / ln(original context)), as in transformers'
-    // `modeling_rope_utils.py`.
     fn leading_keys(&self, config: &Config, keys: &mut Keys) -> Result<(), Error> {
         if rope::longrope_factors(config, rotary_dims(config)?)?.is_empty() {
             return Ok(());
         }
-        let original = f64::from(Rope::of(config)?.original_context()?);
-        let scale = f64::from(hparams::context_length(config)?) / original;
-        let factor = if scale > 1.0 { (1.0 + scale.ln() / original.ln()).sqrt() } else { 1.0 };
+        let factor = Rope::of(config)?.longrope_attention_factor()?;
         keys.set(key::ROPE_SCALING_ATTN_FACTOR, factor as f32);
         Ok(())
     }

@@ -23,24 +23,25 @@ pub fn gemma_gemma2_and_gemma3_round_trip() {
         let norms = norms(&["pre_feedforward_layernorm", "post_feedforward_layernorm"]);
         [llama_layer(), vec![norms]].concat()
     };
-    assert_config_round_trip(config("Gemma2ForCausalLM", "gemma2", first), block(), TIED);
-    let capped = json!({"head_dim": HEAD, "attn_logit_softcapping": 40.0,
+    let second = merged(first, json!({"query_pre_attn_scalar": HEAD}));
+    assert_config_round_trip(config("Gemma2ForCausalLM", "gemma2", second), block(), TIED);
+    let capped = json!({"head_dim": HEAD, "query_pre_attn_scalar": HEAD, "attn_logit_softcapping": 40.0,
         "final_logit_softcapping": 20.0, "sliding_window": 16});
     assert_config_round_trip(config("Gemma2ForCausalLM", "gemma2", capped), block(), TIED);
     let heads = qk_norms();
     for fields in [
-        json!({"head_dim": HEAD, "sliding_window": 16, "rope_theta": 1e6,
+        json!({"head_dim": HEAD, "query_pre_attn_scalar": HEAD, "sliding_window": 16, "rope_theta": 1e6,
             "rope_local_base_freq": 2e4, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}),
-        json!({"head_dim": HEAD, "sliding_window": 16, "rope_parameters": {
+        json!({"head_dim": HEAD, "query_pre_attn_scalar": HEAD, "sliding_window": 16, "rope_parameters": {
             "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
             "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}}),
-        json!({"head_dim": HEAD, "sliding_window_pattern": 1, "final_logit_softcapping": 30.0}),
+        json!({"head_dim": HEAD, "query_pre_attn_scalar": HEAD, "sliding_window_pattern": 1, "final_logit_softcapping": 30.0}),
     ] {
         let config = config("Gemma3ForCausalLM", "gemma3_text", fields);
         assert_config_round_trip(config, [block(), vec![heads.clone()]].concat(), TIED);
     }
     // Runtimes recognize Gemma 2 27B by its number of layers, and scale its attention by another factor.
-    let fields = json!({"head_dim": HEAD, "rms_norm_eps": 1e-6});
+    let fields = json!({"head_dim": HEAD, "query_pre_attn_scalar": HEAD, "rms_norm_eps": 1e-6});
     let second = checkpoint(config("Gemma2ForCausalLM", "gemma2", fields), block(), TIED);
     for (blocks, scalar) in [(4, 32), (46, 16)] {
         let (config, _) = export_after_edit(&second, |metadata| {
@@ -105,7 +106,10 @@ fn unusual_sliding_window_patterns_are_written() {
     let more = norms(&["pre_feedforward_layernorm", "post_feedforward_layernorm"]);
     let layer = || [llama_layer(), vec![more.clone()]].concat();
     let second = |fields: Value| {
-        let all = merged(json!({"head_dim": HEAD, "sliding_window": 16}), fields);
+        let all = merged(
+            json!({"head_dim": HEAD, "query_pre_attn_scalar": HEAD, "sliding_window": 16}),
+            fields,
+        );
         checkpoint(config("Gemma2ForCausalLM", "gemma2", all), layer(), TIED)
     };
     let (windowed, whole) = ("sliding_attention", "full_attention");
@@ -115,7 +119,7 @@ fn unusual_sliding_window_patterns_are_written() {
     let unusual = json!({"layer_types": [whole, windowed, windowed, whole]});
     assert_eq!(sliding_window(&second(unusual)), [json!(16), json!([false, true, true, false])]);
     let heads = qk_norms();
-    let third = json!({"head_dim": HEAD, "sliding_window": 16, "sliding_window_pattern": 2});
+    let third = json!({"head_dim": HEAD, "query_pre_attn_scalar": HEAD, "sliding_window": 16, "sliding_window_pattern": 2});
     let third = config("Gemma3ForCausalLM", "gemma3_text", third);
     let third = checkpoint(third, [layer(), vec![heads]].concat(), TIED);
     assert_eq!(sliding_window(&third), [json!(16), json!([true, false, true, false])]);

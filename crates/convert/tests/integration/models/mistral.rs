@@ -13,7 +13,7 @@ use crate::fixtures::sliding_window;
 #[test]
 pub fn ministral3_round_trip_with_attention_temperature() {
     let scaling = json!({"rope_type": "yarn", "factor": 16.0, "beta_fast": 32.0, "beta_slow": 1.0,
-        "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 64});
+        "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 64});
     let fields = with_rms_norm(json!({"head_dim": HEAD, "rope_scaling": scaling}));
     let tiny =
         checkpoint(config("Ministral3ForCausalLM", "ministral3", fields), llama_layer(), TIED);
