@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use gguf_inspect::{Algorithm, HashOptions};
-use gguf_kit::check::CheckOptions;
+use gguf_kit::check::{CheckOptions, DataCheck};
 use gguf_kit::json;
 use pyo3::prelude::*;
 use serde_json::Value as Json;
@@ -32,8 +32,16 @@ pub fn check<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (location, renderer) = (source.location()?, renderer(py)?);
     let with = with_.map(|path| Source::Location(path).location()).transpose()?;
-    let options =
-        CheckOptions { data, strict, tokenizer_against, corpus: None, with, scan, template_of };
+    let data = if data { DataCheck::Always } else { DataCheck::Never };
+    let options = CheckOptions {
+        data,
+        strict,
+        tokenizer_against,
+        with,
+        scan,
+        template_of,
+        ..CheckOptions::default()
+    };
     let found = run(py, &TaskOptions { progress, threads: None }, |progress| {
         let report = gguf_kit::check::check(&location, &options, &renderer, progress)?;
         Ok(Json::Array(report.findings().iter().map(json::finding).collect()))

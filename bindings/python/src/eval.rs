@@ -179,7 +179,8 @@ pub fn collect_imatrix(
 ) -> PyResult<Imatrix> {
     let (location, task) = (source.location()?, task(text, context, chunks, None));
     let keeper = part_options.keeper(std::slice::from_ref(&location))?;
-    let collect = ImatrixOptions { collection: Collection { dataset, output }, skip: 0 };
+    let collection = Collection { dataset, output };
+    let collect = ImatrixOptions { collection, skip: 0, resumed: None };
     let imatrix = run(py, &TaskOptions { progress, threads }, |progress| {
         let mut keeper = keeper()?;
         let each = &mut |_: usize, _: &dyn Fn() -> gguf_quantize::imatrix::Imatrix| Ok(());

@@ -20,6 +20,11 @@ impl Force {
         gguf_kit::overwrite(self.existing()).protecting(inputs)
     }
 
+    /// Returns whether the flag was given.
+    pub fn is_given(&self) -> bool {
+        self.force
+    }
+
     /// Returns how to treat existing outputs.
     pub fn existing(&self) -> Existing {
         if self.force { Existing::Replace } else { Existing::Refuse }

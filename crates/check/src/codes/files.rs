@@ -145,7 +145,13 @@ pub(super) const DATA: Area = Area {
         row(
             "data-zero",
             "All elements of a tensor are zero.",
-            "No action is needed if this is intended.",
+            "Convert the model again if it is a norm, the token embedding or the output projection; otherwise no \
+             action is needed if this is intended.",
+        ),
+        row(
+            "data-hole",
+            "A run of zero bytes begins or ends within a row of weights, or covers several matrices.",
+            "Download the file again: the download stopped, and left a hole in a file of the right size.",
         ),
         row("file-not-text", "A text file is not valid UTF-8.", "Save it as UTF-8."),
         row(

@@ -22,6 +22,11 @@ pub(super) const GRAPHS: Area = Area {
             "Store the graph again with `gguf graph --store`, or update this program.",
         ),
         row(
+            "graph-differs",
+            "The stored computation graph is not that of the architecture.",
+            "Store it again with `gguf graph --store`, or remove the key, unless the model needs another graph.",
+        ),
+        row(
             "graph-missing",
             "The file has no stored computation graph.",
             "Store one with `gguf graph --store`, or omit `--graph stored`.",

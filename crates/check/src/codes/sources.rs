@@ -252,6 +252,11 @@ pub(super) const IMATRIX: Area = Area {
             "Compute one for this model with `gguf imatrix`.",
         ),
         row(
+            "imatrix-other-run",
+            "The importance matrix is of another model, text or setting than the run that would resume it.",
+            "Choose another output, or combine finished importance matrices with --in-file.",
+        ),
+        row(
             "imatrix-unused",
             "The importance matrix has no data: no matrix was ever used.",
             "Compute it again, with text.",

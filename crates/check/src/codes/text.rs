@@ -183,5 +183,60 @@ pub(super) const TEMPLATES: Area = Area {
             "The chat template is not a UTF-8 string.",
             "Set the template again.",
         ),
+        row(
+            "template-missing",
+            "A model that was trained on conversations has no chat template.",
+            "Set the template of the original model with `gguf edit --chat-template-file`.",
+        ),
+        row(
+            "template-token-missing",
+            "The chat template writes special tokens that the vocabulary does not have.",
+            "Set the template of the original model: this one belongs to another model.",
+        ),
+        row(
+            "template-undelimited",
+            "The chat template separates turns by ordinary text, though the vocabulary has control tokens for turns.",
+            "Set the template of the original model: this one belongs to another model.",
+        ),
+        row(
+            "template-end",
+            "The token by which the chat template ends answers is none of the end tokens, or there is no such token.",
+            "Make it EOS or EOT with `gguf edit --special-token`, or run `gguf check --fix`.",
+        ),
+        row(
+            "template-bos",
+            "The chat template writes BOS twice, or writes a BOS that the tokenizer adds too.",
+            "Set the template of the original model if BOS is written twice.",
+        ),
+        row(
+            "template-generation-prompt",
+            "`add_generation_prompt` has no effect on the prompt.",
+            "Set the template of the original model if the model continues the user's turn.",
+        ),
+        row(
+            "template-empty",
+            "The chat template renders a conversation as an empty text.",
+            "Set the template of the original model.",
+        ),
+        row(
+            "template-conversation",
+            "The chat template does not render one of the less common conversations.",
+            "No action is needed unless programs use such conversations.",
+        ),
+        row(
+            "prompt-differs",
+            "The chat template renders another prompt than that of the model it was made from.",
+            "Set the template of the original model, unless the publisher corrected it.",
+        ),
+        row(
+            "template-no-tools",
+            "The chat template ignores tools, though the vocabulary has tokens for calls of tools.",
+            "Set the template of the original model if the model calls tools.",
+        ),
+        row(
+            "template-runtime-defaults",
+            "The prompt depends on variables that some runtimes set and others do not.",
+            "Pass the variables explicitly.",
+        ),
     ],
 };

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use gguf::Finding;
 use gguf_check::codes;
 use gguf_kit::Opened;
-use gguf_kit::check::{CheckOptions, Repaired, readable, repair_in_place, repaired};
+use gguf_kit::check::{
+    CheckOptions, DataCheck, Repaired, models, readable, repair_in_place, repaired,
+};
+use gguf_tokenizer::template::Renderer;
 use serde_json::json;
 
 use crate::commands::render_template;
@@ -28,15 +31,20 @@ use crate::{commands, sarif};
                         gguf check model.gguf --mmproj mmproj-model.gguf\n  \
                         gguf check model.gguf --scan\n  \
                         gguf check model.gguf --scan --template-of hf:Qwen/Qwen3-0.6B\n  \
+                        gguf check model.gguf --upstream hf:org/repo\n  \
                         gguf check --explain tensor-offset-misaligned"
 )]
 pub struct Args {
     /// Files, directories, shards or remote locations.
     #[arg(required_unless_present = "explain", value_name = "SOURCE")]
     sources: Vec<String>,
-    /// Also check tensor data for NaN, infinity, out-of-range and all-zero values.
+    /// Also check tensor data for NaN, infinity, out-of-range values and holes [default: for local models below
+    /// 1 GB].
     #[arg(long)]
     data: bool,
+    /// Do not read tensor data.
+    #[arg(long, conflicts_with = "data")]
+    no_data: bool,
     /// Treat warnings as errors.
     #[arg(long)]
     strict: bool,
@@ -57,6 +65,10 @@ pub struct Args {
     /// Compare the chat template with that of a base model: a location, a checkpoint directory, or a .jinja file.
     #[arg(long, value_name = "hf:ORG/REPO|DIR|FILE", requires = "scan")]
     template_of: Option<String>,
+    /// Compare the prompts of the chat template with those of the original model: a checkpoint directory,
+    /// hf:org/repo or a GGUF. Without SOURCE, of the base model that the file names.
+    #[arg(long, value_name = "SOURCE", num_args = 0..=1, default_missing_value = "")]
+    upstream: Option<String>,
     /// Print findings as JSON.
     #[arg(long, conflicts_with = "sarif")]
     json: bool,
@@ -66,8 +78,8 @@ pub struct Args {
     /// Explain the code of a finding or an error, and what to do about it.
     #[arg(long, value_name = "CODE", exclusive = true)]
     explain: Option<String>,
-    /// Repair unambiguous problems: lengths of per-token arrays, token types, file type, quantization version,
-    /// file name.
+    /// Repair unambiguous problems: lengths of per-token arrays, token types, padding tokens, end tokens,
+    /// pre-tokenizer, counts, file type, quantization version, file name.
     #[arg(long, requires = "to")]
     fix: bool,
     /// Output file, or directory for a name by the GGUF naming convention.
@@ -84,17 +96,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(name) = &args.explain {
         return explain(name);
     }
-    if args.output.as_ref().is_some_and(|output| !output.is_dir()) && args.sources.len() > 1 {
+    let sources = models(&args.sources)?;
+    let several = sources.len() > 1;
+    if args.output.as_ref().is_some_and(|output| !output.is_dir()) && several {
         let what = "-o is a file, but there are several inputs: use a directory";
         return Err(Failure::Usage(what.into()));
     }
     let mut log = sarif::Log::default();
-    let done = commands::each(&args.sources, |source| {
-        let checked = check_one(args, source, &mut log);
+    let done = commands::each(&sources, |source| {
+        let checked = check_one(args, source, several, &mut log);
         if let Err(why) = checked.as_ref().map_err(Failure::in_one_line)
             && let Some(why) = why
         {
-            log.add_failed(source, &why);
+            log.add_failed(&gguf_kit::redact(source), &why);
         }
         checked
     });
@@ -105,15 +119,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     done
 }
 
-fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Failure> {
+fn check_one(
+    args: &Args,
+    source: &str,
+    several: bool,
+    log: &mut sarif::Log,
+) -> Result<(), Failure> {
     let options = CheckOptions {
-        data: args.data,
+        data: match (args.data, args.no_data) {
+            (true, _) => DataCheck::Always,
+            (_, true) => DataCheck::Never,
+            _ => DataCheck::IfSmall,
+        },
         strict: args.strict,
         with: args.mmproj.clone(),
         tokenizer_against: args.tokenizer_against.clone(),
         corpus: args.corpus.clone(),
         scan: args.scan,
         template_of: args.template_of.clone(),
+        upstream: args.upstream.clone(),
     };
     let renderer = render_template::renderer()?;
     let progress = Progress::new();
@@ -124,16 +148,24 @@ fn check_one(args: &Args, source: &str, log: &mut sarif::Log) -> Result<(), Fail
     };
     let mut report = check(source, &options)?;
     match args.sarif {
-        true => log.add(source, &report.findings()),
-        false => print(args, source, &report.findings())?,
+        true => log.add(&gguf_kit::redact(source), &report.findings()),
+        false => {
+            let shown = Shown {
+                source: &gguf_kit::redact(source),
+                findings: &report.findings(),
+                data_read: report.opened.is_some(),
+            };
+            print(args, &shown, several)?;
+        }
     }
     let opened = match report.opened.take() {
         None if args.fix => readable(source, &report.header)?,
         opened => opened.filter(|_| args.fix),
     };
     if let Some(opened) = opened {
-        let fixed = fix(args, source, opened)?;
-        let headers = CheckOptions { strict: args.strict, ..CheckOptions::default() };
+        let fixed = fix(args, source, opened, &renderer)?;
+        let headers =
+            CheckOptions { strict: args.strict, data: DataCheck::Never, ..CheckOptions::default() };
         report.header = check(&fixed, &headers)?.header;
     }
     if report.has_error() { Err(Failure::Findings) } else { Ok(()) }
@@ -153,26 +185,48 @@ fn explain(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(args: &Args, source: &str, findings: &[Finding]) -> Result<(), Failure> {
+/// Result of a check, as it is printed.
+struct Shown<'r> {
+    source: &'r str,
+    findings: &'r [Finding],
+    /// Whether tensor data was read.
+    data_read: bool,
+}
+
+fn print(args: &Args, shown: &Shown, several: bool) -> Result<(), Failure> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.json {
-        let findings: Vec<_> = findings.iter().map(gguf_kit::json::finding).collect();
-        let document = json!({ "file": source, "findings": findings });
-        document::print_one(&mut out, "check/1", document, args.sources.len() > 1)?;
+        let findings: Vec<_> = shown.findings.iter().map(gguf_kit::json::finding).collect();
+        let document = json!({
+            "file": shown.source,
+            "data_read": shown.data_read,
+            "findings": findings,
+        });
+        document::print_one(&mut out, "check/1", document, several)?;
     } else {
-        out.write_all(report::text(source, findings).as_bytes())?;
+        let text = report::text(shown.source, shown.findings, shown.data_read);
+        out.write_all(text.as_bytes())?;
     }
     out.flush()?;
     Ok(())
 }
 
-/// Writes the repaired model, and returns its path.
-fn fix(args: &Args, source: &str, opened: Opened) -> Result<String, Failure> {
+/// Writes the repaired model, and returns its path; writes nothing and returns the source if nothing is to repair.
+fn fix(args: &Args, source: &str, opened: Opened, renderer: &Renderer) -> Result<String, Failure> {
     let (done, fixed) = match &args.output {
         Some(output) => {
-            let Repaired { job, name, done } = repaired(opened.model())?;
+            let Repaired { job, name, mut done } = repaired(opened.model(), renderer)?;
             let target =
                 if output.is_dir() { output.join(name.to_string()) } else { output.clone() };
+            // The name is repaired only in a directory, where it is not given.
+            let is_named = !output.is_dir() || target.file_name() == Path::new(source).file_name();
+            if !is_named {
+                done.push(format!("named it {name}"));
+            }
+            if done.is_empty() {
+                eprintln!("nothing to repair; wrote nothing");
+                return Ok(source.to_owned());
+            }
             let others = args.tokenizer_against.iter().chain(&args.corpus);
             let inputs = opened.files().chain(others.map(PathBuf::as_path));
             commands::write(&job, &target, &args.force.protecting(inputs))?;
@@ -181,7 +235,7 @@ fn fix(args: &Args, source: &str, opened: Opened) -> Result<String, Failure> {
         None => {
             // This process must not keep the file open while it changes.
             drop(opened);
-            (repair_in_place(Path::new(source))?, source.to_owned())
+            (repair_in_place(Path::new(source), renderer)?, source.to_owned())
         }
     };
     for what in &done {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use gguf::Value;
 use gguf_kit::edit::{
-    Changes, KeyChange, Rewritten, TensorChange, Token, in_place, preview, preview_tensors, rewrite,
+    Changes, KeyChange, Rewritten, TensorChange, Token, in_place, preview, preview_tensors,
+    rewrite, validate,
 };
 use gguf_kit::key_value::KeyValue;
 use gguf_kit::open;
@@ -28,6 +29,9 @@ use crate::{commands, document, listing, terminal};
 ///
 /// Metadata is changed in place if the new header fits. Otherwise the file is rewritten, with padding for the
 /// next edit.
+///
+/// Values are checked against the specification and the other keys. Misspelled keys and invalid values are refused
+/// without --force.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gguf edit model.gguf --set general.name='My model'\n  \
                         gguf edit model.gguf --chat-template-file chat.jinja -o fixed.gguf\n  \
@@ -145,6 +149,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let changes = args.changes()?;
     let renderer = render_template::renderer()?;
+    if !args.force.is_given() {
+        check_values(&args.source, &changes, &renderer)?;
+    }
     match &args.output {
         _ if args.dry_run => dry_run(args, &changes, open(&args.source)?.model(), &renderer),
         Some(output) => {
@@ -173,6 +180,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// Refuses values that make the model invalid, and warns about doubtful ones. A model that cannot be opened is
+/// reported by the edit.
+fn check_values(source: &str, changes: &Changes, renderer: &Renderer) -> Result<(), Failure> {
+    let Ok(opened) = open(source) else { return Ok(()) };
+    for finding in validate(opened.model(), changes, renderer)? {
+        terminal::warning(&finding.to_string());
+    }
+    Ok(())
 }
 
 /// Returns the path of a model to edit in place.

@@ -3,4 +3,5 @@
 mod cancelled;
 mod diff;
 mod hash;
+mod holes;
 mod scan;

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use gguf::{Bytes, Finding, RawHeader};
 use gguf_check::check_shards;
+use gguf_graph::{Limits, stored};
+use gguf_models::GraphSource;
 use gguf_store::byte_parts;
 use gguf_tokenizer::template::{Linter, Renderer};
 
@@ -42,7 +44,9 @@ pub(crate) fn findings_of(files: &[Checkable], renderer: &Renderer) -> Result<Ve
         let (found, draft) = file.check();
         let metadata = draft.as_ref().map(|draft| &draft.metadata);
         let template_findings = metadata.map(|metadata| templates.lint(metadata)).transpose()?;
+        let graph_finding = draft.as_ref().filter(|_| files.len() == 1).and_then(stale_graph);
         let found = found.into_iter().chain(template_findings.unwrap_or_default());
+        let found = found.chain(graph_finding);
         findings.extend(found.map(|finding| match files.len() {
             1 => finding,
             _ => in_file(finding, file.name),
@@ -55,6 +59,19 @@ pub(crate) fn findings_of(files: &[Checkable], renderer: &Renderer) -> Result<Ve
         findings.extend(check_shards(&drafts));
     }
     Ok(findings)
+}
+
+/// Compares a stored graph with that of the architecture.
+fn stale_graph(header: &RawHeader) -> Option<Finding> {
+    let metadata = &header.metadata;
+    let stored = stored::stored(metadata, Limits::default()).ok()??;
+    let built = gguf_models::model_graph(metadata, &header.tensors, GraphSource::Built).ok()?;
+    if stored.raw() == built.raw() {
+        return None;
+    }
+    let message = "the stored graph is not that of the architecture";
+    let finding = Finding::warning("graph-differs", message).key(stored::GRAPH_KEY);
+    Some(finding.help("store it again with `gguf graph --store`, or remove it, unless the model needs another graph"))
 }
 
 /// Adds the file name to a finding.

@@ -2,27 +2,44 @@
 
 pub(crate) mod headers;
 mod scan;
+mod upstream;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use gguf::{Fault, Finding, ModelName, Severity};
+use gguf::{Fault, Finding, ModelName, NameShard, RawHeader, Severity, is_gguf};
 use gguf_inspect::scan;
 use gguf_pipeline::Job;
 use gguf_remote::Location;
 use gguf_store::edit::edit_header;
 use gguf_store::{LocalFile, Model, Progress, ShardSet};
 use gguf_tokenizer::diff::TokenizerDiff;
-use gguf_tokenizer::template::Renderer;
+use gguf_tokenizer::template::{Linter, Renderer};
 use gguf_tokenizer::{HuggingFace, Tokenizer, TokenizerOptions};
 use headers::{Checkable, findings_of};
 
 use crate::{Error, Files, Opened, name, open};
 
+/// Size below which the tensor data of local models is checked by default.
+const SMALL: u64 = 1_000_000_000;
+
+/// Whether tensor data is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DataCheck {
+    /// For local models below 1 GB.
+    #[default]
+    IfSmall,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
 /// Options of a check.
 #[derive(Clone, Debug, Default)]
 pub struct CheckOptions {
-    /// Checks all tensor data.
-    pub data: bool,
+    /// Whether tensor data is checked.
+    pub data: DataCheck,
     /// Treats warnings as errors.
     pub strict: bool,
     /// Multimodal projector (mmproj) to check together with the model.
@@ -36,6 +53,9 @@ pub struct CheckOptions {
     /// Base model whose chat template is compared with that of the model: a location, a checkpoint directory, or a file
     /// with the template. Only with `scan`.
     pub template_of: Option<String>,
+    /// Model whose chat template is compared: a checkpoint directory, `hf:org/repo`, a GGUF, or an empty text for
+    /// the base model that the file names.
+    pub upstream: Option<String>,
 }
 
 /// Result of a check.
@@ -78,7 +98,8 @@ pub fn check(
         }
         findings
     };
-    let header = match options.scan && scan::is_checkpoint_alone(source) {
+    let is_checkpoint = options.scan && scan::is_checkpoint_alone(source);
+    let header = match is_checkpoint {
         true => Vec::new(),
         false => with_severity(headers(source, renderer)?),
     };
@@ -87,7 +108,13 @@ pub fn check(
         let found = scan::scan(source, renderer, options.template_of.as_deref())?;
         other.extend(with_severity(found));
     }
-    let opened = if options.data { readable(source, &header)? } else { None };
+    let opened = match options.data {
+        DataCheck::Always => readable(source, &header)?,
+        DataCheck::IfSmall if !is_checkpoint && is_local(source)? => {
+            readable(source, &header)?.filter(|opened| opened.model().byte_len() < SMALL)
+        }
+        _ => None,
+    };
     if let Some(opened) = &opened {
         other.extend(with_severity(scan(opened.model(), progress)?));
     }
@@ -95,6 +122,9 @@ pub fn check(
         let (model, sidecar) = (open(source)?, open(sidecar)?);
         let found = gguf_check::check_sidecar(model.model().metadata(), sidecar.model().metadata());
         other.extend(with_severity(found));
+    }
+    if let Some(upstream) = &options.upstream {
+        other.extend(with_severity(upstream::compare(source, upstream, renderer)?));
     }
     if let Some(tokenizer) = &options.tokenizer_against {
         other.extend(with_severity(compare_tokenizers(
@@ -104,6 +134,55 @@ pub fn check(
         )?));
     }
     Ok(CheckReport { header, other, opened })
+}
+
+fn is_local(source: &str) -> Result<bool, Error> {
+    Ok(matches!(Location::parse(source)?, Location::Path(_)))
+}
+
+/// Returns the models that sources name: each model of a directory with several, and a model in shards once.
+///
+/// # Errors
+/// If a directory cannot be read.
+pub fn models(sources: &[String]) -> Result<Vec<String>, Error> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    for source in sources {
+        let paths = match Location::parse(source) {
+            Ok(Location::Path(path)) if path.is_dir() => files_in(&path)?,
+            _ => Vec::new(),
+        };
+        let names = match &paths[..] {
+            // Opening the source says what is wrong with it.
+            [] => vec![source.clone()],
+            paths => paths.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        };
+        found.extend(names.into_iter().filter(|name| seen.insert(model_key(name))));
+    }
+    Ok(found)
+}
+
+/// Returns the GGUF files in a directory, sorted by name.
+fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let failed = |fault| Error::environment("list", directory, fault);
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_model = path.file_name().and_then(|name| name.to_str()).is_some_and(is_gguf);
+        if is_model && path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Returns a name that all shards of a model have in common.
+fn model_key(source: &str) -> String {
+    let (directory, name) = source.rsplit_once('/').unwrap_or(("", source));
+    match NameShard::strip(name) {
+        Some((prefix, shard)) => format!("{directory}/{prefix} of {}", shard.count),
+        None => format!("{directory}/{name}"),
+    }
 }
 
 /// Compares the tokenizer of `source` with a `tokenizer.json`, or the one in a directory.
@@ -178,13 +257,23 @@ pub struct Repaired {
     pub done: Vec<String>,
 }
 
-/// Plans a repair of unambiguous faults.
+/// Repairs the unambiguous faults of a header, and makes the token by which the chat template ends answers an end
+/// token. Returns descriptions of the repairs.
+fn repair(header: &mut RawHeader, renderer: &Renderer) -> Result<Vec<String>, Error> {
+    let mut done = gguf_check::fix(header);
+    if let Some(end) = Linter::new(renderer.clone()).wrong_end(&header.metadata)? {
+        done.extend(gguf_check::fix_end(&mut header.metadata, end));
+    }
+    Ok(done)
+}
+
+/// Plans a repair of unambiguous faults. `renderer` renders the chat template.
 ///
 /// # Errors
-/// If the size of a tensor is not known.
-pub fn repaired(model: &Model) -> Result<Repaired, Error> {
+/// If the size of a tensor is not known, or the rendering process fails.
+pub fn repaired(model: &Model, renderer: &Renderer) -> Result<Repaired, Error> {
     let mut draft = model.to_raw_header()?;
-    let done = gguf_check::fix(&mut draft);
+    let done = repair(&mut draft, renderer)?;
     let name = name::from_metadata(&draft.metadata, draft.tensors.iter());
     Ok(Repaired { job: Job { metadata: draft.metadata, ..Job::copy(model) }, name, done })
 }
@@ -192,11 +281,12 @@ pub fn repaired(model: &Model) -> Result<Repaired, Error> {
 /// Repairs a file in place. Returns descriptions of the repairs.
 ///
 /// # Errors
-/// If the file is one of several shards, another process edits it, or it cannot be written.
-pub fn repair_in_place(path: &Path) -> Result<Vec<String>, Error> {
+/// If the file is one of several shards, another process edits it, it cannot be written, or the rendering process
+/// fails.
+pub fn repair_in_place(path: &Path, renderer: &Renderer) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     edit_header(&ShardSet::single_file(path, "repaired")?, 0, &(), |draft| {
-        done = gguf_check::fix(draft);
+        done = repair(draft, renderer)?;
         Ok::<_, Error>(())
     })?;
     Ok(done)

@@ -1,9 +1,14 @@
 //! Checks of the chat templates in a file.
 
+mod prompts;
+mod special;
+mod upstream;
+
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use gguf::{Finding, Metadata};
+use prompts::Prompts;
 use serde_json::{Value as Json, json};
 
 use super::{Context, Error, Limits, Renderer, TemplateSource};
@@ -46,12 +51,14 @@ impl Linter {
 
     /// Checks the chat templates of a file: templates that are listed but missing, that are not
     /// valid Jinja, that fail with every sample conversation or exceed the limits with one, or that
-    /// ignore the user's message.
+    /// ignore the user's message; and prompts that do not fit the vocabulary: special tokens that it
+    /// lacks, turns without control tokens, answers that do not end with an end token, a doubled BOS.
     ///
     /// # Errors
     /// If the rendering process fails, which is not the template's fault.
     pub fn lint(&mut self, metadata: &Metadata) -> Result<Vec<Finding>, Error> {
         let mut findings = missing(metadata);
+        findings.extend(no_template(metadata));
         let mut not_rendered = Vec::new();
         for key in metadata.iter().map(|(key, _)| key).filter(|key| TemplateSource::is_key(key)) {
             if self.left.is_zero() {
@@ -59,7 +66,8 @@ impl Linter {
                 continue;
             }
             let started = Instant::now();
-            findings.extend(self.check(metadata, key)?.map(|finding| finding.key(key)));
+            let found = self.check(metadata, key)?;
+            findings.extend(found.into_iter().map(|finding| finding.key(key)));
             self.left = self.left.saturating_sub(started.elapsed());
         }
         if let [first, ..] = not_rendered[..] {
@@ -73,23 +81,66 @@ impl Linter {
     }
 
     /// Checks one template.
-    fn check(&self, metadata: &Metadata, key: &str) -> Result<Option<Finding>, Error> {
+    fn check(&self, metadata: &Metadata, key: &str) -> Result<Vec<Finding>, Error> {
+        let samples: Vec<_> = samples().into_iter().chain(prompts::contexts()).collect();
         let texts = match TemplateSource::from_key(metadata, key) {
-            Ok(None) => return Ok(None),
-            Ok(Some(source)) => self.renderer.render_each(&source, &samples()),
+            Ok(None) => return Ok(Vec::new()),
+            Ok(Some(source)) => self.renderer.render_each(&source, &samples),
             Err(error) => Err(error),
         };
         Ok(match texts {
-            Ok(texts) => verdict(&texts),
+            Ok(texts) => match verdict(&texts[..SAMPLES.min(texts.len())]) {
+                Some(finding) => vec![finding],
+                None => Prompts::new(texts.get(SAMPLES..).unwrap_or_default()).findings(metadata),
+            },
             // Another rule reports a value of the wrong type.
-            Err(Error::NotText(_)) => None,
+            Err(Error::NotText(_)) => Vec::new(),
             Err(error @ Error::Process(_)) => return Err(error),
-            Err(Error::Limit { limit, .. }) => Some(limit_finding(&limit)),
+            Err(Error::Limit { limit, .. }) => vec![limit_finding(&limit)],
             Err(error) => {
                 let finding = Finding::warning("template-syntax", error.to_string());
-                Some(finding.help("programs that render the template refuse it"))
+                vec![finding.help("programs that render the template refuse it")]
             }
         })
+    }
+
+    /// Compares the prompts of the default chat template with those of another template, which gets
+    /// the special tokens of the file, on fixed conversations: several turns, tools, content in
+    /// parts and others. Returns one finding per difference.
+    ///
+    /// # Errors
+    /// If `upstream` does not parse, or the rendering process fails.
+    pub fn compare(&self, metadata: &Metadata, upstream: &str) -> Result<Vec<Finding>, Error> {
+        let Some(own) = TemplateSource::from_metadata(metadata, None)? else {
+            let finding = Finding::warning(
+                "template-missing",
+                "upstream has a chat template, the file has none",
+            );
+            return Ok(vec![finding.key(TemplateSource::KEY)]);
+        };
+        let theirs =
+            TemplateSource { tokens: own.tokens.clone(), ..TemplateSource::new(upstream)? };
+        let contexts: Vec<_> =
+            upstream::conversations().into_iter().map(|(_, context)| context).collect();
+        let render = |source| self.renderer.render_each(source, &contexts);
+        let found = upstream::differences(&own.text, &render(&own)?, &render(&theirs)?);
+        Ok(found.into_iter().map(|finding| finding.key(TemplateSource::KEY)).collect())
+    }
+
+    /// Returns the id of the token by which the default chat template ends answers, if it should be
+    /// an end token of the model and is none; `None` if there is nothing to repair.
+    ///
+    /// # Errors
+    /// If the rendering process fails.
+    pub fn wrong_end(&self, metadata: &Metadata) -> Result<Option<u32>, Error> {
+        let Ok(Some(source)) = TemplateSource::from_metadata(metadata, None) else {
+            return Ok(None);
+        };
+        match self.renderer.render_each(&source, &prompts::contexts()) {
+            Ok(texts) => Ok(Prompts::new(&texts).wrong_end(metadata)),
+            Err(error @ Error::Process(_)) => Err(error),
+            Err(_) => Ok(None),
+        }
     }
 }
 
@@ -146,21 +197,42 @@ fn limited(message: String) -> Finding {
     Finding::warning("template-limit", message)
 }
 
-/// Returns sample conversations, the simplest first. Content is a string, or a list of parts as in
-/// templates of multimodal models.
-fn samples() -> [Context; 6] {
-    let tool = json!({
+/// Reports a model that was trained on conversations and has no template.
+fn no_template(metadata: &Metadata) -> Option<Finding> {
+    let has_text = metadata.array("tokenizer.ggml.tokens").is_some();
+    if !has_text || metadata.get(TemplateSource::KEY).is_some() || !prompts::is_chat_model(metadata)
+    {
+        return None;
+    }
+    Some(
+        Finding::warning("template-missing", "the model has no chat template")
+            .key(TemplateSource::KEY)
+            .help("programs guess a template: set that of the original model with `gguf edit --chat-template-file`"),
+    )
+}
+
+/// Returns the definition of a tool.
+fn tool() -> Json {
+    json!({
         "type": "function",
         "function": {
             "name": "clock",
             "description": "Tells the time.",
             "parameters": {"type": "object", "properties": {}, "required": []},
         },
-    });
+    })
+}
+
+/// Number of sample conversations.
+const SAMPLES: usize = 6;
+
+/// Returns sample conversations, the simplest first. Content is a string, or a list of parts as in
+/// templates of multimodal models.
+fn samples() -> [Context; SAMPLES] {
     let parts =
         |role: &str, text: &str| json!({"role": role, "content": [{"type": "text", "text": text}]});
     let plain = |role: &str, text: &str| json!({"role": role, "content": text});
-    let with_tools = |messages: Json| Context { tools: json!([tool]), ..Context::new(messages) };
+    let with_tools = |messages: Json| Context { tools: json!([tool()]), ..Context::new(messages) };
     [
         Context::new(json!([plain("user", USER_TEXT)])),
         Context::new(json!([

@@ -17,8 +17,17 @@ fn codes(template: &str) -> Vec<&'static str> {
     lint(&metadata).iter().map(|finding| finding.code).collect()
 }
 
+/// Returns the findings about the templates alone; `template_prompts` tests those about prompts.
 fn lint(metadata: &Metadata) -> Vec<Finding> {
-    Linter::new(Renderer::in_process()).lint(metadata).unwrap()
+    const PROMPTS: [&str; 4] = [
+        "template-generation-prompt",
+        "template-end",
+        "template-token-missing",
+        "template-conversation",
+    ];
+    let mut findings = Linter::new(Renderer::in_process()).lint(metadata).unwrap();
+    findings.retain(|finding| !PROMPTS.contains(&finding.code));
+    findings
 }
 
 fn render(template: &str) -> Result<String, Error> {
@@ -229,7 +238,9 @@ fn llama_cpp_vocabularies_have_no_findings() {
         }
         let map = LocalFile::open(&path).unwrap();
         let gguf = Gguf::read(map.mapped()).unwrap();
-        assert_eq!(lint(gguf.metadata()), [], "{path:?}");
+        let mut findings = Linter::new(Renderer::in_process()).lint(gguf.metadata()).unwrap();
+        findings.retain(|finding| finding.severity != Severity::Info);
+        assert_eq!(findings, [], "{path:?}");
         templates += u32::from(gguf.metadata().get("tokenizer.chat_template").is_some());
     }
     assert!(templates > 0);

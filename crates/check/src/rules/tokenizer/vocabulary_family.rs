@@ -1,6 +1,6 @@
 //! Vocabularies that many models share, recognized by tokens at fixed ids, and facts about them.
 
-use gguf::{Array, Metadata};
+use gguf::Metadata;
 use gguf_models::pre_tokenizer;
 
 /// A vocabulary that many models share.
@@ -48,28 +48,21 @@ const FAMILIES: &[Family] = &[
 impl Family {
     /// Returns the family whose tokens a file has; `None` if it is of another one.
     pub fn of(metadata: &Metadata) -> Option<&'static Self> {
-        let tokens = metadata.array("tokenizer.ggml.tokens")?;
-        FAMILIES.iter().find(|family| family.is_of(tokens))
-    }
-
-    fn is_of(&self, tokens: &Array) -> bool {
-        let Some(texts) = tokens.strings() else { return false };
-        let mut marks: Vec<_> = self.marks.to_vec();
-        marks.sort_unstable();
-        let mut marks = marks.into_iter().peekable();
-        for (id, text) in texts.enumerate() {
-            match marks.peek() {
-                None => break,
-                Some((at, mark)) if *at == id => {
-                    if text != mark.as_bytes() {
-                        return false;
-                    }
-                    marks.next();
-                }
-                Some(_) => {}
-            }
+        let mut texts = metadata.array("tokenizer.ggml.tokens")?.strings()?;
+        let mut ids: Vec<usize> =
+            FAMILIES.iter().flat_map(|family| family.marks).map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        // One pass over the vocabulary: `next` is the id of the next text.
+        let mut next = 0;
+        let mut found = Vec::new();
+        for id in ids {
+            let Some(text) = texts.nth(id - next) else { break };
+            next = id + 1;
+            found.push((id, text));
         }
-        marks.peek().is_none()
+        let has = |(id, mark): &(usize, &str)| found.contains(&(*id, mark.as_bytes()));
+        FAMILIES.iter().find(|family| family.marks.iter().all(has))
     }
 
     /// Returns the name of the right pre-tokenizer; `None` if the vocabulary has none.
@@ -86,6 +79,8 @@ impl Family {
 
 #[cfg(test)]
 mod tests {
+    use gguf::Array;
+
     use super::*;
 
     #[test]

@@ -12,8 +12,9 @@ const SHOWN: usize = 10;
 /// More findings than this with identical messages become one line.
 const GROUP_ABOVE: usize = 3;
 
-pub fn text(source: &str, findings: &[Finding]) -> String {
-    let mut text = summary(source, findings) + "\n";
+/// Returns the report of one model. `data_read`: whether tensor data was read.
+pub fn text(source: &str, findings: &[Finding], data_read: bool) -> String {
+    let mut text = summary(source, findings, data_read) + "\n";
     for severity in [Severity::Error, Severity::Warning, Severity::Info] {
         if severity == Severity::Info && !terminal::is_verbose() {
             continue;
@@ -33,7 +34,7 @@ pub fn text(source: &str, findings: &[Finding]) -> String {
 }
 
 /// Returns the file name and the number of findings.
-fn summary(source: &str, findings: &[Finding]) -> String {
+fn summary(source: &str, findings: &[Finding], data_read: bool) -> String {
     let count = |severity| findings.iter().filter(|one| one.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let counted = |severity, count: usize| match count {
@@ -57,7 +58,11 @@ fn summary(source: &str, findings: &[Finding]) -> String {
         parts.push(listing::plural(notes, "note") + &terminal::faint(hint));
     }
     let source = terminal::strong(terminal::plain(source));
-    terminal::wrap(&format!("{source}: {}", parts.join(", ")), "")
+    let unread = match data_read {
+        true => String::new(),
+        false => terminal::faint(" (weights not read)"),
+    };
+    terminal::wrap(&format!("{source}: {}{unread}", parts.join(", ")), "")
 }
 
 /// Returns the findings of one code, with advice.

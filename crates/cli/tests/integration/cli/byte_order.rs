@@ -153,7 +153,9 @@ fn edits_keep_the_byte_order() {
     let big = twin(&f16);
     let order = |path: &str| gguf_store::Model::open(path.as_ref()).unwrap().order();
     let fixed = dir.path("fixed.gguf");
-    succeeds(&["check", &big, "--fix", "-o", &fixed]);
+    let wrong = dir.path("wrong.gguf");
+    succeeds(&["edit", &big, "-o", &wrong, "--set", "general.file_type=15"]);
+    succeeds(&["check", &wrong, "--fix", "-o", &fixed]);
     assert_eq!(order(&fixed), gguf::ByteOrder::Big);
     assert!(succeeds(&["diff", &f16, &fixed]).contains("same tensors and metadata"));
 

@@ -36,7 +36,7 @@ fn unusable_models_are_errors() {
         (["--drop", "ffn_up"], vec!["tensor-missing"]),
         (["--set", "llama.block_count=3"], vec!["layer-count"]),
     ] {
-        succeeds(&["edit", &f16, "-o", &out, edit[0], edit[1]]);
+        succeeds(&["edit", &f16, "-o", &out, "--force", edit[0], edit[1]]);
         assert_eq!(errors(&[&out]), codes, "{edit:?}");
         // The data can still be checked.
         assert_eq!(errors(&[&out, "--data"]), codes, "{edit:?}");
@@ -49,7 +49,7 @@ fn warnings_are_errors_if_strict() {
     let dir = Dir::new();
     let (f16, out) = (dir.f16(), dir.path("out.gguf"));
     assert_eq!(check(&[&f16, "--strict"]).0, 0);
-    succeeds(&["edit", &f16, "-o", &out, "--set", "tokenizer.ggml.bos_token_id=100000"]);
+    succeeds(&["edit", &f16, "-o", &out, "--force", "--set", "tokenizer.ggml.bos_token_id=100000"]);
     assert_eq!(errors(&[&out]), [""; 0]);
     assert_eq!(errors(&[&out, "--strict"]), ["token-id-range"]);
     let sarif = gguf(&["check", &out, "--strict", "--sarif"]);
@@ -127,7 +127,7 @@ fn fix_keeps_unfixable_findings() {
     let dir = Dir::new();
     let (f16, out, fixed) = (dir.f16(), dir.path("out.gguf"), dir.path("fixed.gguf"));
     let scores = "tokenizer.ggml.scores:f32[]=[0.5]";
-    succeeds(&["edit", &f16, "-o", &out, "--set", scores]);
+    succeeds(&["edit", &f16, "-o", &out, "--force", "--set", scores]);
     succeeds(&["check", &out, "--fix", "-o", &fixed]);
     assert_eq!(errors(&[&fixed]), [""; 0]);
     let worse = dir.path("worse.gguf");

@@ -359,7 +359,7 @@ fn a_missing_tensor_is_an_input_error() {
 fn export_of_a_broken_vocabulary_is_an_input_error() {
     let dir = Dir::new();
     let (f16, out) = (dir.f16(), dir.path("checkpoint"));
-    succeeds(&["edit", &f16, "--set", "tokenizer.ggml.tokens:u32[]=[1,2]"]);
+    succeeds(&["edit", &f16, "--force", "--set", "tokenizer.ggml.tokens:u32[]=[1,2]"]);
     fails(&["export", &f16, &out], 1, &["the vocabulary has no texts"]);
     assert!(!Path::new(&out).exists());
 }

@@ -109,7 +109,7 @@ fn imatrix(path: &str, columns: usize) {
     let entry = Entry { sums, counts: vec![3] };
     let names = ["attn_q", "attn_k"].map(|name| (format!("blk.0.{name}.weight"), entry.clone()));
     let (datasets, entries) = (vec!["text".into()], BTreeMap::from(names));
-    Imatrix { datasets, chunk_count: 1, chunk_size: Some(3), entries }
+    Imatrix { datasets, chunk_count: 1, chunk_size: Some(3), fingerprint: None, entries }
         .write_gguf(Path::new(path), &gguf_store::Overwrite::new(gguf_store::Existing::Replace))
         .unwrap();
 }

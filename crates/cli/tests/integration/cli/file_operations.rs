@@ -240,6 +240,7 @@ fn unambiguous_problems_are_fixed() {
     succeeds(&[
         "edit",
         &f16,
+        "--force",
         "--set",
         "tokenizer.ggml.scores:f32[]=[0.5]",
         "--set",
@@ -290,12 +291,12 @@ fn nan_in_data_is_reported() {
     let results = sarif["runs"][0]["results"].as_array().unwrap();
     let result = results.iter().find(|result| result["ruleId"] == "data-not-finite");
     assert_eq!(result.unwrap()["level"], "error");
-    // Without --data there is no finding.
-    succeeds(&["check", &f16]);
+    // Without the data there is no finding.
+    succeeds(&["check", &f16, "--no-data"]);
 }
 
 /// Serves one file with range requests, and counts the bytes sent.
-fn serve(bytes: Vec<u8>) -> String {
+pub(super) fn serve(bytes: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

@@ -127,7 +127,7 @@ fn codes_are_explained() {
 fn rules_of_sarif_are_described() {
     let dir = Dir::new();
     let (f16, out) = (dir.f16(), dir.path("out.gguf"));
-    succeeds(&["edit", &f16, "-o", &out, "--set", "tokenizer.ggml.bos_token_id=100000"]);
+    succeeds(&["edit", &f16, "-o", &out, "--force", "--set", "tokenizer.ggml.bos_token_id=100000"]);
     let sarif = gguf(&["check", &out, "--sarif"]);
     let sarif = json(&String::from_utf8(sarif.stdout).unwrap());
     let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();

@@ -229,7 +229,7 @@ fn invalid_templates_are_not_written() {
     assert_eq!(fs::read(&model).unwrap(), before);
     assert!(!Path::new(&dir.path("other.gguf")).exists());
     // Similar keys are plain text; a renamed key is checked.
-    succeeds(&["edit", &model, "--set", "tokenizer.chat_templating:str={% if %}"]);
+    succeeds(&["edit", &model, "--force", "--set", "tokenizer.chat_templating:str={% if %}"]);
     let rename = format!("tokenizer.chat_templating={named}");
     fails(&["edit", &model, "--rename", &rename], 2, &["is not a valid chat template: line 1: "]);
     succeeds(&["edit", &model, "--chat-template-file", &good]);
@@ -250,6 +250,7 @@ fn existing_invalid_templates_are_kept() {
     succeeds(&["convert", &checkpoint, "-o", &model]);
     succeeds(&["edit", &model, "--set", "general.name=New"]);
     succeeds(&["edit", &model, "--set", "general.name=Newer", "-o", &other]);
+    succeeds(&["edit", &model, "--set", "general.file_type=15"]);
     succeeds(&["check", &model, "--fix", "-o", &dir.path("fixed.gguf")]);
     for file in [&model, &other, &dir.path("fixed.gguf")] {
         assert_eq!(succeeds(&["chat-template", file]), "{% if %}");

@@ -7,7 +7,10 @@ use crate::cli::support::{Dir, fails, gguf, json, succeeds};
 use crate::whisper;
 
 /// Writes a copy of a model whose header and data are changed.
-fn changed(dir: &Dir, change: impl FnOnce(&mut gguf::RawHeader, &mut Vec<Vec<u8>>)) -> String {
+pub(super) fn changed(
+    dir: &Dir,
+    change: impl FnOnce(&mut gguf::RawHeader, &mut Vec<Vec<u8>>),
+) -> String {
     let model = Model::open(dir.f16().as_ref()).unwrap();
     let mut header = model.to_raw_header().unwrap();
     let data = model.tensors().iter().map(|tensor| tensor.data().unwrap().to_vec());

@@ -22,9 +22,15 @@ pub fn imatrix(dir: &Dir) -> String {
         names.iter().map(|name| (format!("blk.0.{name}.weight"), entry(256))).collect();
     entries.insert("blk.0.ffn_down.weight".into(), entry(768));
     let path = dir.path("imatrix.gguf");
-    Imatrix { datasets: vec!["a.txt".into()], chunk_count: 1, chunk_size: Some(3), entries }
-        .write_gguf(Path::new(&path), &gguf_store::Overwrite::default())
-        .unwrap();
+    Imatrix {
+        datasets: vec!["a.txt".into()],
+        chunk_count: 1,
+        chunk_size: Some(3),
+        fingerprint: None,
+        entries,
+    }
+    .write_gguf(Path::new(&path), &gguf_store::Overwrite::default())
+    .unwrap();
     path
 }
 

@@ -33,8 +33,11 @@ fn templates_are_compared_with_the_base_model() {
     let dir = Dir::new();
     let (model, made) = (dir.f16(), dir.path("made.gguf"));
     let (ours, base) = (dir.path("ours.jinja"), dir.path("base.jinja"));
-    fs::write(&ours, "{% for m in messages %}\n{{ m.content }}\n{% endfor %}").unwrap();
-    fs::write(&base, "{% for m in messages %}\n{{ m.role ~ m.content }}\n{% endfor %}").unwrap();
+    let end = "{% if add_generation_prompt %}\n<s>\n{% endif %}";
+    let template =
+        |turn: &str| format!("{{% for m in messages %}}\n{turn}</s>\n{{% endfor %}}{end}");
+    fs::write(&ours, template("{{ m.content }}")).unwrap();
+    fs::write(&base, template("{{ m.role ~ m.content }}")).unwrap();
     succeeds(&["edit", &model, "--chat-template-file", &ours, "-o", &made]);
     assert_eq!(scan(&[&made, "--template-of", &ours]), (vec![], Some(0)));
     assert_eq!(scan(&[&made, "--template-of", &made]), (vec![], Some(0)));

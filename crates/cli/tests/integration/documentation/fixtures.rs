@@ -67,7 +67,7 @@ const FIXTURES: &[(&[&str], &str)] = &[
     ),
     (&["ggml-vocab-qwen2.gguf"], "gguf convert $BASE/checkpoint -o $NAME --vocab-only"),
     (&["adapter.gguf", "one.gguf", "two.gguf", "l.gguf"], "cp $BASE/adapter.gguf $NAME"),
-    (&["Llama-3.2-1B", "Qwen3-0.6B", "SmolLM2-135M/", "BASE"], "cp -r $BASE/checkpoint $NAME"),
+    (&["Llama-3.2-1B", "Qwen3-0.6B", "SmolLM2-135M/", "BASE", "checkpoint"], "cp -r $BASE/checkpoint $NAME"),
     (&["Qwen3-VL-2B"], "cp -r $BASE/seeing $NAME"),
     (&["mmproj-model.gguf", "MMPROJ"], "cp $BASE/mmproj.gguf $NAME"),
     // An adapter if there is a base model.
@@ -282,7 +282,8 @@ fn make(base: &Path) {
     // The small model has no chat template.
     let path = at("checkpoint/tokenizer_config.json");
     let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let template = "{% for message in messages %}{{ message.content }}\n{% endfor %}";
+    let template = "{% for message in messages %}{{ message.content }}</s>\n{% endfor %}\
+                    {% if add_generation_prompt %}<s>{% endif %}";
     let named = |name: &str| json!({ "name": name, "template": template });
     config["chat_template"] = json!([named("default"), named("tool_use")]);
     fs::write(path, config.to_string()).unwrap();

@@ -207,7 +207,7 @@ pub const WRITERS: &[Writer] = &[
         &["out.sig"],
         &["model.gguf", "key.pem"],
     ),
-    writer("check --fix", "check whole.gguf --fix -o out.gguf", &["out.gguf"], &["whole.gguf"]),
+    writer("check --fix", "check broken.gguf --fix -o out.gguf", &["out.gguf"], &["broken.gguf"]),
 ];
 
 /// Commands that change their inputs as requested, and export to a directory.
@@ -323,7 +323,7 @@ pub fn workshop(words: &str) -> tempfile::TempDir {
 }
 
 /// Large inputs.
-const LARGE: [&str; 2] = ["checkpoint", "whole.gguf"];
+const LARGE: [&str; 3] = ["checkpoint", "whole.gguf", "broken.gguf"];
 
 /// Copies selected files of a directory, with permissions.
 fn copy(from: &Path, to: &Path, is_chosen: &dyn Fn(&str) -> bool) {
@@ -354,6 +354,7 @@ fn make(dir: &Path) {
         datasets: vec!["text".into()],
         chunk_count: 1,
         chunk_size: Some(512),
+        fingerprint: None,
         entries: BTreeMap::from([("blk.0.attn_q.weight".to_owned(), entry)]),
     };
     imatrix.write_gguf(&at("i.gguf"), &Overwrite::default()).unwrap();
@@ -369,6 +370,7 @@ fn make(dir: &Path) {
     fs::create_dir(at("checkpoint")).unwrap();
     copy(Path::new(MODEL), &at("checkpoint"), &|_| true);
     succeeds(dir, "convert checkpoint -o whole.gguf");
+    succeeds(dir, "edit whole.gguf --set general.file_type=7 -o broken.gguf");
     succeeds(dir, "imatrix whole.gguf -f chat.jinja -c 8 --chunks 2 --part 1/1 -o i.part");
 }
 

@@ -73,7 +73,7 @@ fn check() {
         .run("check m.gguf -v")
         .run("check m.gguf cut.gguf Qwen2.5-4M-Q8_0.gguf missing.gguf")
         .run("edit m.gguf -o odd.gguf --set tokenizer.ggml.eos_token_id=9999 --set llama.rope.freq_base=-1 --set general.alignment=7")
-        .run("edit m.gguf -o odd.gguf --set tokenizer.ggml.eos_token_id=9999 --set my.key=1 --remove llama.block_count")
+        .run("edit m.gguf -o odd.gguf --force --set tokenizer.ggml.eos_token_id=9999 --set my.key=1 --remove llama.block_count")
         .run("check odd.gguf")
         .run("check odd.gguf -v")
         .run("check q4.gguf --explain truncated")

@@ -1,11 +1,15 @@
 //! Damaged tensor data: NaN, infinity, implausible magnitudes, zeros.
 
+mod zeros;
+
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use gguf::{Error, Finding, TensorType};
 use gguf_quant::{codec, decode_row, find_bad_block};
 use gguf_store::{Model, ModelTensor, Progress};
 use rayon::prelude::*;
+use zeros::{Zeros, holes, zero_runs};
 
 /// Number of elements scanned at a time; a multiple of every block size.
 const CHUNK: u64 = 1 << 18;
@@ -15,7 +19,8 @@ const MAX_PLAUSIBLE: f32 = 1e5;
 
 /// Scans all tensor data of a model on the threads of the current rayon pool. Returns at most one finding of a kind per
 /// tensor, in tensor order, with the first bad element. NaN and infinity are errors: as values, as block scales, and as
-/// decoded values.
+/// decoded values. So are holes: long runs of zero bytes that do not consist of whole rows, or that cover several
+/// matrices.
 ///
 /// Types without a codec are not scanned, which an info finding reports. `progress` counts bytes.
 ///
@@ -26,8 +31,16 @@ pub fn scan(model: &Model, progress: &dyn Progress) -> Result<Vec<Finding>, Erro
     let (read, unread): (Vec<_>, Vec<_>) =
         model.tensors().iter().partition(|tensor| can_scan(tensor));
     let per_tensor = read.par_iter().map(|tensor| scan_tensor(tensor, progress));
-    let found = per_tensor.collect::<Result<Vec<_>, Error>>()?;
-    Ok(found.into_iter().flatten().chain(not_read(&unread)).collect())
+    let scanned = per_tensor.collect::<Result<Vec<_>, Error>>()?;
+    let (found, mut zeros): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
+    let (damage, in_holes) = holes(&mut zeros);
+    // A hole explains why a tensor is zero.
+    let is_explained = |finding: &Finding| {
+        finding.code == "data-zero"
+            && finding.tensor.as_deref().is_some_and(|name| in_holes.contains(&name))
+    };
+    let found = found.into_iter().flatten().filter(|finding| !is_explained(finding));
+    Ok(damage.into_iter().chain(found).chain(not_read(&unread)).collect())
 }
 
 /// Whether a tensor can be decoded.
@@ -64,19 +77,29 @@ struct ChunkScan {
     /// First element of implausible magnitude.
     absurd: Option<(u64, f32)>,
     nonzero: bool,
+    /// Runs of zero bytes.
+    zeros: Vec<Range<u64>>,
 }
 
-fn scan_tensor(tensor: &ModelTensor, progress: &dyn Progress) -> Result<Vec<Finding>, Error> {
-    if tensor.info.tensor_type.is_integer() {
-        return Ok(Vec::new());
+fn scan_tensor<'t>(
+    tensor: &'t ModelTensor,
+    progress: &dyn Progress,
+) -> Result<(Vec<Finding>, Zeros<'t>), Error> {
+    let ty = tensor.info.tensor_type;
+    if ty.is_integer() {
+        return Ok((Vec::new(), Zeros::new(tensor, std::iter::empty())));
     }
     let elements = tensor.info.shape.elements().unwrap_or(0);
     let seen = (0..elements.div_ceil(CHUNK)).into_par_iter().map(|i| {
         let first = i * CHUNK;
         scan_chunk(tensor, first, CHUNK.min(elements - first), progress)
     });
-    let seen: Vec<ChunkScan> = seen.collect::<Result<_, Error>>()?;
-    Ok(findings(tensor, &seen))
+    let mut seen: Vec<ChunkScan> = seen.collect::<Result<_, Error>>()?;
+    let runs = (0..).zip(&mut seen).map(|(i, chunk): (u64, _)| {
+        (ty.byte_len(&[i * CHUNK]).unwrap_or(0), std::mem::take(&mut chunk.zeros))
+    });
+    let zeros = Zeros::new(tensor, runs);
+    Ok((findings(tensor, &seen), zeros))
 }
 
 fn scan_chunk(
@@ -91,7 +114,7 @@ fn scan_chunk(
     let mut bytes = vec![0; len as usize];
     tensor.read_at(&mut bytes, start)?;
     progress.step(len)?;
-    let mut seen = ChunkScan::default();
+    let mut seen = ChunkScan { zeros: zero_runs(&bytes), ..ChunkScan::default() };
     if let Ok(Some(bad)) = find_bad_block(ty, &bytes) {
         seen.bad = Some((first + bad.element as u64, format!("{} is {}", bad.field, bad.value)));
     }
@@ -119,7 +142,10 @@ fn findings(tensor: &ModelTensor, seen: &[ChunkScan]) -> Vec<Finding> {
     if let Some((element, what)) = seen.iter().find_map(|chunk| chunk.bad.as_ref()) {
         findings.push(
             Finding::error("data-not-finite", format!("{what} at element {element}"))
-                .help("the weights are damaged: download or convert the model again")
+                .help(match tensor.info.tensor_type {
+                    TensorType::F16 => "weights above 65504 overflow in F16: convert the model again with --outtype bf16 or f32",
+                    _ => "the weights are damaged: download or convert the model again",
+                })
                 .tensor(name)
                 .at(at(*element)),
         );
@@ -133,9 +159,23 @@ fn findings(tensor: &ModelTensor, seen: &[ChunkScan]) -> Vec<Finding> {
         );
     }
     if !seen.is_empty() && seen.iter().all(|chunk| !chunk.nonzero && chunk.bad.is_none()) {
-        findings.push(
-            Finding::info("data-zero", "all elements are zero").tensor(name).at(tensor.offset),
-        );
+        findings.push(zero(name).tensor(name).at(tensor.offset));
     }
     findings
+}
+
+/// Returns the finding about a tensor whose elements are all zero. No model works without its norms, its token
+/// embedding and its output projection.
+fn zero(name: &str) -> Finding {
+    let is_norm = name.contains("norm") && name.ends_with(".weight");
+    match name {
+        "output.weight" => Finding::error("data-zero", "all elements are zero").help(
+            "the model predicts nothing: convert it again; a model with tied embeddings has no such tensor",
+        ),
+        "token_embd.weight" => Finding::error("data-zero", "all elements are zero")
+            .help("the model does not see its input: download or convert it again"),
+        _ if is_norm => Finding::error("data-zero", "all elements are zero")
+            .help("a norm of zeros cuts off its layer: download or convert the model again"),
+        _ => Finding::info("data-zero", "all elements are zero"),
+    }
 }
