@@ -13,6 +13,7 @@ macro_rules! eprintln {
     };
 }
 
+mod caught_panics;
 mod commands;
 mod compat;
 mod demo_model;
@@ -32,6 +33,7 @@ mod sarif;
 mod shard_args;
 mod terminal;
 mod text_input;
+mod threads;
 mod tokenizer_compat;
 
 use std::ffi::OsString;
@@ -112,6 +114,7 @@ fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
 /// Call it once, in a process that does nothing else.
 pub fn run(words: Vec<OsString>, launch: Option<Launch>) -> u8 {
     progress::survive_limits();
+    caught_panics::silence();
     launch::record(&words, launch);
     let words = match compat::dispatch(words) {
         compat::Dispatch::Done(code) => return code,

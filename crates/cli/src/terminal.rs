@@ -1,7 +1,9 @@
 //! Terminal output: colors, width, and messages on standard error.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ColorChoice;
@@ -102,13 +104,32 @@ pub fn wrap(text: &str, indent: &str) -> String {
     lines.join("\n")
 }
 
-/// Escapes control characters, which could control the terminal.
+/// Escapes characters that could control the terminal.
 pub fn plain(text: &str) -> String {
-    let shown = |c: char| match c.is_control() {
+    escaped(text, is_controlling)
+}
+
+/// Returns text of a model as it can be printed: on a terminal, characters that could control it are escaped, except line
+/// breaks and tabs. In a pipe the text is unchanged.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_escaped = |c: char| is_controlling(c) && !matches!(c, '\n' | '\t');
+    match std::io::stdout().is_terminal() && text.contains(is_escaped) {
+        true => escaped(text, is_escaped).into(),
+        false => text.into(),
+    }
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    let shown = |c: char| match is_escaped(c) {
         true => c.escape_default().to_string(),
         false => c.to_string(),
     };
     text.chars().map(shown).collect()
+}
+
+/// Whether a character controls the terminal, or the direction of the characters around it.
+fn is_controlling(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Formats a name or a verdict in bold.

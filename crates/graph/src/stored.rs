@@ -23,6 +23,12 @@ pub fn store(graph: &Graph, metadata: &mut Metadata) {
     metadata.set(GRAPH_KEY, to_text(graph).as_str());
 }
 
+/// Removes a stored graph.
+pub fn remove(metadata: &mut Metadata) {
+    metadata.remove(GRAPH_KEY);
+    metadata.remove(VERSION_KEY);
+}
+
 /// Returns a graph as the text that is stored.
 pub fn to_text(graph: &Graph) -> String {
     // Serialization fails only for maps whose keys are not strings, and a graph has no maps.

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use gguf::{Finding, Metadata, RawHeader, Value};
+use gguf::{Finding, Metadata, RawHeader, Severity, Value};
 use gguf_check::key_value::KeyValue;
-use gguf_models::token;
+use gguf_graph::stored;
+use gguf_models::{schema, token};
 use gguf_pipeline::{Item, Job, Tensor};
 use gguf_store::edit::{EditLock, EditOutcome, RESERVE_KEY, edit_header, reserve};
 use gguf_store::{Existing, Model, Overwrite, Progress, ShardSet};
@@ -62,12 +63,25 @@ impl Changes {
         texts.chain(self.chat_template_file.as_deref())
     }
 
-    /// Applies the changes of keys. `renderer` parses new chat templates.
+    /// Returns the names of the keys that get a value.
+    fn keys_set(&self) -> Vec<&str> {
+        let set = self.set.iter().map(|set| &*set.key);
+        let set_file = self.set_file.iter().map(|(key, _)| &**key);
+        let renamed = self.rename.iter().map(|(_, new)| &**new);
+        let special = self.special_tokens.iter().filter_map(|(name, _)| token::id_key(name));
+        set.chain(set_file).chain(renamed).chain(special).collect()
+    }
+
+    /// Applies the changes of keys. A stored graph is removed if a
+    /// hyper-parameter of a known architecture changes. `renderer` parses new chat
+    /// templates.
     ///
     /// # Errors
     /// If a key is missing or exists already, a value does not fit its key, a chat template is invalid, or a file cannot
     /// be read.
     pub fn edit_metadata(&self, metadata: &mut Metadata, renderer: &Renderer) -> Result<(), Error> {
+        let hyper_parameters = hyper_parameters(metadata);
+        let graph = metadata.get(stored::GRAPH_KEY).cloned();
         for key in &self.remove {
             metadata.remove(key).ok_or_else(|| no_key(key))?;
         }
@@ -94,6 +108,11 @@ impl Changes {
             metadata.set(special_key(name)?, id);
         }
         self.check_templates(metadata, renderer)?;
+        let is_same_graph = graph.as_ref() == metadata.get(stored::GRAPH_KEY);
+        let is_known = metadata.architecture().and_then(schema::architecture).is_some();
+        if is_same_graph && is_known && hyper_parameters != self::hyper_parameters(metadata) {
+            stored::remove(metadata);
+        }
         // The reserved space is not a key to edit.
         if self.set.iter().any(|set| set.key == RESERVE_KEY) {
             return Err(refused(format!("`{RESERVE_KEY}` is set by --reserve")));
@@ -186,6 +205,17 @@ impl Changes {
     }
 }
 
+/// Returns the keys that determine the graph of a model, with their values.
+fn hyper_parameters(metadata: &Metadata) -> Vec<(String, Value)> {
+    let Some(architecture) = metadata.architecture() else { return Vec::new() };
+    let is_one = |key: &str| {
+        key == "general.architecture"
+            || key.strip_prefix(architecture).is_some_and(|rest| rest.starts_with('.'))
+    };
+    let keys = metadata.iter().filter(|(key, _)| is_one(key));
+    keys.map(|(key, value)| (key.to_owned(), value.clone())).collect()
+}
+
 /// Change of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyChange {
@@ -241,6 +271,63 @@ pub fn preview(
     Ok(changed.map(change).collect())
 }
 
+/// Checks the values that changes set, without writing: unknown keys whose spelling is close to a standard key or
+/// that stand among the standard keys, and values that the schema or another key does not allow. Returns the new
+/// warnings about the keys.
+///
+/// # Errors
+/// [`Error::Caller`] with code `edit-refused` for such a key or value; as [`new_findings`].
+pub fn validate(
+    model: &Model,
+    changes: &Changes,
+    renderer: &Renderer,
+) -> Result<Vec<Finding>, Error> {
+    let keys = changes.keys_set();
+    for key in keys.iter().filter(|key| model.metadata().get(key).is_none()) {
+        if let Some(what) = unknown_key(key, model.metadata().architecture()) {
+            return Err(Error::request("edit-refused", what, FORCE_HELP));
+        }
+    }
+    let mut found = new_findings(model, changes, renderer)?;
+    found.retain(|finding| finding.key.is_some());
+    let is_refused = |finding: &&Finding| {
+        finding.severity == Severity::Error || finding.code == "token-id-range"
+    };
+    match found.iter().find(is_refused) {
+        Some(finding) => {
+            let what = match &finding.key {
+                Some(key) => format!("`{key}`: {}", finding.message),
+                None => finding.message.to_string(),
+            };
+            Err(Error::request("edit-refused", what, FORCE_HELP))
+        }
+        None => {
+            let is_set = |key: &str| keys.contains(&key);
+            found.retain(|finding| {
+                finding.severity == Severity::Warning && finding.key.as_deref().is_some_and(is_set)
+            });
+            Ok(found)
+        }
+    }
+}
+
+const FORCE_HELP: &str = "use --force to set it anyway";
+
+/// Describes a key that no program reads; `None` for standard keys, and for names of the user's own.
+fn unknown_key(key: &str, architecture: Option<&str>) -> Option<String> {
+    if key == RESERVE_KEY || schema::key(key).is_some() {
+        return None;
+    }
+    if let Some(near) = schema::nearest_key(key) {
+        return Some(format!("`{key}` is not a standard key; did you mean `{near}`?"));
+    }
+    let prefix = key.split('.').next()?;
+    let is_standard = ["general", "tokenizer", "split", "adapter"].contains(&prefix)
+        || Some(prefix) == architecture;
+    is_standard
+        .then(|| format!("`{key}` is not a standard key: `gguf` and other programs ignore it"))
+}
+
 /// Returns the findings about the changed header that the present one does not have, without writing.
 ///
 /// # Errors
@@ -275,7 +362,9 @@ pub fn rewrite(model: &Model, changes: &Changes, renderer: &Renderer) -> Result<
     let others = changes.others()?;
     let mut job = Job::copy(model);
     changes.edit_metadata(&mut job.metadata, renderer)?;
-    changes.edit_tensors(&mut job.items, &others)?;
+    if !changes.edit_tensors(&mut job.items, &others)?.is_empty() {
+        stored::remove(&mut job.metadata);
+    }
     if let Some(bytes) = changes.reserve {
         reserve(&mut job.metadata, bytes);
     }

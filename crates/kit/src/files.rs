@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gguf::{Bytes, Finding, Gguf, Limits, NameShard};
+use gguf::{Bytes, Finding, Gguf, Limits, NameShard, shard_keys};
 use gguf_remote::{BlockCache, Cache, Location, RemoteOptions, Transferred};
 use gguf_store::{FileState, Model, ModelFile, ReadFile, ShardSet, Source, byte_parts};
 use gguf_tokenizer::template::Renderer;
@@ -55,8 +55,8 @@ impl Files {
     /// As [`Files::open`].
     pub fn at(location: Location, cache: Option<&Arc<Cache>>) -> Result<Self, Error> {
         let Location::Path(path) = &location else {
-            let files = HeldFile::open_remote(&location, cache)?;
-            return Ok(Self { location, files, shard_fault: None });
+            let (files, shard_fault) = HeldFile::open_remote(&location, cache)?;
+            return Ok(Self { location, files, shard_fault });
         };
         let (paths, shard_fault) = match ShardSet::find(path) {
             Ok(set) => (set.paths().to_vec(), None),
@@ -158,16 +158,31 @@ impl HeldFile {
         Ok(Self { name: path.to_owned(), source, header, local, remote: None })
     }
 
-    /// Opens all files of the model at a remote location.
-    fn open_remote(location: &Location, cache: Option<&Arc<Cache>>) -> Result<Vec<Self>, Error> {
+    /// Opens all files of the model at a remote location. A name can state any number of shards: the others are opened
+    /// only if the header of the first one states it too.
+    fn open_remote(
+        location: &Location,
+        cache: Option<&Arc<Cache>>,
+    ) -> Result<(Vec<Self>, Option<Finding>), Error> {
         let last = Arc::default();
         let open = |location: &Location| Self::open_one(location, cache, &last);
         let first = open(location)?;
         let name = first.name.to_string_lossy().into_owned();
-        let Some((prefix, shard)) = NameShard::strip(&name) else { return Ok(vec![first]) };
-        let shard_fault = |number| NameShard { number, count: shard.count }.file_name(prefix);
+        let Some((prefix, shard)) = NameShard::strip(&name) else {
+            return Ok((vec![first], None));
+        };
+        let stated = first.gguf()?.metadata().u64(shard_keys::COUNT);
+        if stated != Some(shard.count.into()) {
+            let is = stated.map_or_else(|| "is missing".to_owned(), |count| format!("is {count}"));
+            let message = format!("{is}, but the name says {} shards", shard.count);
+            let finding = Finding::error("shard-count", message).key(shard_keys::COUNT);
+            let help = "download the file again: it was renamed, or belongs to another model";
+            return Ok((vec![first], Some(finding.help(help))));
+        }
+        let name_of = |number| NameShard { number, count: shard.count }.file_name(prefix);
         let found = first.remote.as_ref().map_or(location, |(found, _)| found);
-        (1..=shard.count).map(|number| open(&beside(found, &shard_fault(number)))).collect()
+        let files = (1..=shard.count).map(|number| open(&beside(found, &name_of(number))));
+        Ok((files.collect::<Result<_, _>>()?, None))
     }
 
     /// Opens one remote file. Tensor data is read through a cache or in large blocks, so that reading a chunk of rows does

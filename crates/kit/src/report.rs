@@ -4,7 +4,7 @@ use gguf_report::model_page;
 pub use gguf_report::{graph_svg, quality_page};
 use gguf_tokenizer::template::Renderer;
 
-use crate::{Error, Files, Progress};
+use crate::{Error, Files, Progress, redact};
 
 /// Returns the HTML page of a model that the user named `source`. `renderer` checks its chat templates, and `version`
 /// names the program.
@@ -19,5 +19,5 @@ pub fn html(
     version: &str,
     progress: &dyn Progress,
 ) -> Result<String, Error> {
-    model_page(source, &files.model()?, &files.findings(renderer)?, version, progress)
+    model_page(&redact(source), &files.model()?, &files.findings(renderer)?, version, progress)
 }

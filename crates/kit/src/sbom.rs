@@ -7,7 +7,7 @@ use gguf_sign::file_digest;
 use gguf_store::{Progress, digest};
 use serde_json::{Value as Json, json};
 
-use crate::{Error, Opened};
+use crate::{Error, Opened, redact};
 
 /// SPDX identifiers of licenses by their names on the Hugging Face Hub, in lower case.
 const LICENSES: &[(&str, &str)] = &[
@@ -47,7 +47,7 @@ pub fn cyclonedx(opened: &Opened, source: &str, progress: &dyn Progress) -> Resu
     let summary = Summary::of(opened.model());
     progress.begin("hashing", summary.file_bytes);
     let mut files = Vec::new();
-    for path in opened.files() {
+    for path in opened.files().filter(|_| opened.transferred().is_none()) {
         files.push(file(path, &digest::hex(&file_digest(path, progress)?)));
     }
     let mut model = component(&summary, source);
@@ -96,6 +96,7 @@ fn file(path: &Path, sha256: &str) -> Json {
 }
 
 fn component(summary: &Summary, source: &str) -> Json {
+    let source = &*redact(source);
     let origin = &summary.origin;
     let file_name = Path::new(source).file_name().map(|name| name.to_string_lossy().into_owned());
     let name = summary.name.clone().or(file_name).unwrap_or_else(|| source.to_owned());

@@ -8,7 +8,7 @@ use gguf_store::Progress;
 
 use crate::eval::{EvaluatedModel, Task};
 use crate::quantize::ImatrixChoice;
-use crate::{Error, run};
+use crate::{Error, redact, run};
 
 /// Options of a sensitivity measurement.
 #[derive(Clone)]
@@ -62,7 +62,7 @@ pub fn measure(
     let found =
         measure_sensitivity(model, &quantization, &subject, &chunks, &measurement, progress)?;
     Ok(Sensitivity {
-        model: source.to_owned(),
+        model: redact(source),
         text: options.text.clone(),
         imatrix: options.imatrix.as_ref().map(|imatrix| imatrix.file.display().to_string()),
         ..found

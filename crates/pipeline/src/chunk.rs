@@ -129,7 +129,7 @@ impl<'t, 'j> Chunk<'t, 'j> {
         to.item
             .encode(target, self.first_row, floats, encoded)
             .map_err(|fault| Error::weights(&tensor.name, fault.to_string()))?;
-        if target == TensorType::F16 { self.check_range(encoded) } else { Ok(()) }
+        self.check_range(target, encoded)
     }
 
     /// Rejects NaN and infinity in the source: one such weight spoils the model.
@@ -147,14 +147,14 @@ impl<'t, 'j> Chunk<'t, 'j> {
         }
     }
 
-    /// Rejects values beyond 65504, which overflow F16 to infinity.
-    fn check_range(&self, encoded: &[u8]) -> Result<(), Error> {
-        match gguf_quant::find_bad_block(TensorType::F16, encoded) {
+    /// Rejects values that overflow the target type: F16 elements beyond 65504, or scales of blocks.
+    fn check_range(&self, target: TensorType, encoded: &[u8]) -> Result<(), Error> {
+        match gguf_quant::find_bad_block(target, encoded) {
             Ok(Some(bad)) => {
-                let what = format!("{} is too large for F16", self.place(bad.element as u64));
+                let what = format!("{} is too large for {target}", self.place(bad.element as u64));
                 let finding = Finding::error("weights-too-large", what)
                     .tensor(&*self.task.tensor.name)
-                    .help("choose bf16 or f32");
+                    .help("choose bf16 or f32 for this tensor");
                 Err(finding.into())
             }
             _ => Ok(()),

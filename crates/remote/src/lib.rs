@@ -53,7 +53,7 @@ pub use crate::cache::{Cache, CacheUsage};
 use crate::client::Client;
 pub use crate::client::Transferred;
 pub use crate::error::{Error, Fault};
-pub use crate::location::{Location, Repository};
+pub use crate::location::{Location, Repository, redact};
 #[cfg(feature = "object-stores")]
 pub use crate::object_store::ObjectStores;
 pub use crate::options::{HfToken, RemoteOptions};

@@ -106,9 +106,9 @@ pub(crate) fn is_valid_segment(segment: &str) -> bool {
     !segment.is_empty() && segment != "." && segment != ".."
 }
 
-/// Removes secrets from a location for a message: the query may be a signature, the user info a
+/// Returns a location as it can be printed, without its secrets: the query of a URL may be a signature, the user info a
 /// password.
-pub(crate) fn redact(word: &str) -> String {
+pub fn redact(word: &str) -> String {
     match Url::parse(word) {
         Ok(url) if url.has_host() => redact_url(&url),
         _ => word.into(),

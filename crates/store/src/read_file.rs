@@ -8,7 +8,7 @@ use gguf::Error;
 
 use crate::edit::reading::prepare_read;
 use crate::position::read_exact_at;
-use crate::source::{Source, identity};
+use crate::source::{Source, identity, open_regular};
 
 /// A local file that is read by position only: if it is truncated, reads fail, where access to a
 /// map would kill the process. For programs that keep files open while other programs change them.
@@ -42,11 +42,8 @@ impl ReadFile {
     /// As [`LocalFile::open`](crate::LocalFile::open).
     pub fn open(path: &Path) -> Result<Self, Error> {
         let fail = |source| Error::environment("open", path, source);
-        let file = Arc::new(File::open(path).map_err(fail)?);
+        let file = Arc::new(open_regular(path)?);
         let metadata = file.metadata().map_err(fail)?;
-        if metadata.is_dir() {
-            return Err(fail(std::io::ErrorKind::IsADirectory.into()));
-        }
         prepare_read(&file, path)?;
         let identity = identity(&metadata, path);
         Ok(Self { file, path: path.to_owned(), len: metadata.len(), identity })

@@ -62,13 +62,9 @@ impl LocalFile {
     /// `edit-interrupted` if an in-place edit was interrupted (see
     /// [`recover`](crate::edit::recover())).
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let fail = |action| move |source| Error::environment(action, path, source);
-        let file = Arc::new(File::open(path).map_err(fail("open"))?);
-        if file.metadata().map_err(fail("open"))?.is_dir() {
-            return Err(fail("open")(std::io::ErrorKind::IsADirectory.into()));
-        }
+        let file = Arc::new(open_regular(path)?);
         prepare_read(&file, path)?;
-        let mapped = map(file.clone()).map_err(fail("map"))?;
+        let mapped = map(file.clone()).map_err(|source| Error::environment("map", path, source))?;
         Ok(Self { file, path: path.to_owned(), mapped })
     }
 
@@ -76,6 +72,19 @@ impl LocalFile {
     pub fn mapped(&self) -> &Bytes {
         &self.mapped
     }
+}
+
+/// Opens a regular file. A pipe would block until somebody writes to it, and cannot be read at any place.
+pub(crate) fn open_regular(path: &Path) -> Result<File, Error> {
+    let fail = |source| Error::environment("open", path, source);
+    let status = path.metadata().map_err(fail)?;
+    if status.is_dir() {
+        return Err(fail(std::io::ErrorKind::IsADirectory.into()));
+    }
+    if !status.is_file() {
+        return Err(fail(std::io::Error::other("it is a pipe or a device, not a file")));
+    }
+    File::open(path).map_err(fail)
 }
 
 impl Source for LocalFile {

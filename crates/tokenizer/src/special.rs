@@ -4,7 +4,7 @@ mod llama_cpp;
 
 use std::borrow::Cow;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, Input, MatchKind, PatternID};
 use gguf::Error;
 use gguf_models::token::TokenType;
 pub(crate) use llama_cpp::EndKeys;
@@ -37,7 +37,19 @@ struct Matcher {
 struct Special {
     id: u32,
     text: String,
+    is_user_defined: bool,
     strip: Strip,
+}
+
+/// Longest pattern of the search in bytes. The time to build it grows with the square of the longest pattern, so longer
+/// tokens are searched by their beginning.
+const MAX_PATTERN: usize = 256;
+
+impl Special {
+    /// Returns the pattern of the search.
+    fn pattern(&self) -> &[u8] {
+        &self.text.as_bytes()[..self.text.len().min(MAX_PATTERN)]
+    }
 }
 
 /// White space that a token strips on its sides. Files do not state it; it follows from the model's
@@ -60,6 +72,20 @@ impl Splitter {
             user_defined: Matcher::new(vocabulary, options, &types, &[UserDefined]),
             compat: options.compat,
         }
+    }
+
+    /// Returns where control tokens can begin in a text.
+    pub fn control_starts(&self, text: &str) -> Vec<usize> {
+        let Matcher { tokens, search: Some(search) } = &self.all else { return Vec::new() };
+        let mut starts = Vec::new();
+        let mut at = 0;
+        while let Some(found) = search.find(Input::new(text).span(at..text.len())) {
+            if !tokens[found.pattern().as_usize()].is_user_defined {
+                starts.push(found.start());
+            }
+            at = found.start() + 1;
+        }
+        starts
     }
 
     /// Calls `out` with the fragments of `text` in order.
@@ -92,18 +118,20 @@ impl Matcher {
             .filter(|(_, (_, kind))| kinds.contains(kind))
             // A token that is not UTF-8 cannot occur in a text, and the empty token would occur
             // everywhere.
-            .filter_map(|(id, (bytes, _))| Some((id, std::str::from_utf8(bytes).ok()?)))
-            .filter(|(_, text)| !text.is_empty())
-            .map(|(id, text)| {
-                let spelled = if merged(text) { visible(text) } else { text.to_owned() };
-                Special { id, text: spelled, strip: strip(vocabulary, text) }
+            .filter_map(|(id, (bytes, kind))| Some((id, std::str::from_utf8(bytes).ok()?, *kind)))
+            .filter(|(_, text, _)| !text.is_empty())
+            .map(|(id, text, kind)| Special {
+                id,
+                text: if merged(text) { visible(text) } else { text.to_owned() },
+                is_user_defined: kind == TokenType::UserDefined,
+                strip: strip(vocabulary, text),
             })
             .collect();
         // Longest first.
         tokens.sort_by_key(|token| std::cmp::Reverse(token.text.len()));
         let search = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
-            .build(tokens.iter().map(|token| &token.text));
+            .build(tokens.iter().map(Special::pattern));
         // Building fails only on gigabytes of patterns.
         let search = search.ok().filter(|_| !tokens.is_empty());
         Self { tokens, search }
@@ -113,19 +141,34 @@ impl Matcher {
     fn leftmost<'t>(&self, search: &AhoCorasick, text: &'t str, out: &mut dyn FnMut(Fragment<'t>)) {
         let mut rest = text;
         let mut rest_at = 0;
-        for found in search.find_iter(text) {
+        let mut at = 0;
+        while let Some(found) = search.find(Input::new(text).span(at..text.len())) {
+            let start = found.start();
+            let Some(token) = self.token_at(&text[start..], found.pattern()) else {
+                at = start + 1;
+                continue;
+            };
+            at = start + token.text.len();
             // The match lies within white space that the previous token stripped.
-            if found.start() < rest_at {
+            if start < rest_at {
                 continue;
             }
-            let token = &self.tokens[found.pattern().as_usize()];
-            let (before, after) = rest.split_at(found.start() - rest_at);
+            let (before, after) = rest.split_at(start - rest_at);
             emit(token.strip.trim_before(before, char::is_whitespace), out);
             out(Fragment::Token(token.id));
             rest = token.strip.trim_after(&after[token.text.len()..], char::is_whitespace);
             rest_at = text.len() - rest.len();
         }
         emit(rest, out);
+    }
+
+    /// Returns the longest token at the start of a text, where the search found a pattern.
+    fn token_at(&self, text: &str, pattern: PatternID) -> Option<&Special> {
+        let found = &self.tokens[pattern.as_usize()];
+        match found.text.len() <= MAX_PATTERN {
+            true => Some(found),
+            false => self.tokens.iter().find(|token| text.starts_with(&token.text)),
+        }
     }
 
     /// Splits as llama.cpp does: at all occurrences of each token in turn, longest first.

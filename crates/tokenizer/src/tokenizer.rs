@@ -1,5 +1,6 @@
 //! The tokenizer of a model.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use gguf::{Error, Metadata};
@@ -43,6 +44,9 @@ pub struct Tokenizer {
     types: Vec<TokenType>,
 }
 
+/// Mark within a protected control token: a code point for internal use, which no text contains.
+const PROTECTION: char = '\u{fdd0}';
+
 impl Tokenizer {
     /// Reads the `tokenizer.ggml.*` keys of a model.
     ///
@@ -72,8 +76,42 @@ impl Tokenizer {
         self.types.is_empty()
     }
 
+    /// Returns a text in which a mark breaks each control token. [`Tokenizer::encode_protected`] removes the marks and
+    /// reads the tokens as ordinary text: so a message of a user becomes no control token of the prompt around it.
+    pub fn protect(&self, text: &str) -> String {
+        let mut protected = String::with_capacity(text.len());
+        let mut written = 0;
+        let text = text.replace(PROTECTION, "");
+        for start in self.splitter.control_starts(&text) {
+            let end = start + text[start..].chars().next().map_or(0, char::len_utf8);
+            protected.push_str(&text[written..end]);
+            protected.push(PROTECTION);
+            written = end;
+        }
+        protected.push_str(&text[written..]);
+        protected
+    }
+
+    /// Encodes a text with parts from [`Tokenizer::protect`].
+    pub fn encode_protected(&self, text: &str, options: EncodeOptions) -> Vec<u32> {
+        self.encode_fragments(text, options, &|fragment| match fragment.contains(PROTECTION) {
+            true => fragment.replace(PROTECTION, "").into(),
+            false => fragment.into(),
+        })
+    }
+
     /// Encodes a text.
     pub fn encode(&self, text: &str, options: EncodeOptions) -> Vec<u32> {
+        self.encode_fragments(text, options, &|fragment| fragment.into())
+    }
+
+    /// Encodes a text. `read` returns the text of a fragment that is not a special token.
+    fn encode_fragments(
+        &self,
+        text: &str,
+        options: EncodeOptions,
+        read: &dyn for<'t> Fn(&'t str) -> Cow<'t, str>,
+    ) -> Vec<u32> {
         // English text has about four bytes per token.
         let mut ids = Vec::with_capacity(text.len() / 4 + 2);
         if options.add_special {
@@ -82,7 +120,7 @@ impl Tokenizer {
         let mut at_start = true;
         self.splitter.split(text, options.parse_special, &mut |fragment| match fragment {
             Fragment::Text(text) => {
-                self.model.encode(text, at_start, &mut ids);
+                self.model.encode(&read(text), at_start, &mut ids);
                 at_start = false;
             }
             Fragment::Token(id) => ids.push(id),

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 
 use gguf_kit::bench::{BenchmarkOptions, BenchmarkReport, Machine, Throughput, bench};
-use gguf_kit::on_threads;
 use serde_json::{Value, json};
 
 use crate::document;
@@ -13,6 +12,7 @@ use crate::listing;
 use crate::model_args::{PrecisionArg, RunArgs};
 use crate::progress::Progress;
 use crate::terminal;
+use crate::threads::on_threads;
 
 /// Benchmark prompt processing and token generation.
 ///

@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::commands::render_template;
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Key of the default template; the keys of others append a name.
 const KEY: &str = template::TemplateSource::KEY;
@@ -61,17 +62,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let template =
             template::TemplateSource::from_metadata(metadata, name)?.ok_or_else(missing)?;
         let text = render_template::renderer()?.render(&template, &context(args, messages)?)?;
-        out.write_all(text.as_bytes())?;
+        out.write_all(terminal::printable(&text).as_bytes())?;
         return Ok(out.flush()?);
     }
     let key = name.map_or(KEY.to_owned(), |name| format!("{KEY}.{name}"));
     let text = metadata.get(&key).ok_or_else(missing)?;
     let text = text.as_str().ok_or(template::Error::NotText(key))?;
-    out.write_all(text.as_bytes())?;
+    out.write_all(terminal::printable(text).as_bytes())?;
     out.flush()?;
     let others = variants(metadata);
     if name.is_none() && !others.is_empty() {
-        crate::terminal::note(format!("other templates (--name): {}", others.join(", ")));
+        terminal::note(format!("other templates (--name): {}", others.join(", ")));
     }
     Ok(())
 }

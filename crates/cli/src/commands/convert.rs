@@ -13,7 +13,6 @@ use std::time::Instant;
 use flags::Kind;
 use gguf::ByteOrder;
 use gguf_kit::convert::{ConvertOptions, OutputOptions, Plan, Planned, kind};
-use gguf_kit::on_threads;
 use gguf_kit::quantize::Part;
 use gguf_legacy::Change;
 
@@ -23,6 +22,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
 use crate::shard_args::ShardArgs;
+use crate::threads::on_threads;
 use crate::{commands, document, listing, outtype, terminal};
 
 const EXAMPLES: &str = "Examples:\n  \

@@ -1,10 +1,11 @@
 //! `gguf detokenize`: decodes token ids.
 
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 
 use gguf_tokenizer::DecodeOptions;
 
 use crate::failure::Failure;
+use crate::terminal;
 use crate::text_input;
 use crate::tokenizer_compat::TokenizerCompat;
 
@@ -44,7 +45,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Err(fault) => Err(fault),
         })
         .collect::<Result<Vec<u32>, _>>()?;
+    let bytes = tokenizer.decode(&ids, DecodeOptions { special: args.special });
     let mut out = std::io::stdout().lock();
-    out.write_all(&tokenizer.decode(&ids, DecodeOptions { special: args.special }))?;
+    if out.is_terminal() {
+        out.write_all(terminal::printable(&String::from_utf8_lossy(&bytes)).as_bytes())?;
+    } else {
+        out.write_all(&bytes)?;
+    }
     Ok(writeln!(out)?)
 }

@@ -48,7 +48,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 const WORST: usize = 10;
 
 fn print(out: &mut impl Write, args: &Args, diff: &Diff) -> Result<(), Failure> {
-    let (a, b) = (terminal::plain(&args.a), terminal::plain(&args.b));
+    let shown = |source: &str| terminal::plain(&gguf_kit::redact(source));
+    let (a, b) = (shown(&args.a), shown(&args.b));
     let wrapped = |line: &str| terminal::wrap(line, "  ");
     writeln!(out, "{}", terminal::wrap(&terminal::strong(&diff.verdict), ""))?;
     writeln!(out, "  A  {a}\n  B  {b}")?;

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use gguf_kit::eval::{
     Against, CompareOptions, ComparisonReport, Divergence, SaveLogits, divergence,
 };
-use gguf_kit::on_threads;
 
 use crate::evaluation::{EvalArgs, EvalOutputArgs};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 /// Compute the KL divergence from a reference model.
 ///
@@ -76,6 +76,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Ok(found)
     });
     let found = found.map_err(|failure| args.output.paused(failure))?;
-    report::print(&mut std::io::stdout().lock(), &against.name(), models, &found, args.eval.json)?;
+    let names: Vec<String> = models.iter().map(|model| gguf_kit::redact(model)).collect();
+    let reference = gguf_kit::redact(&against.name());
+    report::print(&mut std::io::stdout().lock(), &reference, &names, &found, args.eval.json)?;
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use gguf_graph::{OutputKind, Pooling};
 use gguf_kit::embed::{EmbedOutput, embed, labels, normalize, probabilities};
+use gguf_kit::npy;
 use gguf_kit::run::LoadedModel;
-use gguf_kit::{npy, on_threads};
 use gguf_runtime::Value;
 use gguf_store::AtomicFile;
 use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::model_args::{PrecisionArg, RunArgs, warn_if_too_long};
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 /// Compute embeddings or classifier scores.
 ///

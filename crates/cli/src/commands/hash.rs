@@ -76,6 +76,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn hash_one(args: &Args, source: &str, manifest: Option<&Manifest>) -> Result<(), Failure> {
     let opened = open(source)?;
+    let source = &*gguf_kit::redact(source);
     let model = opened.model();
     let algorithms = args.algorithms(manifest);
     if algorithms.is_empty() {

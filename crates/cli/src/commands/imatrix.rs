@@ -4,11 +4,11 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use gguf_kit::Error;
 use gguf_kit::eval::{
     self, ChunkOptions, Collection, ImatrixOptions, PartWriter, RunOptions, Task,
 };
 use gguf_kit::quantize::{CalibrationText, Part, save_hessians};
-use gguf_kit::{Error, on_threads};
 use gguf_quantize::imatrix::{Imatrix, Statistics, statistics};
 use gguf_runtime::CacheType;
 use gguf_store::{Existing, Overwrite};
@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::model_args::{PrecisionArg, RunArgs};
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 /// Collect, merge, convert or show importance matrices.
 ///
@@ -110,8 +111,8 @@ struct CollectArgs {
     /// Save a copy, with the chunk count in its name, every N chunks.
     #[arg(long, value_name = "N", requires = "model", help_heading = "Advanced")]
     save_frequency: Option<NonZeroUsize>,
-    /// Resume from the output file.
-    #[arg(long, requires = "model")]
+    /// Resume from the output file of an interrupted run on the same model and text.
+    #[arg(long, requires = "model", conflicts_with = "in_file")]
     resume: bool,
     /// Collect only part I of N of the chunks, for distributed collection. `gguf eval-merge` merges the parts.
     #[arg(long, value_name = "I/N", requires = "model")]
@@ -239,7 +240,7 @@ fn collect(
         Task { text: gguf_kit::read_text(file)?, special: collect_args.parse_special, cut, run };
     let dataset = file.display().to_string();
     let collection = Collection { dataset, output: collect_args.process_output };
-    let mut collect = ImatrixOptions { collection, skip: collect_args.chunk };
+    let mut collect = ImatrixOptions { collection, skip: collect_args.chunk, resumed: None };
     let was_there = path.exists() && !collect_args.resume;
     let collected =
         |collect: &ImatrixOptions, mut keeper: PartWriter, each: &mut eval::OnImatrixChunk<'_>| {
@@ -262,16 +263,18 @@ fn collect(
         *whole = Some(collected(&collect, keeper, &mut |_, _| Ok(()))?);
         return Ok(());
     }
+    let copies = args.force.protecting(inputs());
+    let own = Overwrite::new(Existing::Replace).protecting(inputs());
+    let mut overwrite = copies.clone();
     if collect_args.resume && path.exists() {
         let before = Imatrix::open(path)?;
         collect.skip += before.chunk_count as usize;
         merge(whole, &before, chunk_size)?;
+        collect.resumed = Some(before);
+        overwrite = own.clone();
     } else {
-        args.force.protecting(inputs()).check(path)?;
+        copies.check(path)?;
     }
-    // From here on the output file belongs to this run.
-    let copies = args.force.protecting(inputs());
-    let overwrite = Overwrite::new(Existing::Replace).protecting(inputs());
     let before = whole.clone();
     let with_before = |result: Imatrix| -> Result<Imatrix, Error> {
         let mut all = before.clone();
@@ -281,6 +284,8 @@ fn collect(
     let mut each = |read: usize, sums: &dyn Fn() -> Imatrix| {
         if read.is_multiple_of(collect_args.output_frequency.get()) {
             write(args, &with_before(sums())?, path, &overwrite)?;
+            // From here on the output file belongs to this run.
+            overwrite = own.clone();
         }
         if collect_args.save_frequency.is_some_and(|every| read.is_multiple_of(every.get())) {
             let copy = format!("{}.at_{}", path.display(), collect.skip + read);

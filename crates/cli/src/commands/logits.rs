@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use gguf_kit::logits::{EncoderInput, logits};
-use gguf_kit::{npy, on_threads};
+use gguf_kit::npy;
 use gguf_store::AtomicFile;
 use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
 
@@ -12,6 +12,7 @@ use crate::force::Force;
 use crate::model_args::{PrecisionArg, RunArgs, warn_if_too_long};
 use crate::progress::Progress;
 use crate::text_input;
+use crate::threads::on_threads;
 
 /// Compute the logits of each token of a text.
 ///

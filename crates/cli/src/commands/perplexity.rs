@@ -6,13 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gguf_kit::eval::{Perplexity, SaveLogits, perplexity};
-use gguf_kit::on_threads;
 use serde_json::json;
 
 use crate::document;
 use crate::evaluation::{EvalArgs, EvalOutputArgs};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 /// Compute perplexity or benchmark accuracy.
 ///
@@ -67,10 +67,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Ok(found)
         });
         let found = found.map_err(|failure| args.output.paused(failure))?;
+        let model = gguf_kit::redact(model);
         if !args.eval.json {
-            print(&mut out, model, &found)?;
+            print(&mut out, &model, &found)?;
         }
-        all.push((model.clone(), found));
+        all.push((model, found));
     }
     if args.eval.json {
         print_json(&mut out, &all)?;

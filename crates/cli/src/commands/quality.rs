@@ -4,11 +4,11 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use gguf_kit::Error;
 use gguf_kit::bench::BenchmarkOptions;
 use gguf_kit::quality::{Event, ModelCost, QualityOptions, QualityReport, Types, measure};
 use gguf_kit::quantize::ImatrixChoice;
 use gguf_kit::report::quality_page;
-use gguf_kit::{Error, on_threads};
 use gguf_quantize::recipe::{Target, UnknownTarget};
 use gguf_store::{AtomicFile, Existing, Overwrite};
 
@@ -20,6 +20,7 @@ use crate::force::Force;
 use crate::listing;
 use crate::model_args::PrecisionArg;
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 /// Compare quantization types by size, KL divergence and speed.
 ///
@@ -123,17 +124,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             .chain(args.imatrix.as_deref())
             .chain(args.calibration.input())
     };
+    let own = Overwrite::new(Existing::Replace).protecting(inputs());
+    let mut overwrite = args.force.protecting(inputs());
     let mut before = None;
     if let Some(outputs) = &outputs {
         if args.resume && outputs.json.exists() {
             before = Some(QualityReport::read(&outputs.json)?);
-            Overwrite::new(Existing::Replace).protecting(inputs()).check(&outputs.json)?;
+            own.check(&outputs.json)?;
+            overwrite = own.clone();
         } else {
-            outputs.check(&args.force.protecting(inputs()))?;
+            outputs.check(&overwrite)?;
         }
     }
-    // From here on the output files belong to this run.
-    let overwrite = Overwrite::new(Existing::Replace).protecting(inputs());
     let options = args.options()?;
     let mut is_saved = before.is_some();
     let found = on_threads(args.eval.run.threads, || -> Result<QualityReport, Failure> {
@@ -147,6 +149,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                     if let Some(outputs) = &outputs {
                         outputs.write(report, &overwrite)?;
                         is_saved = true;
+                        // From here on the output files belong to this run.
+                        overwrite = own.clone();
                     }
                 }
             }

@@ -6,7 +6,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use gguf::TensorType;
-use gguf_kit::on_threads;
 use gguf_kit::quantize::ImatrixChoice;
 use gguf_kit::sensitivity::{self, SensitivityOptions, measure};
 use gguf_quantize::sensitivity::Sensitivity;
@@ -18,6 +17,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::listing;
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 /// Measure per-tensor quantization sensitivity.
 ///

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use gguf_kit::on_threads;
 use gguf_kit::transcribe::{
     Segment, Skipped, TranscribeOptions, Transcript, srt, time, transcriber, vtt,
 };
@@ -16,6 +15,7 @@ use crate::force::Force;
 use crate::model_args::{PrecisionArg, RunArgs};
 use crate::progress::Progress;
 use crate::terminal;
+use crate::threads::on_threads;
 
 /// Transcribe audio with a Whisper model.
 #[derive(clap::Args)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gguf::TensorType;
 use gguf_convert::lora::{Adapter, merge::Merge};
-use gguf_kit::{on_threads, open};
+use gguf_kit::open;
 use gguf_quantize::recipe::Target;
 use gguf_store::{Existing, Overwrite};
 
@@ -17,6 +17,7 @@ use super::{ArgumentStyle, Program};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::terminal;
+use crate::threads::on_threads;
 
 pub const PROGRAM: Program = Program {
     name: "llama-export-lora",

@@ -132,6 +132,7 @@ impl Importance {
             datasets: vec![self.dataset.clone()],
             chunk_count: self.chunks as u32,
             chunk_size: Some(self.len as u32),
+            fingerprint: None,
             entries: self.sums.entries(),
         }
     }

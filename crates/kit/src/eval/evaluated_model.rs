@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::Task;
 use crate::convert::{self, Kind, Plan};
 use crate::run::{ExecutorOptions, LoadedModel, load_model};
-use crate::{Error, open};
+use crate::{Error, open, redact};
 
 /// A model that is loaded for evaluation.
 pub(crate) struct EvaluatedModel {
@@ -69,10 +69,10 @@ impl EvaluatedModel {
         let loaded = load_model(&model, Vec::new(), source, options)?;
         let tokenizer = Tokenizer::from_metadata(&loaded.metadata, Default::default())
             .map_err(|error| error.in_file(source.as_ref()))?;
-        Ok(Self { source: source.to_owned(), loaded, model, tokenizer, _scratch: scratch })
+        Ok(Self { source: redact(source), loaded, model, tokenizer, _scratch: scratch })
     }
 
-    /// Returns the source as the user gave it.
+    /// Returns the source as the user gave it, without secrets.
     pub fn source(&self) -> &str {
         &self.source
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use gguf_eval::part::{Part, Tally};
 use gguf_quantize::imatrix::Imatrix;
 
+use super::part_writer::fingerprint;
 use super::{ComparisonReport, Perplexity};
 use crate::Error;
 
@@ -37,7 +38,10 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged, Error> {
     for (number, portion) in whole.portions.iter().enumerate() {
         match &portion.tally {
             Tally::Perplexity(all) => perplexities.push((name(number), *all.total())),
-            Tally::Importance(all) => return Ok(Merged::Importance(all.imatrix())),
+            Tally::Importance(all) => {
+                let fingerprint = Some(fingerprint(&whole.run, &portion.digest, all.len));
+                return Ok(Merged::Importance(Imatrix { fingerprint, ..all.imatrix() }));
+            }
             Tally::Divergence(_) => {
                 let models = whole.portions.iter().map(|portion| portion.name.clone()).collect();
                 let reference = whole.reference.clone().unwrap_or_default();

@@ -108,6 +108,8 @@ pub struct ImatrixOptions {
     pub collection: Collection,
     /// Number of chunks to skip at the beginning.
     pub skip: usize,
+    /// Importance matrix of a run that this one continues. It must be of the same model, text and settings.
+    pub resumed: Option<Imatrix>,
 }
 
 /// Collects the importance matrix of a model or checkpoint. Calls `on_chunk` after each chunk.
@@ -124,7 +126,7 @@ pub fn imatrix(
     on_chunk: &mut OnImatrixChunk<'_>,
     progress: &dyn Progress,
 ) -> Result<Imatrix, Error> {
-    let ImatrixOptions { collection, skip } = imatrix_options;
+    let ImatrixOptions { collection, skip, resumed } = imatrix_options;
     let model = EvaluatedModel::open(source, options, progress)?;
     let chunks = model.chunks(task)?;
     let Some(total @ 1..) = chunks.count().checked_sub(*skip) else {
@@ -134,7 +136,11 @@ pub fn imatrix(
     let mut identity =
         part_writer::identity("importance matrix", part_writer::text_digest(task), options, task)?;
     identity.insert("choice of tensors".to_owned(), collection.output.to_string());
-    identity.insert("first window".to_owned(), skip.to_string());
+    let fingerprint = part_writer::fingerprint(&identity, &model.digest()?, task.cut.len);
+    if let Some(resumed) = resumed {
+        require_same_run(resumed, &fingerprint)?;
+    }
+    identity.insert(part_writer::FIRST.to_owned(), skip.to_string());
     let (dataset, len) = (collection.dataset.clone(), chunks.chunk_len());
     let empty = Tally::Importance(Importance { dataset, len, ..Default::default() });
     let (number, rest) = part_writer.begin(identity, &[&model], total, &empty)?;
@@ -149,7 +155,7 @@ pub fn imatrix(
             part_writer.portion(number).tally = Tally::Importance(sums());
             part_writer.write(false)?;
         }
-        on_chunk(read, &|| sums().imatrix())
+        on_chunk(read, &|| Imatrix { fingerprint: Some(fingerprint.clone()), ..sums().imatrix() })
     };
     let (executor, run) = (model.executor(), task.run);
     let found =
@@ -157,5 +163,19 @@ pub fn imatrix(
     let found = found.map_err(|error| error.in_file(source.as_ref()));
     let imatrix = found.as_ref().map(Importance::imatrix).unwrap_or_default();
     part_writer.end(found.map(drop))?;
-    Ok(imatrix)
+    Ok(Imatrix { fingerprint: Some(fingerprint.clone()), ..imatrix })
+}
+
+/// Fails unless an importance matrix was collected by a run with this fingerprint.
+fn require_same_run(imatrix: &Imatrix, fingerprint: &str) -> Result<(), Error> {
+    let what = match &imatrix.fingerprint {
+        Some(found) if found == fingerprint => return Ok(()),
+        Some(_) => {
+            "the importance matrix was collected from another model or text, or with other settings"
+        }
+        None => "the importance matrix does not say from which model and text it was collected",
+    };
+    let help =
+        "start again with another output, or combine finished importance matrices with --in-file";
+    Err(Error::request("imatrix-other-run", what, help))
 }

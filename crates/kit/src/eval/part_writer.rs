@@ -15,6 +15,11 @@ use crate::Error;
 use crate::quantize::Part as Share;
 use crate::run::ExecutorOptions;
 
+/// Property with the lengths of chunks, and their number.
+const CUT: &str = "cut of the text";
+/// Property with the number of the first chunk.
+pub(super) const FIRST: &str = "first window";
+
 /// Interval between writes of the file.
 const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -29,7 +34,9 @@ pub struct PartWriter {
 
 struct File {
     path: PathBuf,
+    /// Existing files that the next write may replace: after the first write, that of this run.
     overwrite: Overwrite,
+    own: Overwrite,
     share: Share,
     written: Instant,
 }
@@ -47,16 +54,17 @@ impl PartWriter {
         inputs: impl IntoIterator<Item = P>,
         resume: bool,
     ) -> Result<Self, Error> {
-        // Later writes replace the file of this run.
-        let overwrite = Overwrite::new(Existing::Replace).protecting(inputs);
-        overwrite.check(path)?;
-        let part = if resume && path.exists() {
-            Part::open(path)?
+        let inputs: Vec<P> = inputs.into_iter().collect();
+        let own = Overwrite::new(Existing::Replace).protecting(&inputs);
+        own.check(path)?;
+        let (part, overwrite) = if resume && path.exists() {
+            (Part::open(path)?, own.clone())
         } else {
-            Overwrite::new(existing).check(path)?;
-            Part::default()
+            let overwrite = Overwrite::new(existing).protecting(&inputs);
+            overwrite.check(path)?;
+            (Part::default(), overwrite)
         };
-        let file = File { path: path.to_owned(), overwrite, share, written: Instant::now() };
+        let file = File { path: path.to_owned(), overwrite, own, share, written: Instant::now() };
         Ok(Self { part, started: 0, file: Some(file) })
     }
 
@@ -125,6 +133,7 @@ impl PartWriter {
             && (now || file.written.elapsed() > WRITE_INTERVAL)
         {
             self.part.write(&file.path, &file.overwrite)?;
+            file.overwrite = file.own.clone();
             file.written = Instant::now();
         }
         Ok(())
@@ -155,12 +164,28 @@ pub(super) fn identity(
     let named = [
         ("command", command.to_owned()),
         ("text", text),
-        ("cut of the text", format!("{} tokens, stride {stride}, at most {most}", cut.len)),
+        (CUT, format!("{} tokens, stride {stride}, at most {most}", cut.len)),
         ("arithmetic", format!("{:?}, {:?}", options.precision, options.graph)),
         ("type of caches", format!("{:?}", task.run.cache_type)),
         ("list of adapters", adapters.join(", ")),
     ];
     Ok(named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// Returns a digest of a model, given its own digest, and of the properties of a run, except for the number of the first
+/// and of all chunks.
+pub(super) fn fingerprint(
+    identity: &BTreeMap<String, String>,
+    model: &str,
+    chunk_len: usize,
+) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(model);
+    for (name, property) in identity.iter().filter(|(name, _)| *name != FIRST) {
+        let property = if name == CUT { &chunk_len.to_string() } else { property };
+        hasher.update(format!("\n{name}={property}"));
+    }
+    hex(&hasher.finalize())
 }
 
 /// Returns a digest of the text and its tokenization options.

@@ -167,6 +167,9 @@ impl Plan {
             if options.reserve > 0 {
                 reserve(&mut planned.job.metadata, options.reserve);
             }
+            if !pruned.is_empty() {
+                gguf_graph::stored::remove(&mut planned.job.metadata);
+            }
             plan.notes.append(&mut planned.notes);
             let job = planned.job;
             let matrices = job.items.iter().filter(|item| item.tensor.shape.len() > 1);

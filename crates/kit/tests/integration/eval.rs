@@ -93,7 +93,7 @@ fn what_is_interrupted_goes_on() {
     assert_eq!((&found.models, &found.tokens), (&whole.models, &whole.tokens));
     assert_eq!((found.models[0].model.chunks, times), (9, 8));
 
-    let collect = ImatrixOptions { collection: Collection::default(), skip: 2 };
+    let collect = ImatrixOptions { collection: Collection::default(), skip: 2, resumed: None };
     let run = |keeper: &mut PartWriter, progress: &dyn Progress| {
         imatrix(&model, &options, &task, &collect, keeper, &mut |_, _| Ok(()), progress)
     };

@@ -13,6 +13,7 @@ use super::{Entry, Imatrix};
 const DATASETS: &str = "imatrix.datasets";
 const CHUNK_COUNT: &str = "imatrix.chunk_count";
 const CHUNK_SIZE: &str = "imatrix.chunk_size";
+const FINGERPRINT: &str = "gguf_kit.imatrix.fingerprint";
 const SUMS: &str = ".in_sum2";
 const COUNTS: &str = ".counts";
 
@@ -68,16 +69,20 @@ pub(super) fn read(bytes: &Bytes) -> Result<Imatrix, String> {
     if entries.is_empty() {
         return Err("it has no sums".into());
     }
-    Ok(Imatrix { datasets, chunk_count, chunk_size: Some(chunk_size), entries })
+    let fingerprint = metadata.str(FINGERPRINT).map(str::to_owned);
+    Ok(Imatrix { datasets, chunk_count, chunk_size: Some(chunk_size), fingerprint, entries })
 }
 
-/// Encodes the file, byte-identical to llama.cpp's tool.
+/// Encodes the file, byte-identical to llama.cpp's tool if there is no fingerprint.
 pub(super) fn encode(imatrix: &Imatrix) -> Result<Vec<u8>, gguf::Error> {
     let mut metadata = Metadata::new();
     metadata.push("general.type", "imatrix");
     metadata.push(DATASETS, Array::from_strings(&imatrix.datasets));
     metadata.push(CHUNK_COUNT, imatrix.chunk_count);
     metadata.push(CHUNK_SIZE, imatrix.chunk_size.unwrap_or(0));
+    if let Some(fingerprint) = &imatrix.fingerprint {
+        metadata.push(FINGERPRINT, fingerprint.as_str());
+    }
     let mut draft = RawHeader { metadata, ..RawHeader::default() };
     let mut data: Vec<Vec<f32>> = Vec::new();
     for (name, entry) in &imatrix.entries {

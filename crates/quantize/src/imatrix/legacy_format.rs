@@ -66,7 +66,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imatrix, String> {
             datasets.push(String::from_utf8_lossy(name).into_owned());
         }
     }
-    Ok(Imatrix { datasets, chunk_count, chunk_size: None, entries })
+    Ok(Imatrix { datasets, chunk_count, chunk_size: None, fingerprint: None, entries })
 }
 
 /// Encodes the file, byte-identical to llama.cpp's tool.

@@ -46,6 +46,8 @@ pub struct Imatrix {
     pub chunk_count: u32,
     /// Number of tokens per chunk; `None` in the legacy format, which does not store it.
     pub chunk_size: Option<u32>,
+    /// Digest of the model, the text and the settings with which one run collected it. llama.cpp's tool writes none.
+    pub fingerprint: Option<String>,
     /// Entries by the name of the weight matrix, such as `blk.0.attn_q.weight`.
     pub entries: BTreeMap<String, Entry>,
 }
@@ -133,6 +135,9 @@ impl Imatrix {
             ours.counts.iter_mut().zip(theirs.counts).for_each(|(a, b)| *a = a.saturating_add(b));
         }
         self.datasets.extend(other.datasets);
+        if self.fingerprint != other.fingerprint {
+            self.fingerprint = None;
+        }
         *self = self.to_token_sums(chunk_size);
         Ok(())
     }

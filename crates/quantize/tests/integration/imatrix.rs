@@ -21,6 +21,7 @@ fn small() -> Imatrix {
         datasets: vec!["a.txt".into()],
         chunk_count: 2,
         chunk_size: Some(4),
+        fingerprint: None,
         entries: BTreeMap::from([
             (UP.into(), entry(&[8.0, 4.0, 0.0], &[8])),
             (EXPERTS.into(), entry(&[2.0, 4.0, 9.0, 9.0], &[4, 0])),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read, Seek};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use gguf::{Error, Finding};
@@ -67,9 +68,9 @@ impl Recording {
             hint.with_extension(extension);
         }
         let stream = MediaSourceStream::new(source, Default::default());
-        let format = get_probe()
-            .probe(&hint, stream, Default::default(), Default::default())
-            .map_err(|fault| unsupported(path, fault))?;
+        let format =
+            caught(|| get_probe().probe(&hint, stream, Default::default(), Default::default()))
+                .map_err(|fault| unsupported(path, fault))?;
         let track = format.default_track(TrackType::Audio);
         let track = track.or_else(|| format.first_track(TrackType::Audio));
         let parameters = track.and_then(|track| {
@@ -82,8 +83,7 @@ impl Recording {
                 SymphoniaError::Unsupported("the file has no audio track"),
             ));
         };
-        let decoder = get_codecs()
-            .make_audio_decoder(&codec, &Default::default())
+        let decoder = caught(|| get_codecs().make_audio_decoder(&codec, &Default::default()))
             .map_err(|fault| unsupported(path, fault))?;
         Ok(Self {
             path: path.to_owned(),
@@ -108,7 +108,7 @@ impl Recording {
     /// `audio-empty` if the file has no samples.
     pub fn read(&mut self, out: &mut Vec<f32>) -> Result<bool, Error> {
         while !self.ended {
-            let packet = match self.format.next_packet() {
+            let packet = match caught(|| self.format.next_packet()) {
                 Ok(Some(packet)) => packet,
                 Ok(None) => return self.finish(out).map(|()| true),
                 Err(fault) => return Err(self.fault(fault)),
@@ -116,14 +116,13 @@ impl Recording {
             if packet.track_id != self.track {
                 continue;
             }
-            match self.decoder.decode(&packet) {
-                Ok(decoded) => {
-                    let (rate, channels) = (decoded.spec().rate(), decoded.num_planes());
-                    decoded.copy_to_vec_interleaved(&mut self.interleaved);
-                    self.resample(rate, channels, out)?;
-                }
-                Err(fault) => return Err(self.fault(fault)),
-            }
+            let decoded = caught(|| {
+                let decoded = self.decoder.decode(&packet)?;
+                decoded.copy_to_vec_interleaved(&mut self.interleaved);
+                Ok((decoded.spec().rate(), decoded.num_planes()))
+            });
+            let (rate, channels) = decoded.map_err(|fault| self.fault(fault))?;
+            self.resample(rate, channels, out)?;
             return Ok(true);
         }
         Ok(false)
@@ -146,12 +145,12 @@ impl Recording {
         let channels = channels.max(1);
         self.decoded += (self.interleaved.len() / channels) as u64;
         self.mono.clear();
-        let average = |frame: &[f32]| {
-            let sum: f32 = frame.iter().sum();
-            // NaN and infinity would spread to all features of the window.
-            if sum.is_finite() { sum / channels as f32 } else { 0.0 }
-        };
+        let average = |frame: &[f32]| frame.iter().sum::<f32>() / channels as f32;
         self.mono.extend(self.interleaved.chunks_exact(channels).map(average));
+        // NaN and infinity would spread to all features of the window.
+        if let Some(sample) = self.mono.iter().find(|sample| !sample.is_finite()) {
+            return Err(self.invalid(&format!("a sample is {sample}")));
+        }
         match &mut self.resampler {
             Some(resampler) => resampler.push(&self.mono, out),
             None => out.extend_from_slice(&self.mono),
@@ -207,6 +206,12 @@ impl Recording {
     fn seconds(&self, samples: u64) -> f64 {
         samples as f64 / f64::from(self.rate.unwrap_or(RATE as u32))
     }
+}
+
+/// Runs the decoder, which panics on some damaged files.
+fn caught<T>(run: impl FnOnce() -> Result<T, SymphoniaError>) -> Result<T, SymphoniaError> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or(Err(SymphoniaError::DecodeError("the decoder cannot read it")))
 }
 
 /// Opens a file, or a temporary file with the bytes of a pipe or, for `-`, of standard input.

@@ -269,3 +269,44 @@ fn truncated_files_are_detected() {
     let path = write(folder.path(), name, &bytes[..bytes.len() / 2]);
     assert_eq!(read(&path).err().map(|error| error.code()), Some("audio-truncated"), "{name}");
 }
+
+/// Returns a mono WAV file of 32-bit floats.
+fn float_wav(samples: &[f32]) -> Vec<u8> {
+    let len = (samples.len() * 4) as u32;
+    let mut file = b"RIFF".to_vec();
+    file.extend((36 + len).to_le_bytes());
+    file.extend(b"WAVEfmt ");
+    file.extend(16u32.to_le_bytes());
+    file.extend(3u16.to_le_bytes());
+    file.extend(1u16.to_le_bytes());
+    file.extend(16_000u32.to_le_bytes());
+    file.extend(64_000u32.to_le_bytes());
+    file.extend(4u16.to_le_bytes());
+    file.extend(32u16.to_le_bytes());
+    file.extend(b"data");
+    file.extend(len.to_le_bytes());
+    file.extend(samples.iter().flat_map(|sample| sample.to_le_bytes()));
+    file
+}
+
+#[test]
+fn samples_that_are_no_numbers_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut samples = vec![0.25f32; 32_000];
+    assert!(read(&write(folder.path(), "good.wav", &float_wav(&samples))).is_ok());
+    for (sample, word) in [(f32::NAN, "NaN"), (f32::INFINITY, "inf"), (f32::NEG_INFINITY, "-inf")] {
+        samples[20_000] = sample;
+        let error = read(&write(folder.path(), "bad.wav", &float_wav(&samples))).unwrap_err();
+        assert_eq!(error.code(), "audio-invalid");
+        assert!(error.to_string().contains(&format!("a sample is {word}")), "{error}");
+    }
+}
+
+/// A codebook with lookup type 2 and no values makes the decoder panic.
+#[test]
+fn panics_of_the_decoder_are_errors() {
+    let file = include_bytes!("damaged-codebook.ogg");
+    let folder = tempfile::tempdir().unwrap();
+    let error = read(&write(folder.path(), "damaged.ogg", file)).unwrap_err();
+    assert!(["audio-invalid", "audio-unsupported"].contains(&error.code()), "{error}");
+}

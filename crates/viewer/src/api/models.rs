@@ -35,7 +35,7 @@ pub fn entry(session: &Session, id: usize, model: &OpenModel) -> Json {
     json!({
         "id": id,
         "name": name.map(|name| crate::response::truncated(name.as_bytes(), 200)),
-        "source": model.source,
+        "source": gguf_kit::redact(&model.source),
         "remote": remote,
         "bytes": files.iter().map(|file| file.source().byte_len()).sum::<u64>(),
         "tensor_count": parsed.map(|parsed| parsed.tensors().len()),

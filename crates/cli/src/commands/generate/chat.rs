@@ -15,6 +15,7 @@ use serde_json::{Value as Json, json};
 use super::Args;
 use crate::commands::render_template;
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Reads messages line by line, and answers each.
 pub fn run(
@@ -88,16 +89,20 @@ impl Chat<'_> {
         generation: &GenerateOptions,
         interrupt: &Interrupt,
     ) -> Result<String, Failure> {
-        let variables = Variables::new(Json::Array(messages.to_vec()));
+        let variables =
+            Variables::new(messages.iter().map(|message| self.protected(message)).collect());
         let text = render_template::renderer()?.render(&self.template, &variables)?;
         // The template itself writes BOS and EOS.
         let options = EncodeOptions { add_special: false, parse_special: true };
-        let ids = self.tokenizer.encode(&text, options);
+        let ids = self.tokenizer.encode_protected(&text, options);
         let reused = self.reuse_prefix(&ids);
         let mut out = std::io::stdout().lock();
         let mut fault = None;
         let mut read = |text: &str| {
-            fault = out.write_all(text.as_bytes()).and_then(|()| out.flush()).err();
+            fault = out
+                .write_all(terminal::printable(text).as_bytes())
+                .and_then(|()| out.flush())
+                .err();
             if fault.is_some() || interrupt.received() {
                 ControlFlow::Break(())
             } else {
@@ -137,6 +142,17 @@ impl Chat<'_> {
             }
             Err(fault) => Err(fault.into()),
         }
+    }
+
+    /// Returns a message whose text becomes no control token, if it is one of the user.
+    fn protected(&self, message: &Json) -> Json {
+        let mut message = message.clone();
+        if message["role"] == "user"
+            && let Some(text) = message["content"].as_str()
+        {
+            message["content"] = self.tokenizer.protect(text).into();
+        }
+        message
     }
 
     /// Truncates the KV cache to the longest common prefix with `ids`, except their last token, which must be

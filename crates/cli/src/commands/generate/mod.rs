@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use gguf_kit::generate::{Completion, GenerateOptions, StopReason, generate};
-use gguf_kit::on_threads;
 use gguf_kit::run::LoadedModel;
 use gguf_runtime::{Context, ContextOptions, SamplingOptions};
 use gguf_tokenizer::{EncodeOptions, Tokenizer, TokenizerOptions};
@@ -18,7 +17,9 @@ use crate::document;
 use crate::failure::Failure;
 use crate::model_args::{PrecisionArg, RunArgs, trained_context, warn_if_too_long};
 use crate::progress::Progress;
+use crate::terminal;
 use crate::text_input;
+use crate::threads::on_threads;
 
 /// Generate text, or chat.
 #[derive(clap::Args)]
@@ -188,7 +189,8 @@ fn generate_once(
         if args.json {
             return ControlFlow::Continue(());
         }
-        fault = out.write_all(text.as_bytes()).and_then(|()| out.flush()).err();
+        fault =
+            out.write_all(terminal::printable(text).as_bytes()).and_then(|()| out.flush()).err();
         if fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let started = Instant::now();

@@ -145,6 +145,7 @@ fn inspect(
     }
     let opened = open(source)?;
     let model = opened.model();
+    let source = &*gguf_kit::redact(source);
     let summary = Summary::of(model);
     if args.sbom {
         let progress = Progress::new();

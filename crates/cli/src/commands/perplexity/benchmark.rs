@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use gguf_kit::eval::{Answered, Answers, Benchmark, BenchmarkTask, answers};
-use gguf_kit::on_threads;
 use serde_json::{Value, json};
 
 use super::Args;
 use crate::document;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 /// Benchmarks, with the flags of llama.cpp.
 #[derive(clap::Args)]
@@ -74,8 +74,9 @@ pub fn run(args: &Args, benchmark: Benchmark, count: Option<usize>) -> Result<()
             progress.finish();
             Ok(found)
         })?;
+        let model = gguf_kit::redact(model);
         if eval.json {
-            listed.push(as_json(model, benchmark, &found));
+            listed.push(as_json(&model, benchmark, &found));
         } else {
             let (low, high) = found.interval();
             writeln!(

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use arguments::{Positionals, RequestedOutput};
 use gguf_kit::quantize::{Goal, Part, Plan, QuantizeRequest, Split};
-use gguf_kit::{Opened, on_threads, open};
+use gguf_kit::{Opened, open};
 use gguf_quantize::budget::Budget;
 use gguf_quantize::recipe::Target;
 use gguf_quantize::sensitivity::Sensitivity;
@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::force::Force;
 use crate::progress::Progress;
 use crate::shard_args::ShardArgs;
+use crate::threads::on_threads;
 use crate::{commands, document, listing, outtype, terminal};
 
 const EXAMPLES: &str = "Examples:\n  \

@@ -6,9 +6,9 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use gguf_kit::bench::{BenchmarkOptions, Rates};
+use gguf_kit::open;
 use gguf_kit::run::{ExecutorOptions, load};
 use gguf_kit::summary::Summary;
-use gguf_kit::{on_threads, open};
 use gguf_runtime::{CacheType, Precision};
 use print::{Format, Printer, Test};
 
@@ -19,6 +19,7 @@ use super::shared_flags::{NO_DEVICES, OWN_THREADS};
 use super::{ArgumentStyle, Program};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 pub const PROGRAM: Program = Program {
     name: "llama-bench",

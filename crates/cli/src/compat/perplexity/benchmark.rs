@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use gguf_kit::eval::{Answered, Answers, Benchmark, BenchmarkTask, answers};
-use gguf_kit::on_threads;
 
 use crate::commands::perplexity::{Args, benchmark::CHUNKS_PER_TASK};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 /// Minimum number of tasks for which the original prints statistics.
 const MIN_TASKS: usize = 100;

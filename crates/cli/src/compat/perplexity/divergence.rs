@@ -6,11 +6,11 @@ use std::path::Path;
 use gguf_kit::eval::{
     Against, CompareOptions, ComparisonReport, Divergence, PartWriter, Spread, divergence,
 };
-use gguf_kit::on_threads;
 
 use crate::commands::divergence::Args;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 /// Printed percentiles.
 const PERCENTILES: [f64; 8] = [99.9, 99.0, 95.0, 90.0, 10.0, 5.0, 1.0, 0.1];

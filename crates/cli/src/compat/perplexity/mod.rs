@@ -6,7 +6,6 @@ mod divergence;
 use std::io::Write;
 
 use gguf_kit::eval::{PartWriter, Perplexity, SaveLogits, perplexity};
-use gguf_kit::on_threads;
 use gguf_store::{Existing, Overwrite};
 
 use super::arguments::{Arguments, parse_args};
@@ -17,6 +16,7 @@ use super::{ArgumentStyle, Program};
 use crate::commands::perplexity::Args;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::threads::on_threads;
 
 pub const PROGRAM: Program = Program {
     name: "llama-perplexity",
