@@ -32,6 +32,7 @@ pub mod diff;
 mod error;
 #[cfg(feature = "huggingface")]
 mod huggingface;
+mod jinja;
 mod model;
 mod options;
 mod special;

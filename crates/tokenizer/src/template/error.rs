@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use minijinja::ErrorKind;
 use serde::{Deserialize, Serialize};
 
-use super::environment::RaisedException;
+use super::limits::{Limits, megabytes};
+use crate::jinja::{self, ErrorKind};
 
 /// Maximum length of a message in bytes, since templates choose it.
 const MAX_MESSAGE_LEN: usize = 2000;
@@ -71,39 +71,19 @@ impl Error {
         Self::Render { line: 0, cause: cause.to_owned() }
     }
 
-    /// Converts a parse error.
-    pub(super) fn syntax(error: &minijinja::Error) -> Self {
-        Self::Syntax { line: line(error), cause: cause(error) }
-    }
-
-    /// Converts a rendering error by its cause; `steps` is the limit on steps.
-    pub(super) fn rendering(error: &minijinja::Error, steps: u64) -> Self {
-        // Errors within macros and blocks are wrapped; the innermost one has the cause.
-        let mut innermost = error;
-        while let Some(source) = std::error::Error::source(innermost) {
-            if let Some(refusal) = source.downcast_ref::<RaisedException>() {
-                return Self::Refused { line: line(innermost), message: truncated(&refusal.0) };
+    /// Converts an error of the engine, which had these limits.
+    pub(super) fn from_engine(error: jinja::Error, limits: &Limits) -> Self {
+        let line = error.line;
+        match error.kind {
+            ErrorKind::Syntax(cause) => Self::Syntax { line, cause: truncated(&cause) },
+            ErrorKind::Failed(cause) => Self::Render { line, cause: truncated(&cause) },
+            ErrorKind::Raised(message) => Self::Refused { line, message: truncated(&message) },
+            ErrorKind::OutOfSteps => Self::Limit { line, limit: format!("{} steps", limits.steps) },
+            ErrorKind::OutputFull => {
+                let limit = format!("{} of text", megabytes(limits.text_len as u64));
+                Self::Limit { line, limit }
             }
-            let Some(source) = source.downcast_ref() else { break };
-            innermost = source;
         }
-        let line = line(innermost);
-        if innermost.kind() == ErrorKind::OutOfFuel {
-            return Self::Limit { line, limit: format!("{steps} steps") };
-        }
-        Self::Render { line, cause: cause(innermost) }
-    }
-}
-
-fn line(error: &minijinja::Error) -> usize {
-    error.line().unwrap_or_default()
-}
-
-/// Formats an error without its line, which is a separate field.
-fn cause(error: &minijinja::Error) -> String {
-    match error.detail() {
-        Some(detail) => format!("{}: {}", error.kind(), truncated(detail)),
-        None => error.kind().to_string(),
     }
 }
 

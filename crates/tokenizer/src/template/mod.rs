@@ -7,17 +7,13 @@
 //! limited ([`Limits`]): steps and output by the engine, memory and time by the operating system,
 //! which requires a separate process ([`Renderer::process`]).
 
-mod environment;
 mod error;
-mod generation;
-mod json;
 mod limits;
 mod lint;
 mod process;
 mod renderer;
 mod sandbox;
 mod source;
-mod strftime;
 
 use std::time::SystemTime;
 
@@ -25,13 +21,13 @@ pub use error::Error;
 use gguf::Metadata;
 pub use limits::Limits;
 pub use lint::Linter;
-use minijinja::Environment;
-use minijinja::value::Serde;
 pub use renderer::Renderer;
-use sandbox::{LimitedOutput, STACK, on_separate_stack};
+use sandbox::{STACK, on_separate_stack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 pub use source::TemplateSource;
+
+use crate::jinja;
 
 /// Input of a template.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,14 +61,11 @@ impl Context {
     }
 }
 
-/// Name of the template in its environment.
-const NAME: &str = "chat_template";
-
 /// A parsed chat template, for rendering in this process any number of times: see
 /// [`Renderer::in_process`] for the risks.
 #[derive(Debug)]
 pub struct Template {
-    environment: Environment<'static>,
+    tree: jinja::Tree,
     tokens: Map<String, Json>,
     limits: Limits,
 }
@@ -112,12 +105,8 @@ impl Template {
 
     /// Parses a template on the caller's stack.
     fn parse(source: &TemplateSource, limits: &Limits) -> Result<Self, Error> {
-        let mut environment = environment::transformers_environment();
-        environment.set_fuel(Some(limits.steps));
-        environment
-            .add_template_owned(NAME, generation::without_tags(&source.text))
-            .map_err(|error| Error::syntax(&error))?;
-        Ok(Self { environment, tokens: source.tokens.clone(), limits: *limits })
+        let tree = jinja::parse(&source.text).map_err(|error| Error::from_engine(error, limits))?;
+        Ok(Self { tree, tokens: source.tokens.clone(), limits: *limits })
     }
 
     /// Renders on the caller's stack.
@@ -128,26 +117,9 @@ impl Template {
         values.insert("documents".into(), context.documents.clone());
         values.insert("add_generation_prompt".into(), context.add_generation_prompt.into());
         values.extend(context.variables.clone());
-        let mut environment = self.environment.clone();
-        let now = context.now;
-        environment
-            .add_function("strftime_now", move |format: &str| strftime::strftime(now, format));
-
-        let limit = self.limits.text_len;
-        let mut text = LimitedOutput { bytes: Vec::new(), limit, is_full: false };
-        let done = environment
-            .get_template(NAME)
-            .and_then(|template| template.render_captured_to(Serde(values), &mut text).map(drop));
-        match done {
-            // The engine writes only `str`s.
-            Ok(()) => {
-                String::from_utf8(text.bytes).map_err(|_| Error::engine("the output is not UTF-8"))
-            }
-            Err(error) if text.is_full => Err(Error::Limit {
-                line: error.line().unwrap_or_default(),
-                limit: format!("{} of text", limits::megabytes(limit as u64)),
-            }),
-            Err(error) => Err(Error::rendering(&error, self.limits.steps)),
-        }
+        let Limits { steps, text_len, .. } = self.limits;
+        let options = jinja::Options { steps, text_len, now: context.now };
+        jinja::render(&self.tree, &values, options)
+            .map_err(|error| Error::from_engine(error, &self.limits))
     }
 }
