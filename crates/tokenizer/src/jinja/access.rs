@@ -7,7 +7,7 @@ use super::budget::Budget;
 use super::error::{Result, failed};
 use super::value::{Value, repr_text};
 
-const TEXT_METHODS: [&str; 45] = [
+const TEXT_METHODS: [&str; 46] = [
     "capitalize",
     "casefold",
     "center",
@@ -51,6 +51,7 @@ const TEXT_METHODS: [&str; 45] = [
     "strip",
     "swapcase",
     "title",
+    "translate",
     "upper",
     "zfill",
 ];
@@ -218,6 +219,6 @@ pub fn slice(value: &Value, parts: [Option<i128>; 3], budget: &Budget) -> Result
             let (start, stop, step) = slice_bounds(parts, range.len())?;
             Value::Range(range.slice(start, stop, step))
         }
-        other => Value::undefined(format!("'{}' object cannot be sliced", other.type_name())),
+        other => return failed(format!("'{}' object cannot be sliced", other.type_name())),
     })
 }

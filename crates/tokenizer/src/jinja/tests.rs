@@ -5,7 +5,7 @@ use super::budget::Budget;
 use super::error::{Result, failed};
 use super::operators::{compare, contains};
 use super::syntax::tree::Comparison;
-use super::value::{Value, text_of};
+use super::value::{Key, Value, text_of};
 
 /// Names of the tests.
 pub const NAMES: [&str; 39] = [
@@ -113,7 +113,10 @@ pub fn call(name: &str, value: &Value, arguments: Arguments, budget: &Budget) ->
             let method = if name == "lower" { "islower" } else { "isupper" };
             super::methods::call(&text, method, Arguments::default(), budget)?.is_true()
         }
-        "test" => value.as_str().is_some_and(|name| NAMES.contains(&name)),
+        "filter" | "test" => {
+            Key::of(value)?;
+            name == "test" && value.as_str().is_some_and(|name| NAMES.contains(&name))
+        }
         _ => return failed(format!("No test named '{name}'.")),
     })
 }

@@ -6,7 +6,7 @@ use super::Interpreter;
 use super::object::{LoopMethod, LoopObject, NEEDS_ALL, NEEDS_NEXT, TemplateObject};
 use super::scope::Scope;
 use crate::jinja::arguments::Arguments;
-use crate::jinja::error::Result;
+use crate::jinja::error::{Result, failed};
 use crate::jinja::filters;
 use crate::jinja::globals::global;
 use crate::jinja::syntax::tree::{CallArguments, Constant, Expression, Unary};
@@ -72,7 +72,7 @@ impl Interpreter<'_> {
                 let value = self.evaluate(value, scope)?;
                 let arguments = self.arguments(arguments, scope)?;
                 Value::Bool(match (name.as_str(), value.as_str()) {
-                    ("filter", text) => text.is_some_and(filters::exists),
+                    ("filter", Some(text)) => filters::exists(text),
                     _ => tests::call(name, &value, arguments, self.budget())?,
                 })
             }
@@ -159,7 +159,7 @@ impl Interpreter<'_> {
                 Value::None => {}
                 part => match part.as_int() {
                     Some(part) => *bound = Some(part),
-                    None => return Ok(Value::undefined("slice indices must be integers or None")),
+                    None => return failed("slice indices must be integers or None"),
                 },
             }
         }
@@ -197,7 +197,7 @@ impl Interpreter<'_> {
         {
             dict.defined()?;
             let Value::Dict(dict) = dict else {
-                return crate::jinja::error::failed("argument after ** must be a mapping");
+                return failed("argument after ** must be a mapping");
             };
             for (name, value) in dict.iter() {
                 named.push((name.expect_str()?.to_owned(), value.clone()));

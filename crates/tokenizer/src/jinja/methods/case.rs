@@ -2,49 +2,82 @@
 
 use unicode_categories::UnicodeCategories;
 
-/// Converts the first character to upper case and the others to lower case.
-pub fn capitalize(text: &str) -> String {
-    let mut chars = text.chars();
-    match chars.next() {
-        None => String::new(),
-        // As a whole: a final sigma differs from others.
-        Some(first) => {
-            let lower = text.to_lowercase();
-            let head: String = first.to_lowercase().collect();
-            let tail = lower.strip_prefix(&head).unwrap_or(chars.as_str());
-            format!("{}{tail}", first.to_uppercase())
+/// Appends the lower case of the character at this place; a sigma at the end of a word has a form
+/// of its own.
+fn push_lower(out: &mut String, chars: &[char], at: usize) {
+    let is_ignored = |char: &char| char.is_mark_nonspacing() || "'.:^`·’".contains(*char);
+    let is_word = |char: Option<&char>| char.is_some_and(|char| is_cased(*char));
+    if chars[at] == 'Σ'
+        && is_word(chars[..at].iter().rev().find(|char| !is_ignored(char)))
+        && !is_word(chars[at + 1..].iter().find(|char| !is_ignored(char)))
+    {
+        out.push('ς');
+    } else {
+        out.extend(chars[at].to_lowercase());
+    }
+}
+
+/// Appends the title case of a character: that of a digraph, else the first letter of its upper
+/// case and the others in lower case.
+fn push_title(out: &mut String, char: char) {
+    match char {
+        'Ǆ'..='ǆ' => out.push('ǅ'),
+        'Ǉ'..='ǉ' => out.push('ǈ'),
+        'Ǌ'..='ǌ' => out.push('ǋ'),
+        'Ǳ'..='ǳ' => out.push('ǲ'),
+        _ => {
+            let mut upper = char.to_uppercase();
+            out.extend(upper.next());
+            out.extend(upper.flat_map(char::to_lowercase));
         }
     }
 }
 
-/// Whether a character has upper and lower case.
-fn is_cased(char: char) -> bool {
-    char.is_lowercase() || char.is_uppercase()
+/// Converts the first character to title case and the others to lower case.
+pub fn capitalize(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut out = String::with_capacity(text.len());
+    for at in 0..chars.len() {
+        match at {
+            0 => push_title(&mut out, chars[0]),
+            _ => push_lower(&mut out, &chars, at),
+        }
+    }
+    out
 }
 
-/// Converts the first character of each run of cased characters to upper case, as `str.title`.
+/// Whether a character has upper and lower case.
+fn is_cased(char: char) -> bool {
+    char.is_lowercase() || char.is_uppercase() || char.is_letter_titlecase()
+}
+
+/// Converts the first character of each run of cased characters to title case, as `str.title`.
 pub fn title(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
     let mut after_cased = false;
-    for char in text.chars() {
+    for (at, char) in chars.iter().enumerate() {
         if after_cased {
-            out.extend(char.to_lowercase());
+            push_lower(&mut out, &chars, at);
         } else {
-            out.extend(char.to_uppercase());
+            push_title(&mut out, *char);
         }
-        after_cased = is_cased(char);
+        after_cased = is_cased(*char);
     }
     out
 }
 
 /// Exchanges upper and lower case.
 pub fn swap(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
+    for (at, char) in chars.iter().enumerate() {
         if char.is_uppercase() {
-            out.extend(char.to_lowercase());
-        } else {
+            push_lower(&mut out, &chars, at);
+        } else if char.is_lowercase() {
             out.extend(char.to_uppercase());
+        } else {
+            out.push(*char);
         }
     }
     out

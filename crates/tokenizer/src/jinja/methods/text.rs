@@ -98,6 +98,10 @@ pub fn call(receiver: &Text, name: &str, arguments: Arguments, budget: &Budget) 
             let [items] = arguments.bind(name, [""])?;
             return join(receiver, &required(items, name)?, budget);
         }
+        "translate" => {
+            let [table] = arguments.bind(name, [""])?;
+            return same(translate(text, &required(table, name)?, budget)?);
+        }
         "format" => {
             return same(braces::format(text, &arguments, is_markup, budget)?);
         }
@@ -190,6 +194,27 @@ fn expand_tabs(text: &str, size: i128, budget: &Budget) -> Result<String> {
                 out.push(char);
                 column = if char == '\n' || char == '\r' { 0 } else { column + 1 };
             }
+        }
+    }
+    Ok(out)
+}
+
+/// Replaces characters by the table of a dictionary from their codes; `None` removes one.
+fn translate(text: &str, table: &Value, budget: &Budget) -> Result<String> {
+    let Value::Dict(table) = table else { return failed("translate() needs a dictionary") };
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        match table.get(&Value::Int(char as i128))? {
+            None => out.push(char),
+            Some(Value::None) => {}
+            Some(Value::Text(text)) => {
+                budget.text(text.text.len())?;
+                out.push_str(&text.text);
+            }
+            Some(code) => match u32::try_from(code.expect_int()?).ok().and_then(char::from_u32) {
+                Some(char) => out.push(char),
+                None => return failed("character mapping must be in range(0x110000)"),
+            },
         }
     }
     Ok(out)

@@ -33,9 +33,7 @@ fn equal_at(left: &Value, right: &Value, budget: &Budget, depth: usize) -> Resul
             budget.text(left.text.len().min(right.text.len()))?;
             left.text == right.text
         }
-        (Value::List(left), Value::List(right)) | (Value::Tuple(left), Value::Tuple(right)) => {
-            Rc::ptr_eq(left, right) || all(left, right)?
-        }
+        (Value::List(left), Value::List(right)) => Rc::ptr_eq(left, right) || all(left, right)?,
         (Value::Dict(left), Value::Dict(right)) => {
             Rc::ptr_eq(left, right) || equal_dicts(left, right, budget, depth)?
         }
@@ -60,10 +58,13 @@ fn equal_at(left: &Value, right: &Value, budget: &Budget, depth: usize) -> Resul
         (Value::Method(left), Value::Method(right)) => {
             left.1 == right.1 && equal_at(&left.0, &right.0, budget, depth + 1)?
         }
-        _ => match numbers(left, right) {
-            Some(Numbers::Int(left, right)) => left == right,
-            Some(Numbers::Float(left, right)) => left == right,
-            None => false,
+        _ => match (left.as_tuple(), right.as_tuple()) {
+            (Some(left), Some(right)) => all(left, right)?,
+            _ => match numbers(left, right) {
+                Some(Numbers::Int(left, right)) => left == right,
+                Some(Numbers::Float(left, right)) => left == right,
+                None => false,
+            },
         },
     })
 }
@@ -105,26 +106,29 @@ fn less_at(left: &Value, right: &Value, budget: &Budget, depth: usize) -> Result
     }
     left.defined()?;
     right.defined()?;
-    Ok(match (left, right) {
-        (Value::Text(left), Value::Text(right)) => left.text < right.text,
-        (Value::List(left), Value::List(right)) | (Value::Tuple(left), Value::Tuple(right)) => {
-            for (left, right) in left.iter().zip(right.iter()) {
-                if !equal_at(left, right, budget, depth + 1)? {
-                    return less_at(left, right, budget, depth + 1);
-                }
+    if let (Value::Text(left), Value::Text(right)) = (left, right) {
+        budget.text(left.text.len().min(right.text.len()))?;
+        return Ok(left.text < right.text);
+    }
+    let lists = match (left, right) {
+        (Value::List(left), Value::List(right)) => Some((&left[..], &right[..])),
+        _ => left.as_tuple().zip(right.as_tuple()),
+    };
+    if let Some((left, right)) = lists {
+        for (left, right) in left.iter().zip(right) {
+            if !equal_at(left, right, budget, depth + 1)? {
+                return less_at(left, right, budget, depth + 1);
             }
-            left.len() < right.len()
         }
-        _ => match numbers(left, right) {
-            Some(Numbers::Int(left, right)) => left < right,
-            Some(Numbers::Float(left, right)) => left < right,
-            None => {
-                return failed(format!(
-                    "'<' not supported between instances of '{}' and '{}'",
-                    left.type_name(),
-                    right.type_name()
-                ));
-            }
-        },
-    })
+        return Ok(left.len() < right.len());
+    }
+    match numbers(left, right) {
+        Some(Numbers::Int(left, right)) => Ok(left < right),
+        Some(Numbers::Float(left, right)) => Ok(left < right),
+        None => failed(format!(
+            "'<' not supported between instances of '{}' and '{}'",
+            left.type_name(),
+            right.type_name()
+        )),
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
-use super::{Text, Value};
+use super::{Text, Value, ViewKind};
 use crate::jinja::error::{Result, failed};
 
 /// A hashable value; equal keys are equal values, such as 1, 1.0 and True.
@@ -33,6 +33,7 @@ impl Key {
                 false => Self::Float(value.to_bits()),
             },
             Value::Text(Text { text, .. }) => Self::Text(Rc::clone(text)),
+            Value::View(dict, ViewKind::Values) => Self::Object(Rc::as_ptr(dict) as usize),
             Value::Tuple(items) => Self::Tuple(items.iter().map(Self::of).collect::<Result<_>>()?),
             Value::Range(range) => Self::Range(range.identity()),
             Value::Namespace(names) => Self::Object(Rc::as_ptr(names) as usize),

@@ -113,6 +113,15 @@ impl Value {
         matches!(self, Self::Undefined(_))
     }
 
+    /// Returns the items of a tuple.
+    pub fn as_tuple(&self) -> Option<&[Value]> {
+        match self {
+            Self::Tuple(items) => Some(items),
+            Self::Group(items) => Some(&items[..]),
+            _ => None,
+        }
+    }
+
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
