@@ -124,13 +124,7 @@ pub fn string(text: &str) -> Result<String, String> {
                 out.push(code(digits, 16)?);
                 rest = &rest[len..];
             }
-            'N' => {
-                let name = rest.strip_prefix('{').and_then(|name| name.split_once('}'));
-                let (name, left) = name.ok_or("malformed \\N character escape")?;
-                let char = unicode_names2::character(name);
-                out.push(char.ok_or_else(|| format!("unknown Unicode character name {name:?}"))?);
-                rest = left;
-            }
+            'N' => return Err("\\N{...} is not supported: write the character itself".into()),
             other => {
                 out.push('\\');
                 out.push(other);

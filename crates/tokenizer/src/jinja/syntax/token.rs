@@ -135,9 +135,9 @@ impl<'a> Lexer<'a> {
 
     /// Consumes the end of a tag at the beginning of `rest`, and white space that belongs to it.
     fn end_tag(&mut self, end: &str) -> bool {
-        let plain = self.rest.trim_start_matches(['-', '+']);
+        let plain = self.rest.strip_prefix(['-', '+']).unwrap_or(self.rest);
         let sign = &self.rest[..self.rest.len() - plain.len()];
-        if !plain.starts_with(end) || sign.len() > 1 || (sign == "+" && end == "}}") {
+        if !plain.starts_with(end) || (sign == "+" && end == "}}") {
             return false;
         }
         self.take(sign.len() + end.len());
