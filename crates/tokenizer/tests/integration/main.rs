@@ -8,6 +8,7 @@ mod renderer_process;
 mod rwkv;
 mod special_tokens;
 mod support;
+mod template_expressions;
 mod template_lint;
 mod template_prompts;
 mod template_rendering;

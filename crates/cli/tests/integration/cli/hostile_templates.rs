@@ -125,19 +125,6 @@ fn succeeds_or_finds(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The template engine panics; its message is not shown.
-#[test]
-fn engine_panics_are_errors() {
-    let dir = Dir::new();
-    let messages = dir.path("messages.json");
-    fs::write(&messages, "[]").unwrap();
-    let model = model_with(&dir, "{{ messages[::-1] | list }}");
-    let output = gguf(&["chat-template", &model, "--messages", &messages]);
-    assert_eq!(output.status.code(), Some(1));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(stderr, "error: chat template: the template engine panicked\n");
-}
-
 #[test]
 fn checking_many_templates_has_one_time_limit() {
     let dir = Dir::new();
