@@ -7,6 +7,9 @@ use super::budget::Budget;
 use super::error::{Result, failed};
 use super::value::{Value, repr_text};
 
+/// Bytes of a name in a message.
+const MAX_SHOWN: usize = 100;
+
 const TEXT_METHODS: [&str; 46] = [
     "capitalize",
     "casefold",
@@ -85,10 +88,7 @@ pub fn python_attribute(value: &Value, name: &str) -> Option<Value> {
     }
     match (value, name) {
         (Value::Object(object), _) => object.attribute(name),
-        (Value::Namespace(names), _) => {
-            let names = names.borrow();
-            names.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
-        }
+        (Value::Namespace(names), _) => names.borrow().of_name(name).cloned(),
         (Value::Int(_) | Value::Bool(_), "real" | "numerator") => value.as_int().map(Value::Int),
         (Value::Int(_) | Value::Bool(_), "imag") => Some(Value::Int(0)),
         (Value::Int(_) | Value::Bool(_), "denominator") => Some(Value::Int(1)),
@@ -104,43 +104,45 @@ pub fn python_attribute(value: &Value, name: &str) -> Option<Value> {
 }
 
 /// Returns `value.name`: the attribute, else the item.
-pub fn attribute(value: &Value, name: &str) -> Result<Value> {
+pub fn attribute(value: &Value, name: &str, budget: &Budget) -> Result<Value> {
     value.defined()?;
     if let Some(found) = python_attribute(value, name) {
         return Ok(found);
     }
-    Ok(match python_item(value, &Value::text(name))? {
+    Ok(match python_item(value, &Value::text(name), budget)? {
         Some(item) if !name.starts_with("__") => item,
-        _ => Value::undefined(format!(
-            "'{} object' has no attribute {}",
-            value.type_name(),
-            repr_text(name)
-        )),
+        _ => missing_attribute(value, name),
     })
 }
 
 /// Returns `value[index]`: the item, else the attribute of this name.
 pub fn item(value: &Value, index: &Value, budget: &Budget) -> Result<Value> {
     budget.spend(1)?;
+    index.pay(budget)?;
     value.defined()?;
-    if let Some(item) = python_item(value, index)? {
+    if let Some(item) = python_item(value, index, budget)? {
         return Ok(item);
     }
     if let Some(found) = index.as_str().and_then(|name| python_attribute(value, name)) {
         return Ok(found);
     }
-    Ok(Value::undefined(match index.as_str() {
-        Some(name) => {
-            format!("'{} object' has no attribute {}", value.type_name(), repr_text(name))
-        }
-        None => format!("{} object has no such element", value.type_name()),
-    }))
+    Ok(match index.as_str() {
+        Some(name) => missing_attribute(value, name),
+        None => Value::undefined(format!("{} object has no such element", value.type_name())),
+    })
+}
+
+/// Returns the undefined value of an attribute that a value does not have.
+pub fn missing_attribute(value: &Value, name: &str) -> Value {
+    let shown = &name[..name.floor_char_boundary(MAX_SHOWN)];
+    let (kind, shown) = (value.type_name(), repr_text(shown));
+    Value::undefined(format!("'{kind} object' has no attribute {shown}"))
 }
 
 /// Returns an item in the sense of Python, or `None` if there is none.
-fn python_item(value: &Value, index: &Value) -> Result<Option<Value>> {
+fn python_item(value: &Value, index: &Value, budget: &Budget) -> Result<Option<Value>> {
     if let Value::Dict(dict) = value {
-        return Ok(dict.get(index).unwrap_or_default().cloned());
+        return Ok(dict.get(index, budget).unwrap_or_default().cloned());
     }
     let Some(index) = index.as_int() else { return Ok(None) };
     Ok(match value {
@@ -150,6 +152,7 @@ fn python_item(value: &Value, index: &Value) -> Result<Option<Value>> {
         Value::Group(items) => place(index, 2).map(|place| items[place].clone()),
         Value::Range(range) => place(index, range.len()).map(|place| Value::Int(range.get(place))),
         Value::Text(text) => {
+            budget.text(text.text.len())?;
             let len = if index < 0 { text.text.chars().count() } else { usize::MAX };
             let char = place(index, len).and_then(|place| text.text.chars().nth(place));
             char.map(|char| Value::markup(char.to_string(), text.is_markup))
@@ -217,7 +220,10 @@ pub fn slice(value: &Value, parts: [Option<i128>; 3], budget: &Budget) -> Result
         }
         Value::Range(range) => {
             let (start, stop, step) = slice_bounds(parts, range.len())?;
-            Value::Range(range.slice(start, stop, step))
+            match range.slice(start, stop, step) {
+                Some(range) => Value::Range(range),
+                None => return failed("Range too big."),
+            }
         }
         other => return failed(format!("'{}' object cannot be sliced", other.type_name())),
     })

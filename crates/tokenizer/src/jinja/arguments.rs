@@ -1,5 +1,6 @@
 //! Arguments of filters, tests, functions and methods.
 
+use super::budget::Budget;
 use super::error::{Result, failed};
 use super::value::Value;
 
@@ -11,6 +12,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// Takes the steps for reading the arguments.
+    pub fn pay(&self, budget: &Budget) -> Result<()> {
+        budget.list(self.positional.len() + 2 * self.named.len())?;
+        self.positional.iter().try_for_each(|value| value.pay(budget))?;
+        self.named.iter().try_for_each(|(_, value)| value.pay(budget))
+    }
+
     /// Assigns the arguments to parameters of these names. A parameter that has no name takes
     /// positional arguments only.
     pub fn bind<const N: usize>(

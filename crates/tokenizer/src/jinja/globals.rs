@@ -4,10 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::arguments::{Arguments, required};
+use super::budget::Budget;
 use super::error::{Error, ErrorKind, Result, failed};
 use super::machine::Machine;
 use super::methods::from_keys;
-use super::strftime::strftime;
+use super::strftime::{MAX_WIDTH, strftime};
 use super::value::{Dict, Object, Range, Value, repr_text};
 
 /// Global functions by name.
@@ -66,21 +67,24 @@ impl Object for Function {
 impl Function {
     /// Calls the function.
     pub fn call(self, arguments: Arguments, machine: &Machine) -> Result<Value> {
+        arguments.pay(&machine.budget)?;
         match self {
             Self::Range => range(arguments),
-            Self::Dict => Ok(Value::Dict(Rc::new(dict(arguments)?))),
+            Self::Dict => Ok(Value::Dict(Rc::new(dict(arguments, &machine.budget)?))),
             Self::DictFromKeys => {
                 let [keys, value] = arguments.bind("fromkeys", ["", ""])?;
-                from_keys(&required(keys, "fromkeys")?, value.unwrap_or(Value::None))
+                from_keys(
+                    &required(keys, "fromkeys")?,
+                    value.unwrap_or(Value::None),
+                    &machine.budget,
+                )
             }
             Self::Namespace => {
-                let mut names = Vec::new();
-                for (name, value) in dict(arguments)?.iter() {
-                    let name = name.expect_str()?;
-                    check_name(name)?;
-                    names.push((name.to_owned(), value.clone()));
-                }
-                Ok(Value::Namespace(Rc::new(RefCell::new(names))))
+                let names = dict(arguments, &machine.budget)?;
+                names.keys().try_for_each(|name| check_name(name.expect_str()?))?;
+                let names = Rc::new(RefCell::new(names));
+                machine.namespaces.borrow_mut().push(Rc::clone(&names));
+                Ok(Value::Namespace(names))
             }
             Self::Joiner => {
                 let [separator] = arguments.bind("joiner", ["sep"])?;
@@ -103,7 +107,10 @@ impl Function {
             Self::StrftimeNow => {
                 let [format] = arguments.bind("strftime_now", ["format"])?;
                 let format = required(format, "strftime_now")?;
-                Ok(Value::text(strftime(machine.now, format.expect_str()?)))
+                let format = format.expect_str()?;
+                // A directive may have a width.
+                machine.budget.text(format.matches('%').count().saturating_mul(MAX_WIDTH))?;
+                Ok(Value::text(strftime(machine.now, format)))
             }
             Self::Lipsum => failed("lipsum() makes random text, which a prompt cannot depend on"),
         }
@@ -122,20 +129,20 @@ fn range(arguments: Arguments) -> Result<Value> {
 }
 
 /// Returns the dictionary that `dict(...)` makes.
-fn dict(arguments: Arguments) -> Result<Dict> {
+fn dict(arguments: Arguments, budget: &Budget) -> Result<Dict> {
     let Arguments { positional, named } = arguments;
     let mut dict = Dict::default();
     match &positional[..] {
         [] => {}
         [Value::Dict(other)] => {
             for (key, value) in other.iter() {
-                dict.insert(key.clone(), value.clone())?;
+                dict.insert(key.clone(), value.clone(), budget)?;
             }
         }
         [pairs] => {
-            for pair in pairs.items()? {
-                match <[Value; 2]>::try_from(pair.items()?) {
-                    Ok([key, value]) => dict.insert(key, value)?,
+            for pair in pairs.items(budget)? {
+                match <[Value; 2]>::try_from(pair.items(budget)?) {
+                    Ok([key, value]) => dict.insert(key, value, budget)?,
                     Err(_) => return failed("dict() needs pairs of keys and values"),
                 }
             }
@@ -143,7 +150,7 @@ fn dict(arguments: Arguments) -> Result<Dict> {
         _ => return failed("dict expected at most 1 argument"),
     }
     for (name, value) in named {
-        dict.insert(Value::text(name), value)?;
+        dict.insert(Value::text(name), value, budget)?;
     }
     Ok(dict)
 }

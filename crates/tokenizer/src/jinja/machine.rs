@@ -1,9 +1,11 @@
 //! What filters and functions need to know of a rendering.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::SystemTime;
 
 use super::budget::Budget;
+use super::value::Dict;
 
 /// State of a rendering.
 #[derive(Debug)]
@@ -13,4 +15,8 @@ pub struct Machine {
     pub autoescape: Cell<bool>,
     /// Time that `strftime_now` formats, in UTC.
     pub now: SystemTime,
+    /// Number of filters that are running: `map` and its relatives call others.
+    pub filters: Cell<usize>,
+    /// Namespaces. They may refer to each other, and are emptied at the end.
+    pub namespaces: RefCell<Vec<Rc<RefCell<Dict>>>>,
 }

@@ -186,7 +186,10 @@ pub fn signed(value: &Value, is_negative: bool) -> Result<Value> {
     Ok(match value {
         Value::Float(value) => Value::Float(if is_negative { -value } else { *value }),
         other => match other.as_int() {
-            Some(value) if is_negative => Value::Int(value.wrapping_neg()),
+            Some(i128::MIN) if is_negative => {
+                return failed("the number has more than 127 bits");
+            }
+            Some(value) if is_negative => Value::Int(-value),
             Some(value) => Value::Int(value),
             None => {
                 let sign = if is_negative { '-' } else { '+' };
@@ -239,7 +242,7 @@ pub fn contains(container: &Value, value: &Value, budget: &Budget) -> Result<boo
             budget.text(text.text.len())?;
             text.text.contains(part)
         }
-        Value::Dict(dict) | Value::View(dict, ViewKind::Keys) => dict.get(value)?.is_some(),
+        Value::Dict(dict) | Value::View(dict, ViewKind::Keys) => dict.get(value, budget)?.is_some(),
         Value::Range(range) => match value {
             Value::Float(value) => {
                 value.fract() == 0.0 && value.abs() < 1e30 && range.contains(*value as i128)
@@ -247,7 +250,7 @@ pub fn contains(container: &Value, value: &Value, budget: &Budget) -> Result<boo
             other => other.as_int().is_some_and(|value| range.contains(value)),
         },
         Value::List(items) | Value::Tuple(items) => any_equal(items, value, budget)?,
-        other => any_equal(&other.items()?, value, budget)?,
+        other => any_equal(&other.items(budget)?, value, budget)?,
     })
 }
 
@@ -266,7 +269,7 @@ pub fn concat(parts: &[Value], autoescape: bool, budget: &Budget) -> Result<Valu
     let mut out = String::new();
     for part in parts {
         let text = if is_markup { escape(part, budget)? } else { text_of(part, budget)? };
-        budget.text(out.len() + text.len())?;
+        budget.text(text.len())?;
         out.push_str(&text);
     }
     Ok(Value::markup(out, is_markup))

@@ -54,7 +54,7 @@ pub fn strftime(time: SystemTime, format: &str) -> String {
 }
 
 /// Maximum width of a field.
-const MAX_WIDTH: usize = 1000;
+pub const MAX_WIDTH: usize = 1000;
 
 /// A part of a time.
 enum Field {

@@ -52,6 +52,7 @@ pub const NAMES: [&str; 39] = [
 
 /// Computes `value is name(arguments)`; the caller handles `filter`, since it knows their names.
 pub fn call(name: &str, value: &Value, arguments: Arguments, budget: &Budget) -> Result<bool> {
+    arguments.pay(budget)?;
     let comparison = match name {
         "==" | "eq" | "equalto" => Some(Comparison::Equal),
         "!=" | "ne" => Some(Comparison::NotEqual),
@@ -114,7 +115,7 @@ pub fn call(name: &str, value: &Value, arguments: Arguments, budget: &Budget) ->
             super::methods::call(&text, method, Arguments::default(), budget)?.is_true()
         }
         "filter" | "test" => {
-            Key::of(value)?;
+            Key::of(value, budget)?;
             name == "test" && value.as_str().is_some_and(|name| NAMES.contains(&name))
         }
         _ => return failed(format!("No test named '{name}'.")),
@@ -152,7 +153,7 @@ fn divides(value: &Value, divisor: &Value) -> Result<bool> {
     divisor.defined()?;
     match (value.as_int(), divisor.as_int()) {
         (_, Some(0)) => failed("integer modulo by zero"),
-        (Some(value), Some(divisor)) => Ok(value % divisor == 0),
+        (Some(value), Some(divisor)) => Ok(value.wrapping_rem(divisor) == 0),
         _ => match (value.as_float(), divisor.as_float()) {
             (Some(_), Some(0.0)) => failed("float modulo by zero"),
             (Some(value), Some(divisor)) => Ok(value % divisor == 0.0),

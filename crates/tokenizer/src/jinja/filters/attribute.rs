@@ -5,7 +5,7 @@ use super::super::arguments::{Arguments, required};
 use super::super::budget::Budget;
 use super::super::error::{Result, failed};
 use super::super::machine::Machine;
-use super::super::value::{Value, repr_text};
+use super::super::value::Value;
 
 /// Path to an attribute, such as `function.name` or `0`.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Path {
 
 impl Path {
     /// Parses a path; `None` is the value itself.
-    pub fn new(attribute: Option<&Value>, default: Option<Value>) -> Result<Self> {
+    pub fn new(attribute: Option<&Value>, default: Option<Value>, budget: &Budget) -> Result<Self> {
         let parts = match attribute {
             None | Some(Value::None) => Vec::new(),
             Some(Value::Text(text)) => {
@@ -26,6 +26,7 @@ impl Path {
                     }
                     _ => Value::text(part),
                 };
+                budget.list(text.text.matches('.').count().saturating_mul(2))?;
                 text.text.split('.').map(part).collect()
             }
             Some(index) => vec![Value::Int(index.expect_int()?)],
@@ -47,7 +48,9 @@ impl Path {
 
     /// Returns the attribute for comparisons: in lower case unless they are case-sensitive.
     pub fn key(&self, value: &Value, case_sensitive: bool, budget: &Budget) -> Result<Value> {
-        Ok(folded(self.get(value, budget)?, case_sensitive))
+        let value = self.get(value, budget)?;
+        value.pay(budget)?;
+        Ok(folded(value, case_sensitive))
     }
 }
 
@@ -68,11 +71,6 @@ pub fn attr(name: &str, value: &Value, arguments: Arguments, _: &Machine) -> Res
     if let Value::Undefined(_) = value {
         value.defined()?;
     }
-    Ok(access::python_attribute(value, attribute).unwrap_or_else(|| {
-        Value::undefined(format!(
-            "'{} object' has no attribute {}",
-            value.type_name(),
-            repr_text(attribute)
-        ))
-    }))
+    let found = access::python_attribute(value, attribute);
+    Ok(found.unwrap_or_else(|| access::missing_attribute(value, attribute)))
 }

@@ -112,8 +112,8 @@ pub fn urlencode(
         }
         other => {
             let mut pairs = Vec::new();
-            for pair in other.items()? {
-                match <[Value; 2]>::try_from(pair.items()?) {
+            for pair in other.items(budget)? {
+                match <[Value; 2]>::try_from(pair.items(budget)?) {
                     Ok(pair) => pairs.push(pair),
                     Err(_) => return failed("urlencode needs pairs of names and values"),
                 }

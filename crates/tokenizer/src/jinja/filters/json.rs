@@ -22,7 +22,7 @@ pub fn tojson(name: &str, value: &Value, arguments: Arguments, machine: &Machine
         }
     };
     let (between, after_key) = match optional(separators) {
-        Some(pair) => match &pair.items()?[..] {
+        Some(pair) => match &pair.items(&machine.budget)?[..] {
             [between, after_key] => {
                 (between.expect_str()?.to_owned(), after_key.expect_str()?.to_owned())
             }
@@ -109,8 +109,9 @@ impl Writer<'_> {
                     ));
                 }
             }
+            self.budget.text(self.after_key.len())?;
             self.out.push_str(&self.after_key);
-            if let Some(value) = dict.get(key)? {
+            if let Some(value) = dict.get(key, self.budget)? {
                 self.value(value, depth + 1)?;
             }
         }
@@ -123,6 +124,7 @@ impl Writer<'_> {
             return failed(format!("value has more than {MAX_DEPTH} levels"));
         }
         if !is_first {
+            self.budget.text(self.between.len())?;
             self.out.push_str(&self.between);
         }
         self.line(depth + 1)
@@ -138,7 +140,7 @@ impl Writer<'_> {
 
     fn line(&mut self, depth: usize) -> Result<()> {
         if let Some(indent) = &self.indent {
-            self.budget.text(depth * indent.len())?;
+            self.budget.text(depth.saturating_mul(indent.len()))?;
             self.out.push('\n');
             (0..depth).for_each(|_| self.out.push_str(indent));
         }

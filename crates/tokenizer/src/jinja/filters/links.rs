@@ -59,7 +59,9 @@ pub fn urlize(name: &str, value: &Value, arguments: Arguments, machine: &Machine
     let limit = int(optional(limit))?;
     let limit = limit.map(|limit| usize::try_from(limit.max(0)).unwrap_or(usize::MAX));
     let mut options = Options { limit, attributes, schemes: Vec::new() };
-    for scheme in optional(schemes).map_or(Ok(Vec::new()), |schemes| schemes.items())? {
+    for scheme in
+        optional(schemes).map_or(Ok(Vec::new()), |schemes| schemes.items(&machine.budget))?
+    {
         let scheme = scheme.expect_str()?.to_owned();
         let body = scheme.trim_end_matches('/');
         if !body.ends_with(':') || body.len() < 3 || scheme.len() > body.len() + 2 {
@@ -75,7 +77,9 @@ pub fn urlize(name: &str, value: &Value, arguments: Arguments, machine: &Machine
         out.push_str(&rest[..space]);
         let word = &rest[space..];
         let end = word.find(is_space).unwrap_or(word.len());
-        machine.budget.text(end.saturating_mul(8))?;
+        // Each word may become a link, and is compared with each scheme.
+        let link = options.attributes.len() + options.schemes.len() * 16;
+        machine.budget.text(end.saturating_mul(8).saturating_add(link))?;
         write_word(&word[..end], &options, &mut out);
         rest = &word[end..];
     }

@@ -17,6 +17,9 @@ use super::error::{Result, failed};
 use super::machine::Machine;
 use super::value::Value;
 
+/// Maximum number of filters that call each other, as in `map('map', 'upper')`.
+const MAX_RUNNING: usize = 50;
+
 /// A filter: computes `value | name(arguments)`.
 type Filter = fn(&str, &Value, Arguments, &Machine) -> Result<Value>;
 
@@ -85,8 +88,17 @@ pub fn exists(name: &str) -> bool {
 
 /// Computes `value | name(arguments)`.
 pub fn call(name: &str, value: &Value, arguments: Arguments, machine: &Machine) -> Result<Value> {
-    match FILTERS.iter().find(|(other, _)| *other == name) {
-        Some((name, filter)) => filter(name, value, arguments, machine),
-        None => failed(format!("No filter named '{name}'.")),
+    let Some((name, filter)) = FILTERS.iter().find(|(other, _)| *other == name) else {
+        return failed(format!("No filter named '{name}'."));
+    };
+    value.pay(&machine.budget)?;
+    arguments.pay(&machine.budget)?;
+    let running = machine.filters.get();
+    if running >= MAX_RUNNING {
+        return failed("maximum recursion depth exceeded");
     }
+    machine.filters.set(running + 1);
+    let result = filter(name, value, arguments, machine);
+    machine.filters.set(running);
+    result
 }

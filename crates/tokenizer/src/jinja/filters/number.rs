@@ -9,6 +9,9 @@ use super::super::syntax::tree::Binary;
 use super::super::value::Value;
 use super::attribute::Path;
 
+const TOO_LARGE: &str =
+    "the number has more than 127 bits, the most that a template can compute with here";
+
 pub fn abs(name: &str, value: &Value, arguments: Arguments, _: &Machine) -> Result<Value> {
     arguments.none(name)?;
     let is_negative = match value {
@@ -67,6 +70,9 @@ fn plain_digits(text: &str) -> Option<String> {
 
 /// Converts a decimal digit of another script to ASCII: digits are in blocks of ten.
 fn ascii_digit(char: char) -> char {
+    if char.is_ascii() {
+        return char;
+    }
     const ZEROS: [u32; 9] = [0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xe50, 0xed0, 0x1040, 0xff10];
     let code = char as u32;
     let zero = ZEROS.into_iter().find(|zero| (*zero..zero + 10).contains(&code));
@@ -136,9 +142,7 @@ fn truncated(value: f64) -> Result<Option<i128>> {
         return Ok(None);
     }
     if value.abs() >= 1.7e38 {
-        return failed(
-            "the number has more than 127 bits, the most that a template can compute with here",
-        );
+        return failed(TOO_LARGE);
     }
     Ok(Some(value as i128))
 }
@@ -165,7 +169,10 @@ pub fn round(name: &str, value: &Value, arguments: Arguments, machine: &Machine)
     }
     if method == "common" {
         return Ok(match (value, value.as_int()) {
-            (_, Some(value)) => Value::Int(round_int(value, precision)),
+            (_, Some(value)) => match round_int(value, precision) {
+                Some(value) => Value::Int(value),
+                None => return failed(TOO_LARGE),
+            },
             (Value::Float(value), None) => Value::Float(round_float(*value, precision)),
             _ => value.clone(),
         });
@@ -208,28 +215,30 @@ fn round_float(value: f64, digits: i128) -> f64 {
     rounded.unwrap_or(scale).copysign(value)
 }
 
-/// Rounds to a power of ten if `digits` is negative, half to even.
-fn round_int(value: i128, digits: i128) -> i128 {
-    let Some(scale) = u32::try_from(-digits).ok().and_then(|power| 10i128.checked_pow(power))
-    else {
-        return if digits >= 0 { value } else { 0 };
+/// Rounds to a power of ten if `digits` is negative, half to even; `None` if the result is too
+/// large.
+fn round_int(value: i128, digits: i128) -> Option<i128> {
+    let power = digits.checked_neg().and_then(|power| u32::try_from(power).ok());
+    let Some(scale) = power.and_then(|power| 10i128.checked_pow(power)) else {
+        return Some(if digits >= 0 { value } else { 0 });
     };
     if scale == 1 {
-        return value;
+        return Some(value);
     }
     let (quotient, remainder) = (value.div_euclid(scale), value.rem_euclid(scale));
-    let up = remainder * 2 > scale || remainder * 2 == scale && quotient % 2 != 0;
-    (quotient + i128::from(up)) * scale
+    let rest = scale - remainder;
+    let up = remainder > rest || remainder == rest && quotient % 2 != 0;
+    (quotient + i128::from(up)).checked_mul(scale)
 }
 
 pub fn sum(name: &str, value: &Value, arguments: Arguments, machine: &Machine) -> Result<Value> {
     let [attribute, start] = arguments.bind(name, ["attribute", "start"])?;
-    let path = Path::new(optional(attribute).as_ref(), None)?;
+    let path = Path::new(optional(attribute).as_ref(), None, &machine.budget)?;
     let mut sum = start.unwrap_or(Value::Int(0));
     if let Value::Text(_) = sum {
         return failed("sum() can't sum strings [use ''.join(seq) instead]");
     }
-    for item in value.items()? {
+    for item in value.items(&machine.budget)? {
         machine.budget.spend(1)?;
         let item = path.get(&item, &machine.budget)?;
         sum = binary(Binary::Add, &sum, &item, &machine.budget)?;

@@ -41,7 +41,7 @@ fn sorted_repr(value: &Value, budget: &Budget) -> Result<String> {
         let items = items.iter().map(|item| sorted_repr(item, budget));
         Ok(items.collect::<Result<Vec<_>>>()?.join(", "))
     };
-    Ok(match value {
+    let text = match value {
         Value::Dict(_) => {
             let pair = |(key, value): (Value, Value)| {
                 Ok(format!("{}: {}", sorted_repr(&key, budget)?, sorted_repr(&value, budget)?))
@@ -53,7 +53,10 @@ fn sorted_repr(value: &Value, budget: &Budget) -> Result<String> {
         Value::Tuple(items) if items.len() == 1 => format!("({},)", list(items)?),
         Value::Tuple(items) => format!("({})", list(items)?),
         other => repr(other, budget)?,
-    })
+    };
+    // Each level of nesting writes the text once more.
+    budget.text(text.len())?;
+    Ok(text)
 }
 
 /// Writes a value that begins in this column; `allowance` characters follow it.
@@ -86,6 +89,7 @@ fn write(
                 let at = indent + key.chars().count() + 3;
                 write(out, &value, at, if last { allowance + 1 } else { 1 }, depth + 1, budget)?;
                 if !last {
+                    budget.text(column.len())?;
                     out.push_str(&format!(",\n{column} "));
                 }
             }
@@ -104,12 +108,15 @@ fn write(
                 let after = if last { allowance + end.len() } else { 1 };
                 write(out, item, indent + 1, after, depth + 1, budget)?;
                 if !last {
+                    budget.text(column.len())?;
                     out.push_str(&format!(",\n{column} "));
                 }
             }
             out.push_str(end);
         }
         Value::Text(text) if !text.is_markup => {
+            let lines = text.text.len() / WIDTH + text.text.matches('\n').count();
+            budget.text(lines.saturating_mul(indent))?;
             write_text(out, &text.text, indent, allowance, depth);
         }
         _ => out.push_str(&flat),

@@ -24,7 +24,7 @@ pub fn map(_: &str, value: &Value, mut arguments: Arguments, machine: &Machine) 
     if !value.is_true() {
         return Ok(Value::iterator(Vec::new()));
     }
-    let items = value.items()?;
+    let items = value.items(budget)?;
     budget.list(items.len())?;
     let results = if arguments.positional.is_empty() {
         let mut named = mem::take(&mut arguments.named);
@@ -39,7 +39,8 @@ pub fn map(_: &str, value: &Value, mut arguments: Arguments, machine: &Machine) 
         let Some(attribute) = attribute else {
             return failed("map requires a filter argument");
         };
-        let path = Path::new(Some(&attribute), default.filter(|default| !default.is_none()))?;
+        let path =
+            Path::new(Some(&attribute), default.filter(|default| !default.is_none()), budget)?;
         items.iter().map(|item| path.get(item, budget)).collect::<Result<_>>()?
     } else {
         let filter = take_first(&mut arguments).unwrap_or(Value::None);
@@ -56,7 +57,7 @@ pub fn map(_: &str, value: &Value, mut arguments: Arguments, machine: &Machine) 
 
 /// Implements `select` and `reject`.
 pub fn select(name: &str, value: &Value, arguments: Arguments, machine: &Machine) -> Result<Value> {
-    filtered(value, &Path::new(None, None)?, arguments, name == "select", machine)
+    filtered(value, &Path::new(None, None, &machine.budget)?, arguments, name == "select", machine)
 }
 
 /// Implements `selectattr` and `rejectattr`.
@@ -69,7 +70,7 @@ pub fn select_attribute(
     let Some(attribute) = take_first(&mut arguments) else {
         return failed("Missing parameter for attribute name");
     };
-    let path = Path::new(Some(&attribute), None)?;
+    let path = Path::new(Some(&attribute), None, &machine.budget)?;
     filtered(value, &path, arguments, name == "selectattr", machine)
 }
 
@@ -88,7 +89,7 @@ fn filtered(
     let test = take_first(&mut arguments);
     let test = test.as_ref().map(name_of).transpose()?;
     let mut selected = Vec::new();
-    for item in value.items()? {
+    for item in value.items(budget)? {
         budget.spend(1)?;
         let attribute = path.get(&item, budget)?;
         let passes = match test {

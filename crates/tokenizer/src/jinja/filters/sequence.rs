@@ -24,26 +24,26 @@ pub fn default(name: &str, value: &Value, arguments: Arguments, _: &Machine) -> 
     Ok(if is_missing { default.unwrap_or_else(|| Value::text("")) } else { value.clone() })
 }
 
-pub fn first(name: &str, value: &Value, arguments: Arguments, _: &Machine) -> Result<Value> {
+pub fn first(name: &str, value: &Value, arguments: Arguments, machine: &Machine) -> Result<Value> {
     arguments.none(name)?;
     let first = match value {
         Value::Iterator(items) => items.borrow_mut().pop_front(),
-        other => other.items()?.into_iter().next(),
+        other => other.items(&machine.budget)?.into_iter().next(),
     };
     Ok(first.unwrap_or_else(|| Value::undefined("No first item, sequence was empty.")))
 }
 
-pub fn last(name: &str, value: &Value, arguments: Arguments, _: &Machine) -> Result<Value> {
+pub fn last(name: &str, value: &Value, arguments: Arguments, machine: &Machine) -> Result<Value> {
     arguments.none(name)?;
-    let last = reversible(value)?.pop();
+    let last = reversible(value, machine)?.pop();
     Ok(last.unwrap_or_else(|| Value::undefined("No last item, sequence was empty.")))
 }
 
 /// Returns the items of a value that Python can reverse: no iterator.
-fn reversible(value: &Value) -> Result<Vec<Value>> {
+fn reversible(value: &Value, machine: &Machine) -> Result<Vec<Value>> {
     match value {
         Value::Iterator(_) => failed("'generator' object is not reversible"),
-        other => other.items(),
+        other => other.items(&machine.budget),
     }
 }
 
@@ -60,7 +60,7 @@ pub fn reverse(
         return Ok(Value::markup(reversed, text.is_markup));
     }
     let is_list = matches!(value, Value::Iterator(_));
-    let mut items = value.items()?;
+    let mut items = value.items(&machine.budget)?;
     machine.budget.list(items.len())?;
     items.reverse();
     Ok(if is_list { Value::list(items) } else { Value::iterator(items) })
@@ -68,7 +68,7 @@ pub fn reverse(
 
 pub fn list(name: &str, value: &Value, arguments: Arguments, machine: &Machine) -> Result<Value> {
     arguments.none(name)?;
-    let items = value.items()?;
+    let items = value.items(&machine.budget)?;
     machine.budget.list(items.len())?;
     Ok(Value::list(items))
 }
@@ -91,8 +91,8 @@ pub fn join(name: &str, value: &Value, arguments: Arguments, machine: &Machine) 
     let budget = &machine.budget;
     let [separator, attribute] = arguments.bind(name, ["d", "attribute"])?;
     let separator = separator.unwrap_or_else(|| Value::text(""));
-    let path = Path::new(optional(attribute).as_ref(), None)?;
-    let items = value.items()?;
+    let path = Path::new(optional(attribute).as_ref(), None, budget)?;
+    let items = value.items(budget)?;
     let items: Vec<_> = items.iter().map(|item| path.get(item, budget)).collect::<Result<_>>()?;
     let is_markup =
         machine.autoescape.get() && (separator.is_markup() || items.iter().any(Value::is_markup));
@@ -121,7 +121,7 @@ fn count(value: Option<Value>, name: &str) -> Result<i128> {
 pub fn batch(name: &str, value: &Value, arguments: Arguments, machine: &Machine) -> Result<Value> {
     let [line, fill] = arguments.bind(name, ["linecount", "fill_with"])?;
     let line = count(line, name)?;
-    let items = value.items()?;
+    let items = value.items(&machine.budget)?;
     machine.budget.list(items.len())?;
     // Python never finds a batch of another length full.
     let len = usize::try_from(line).ok();
@@ -149,7 +149,7 @@ pub fn batch(name: &str, value: &Value, arguments: Arguments, machine: &Machine)
 pub fn slice(name: &str, value: &Value, arguments: Arguments, machine: &Machine) -> Result<Value> {
     let [slices, fill] = arguments.bind(name, ["slices", "fill_with"])?;
     let slices = count(slices, name)?;
-    let items = value.items()?;
+    let items = value.items(&machine.budget)?;
     if slices == 0 {
         return failed("integer division or modulo by zero");
     }
@@ -174,7 +174,7 @@ pub fn random(name: &str, value: &Value, arguments: Arguments, machine: &Machine
     if matches!(value, Value::Dict(_) | Value::View(..) | Value::Iterator(_)) {
         return failed(format!("'{}' object is not a sequence", value.type_name()));
     }
-    let items = value.items()?;
+    let items = value.items(&machine.budget)?;
     machine.budget.list(items.len())?;
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     match items.len() {

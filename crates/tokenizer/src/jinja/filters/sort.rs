@@ -15,16 +15,21 @@ pub fn sorted(name: &str, value: &Value, arguments: Arguments, machine: &Machine
         arguments.bind(name, ["reverse", "case_sensitive", "attribute"])?;
     let case_sensitive = flag(case_sensitive);
     let paths = match optional(attribute) {
-        Some(Value::Text(text)) => text
-            .text
-            .split(',')
-            .map(|part| Path::new(Some(&Value::text(part)), None))
-            .collect::<Result<Vec<_>>>()?,
-        other => vec![Path::new(other.as_ref(), None)?],
+        Some(Value::Text(text)) => {
+            budget.list(text.text.matches(',').count().saturating_mul(4))?;
+            text.text
+                .split(',')
+                .map(|part| Path::new(Some(&Value::text(part)), None, budget))
+                .collect::<Result<Vec<_>>>()?
+        }
+        other => vec![Path::new(other.as_ref(), None, budget)?],
     };
     let mut items = Vec::new();
-    for item in value.items()? {
-        let key = |path: &Path| path.key(&item, case_sensitive, budget);
+    for item in value.items(budget)? {
+        let key = |path: &Path| {
+            budget.spend(1)?;
+            path.key(&item, case_sensitive, budget)
+        };
         items.push((Value::list(paths.iter().map(key).collect::<Result<_>>()?), item));
     }
     budget.list(items.len())?;
@@ -68,10 +73,10 @@ pub fn groupby(
     let budget = &machine.budget;
     let [attribute, default, case_sensitive] =
         arguments.bind(name, ["attribute", "default", "case_sensitive"])?;
-    let path = Path::new(Some(&required(attribute, name)?), optional(default))?;
+    let path = Path::new(Some(&required(attribute, name)?), optional(default), budget)?;
     let case_sensitive = flag(case_sensitive);
     let mut items = Vec::new();
-    for item in value.items()? {
+    for item in value.items(budget)? {
         items.push((path.key(&item, case_sensitive, budget)?, item));
     }
     budget.list(items.len())?;
@@ -95,12 +100,12 @@ pub fn unique(name: &str, value: &Value, arguments: Arguments, machine: &Machine
     let budget = &machine.budget;
     let [case_sensitive, attribute] = arguments.bind(name, ["case_sensitive", "attribute"])?;
     let (case_sensitive, path) =
-        (flag(case_sensitive), Path::new(optional(attribute).as_ref(), None)?);
+        (flag(case_sensitive), Path::new(optional(attribute).as_ref(), None, budget)?);
     let mut seen = HashSet::new();
     let mut items = Vec::new();
-    for item in value.items()? {
+    for item in value.items(budget)? {
         budget.spend(1)?;
-        if seen.insert(Key::of(&path.key(&item, case_sensitive, budget)?)?) {
+        if seen.insert(Key::of(&path.key(&item, case_sensitive, budget)?, budget)?) {
             items.push(item);
         }
     }
@@ -117,9 +122,9 @@ pub fn extreme(
     let budget = &machine.budget;
     let [case_sensitive, attribute] = arguments.bind(name, ["case_sensitive", "attribute"])?;
     let (case_sensitive, path) =
-        (flag(case_sensitive), Path::new(optional(attribute).as_ref(), None)?);
+        (flag(case_sensitive), Path::new(optional(attribute).as_ref(), None, budget)?);
     let mut best: Option<(Value, Value)> = None;
-    for item in value.items()? {
+    for item in value.items(budget)? {
         let key = path.key(&item, case_sensitive, budget)?;
         let is_better = match &best {
             None => true,

@@ -41,22 +41,23 @@ fn is_blank(char: char) -> bool {
 
 /// Wraps a line.
 fn wrap(line: &str, width: usize, long_words: bool, hyphens: bool) -> Vec<String> {
-    let mut chunks: Vec<Vec<char>> = Vec::new();
-    for chunk in chunks_of(line) {
-        if hyphens && !chunk.starts_with(is_blank) {
+    let line: Vec<char> = line.chars().collect();
+    let mut chunks: Vec<&[char]> = Vec::new();
+    for chunk in chunks_of(&line) {
+        if hyphens && !is_blank(chunk[0]) {
             chunks.extend(hyphenated(chunk));
         } else {
-            chunks.push(chunk.chars().collect());
+            chunks.push(chunk);
         }
     }
     chunks.reverse();
-    let is_space = |chunk: &Vec<char>| chunk.iter().all(|char| is_blank(*char));
+    let is_space = |chunk: &&[char]| chunk.iter().all(|char| is_blank(*char));
     let mut lines: Vec<String> = Vec::new();
     while !chunks.is_empty() {
         if !lines.is_empty() && chunks.last().is_some_and(is_space) {
             chunks.pop();
         }
-        let mut current: Vec<Vec<char>> = Vec::new();
+        let mut current: Vec<&[char]> = Vec::new();
         let mut len = 0;
         while let Some(chunk) = chunks.last()
             && len + chunk.len() <= width
@@ -68,7 +69,7 @@ fn wrap(line: &str, width: usize, long_words: bool, hyphens: bool) -> Vec<String
             && chunk.len() > width
         {
             if long_words {
-                let mut end = (width - len).max(usize::from(width < 1));
+                let mut end = width - len;
                 // A break after a hyphen is better, unless nothing else is before it.
                 if hyphens && chunk.len() > end {
                     let hyphen = chunk[..end].iter().rposition(|char| *char == '-');
@@ -78,8 +79,9 @@ fn wrap(line: &str, width: usize, long_words: bool, hyphens: bool) -> Vec<String
                         end = at + 1;
                     }
                 }
-                let rest = chunk.split_off(end);
-                current.push(std::mem::replace(chunk, rest));
+                let (head, rest) = chunk.split_at(end);
+                current.push(head);
+                *chunk = rest;
             } else if current.is_empty() {
                 current.extend(chunks.pop());
             }
@@ -95,21 +97,12 @@ fn wrap(line: &str, width: usize, long_words: bool, hyphens: bool) -> Vec<String
 }
 
 /// Splits a line into runs of white space and of other characters.
-fn chunks_of(line: &str) -> Vec<&str> {
-    let mut chunks = Vec::new();
-    let mut rest = line;
-    while let Some(first) = rest.chars().next() {
-        let blank = is_blank(first);
-        let end = rest.find(|char| is_blank(char) != blank).unwrap_or(rest.len());
-        chunks.push(&rest[..end]);
-        rest = &rest[end..];
-    }
-    chunks
+fn chunks_of(line: &[char]) -> impl Iterator<Item = &[char]> {
+    line.chunk_by(|left, right| is_blank(*left) == is_blank(*right))
 }
 
 /// Splits a word after hyphens between letters, and around dashes of two or more hyphens.
-fn hyphenated(word: &str) -> Vec<Vec<char>> {
-    let chars: Vec<char> = word.chars().collect();
+fn hyphenated(chars: &[char]) -> Vec<&[char]> {
     let is_letter = |at: usize| chars.get(at).is_some_and(|char| char.is_alphabetic());
     let is_word = |at: usize| {
         chars.get(at).is_some_and(|char| char.is_alphanumeric() || "_!\"'&.,?".contains(*char))
@@ -130,21 +123,21 @@ fn hyphenated(word: &str) -> Vec<Vec<char>> {
                 && is_letter(at + 1)
                 && (is_letter(at + 2) || chars.get(at + 2) == Some(&'-'))
             {
-                parts.push(chars[start..end].to_vec());
+                parts.push(&chars[start..end]);
                 start = end;
             }
         } else if at > start
             && is_word(at - 1)
             && chars.get(end).is_some_and(|c| c.is_alphanumeric() || *c == '_')
         {
-            parts.push(chars[start..at].to_vec());
-            parts.push(chars[at..end].to_vec());
+            parts.push(&chars[start..at]);
+            parts.push(&chars[at..end]);
             start = end;
         }
         at = end;
     }
     if start < chars.len() {
-        parts.push(chars[start..].to_vec());
+        parts.push(&chars[start..]);
     }
     parts
 }

@@ -123,7 +123,7 @@ impl Formatter<'_> {
                 if end == 0 {
                     return failed("Empty attribute in format string");
                 }
-                value = access::attribute(&value, &after[..end])?;
+                value = access::attribute(&value, &after[..end], self.budget)?;
                 rest = &after[end..];
             } else if let Some((key, after)) =
                 rest.strip_prefix('[').and_then(|after| after.split_once(']'))
@@ -155,6 +155,7 @@ impl Formatter<'_> {
         } else {
             None
         };
+        self.budget.list(self.arguments.named.len())?;
         let value = match index {
             Some(index) => self.arguments.positional.get(index),
             None => self.arguments.named.iter().find(|(other, _)| other == name).map(|(_, v)| v),

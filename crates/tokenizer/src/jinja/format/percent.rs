@@ -52,6 +52,7 @@ impl<'a> Values<'a> {
 
 /// Computes `format % values`; with `escaped`, the texts of values are escaped.
 pub fn format(format: &str, values: &Value, escaped: bool, budget: &Budget) -> Result<String> {
+    budget.text(format.len())?;
     let mut out = String::new();
     let mut values = Values { all: values, next: 0 };
     let mut chars = format.chars().peekable();
@@ -62,7 +63,7 @@ pub fn format(format: &str, values: &Value, escaped: bool, budget: &Budget) -> R
         }
         let mut named = None;
         if chars.next_if_eq(&'(').is_some() {
-            named = Some(mapped(&mut chars, values.all)?);
+            named = Some(mapped(&mut chars, values.all, budget)?);
         }
         let mut specification = Specification::default();
         let mut is_left = false;
@@ -112,7 +113,7 @@ pub fn format(format: &str, values: &Value, escaped: bool, budget: &Budget) -> R
 }
 
 /// Reads the name of a mapped argument after its parenthesis, and returns the argument.
-fn mapped(chars: &mut Peekable<Chars<'_>>, values: &Value) -> Result<Value> {
+fn mapped(chars: &mut Peekable<Chars<'_>>, values: &Value, budget: &Budget) -> Result<Value> {
     let mut name = String::new();
     let mut depth = 1;
     loop {
@@ -131,7 +132,7 @@ fn mapped(chars: &mut Peekable<Chars<'_>>, values: &Value) -> Result<Value> {
         values.defined()?;
         return failed("format requires a mapping");
     };
-    match dict.get(&Value::text(name.as_str()))? {
+    match dict.get(&Value::text(name.as_str()), budget)? {
         Some(value) => Ok(value.clone()),
         None => failed(format!("the format needs the key {name:?}")),
     }
@@ -213,7 +214,7 @@ fn conversion(
                 return failed(format!("the precision exceeds {MAX_PRECISION}"));
             }
             let plain = Specification { kind: specification.kind, ..Specification::default() };
-            let digits = format_int(int.wrapping_abs(), &plain, budget)?;
+            let digits = format_int(int.saturating_abs(), &plain, budget)?;
             if precision > digits.len() {
                 // The precision is a number of digits: write them with zeros, then pad.
                 let prefix = if specification.alternate { 2 } else { 0 };

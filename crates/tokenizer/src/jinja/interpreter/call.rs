@@ -63,6 +63,8 @@ impl Interpreter<'_> {
     fn call_macro(&mut self, object: &MacroObject, arguments: Arguments) -> Result<Value> {
         let node = &*object.node;
         let scope = Scope::within(&object.scope);
+        // Each parameter is looked up among the named arguments.
+        self.budget().list(node.parameters.len().saturating_mul(arguments.named.len()))?;
         let Arguments { positional, mut named } = arguments;
         let mut take = |name: &str| {
             let at = named.iter().position(|(other, _)| other == name)?;

@@ -15,6 +15,10 @@ use crate::jinja::{access, operators, tests};
 
 impl Interpreter<'_> {
     pub fn evaluate(&mut self, expression: &Expression, scope: &Rc<Scope>) -> Result<Value> {
+        self.nested(|this| this.compute(expression, scope))
+    }
+
+    fn compute(&mut self, expression: &Expression, scope: &Rc<Scope>) -> Result<Value> {
         self.budget().spend(1)?;
         Ok(match expression {
             Expression::Constant(constant) => match constant {
@@ -27,14 +31,15 @@ impl Interpreter<'_> {
                     Value::text(text.as_str())
                 }
             },
-            Expression::Name(name) => self.variable(name, scope),
+            Expression::Name(name) => self.variable(name, scope)?,
             Expression::List(items) => Value::list(self.evaluate_all(items, scope)?),
             Expression::Tuple(items) => Value::tuple(self.evaluate_all(items, scope)?),
             Expression::Dict(items) => {
                 let mut dict = Dict::default();
                 for (key, value) in items {
                     let key = self.evaluate(key, scope)?;
-                    dict.insert(key, self.evaluate(value, scope)?)?;
+                    let value = self.evaluate(value, scope)?;
+                    dict.insert(key, value, self.budget())?;
                 }
                 Value::Dict(Rc::new(dict))
             }
@@ -42,7 +47,7 @@ impl Interpreter<'_> {
                 let value = self.evaluate(value, scope)?;
                 match self.loop_attribute(&value, name)? {
                     Some(method) => method,
-                    None => access::attribute(&value, name)?,
+                    None => access::attribute(&value, name, self.budget())?,
                 }
             }
             Expression::Item(value, index) => {
@@ -135,15 +140,16 @@ impl Interpreter<'_> {
         expressions.iter().map(|expression| self.evaluate(expression, scope)).collect()
     }
 
-    fn variable(&self, name: &str, scope: &Rc<Scope>) -> Value {
+    fn variable(&self, name: &str, scope: &Rc<Scope>) -> Result<Value> {
         if let Some(value) = scope.get(name).or_else(|| global(name)) {
-            return value;
+            return Ok(value);
         }
         if name == "self" {
+            self.budget().list(self.tree.blocks.len())?;
             let blocks = self.tree.blocks.iter().map(|(name, _)| name.clone()).collect();
-            return Value::object(TemplateObject { blocks });
+            return Ok(Value::object(TemplateObject { blocks }));
         }
-        Value::undefined(format!("'{name}' is undefined"))
+        Ok(Value::undefined(format!("'{name}' is undefined")))
     }
 
     fn slice(
@@ -190,12 +196,13 @@ impl Interpreter<'_> {
             named.push((name.clone(), self.evaluate(value, scope)?));
         }
         if let Some(list) = &arguments.list {
-            positional.extend(self.evaluate(list, scope)?.items()?);
+            positional.extend(self.evaluate(list, scope)?.items(self.budget())?);
         }
         if let Some(dict) = &arguments.dict
             && let dict = self.evaluate(dict, scope)?
         {
             dict.defined()?;
+            dict.pay(self.budget())?;
             let Value::Dict(dict) = dict else {
                 return failed("argument after ** must be a mapping");
             };

@@ -30,6 +30,9 @@ use super::value::{Value, text_of};
 /// about as many.
 const MAX_CALLS: usize = 250;
 
+/// Maximum depth of bodies and expressions in all calls; each takes one or two kilobytes of stack.
+const MAX_DEPTH: usize = 5000;
+
 /// Limits and time of a rendering.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -50,6 +53,8 @@ pub fn render(tree: &Tree, variables: &Map<String, Json>, options: Options) -> R
         budget: Budget::new(options.steps),
         autoescape: Cell::new(false),
         now: options.now,
+        filters: Cell::new(0),
+        namespaces: RefCell::default(),
     };
     let root = Rc::new(Scope::default());
     for (name, value) in variables {
@@ -61,11 +66,13 @@ pub fn render(tree: &Tree, variables: &Map<String, Json>, options: Options) -> R
         root: Rc::clone(&root),
         text_len: options.text_len,
         calls: 0,
+        depth: 0,
         macro_scopes: Vec::new(),
     };
     let mut out = Output { text: String::new(), limit: options.text_len };
     let result = interpreter.run(&tree.body, &root, &mut out);
     interpreter.macro_scopes.iter().for_each(|scope| scope.clear());
+    interpreter.machine.namespaces.take().iter().for_each(|names| drop(names.take()));
     result.map(|_| out.text)
 }
 
@@ -101,6 +108,8 @@ struct Interpreter<'a> {
     text_len: usize,
     /// Depth of calls.
     calls: usize,
+    /// Depth of bodies and expressions.
+    depth: usize,
     /// Scopes that macros refer to.
     macro_scopes: Vec<Rc<Scope>>,
 }
@@ -111,6 +120,21 @@ impl Interpreter<'_> {
     }
 
     fn run(&mut self, body: &Body, scope: &Rc<Scope>, out: &mut Output) -> Result<Flow> {
+        self.nested(|this| this.run_all(body, scope, out))
+    }
+
+    /// Runs a part of the template one level deeper.
+    fn nested<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= MAX_DEPTH {
+            return failed("maximum recursion depth exceeded");
+        }
+        self.depth += 1;
+        let result = run(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn run_all(&mut self, body: &Body, scope: &Rc<Scope>, out: &mut Output) -> Result<Flow> {
         for statement in body {
             let flow = self.statement(statement, scope, out);
             match flow.map_err(|error| error.at(statement.line))? {
@@ -237,7 +261,7 @@ impl Interpreter<'_> {
     }
 
     fn macro_object(&mut self, node: &Arc<super::syntax::tree::Macro>, scope: &Rc<Scope>) -> Value {
-        if !self.macro_scopes.iter().any(|other| Rc::ptr_eq(other, scope)) {
+        if scope.is_first_macro() {
             self.macro_scopes.push(Rc::clone(scope));
         }
         Value::object(MacroObject { node: Arc::clone(node), scope: Rc::clone(scope) })
@@ -251,15 +275,11 @@ impl Interpreter<'_> {
                     return failed("cannot assign attribute on non-namespace object");
                 };
                 check_name(attribute)?;
-                let mut names = names.borrow_mut();
-                match names.iter_mut().find(|(other, _)| other == attribute) {
-                    Some((_, old)) => *old = value,
-                    None => names.push((attribute.clone(), value)),
-                }
+                names.borrow_mut().set(attribute, value);
             }
             Target::Tuple(targets) => {
                 value.defined()?;
-                let items = value.items()?;
+                let items = value.items(self.budget())?;
                 if items.len() != targets.len() {
                     return failed(format!(
                         "cannot unpack {} values into {} names",
@@ -303,8 +323,7 @@ impl Interpreter<'_> {
         scope: &Rc<Scope>,
         out: &mut Output,
     ) -> Result<()> {
-        let items = items.items()?;
-        self.budget().list(items.len())?;
+        let items = items.items(self.budget())?;
         let object = Rc::new(LoopObject {
             node: Arc::clone(node),
             scope: Rc::clone(scope),

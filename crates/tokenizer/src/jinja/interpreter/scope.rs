@@ -1,6 +1,6 @@
 //! Variables of a block, and of those around it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -11,12 +11,13 @@ use crate::jinja::value::Value;
 pub struct Scope {
     names: RefCell<HashMap<String, Value>>,
     parent: Option<Rc<Scope>>,
+    has_macros: Cell<bool>,
 }
 
 impl Scope {
     /// Creates the scope of a block within another.
     pub fn within(parent: &Rc<Self>) -> Rc<Self> {
-        Rc::new(Self { names: RefCell::default(), parent: Some(Rc::clone(parent)) })
+        Rc::new(Self { parent: Some(Rc::clone(parent)), ..Self::default() })
     }
 
     pub fn set(&self, name: &str, value: Value) {
@@ -31,6 +32,11 @@ impl Scope {
             }
             scope = scope.parent.as_ref()?;
         }
+    }
+
+    /// Notes that a macro is defined in the scope. Returns whether it is the first one.
+    pub fn is_first_macro(&self) -> bool {
+        !self.has_macros.replace(true)
     }
 
     /// Forgets the variables. A macro and its scope refer to each other otherwise.

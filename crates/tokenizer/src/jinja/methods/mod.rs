@@ -25,9 +25,10 @@ pub fn call(
     arguments: Arguments,
     budget: &Budget,
 ) -> Result<Value> {
+    arguments.pay(budget)?;
     match receiver {
         Value::Text(receiver) => text::call(receiver, name, arguments, budget),
-        Value::Dict(dict) => dict_method(dict, name, arguments),
+        Value::Dict(dict) => dict_method(dict, name, arguments, budget),
         Value::List(items) if name == "copy" => {
             arguments.none(name)?;
             Ok(Value::List(Rc::clone(items)))
@@ -37,7 +38,7 @@ pub fn call(
         }
         Value::View(..) => {
             let [other] = arguments.bind(name, [""])?;
-            for item in required(other, name)?.items()? {
+            for item in required(other, name)?.items(budget)? {
                 if contains(receiver, &item, budget)? {
                     return Ok(Value::Bool(false));
                 }
@@ -49,16 +50,21 @@ pub fn call(
     }
 }
 
-fn dict_method(dict: &Rc<Dict>, name: &str, arguments: Arguments) -> Result<Value> {
+fn dict_method(
+    dict: &Rc<Dict>,
+    name: &str,
+    arguments: Arguments,
+    budget: &Budget,
+) -> Result<Value> {
     Ok(match name {
         "get" => {
             let [key, default] = arguments.bind(name, ["", ""])?;
-            let found = dict.get(&required(key, name)?)?.cloned();
+            let found = dict.get(&required(key, name)?, budget)?.cloned();
             found.unwrap_or(default.unwrap_or(Value::None))
         }
         "fromkeys" => {
             let [keys, value] = arguments.bind(name, ["", ""])?;
-            return from_keys(&required(keys, name)?, value.unwrap_or(Value::None));
+            return from_keys(&required(keys, name)?, value.unwrap_or(Value::None), budget);
         }
         _ => {
             arguments.none(name)?;
@@ -73,10 +79,10 @@ fn dict_method(dict: &Rc<Dict>, name: &str, arguments: Arguments) -> Result<Valu
 }
 
 /// Returns a dictionary with these keys and one value.
-pub fn from_keys(keys: &Value, value: Value) -> Result<Value> {
+pub fn from_keys(keys: &Value, value: Value, budget: &Budget) -> Result<Value> {
     let mut dict = Dict::default();
-    for key in keys.items()? {
-        dict.insert(key, value.clone())?;
+    for key in keys.items(budget)? {
+        dict.insert(key, value.clone(), budget)?;
     }
     Ok(Value::Dict(Rc::new(dict)))
 }
@@ -89,7 +95,7 @@ fn sequence_method(
 ) -> Result<Value> {
     let [value, start, stop] = arguments.bind(name, ["", "", ""])?;
     let value = required(value, name)?;
-    let items = receiver.items()?;
+    let items = receiver.items(budget)?;
     if name == "count" {
         let mut count = 0;
         for item in &items {
@@ -134,32 +140,35 @@ fn float_method(value: f64, name: &str, arguments: Arguments) -> Result<Value> {
     }
 }
 
-/// Sorts values by their keys, stably; `reverse` keeps the order of equal ones.
+/// Sorts values by their keys, stably; `reverse` keeps the order of equal ones. Keys that have no
+/// order, such as NaN, may end up anywhere.
 pub fn sort(mut items: Vec<(Value, Value)>, reverse: bool, budget: &Budget) -> Result<Vec<Value>> {
-    let mut error = None;
     if reverse {
         items.reverse();
     }
-    items.sort_by(|(left, _), (right, _)| {
-        use std::cmp::Ordering;
-        if error.is_some() {
-            return Ordering::Equal;
+    let mut sorted = merge_sort(items, budget)?;
+    if reverse {
+        sorted.reverse();
+    }
+    Ok(sorted.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Sorts by merging. The sort of the standard library may panic if the order is not total.
+fn merge_sort(mut left: Vec<(Value, Value)>, budget: &Budget) -> Result<Vec<(Value, Value)>> {
+    if left.len() < 2 {
+        return Ok(left);
+    }
+    let right = left.split_off(left.len() / 2);
+    let mut right = merge_sort(right, budget)?.into_iter().peekable();
+    let mut merged = Vec::with_capacity(2 * left.len() + 1);
+    for item in merge_sort(left, budget)? {
+        while let Some(other) = right.peek()
+            && less(&other.0, &item.0, budget)?
+        {
+            merged.extend(right.next());
         }
-        let order = less(left, right, budget).and_then(|is_less| match is_less {
-            true => Ok(Ordering::Less),
-            false if less(right, left, budget)? => Ok(Ordering::Greater),
-            false => Ok(Ordering::Equal),
-        });
-        order.unwrap_or_else(|cause| {
-            error = Some(cause);
-            Ordering::Equal
-        })
-    });
-    if reverse {
-        items.reverse();
+        merged.push(item);
     }
-    match error {
-        Some(error) => Err(error),
-        None => Ok(items.into_iter().map(|(_, value)| value).collect()),
-    }
+    merged.extend(right);
+    Ok(merged)
 }

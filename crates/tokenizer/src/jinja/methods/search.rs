@@ -58,12 +58,13 @@ pub fn count(text: &str, arguments: Arguments) -> Result<Value> {
 }
 
 /// Implements `startswith` and `endswith`.
-pub fn has_affix(text: &str, name: &str, arguments: Arguments) -> Result<Value> {
+pub fn has_affix(text: &str, name: &str, arguments: Arguments, budget: &Budget) -> Result<Value> {
     let [affix, start, stop] = arguments.bind(name, ["", "", ""])?;
     let affix = required(affix, name)?;
     let part = part(text, start, stop)?;
     let has = |affix: &Value| {
         let affix = affix.expect_str()?;
+        budget.text(affix.len())?;
         Ok(part.exists
             && match name {
                 "startswith" => part.text.starts_with(affix),

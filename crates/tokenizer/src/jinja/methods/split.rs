@@ -71,14 +71,16 @@ pub fn rsplit<'a>(
     Ok(parts)
 }
 
+/// Characters that end a line.
+pub const LINE_ENDS: [char; 10] =
+    ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// Splits a text into lines, with their ends or without.
 pub fn lines(text: &str, with_ends: bool) -> Vec<&str> {
-    const ENDS: [char; 10] =
-        ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (end, next) = match rest.find(ENDS) {
+        let (end, next) = match rest.find(LINE_ENDS) {
             None => (rest.len(), rest.len()),
             Some(at) if rest[at..].starts_with("\r\n") => (at, at + 2),
             Some(at) => (at, at + rest[at..].chars().next().map_or(0, char::len_utf8)),

@@ -1,5 +1,6 @@
 //! Methods of strings.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::super::arguments::{Arguments, flag, int, optional, required};
@@ -18,13 +19,14 @@ pub fn call(receiver: &Text, name: &str, arguments: Arguments, budget: &Budget) 
     budget.text(text.len())?;
     let same = |text: String| Ok(Value::markup(text, is_markup));
     let list = |parts: Vec<&str>| {
-        budget.list(parts.len())?;
         Ok(Value::list(parts.into_iter().map(|part| Value::markup(part, is_markup)).collect()))
     };
+    // A part becomes a string.
+    let pay_parts = |count: usize| budget.list(count.saturating_add(1).saturating_mul(2));
     match name {
         "count" => return search::count(text, arguments),
         "find" | "rfind" | "index" | "rindex" => return search::find(text, name, arguments),
-        "startswith" | "endswith" => return search::has_affix(text, name, arguments),
+        "startswith" | "endswith" => return search::has_affix(text, name, arguments, budget),
         "strip" | "lstrip" | "rstrip" => {
             let [chars] = arguments.bind(name, [""])?;
             return same(strip(text, name, optional(chars).as_ref())?.to_owned());
@@ -34,6 +36,11 @@ pub fn call(receiver: &Text, name: &str, arguments: Arguments, budget: &Budget) 
             let separator = optional(separator);
             let separator = separator.as_ref().map(Value::expect_str).transpose()?;
             let limit = int(limit)?;
+            pay_parts(match separator {
+                Some("") => 0,
+                Some(separator) => text.matches(separator).count(),
+                None => text.chars().filter(|char| is_space(*char)).count(),
+            })?;
             return list(match name {
                 "split" => split::split(text, separator, limit)?,
                 _ => split::rsplit(text, separator, limit)?,
@@ -41,6 +48,7 @@ pub fn call(receiver: &Text, name: &str, arguments: Arguments, budget: &Budget) 
         }
         "splitlines" => {
             let [with_ends] = arguments.bind(name, ["keepends"])?;
+            pay_parts(text.matches(split::LINE_ENDS).count())?;
             return list(split::lines(text, flag(with_ends)));
         }
         "partition" | "rpartition" => {
@@ -142,7 +150,7 @@ pub fn call(receiver: &Text, name: &str, arguments: Arguments, budget: &Budget) 
 
 /// Implements `strip`, `lstrip` and `rstrip`.
 fn strip<'a>(text: &'a str, name: &str, chars: Option<&Value>) -> Result<&'a str> {
-    let chars: Option<Vec<char>> = match chars {
+    let chars: Option<HashSet<char>> = match chars {
         Some(chars) => Some(chars.expect_str()?.chars().collect()),
         None => None,
     };
@@ -204,7 +212,7 @@ fn translate(text: &str, table: &Value, budget: &Budget) -> Result<String> {
     let Value::Dict(table) = table else { return failed("translate() needs a dictionary") };
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
-        match table.get(&Value::Int(char as i128))? {
+        match table.get(&Value::Int(char as i128), budget)? {
             None => out.push(char),
             Some(Value::None) => {}
             Some(Value::Text(text)) => {
@@ -222,7 +230,7 @@ fn translate(text: &str, table: &Value, budget: &Budget) -> Result<String> {
 
 fn join(separator: &Text, items: &Value, budget: &Budget) -> Result<Value> {
     let mut out = String::new();
-    for (i, item) in items.items()?.iter().enumerate() {
+    for (i, item) in items.items(budget)?.iter().enumerate() {
         let text: Rc<str> = match separator.is_markup {
             true => escape(item, budget)?,
             false => match item.as_str() {

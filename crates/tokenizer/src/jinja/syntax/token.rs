@@ -29,6 +29,9 @@ const OPERATORS: [&str; 28] = [
     ">", "<", "=", ".", ":", "|", ",", ";", "!", "&",
 ];
 
+/// Maximum length of a name in bytes: each use of a name reads it.
+const MAX_NAME: usize = 1000;
+
 /// Splits a template into tokens with their lines.
 pub fn tokens(source: &str) -> Result<Vec<(Token, usize)>> {
     let mut source = source.replace("\r\n", "\n").replace('\r', "\n");
@@ -207,6 +210,9 @@ impl<'a> Lexer<'a> {
             } else if first == '_' || first.is_alphabetic() {
                 let len = self.rest.find(|char: char| char != '_' && !char.is_alphanumeric());
                 let name = &self.rest[..len.unwrap_or(self.rest.len())];
+                if name.len() > MAX_NAME {
+                    return error(self.line, format!("a name has more than {MAX_NAME} bytes"));
+                }
                 self.push(Token::Name(name.to_owned()));
                 self.take(name.len());
             } else if first == '\'' || first == '"' {

@@ -46,7 +46,7 @@ fn equal_at(left: &Value, right: &Value, budget: &Budget, depth: usize) -> Resul
                 _ => {
                     let mut same = left.len() == right.len();
                     for key in left.keys() {
-                        same = same && right.get(key)?.is_some();
+                        same = same && right.get(key, budget)?.is_some();
                     }
                     same
                 }
@@ -74,7 +74,7 @@ fn equal_dicts(left: &Dict, right: &Dict, budget: &Budget, depth: usize) -> Resu
         return Ok(false);
     }
     for (key, value) in left.iter() {
-        match right.get(key)? {
+        match right.get(key, budget)? {
             Some(other) if equal_at(value, other, budget, depth + 1)? => {}
             _ => return Ok(false),
         }

@@ -4,8 +4,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
-use super::{Text, Value, ViewKind};
+use super::{MAX_DEPTH, Text, Value, ViewKind};
+use crate::jinja::budget::Budget;
 use crate::jinja::error::{Result, failed};
+
+/// Elements of a list that take as much memory as an entry.
+const ENTRY: usize = 4;
 
 /// A hashable value; equal keys are equal values, such as 1, 1.0 and True.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +28,16 @@ pub enum Key {
 
 impl Key {
     /// Returns the key of a value, or fails if it is not hashable.
-    pub fn of(value: &Value) -> Result<Self> {
+    pub fn of(value: &Value, budget: &Budget) -> Result<Self> {
+        Self::of_nested(value, budget, 0)
+    }
+
+    fn of_nested(value: &Value, budget: &Budget, depth: usize) -> Result<Self> {
+        value.pay(budget)?;
+        if depth > MAX_DEPTH {
+            return failed("maximum recursion depth exceeded while hashing an object");
+        }
+        let nested = |item: &Value| Self::of_nested(item, budget, depth + 1);
         Ok(match value {
             Value::None => Self::None,
             Value::Undefined(_) => Self::Undefined,
@@ -34,7 +47,7 @@ impl Key {
             },
             Value::Text(Text { text, .. }) => Self::Text(Rc::clone(text)),
             Value::View(dict, ViewKind::Values) => Self::Object(Rc::as_ptr(dict) as usize),
-            Value::Tuple(items) => Self::Tuple(items.iter().map(Self::of).collect::<Result<_>>()?),
+            Value::Tuple(items) => Self::Tuple(items.iter().map(nested).collect::<Result<_>>()?),
             Value::Range(range) => Self::Range(range.identity()),
             Value::Namespace(names) => Self::Object(Rc::as_ptr(names) as usize),
             Value::Iterator(items) => Self::Object(Rc::as_ptr(items) as usize),
@@ -59,16 +72,27 @@ impl Dict {
     pub fn from_texts<'a>(items: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         let mut dict = Self::default();
         for (key, value) in items {
-            let key: Rc<str> = key.into();
-            dict.put(Key::Text(Rc::clone(&key)), Value::text(key), value);
+            dict.set(key, value);
         }
         dict
     }
 
     /// Sets a value; an existing key stays as it is.
-    pub fn insert(&mut self, key: Value, value: Value) -> Result<()> {
-        self.put(Key::of(&key)?, key, value);
+    pub fn insert(&mut self, key: Value, value: Value, budget: &Budget) -> Result<()> {
+        budget.list(ENTRY)?;
+        self.put(Key::of(&key, budget)?, key, value);
         Ok(())
+    }
+
+    /// Sets the value of a string.
+    pub fn set(&mut self, key: &str, value: Value) {
+        let key: Rc<str> = key.into();
+        self.put(Key::Text(Rc::clone(&key)), Value::text(key), value);
+    }
+
+    /// Returns the value of a string.
+    pub fn of_name(&self, key: &str) -> Option<&Value> {
+        self.places.get(&Key::Text(key.into())).map(|place| &self.entries[*place].1)
     }
 
     fn put(&mut self, hashed: Key, key: Value, value: Value) {
@@ -82,8 +106,8 @@ impl Dict {
     }
 
     /// Returns the value of a key, or fails if it is not hashable.
-    pub fn get(&self, key: &Value) -> Result<Option<&Value>> {
-        Ok(self.places.get(&Key::of(key)?).map(|place| &self.entries[*place].1))
+    pub fn get(&self, key: &Value, budget: &Budget) -> Result<Option<&Value>> {
+        Ok(self.places.get(&Key::of(key, budget)?).map(|place| &self.entries[*place].1))
     }
 
     pub fn len(&self) -> usize {

@@ -19,6 +19,7 @@ pub use range::Range;
 pub use repr::{is_printable, repr, repr_text, text_of};
 use serde_json::Value as Json;
 
+use super::budget::Budget;
 use super::error::{Result, failed};
 
 /// Maximum nesting of a value that is printed, compared or written as JSON; about that of Python.
@@ -51,7 +52,8 @@ pub enum Value {
     View(Rc<Dict>, ViewKind),
     /// An iterator, which yields its items once.
     Iterator(Rc<RefCell<VecDeque<Value>>>),
-    Namespace(Rc<RefCell<Vec<(String, Value)>>>),
+    /// Variables that can be set; `Machine` keeps a list of them.
+    Namespace(Rc<RefCell<Dict>>),
     /// Bound method of a value.
     Method(Rc<(Value, &'static str)>),
     /// A function, a macro, `loop` and other objects.
@@ -155,8 +157,25 @@ impl Value {
         })
     }
 
+    /// Takes the steps for reading a text, or each element of a container once.
+    pub fn pay(&self, budget: &Budget) -> Result<()> {
+        match self {
+            Self::Text(text) => budget.text(text.text.len()),
+            Self::List(items) | Self::Tuple(items) => budget.list(items.len()),
+            Self::Dict(dict) | Self::View(dict, _) => budget.list(dict.len()),
+            Self::Range(range) => budget.list(range.len()),
+            Self::Iterator(items) => budget.list(items.borrow().len()),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the elements, as iteration over the value; an iterator is used up.
-    pub fn items(&self) -> Result<Vec<Value>> {
+    pub fn items(&self, budget: &Budget) -> Result<Vec<Value>> {
+        match self {
+            // Each character becomes a string.
+            Self::Text(text) => budget.list(text.text.len().saturating_mul(2))?,
+            other => other.pay(budget)?,
+        }
         Ok(match self {
             Self::Undefined(_) => Vec::new(),
             Self::Text(text) => {

@@ -5,6 +5,9 @@ use crate::jinja::error::{Result, failed};
 /// Maximum length of a range, as in jinja2's sandbox.
 const MAX_LEN: i128 = 100_000;
 
+/// Bound of the numbers of a range, which leaves room for sums and differences.
+const MAX_NUMBER: u128 = 1 << 100;
+
 /// Integers from `start` to before `stop`, in steps that are not 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
@@ -18,7 +21,7 @@ impl Range {
         if step == 0 {
             return failed("range() arg 3 must not be zero");
         }
-        let within = |value: i128| value.unsigned_abs() < 1 << 100;
+        let within = |value: i128| value.unsigned_abs() < MAX_NUMBER;
         let range = Self { start, stop, step };
         if !within(start) || !within(stop) || !within(step) || range.count() > MAX_LEN {
             return failed(format!(
@@ -46,13 +49,13 @@ impl Range {
         (0..self.len()).map(move |index| self.get(index))
     }
 
-    /// Returns the range of these elements.
-    pub fn slice(self, start: i128, stop: i128, step: i128) -> Self {
-        Self {
-            start: self.start + self.step * start,
-            stop: self.start + self.step * stop,
-            step: self.step * step,
-        }
+    /// Returns the range of these elements; `None` if a number of it is too large.
+    pub fn slice(self, start: i128, stop: i128, step: i128) -> Option<Self> {
+        let place = |index: i128| self.start.checked_add(self.step.checked_mul(index)?);
+        let step = self.step.checked_mul(step)?;
+        let within = |value: i128| value.unsigned_abs() < MAX_NUMBER;
+        let range = Self { start: place(start)?, stop: place(stop)?, step };
+        (within(range.start) && within(range.stop) && within(step)).then_some(range)
     }
 
     /// Whether a number is an element.

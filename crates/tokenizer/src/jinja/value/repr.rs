@@ -27,6 +27,7 @@ pub fn repr(value: &Value, budget: &Budget) -> Result<String> {
 
 fn write_repr(out: &mut String, value: &Value, budget: &Budget, depth: usize) -> Result<()> {
     budget.spend(1)?;
+    let start = out.len();
     if depth > MAX_DEPTH {
         return failed("maximum recursion depth exceeded while getting the repr of an object");
     }
@@ -48,10 +49,12 @@ fn write_repr(out: &mut String, value: &Value, budget: &Budget, depth: usize) ->
         Value::Float(value) => out.push_str(&float_repr(*value)),
         Value::Text(Text { text, is_markup }) => {
             budget.text(text.len())?;
+            let text = repr_text(text);
+            budget.text(text.len())?;
             if *is_markup {
-                let _ = write!(out, "Markup({})", repr_text(text));
+                let _ = write!(out, "Markup({text})");
             } else {
-                out.push_str(&repr_text(text));
+                out.push_str(&text);
             }
         }
         Value::List(items) => {
@@ -101,7 +104,9 @@ fn write_repr(out: &mut String, value: &Value, budget: &Budget, depth: usize) ->
         Value::Namespace(names) => {
             out.push_str("<Namespace {");
             for (i, (name, value)) in names.borrow().iter().enumerate() {
-                let _ = write!(out, "{}{}: ", if i > 0 { ", " } else { "" }, repr_text(name));
+                out.push_str(if i > 0 { ", " } else { "" });
+                write_repr(out, name, budget, depth + 1)?;
+                out.push_str(": ");
                 write_repr(out, value, budget, depth + 1)?;
             }
             out.push_str("}>");
@@ -110,7 +115,10 @@ fn write_repr(out: &mut String, value: &Value, budget: &Budget, depth: usize) ->
             let (receiver, name) = &**method;
             let _ = write!(out, "<built-in method {name} of {} object>", receiver.type_name());
         }
-        Value::Object(object) => out.push_str(&object.repr()),
+        Value::Object(object) => {
+            out.push_str(&object.repr());
+            budget.text(out.len() - start)?;
+        }
     }
     Ok(())
 }
@@ -147,5 +155,5 @@ pub fn repr_text(text: &str) -> String {
 
 /// Whether Python counts a character as printable.
 pub fn is_printable(char: char) -> bool {
-    char == ' ' || !(char.is_other() || char.is_separator())
+    matches!(char, ' '..='~') || !char.is_ascii() && !char.is_other() && !char.is_separator()
 }
