@@ -106,6 +106,8 @@ fn named_templates_and_other_texts_are_scanned() {
     assert_eq!(
         found,
         [
+            // In a sandbox the attribute is undefined, and the template renders nothing.
+            ("template-rewrite", "tokenizer.chat_template.tool_use"),
             ("template-escape", "tokenizer.chat_template.tool_use"),
             ("template-escape", "tokenizer.chat_template.tool_use"),
             ("metadata-instruction", "general.description"),

@@ -187,14 +187,11 @@ pub fn slice_bounds(
 }
 
 /// Returns the places of a slice of `len` elements.
-pub fn slice_places(parts: [Option<i128>; 3], len: usize) -> Result<Vec<usize>> {
-    let (mut place, stop, step) = slice_bounds(parts, len)?;
-    let mut places = Vec::new();
-    while if step > 0 { place < stop } else { place > stop } {
-        places.push(place as usize);
-        place = place.saturating_add(step);
-    }
-    Ok(places)
+fn slice_places(parts: [Option<i128>; 3], len: usize) -> Result<impl Iterator<Item = usize>> {
+    let (start, stop, step) = slice_bounds(parts, len)?;
+    let places = std::iter::successors(Some(start), move |place| place.checked_add(step));
+    let within = move |place: &i128| if step > 0 { *place < stop } else { *place > stop };
+    Ok(places.take_while(within).map(|place| place as usize))
 }
 
 /// Returns `value[start:stop:step]`.
@@ -207,15 +204,16 @@ pub fn slice(value: &Value, parts: [Option<i128>; 3], budget: &Budget) -> Result
                 let (start, stop, _) = slice_bounds(parts, text.text.len())?;
                 text.text[start as usize..(stop as usize).max(start as usize)].to_owned()
             } else {
+                budget.text(text.text.len().saturating_mul(4))?;
                 let chars: Vec<char> = text.text.chars().collect();
-                slice_places(parts, chars.len())?.into_iter().map(|place| chars[place]).collect()
+                slice_places(parts, chars.len())?.map(|place| chars[place]).collect()
             };
             Value::markup(part, text.is_markup)
         }
         Value::List(items) | Value::Tuple(items) => {
             budget.list(items.len())?;
             let places = slice_places(parts, items.len())?;
-            let items = places.into_iter().map(|place| items[place].clone()).collect();
+            let items = places.map(|place| items[place].clone()).collect();
             if matches!(value, Value::List(_)) { Value::list(items) } else { Value::tuple(items) }
         }
         Value::Range(range) => {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// Resource limits for rendering one template.
 ///
-/// The engine always limits steps and output. These limits do not bound the size of values and
-/// the work of a single filter: 40 steps double a string to a terabyte. The operating system bounds
-/// memory and time, but only for a whole process: see
+/// The engine always limits steps and output. A step pays for 256 bytes that are read or written,
+/// so that two million steps bound memory to about a gigabyte and time to about a minute. The
+/// operating system sets tighter bounds on memory and time, but only for a whole process: see
 /// [`Renderer::process`](super::Renderer::process).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {

@@ -9,8 +9,8 @@ use super::{Context, Error, Limits, Template, TemplateSource, process};
 
 /// Renders templates, in this process or in a separate one per template.
 ///
-/// A template is untrusted input. In this process its steps and output are limited, but not its
-/// memory and the work of a single filter: a few lines can exhaust memory or crash the process. Use
+/// A template is untrusted input. In this process its steps and output are limited, which bounds its
+/// memory to about a gigabyte and its time to about a minute. Use
 /// [`Renderer::process`] for templates of unknown origin.
 #[derive(Clone, Debug)]
 pub struct Renderer {
@@ -20,7 +20,7 @@ pub struct Renderer {
 }
 
 impl Renderer {
-    /// Renders in this process, for trusted templates; memory and time are not limited.
+    /// Renders in this process, for trusted templates; only the steps limit memory and time.
     pub fn in_process() -> Self {
         Self { limits: Limits::default(), command: None }
     }

@@ -12,6 +12,7 @@ mod template_expressions;
 mod template_lint;
 mod template_prompts;
 mod template_rendering;
+mod template_resources;
 mod tokenizer;
 mod tokenizer_diff;
 mod unigram;

@@ -219,7 +219,9 @@ fn deep_templates_do_not_crash() {
         "[1] * 99999999999",
     ] {
         let template = format!("{{{{ {filter} }}}}");
-        assert!(matches!(render(&template), Err(Error::Render { .. })), "{filter}");
+        let result = render(&template);
+        let is_refused = matches!(result, Err(Error::Render { .. } | Error::Limit { .. }));
+        assert!(is_refused, "{filter}");
     }
     assert!(matches!(render(&"x".repeat(1 << 20)), Err(Error::Limit { .. })));
 }

@@ -110,9 +110,9 @@ fn templates_are_rendered_or_report_the_line_of_the_error() {
         ("a\n{% for x in", "template-syntax", 2),
         ("a\nb\n{{ raise_exception('no') }}", "template-refused", 3),
         (
-            "{% for a in range(99999) %}{% for b in range(99999) %}\n{{ a }}{% endfor %}{% endfor %}",
+            "a\n{% for a in range(99999) %}{% for b in range(99999) %}{{ a }}{% endfor %}{% endfor %}",
             "template-limit",
-            1,
+            2,
         ),
     ] {
         let body = json!({ "messages": messages, "source": source });

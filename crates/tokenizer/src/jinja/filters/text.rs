@@ -22,7 +22,7 @@ fn soft_text(value: &Value, machine: &Machine) -> Result<Text> {
 pub fn change(name: &str, value: &Value, arguments: Arguments, machine: &Machine) -> Result<Value> {
     arguments.none(name)?;
     let Text { text, is_markup } = soft_text(value, machine)?;
-    machine.budget.text(text.len())?;
+    machine.budget.text(text.len().saturating_mul(4))?;
     Ok(match name {
         "capitalize" => Value::markup(methods::capitalize(&text), is_markup),
         "lower" => Value::markup(text.to_lowercase(), is_markup),

@@ -13,6 +13,14 @@ use crate::jinja::syntax::tree::{CallArguments, Constant, Expression, Unary};
 use crate::jinja::value::{Dict, Value};
 use crate::jinja::{access, operators, tests};
 
+/// Whether an expression is a literal, with a sign or without.
+fn is_constant(expression: &Expression) -> bool {
+    match expression {
+        Expression::Unary(_, value) => is_constant(value),
+        other => matches!(other, Expression::Constant(_)),
+    }
+}
+
 impl Interpreter<'_> {
     pub fn evaluate(&mut self, expression: &Expression, scope: &Rc<Scope>) -> Result<Value> {
         self.nested(|this| this.compute(expression, scope))
@@ -50,10 +58,16 @@ impl Interpreter<'_> {
                     None => access::attribute(&value, name, self.budget())?,
                 }
             }
-            Expression::Item(value, index) => {
-                let value = self.evaluate(value, scope)?;
+            Expression::Item(object, index) => {
+                let value = self.evaluate(object, scope)?;
                 if let Expression::Slice(parts) = &**index {
-                    return self.slice(&value, parts, scope);
+                    return match self.slice(&value, parts, scope) {
+                        // jinja2 computes constants when it compiles, by other rules.
+                        Err(_) if is_constant(object) => {
+                            Ok(Value::undefined("the value has no such element"))
+                        }
+                        slice => slice,
+                    };
                 }
                 let index = self.evaluate(index, scope)?;
                 match index.as_str().map(|name| self.loop_attribute(&value, name)).transpose()? {

@@ -48,7 +48,9 @@ pub fn capitalize(text: &str) -> String {
 
 /// Whether a character has upper and lower case.
 fn is_cased(char: char) -> bool {
-    char.is_lowercase() || char.is_uppercase() || char.is_letter_titlecase()
+    char.is_ascii_alphabetic()
+        || !char.is_ascii()
+            && (char.is_lowercase() || char.is_uppercase() || char.is_letter_titlecase())
 }
 
 /// Converts the first character of each run of cased characters to title case, as `str.title`.

@@ -127,6 +127,8 @@ pub fn call(receiver: &Text, name: &str, arguments: Arguments, budget: &Budget) 
         _ => {}
     }
     arguments.none(name)?;
+    // Case and kind are looked up for each character.
+    budget.text(text.len().saturating_mul(4))?;
     Ok(Value::Bool(match name {
         "capitalize" => return same(case::capitalize(text)),
         "casefold" => return same(case::fold(text)),
