@@ -187,7 +187,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn check_values(source: &str, changes: &Changes, renderer: &Renderer) -> Result<(), Failure> {
     let Ok(opened) = open(source) else { return Ok(()) };
     for finding in validate(opened.model(), changes, renderer)? {
-        terminal::warning(&finding.to_string());
+        terminal::warning(finding.to_string());
     }
     Ok(())
 }

@@ -118,7 +118,7 @@ fn hyphenated(chars: &[char]) -> Vec<&[char]> {
         let end = at + chars[at..].iter().take_while(|char| **char == '-').count();
         if end - at == 1 {
             let is_compound = at >= start + 2 && is_letter(at - 1) && is_letter(at - 2)
-                || at >= start + 1 && is_letter(at - 1) && at >= 2 && chars[at - 2] == '-';
+                || at > start && is_letter(at - 1) && at >= 2 && chars[at - 2] == '-';
             if is_compound
                 && is_letter(at + 1)
                 && (is_letter(at + 2) || chars.get(at + 2) == Some(&'-'))

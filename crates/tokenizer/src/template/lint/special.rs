@@ -50,7 +50,7 @@ impl SpecialTokens {
             let roles = role_ids.iter().filter(|(_, role)| *role == Some(u64::from(id)));
             let roles: Vec<&str> = roles.map(|(name, _)| *name).collect();
             let Ok(text) = std::str::from_utf8(text) else { continue };
-            if text.trim().is_empty() || !(special || !roles.is_empty()) {
+            if text.trim().is_empty() || !special && roles.is_empty() {
                 continue;
             }
             for role in &roles {
