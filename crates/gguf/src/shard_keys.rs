@@ -13,9 +13,8 @@ pub(crate) const KEYS: [&str; 3] = [NO, COUNT, TENSORS_COUNT];
 /// Fingerprint of a shard, STRING: a digest of everything that determines the bytes of the whole
 /// model.
 ///
-/// Shards that separate runs produce have it. Merging compares it
-/// ([`check_shards`](crate::check_shards)) and removes it. Shards that were split off a file do not
-/// have it.
+/// Shards that separate runs produce have it, and those of `gguf split`, but not those of llama.cpp's tool. Merging
+/// compares it ([`check_shards`](crate::check_shards)) and removes it.
 pub const PART_FINGERPRINT: &str = "gguf_kit.part.fingerprint";
 
 /// Appends the keys of a shard, in llama.cpp's order.

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use gguf_kit::open;
+use gguf_pipeline::Job;
 use gguf_store::{PlannedShard, SplitLimit, SplitOptions, SplitPlan};
 use serde_json::json;
 
@@ -53,7 +54,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => SplitLimit::Tensors(args.split_max_tensors),
     };
     let options = SplitOptions { limit, no_tensor_first_split: args.no_tensor_first_split };
-    let plan = SplitPlan::new(model, options)?;
+    let fingerprint = Job::copy(model).fingerprint()?;
+    let plan = SplitPlan::identified(model, options, &fingerprint)?;
     let paths = plan.paths(&args.prefix);
     let time = match args.dry_run {
         true => None,

@@ -1,5 +1,6 @@
 //! Conversion of Hugging Face checkpoint directories.
 
+mod contradictions;
 mod mmproj;
 mod text;
 

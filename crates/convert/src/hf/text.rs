@@ -18,6 +18,7 @@ use gguf_pipeline::{Item, Job, Tensor};
 use gguf_quantize::float_type;
 use gguf_quantize::recipe::{Preset, Target as Recipe};
 
+use super::contradictions::StatedFlags;
 use super::{Conversion, HfOptions};
 use crate::model_card::GeneralMetadata;
 use crate::vocab;
@@ -42,6 +43,7 @@ pub(super) fn plan(
     };
     let converter = find_converter(&mut config, checkpoint, options)?;
     let mut notes = configuration::check(&config)?;
+    let flags = StatedFlags::of(&config);
     converter.complete_config(&mut config)?;
     let converter = converter.of_model(&config);
     let drafted = Target::of(&mut config, converter, dir, options.target_model_dir.as_deref())?;
@@ -56,6 +58,7 @@ pub(super) fn plan(
         true => Vec::new(),
         false => tensors(&config, converter, checkpoint, &mut notes)?,
     };
+    notes.extend(flags.contradictions(converter, &tensors));
     tie_output(&config, converter, &mut tensors);
     follow_embedding(&mut config, &tensors, &mut notes)?;
 

@@ -203,3 +203,51 @@ fn unsupported_biases_must_be_zero() {
     let message = case.failure(None);
     assert!(message.contains(bias) && message.contains("is not zero"), "{message}");
 }
+
+#[test]
+fn contradictions_between_configuration_and_tensors_are_noted() {
+    let noted = |edit: &dyn Fn(&Case), part: &str| {
+        let case = Case::new();
+        edit(&case);
+        let (_, notes) = case.convert(None).unwrap();
+        assert!(notes.iter().any(|note| note.contains(part)), "{part}: {notes:?}");
+    };
+    let without_output =
+        |tensors: &mut Tensors| tensors.retain(|(name, ..)| name != "lm_head.weight");
+    noted(
+        &|case| {
+            case.edit_config(|config| config["tie_word_embeddings"] = false.into());
+            case.edit_tensors(without_output);
+        },
+        "no output matrix",
+    );
+    noted(
+        &|case| case.edit_config(|config| config["tie_word_embeddings"] = true.into()),
+        "another output matrix",
+    );
+    noted(
+        &|case| case.edit_config(|config| config["attention_bias"] = true.into()),
+        "`attention_bias` is true",
+    );
+    noted(
+        &|case| case.edit_config(|config| config["architectures"] = json!(["Qwen2ForCausalLM"])),
+        "no biases of queries, keys and values",
+    );
+    // A tied checkpoint may store the embedding twice.
+    let case = Case::new();
+    case.edit_config(|config| config["tie_word_embeddings"] = true.into());
+    case.edit_tensors(|tensors| {
+        let embedding = tensors.iter().find(|(name, ..)| name == "model.embed_tokens.weight");
+        let (_, info, data) = embedding.unwrap().clone();
+        without_output(tensors);
+        tensors.push(("lm_head.weight".to_owned(), info, data));
+    });
+    assert_eq!(case.convert(None).unwrap().1, [""; 0]);
+    for factor in [0.0, -4.0] {
+        let case = Case::new();
+        let scaling = json!({"type": "linear", "factor": factor});
+        case.edit_config(|config| config["rope_parameters"] = scaling);
+        let message = case.failure(None);
+        assert!(message.contains("`factor` of RoPE is"), "{message}");
+    }
+}

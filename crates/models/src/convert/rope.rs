@@ -57,6 +57,13 @@ impl<'c> Rope<'c> {
         let kind = fields.and_then(|f| f.get("rope_type").or_else(|| f.get("type")));
         let kind = kind.and_then(Value::as_str).map(str::to_lowercase);
         let mut rope = Self { config, all, fields, kind, base: None };
+        if let Some(factor) =
+            rope.f64("factor")?.filter(|factor| *factor <= 0.0 || !factor.is_finite())
+        {
+            let what = format!("`factor` of RoPE is {factor}");
+            let help = "give a number above 0, or take the file from the model's repository";
+            return Err(Error::input("config-field", config.path(), what, help));
+        }
         let base = rope.number("rope_theta")?;
         rope.base = base.or(config.f32(BASE)?);
         Ok(rope)

@@ -126,12 +126,33 @@ impl<'m> SplitPlan<'m> {
     /// [`Error::Caller`] if there are more than 65535 shards, the maximum of the key;
     /// [`Error::File`] if the size of a tensor is unknown.
     pub fn new(model: &'m Model, options: SplitOptions) -> Result<Self, Error> {
+        Self::planned(model, options, None)
+    }
+
+    /// Plans shards as [`SplitPlan::new`], each with a fingerprint of the model, which tells shards of models with equal
+    /// shapes apart when they are merged.
+    ///
+    /// # Errors
+    /// As [`SplitPlan::new`].
+    pub fn identified(
+        model: &'m Model,
+        options: SplitOptions,
+        fingerprint: &str,
+    ) -> Result<Self, Error> {
+        Self::planned(model, options, Some(fingerprint))
+    }
+
+    fn planned(
+        model: &'m Model,
+        options: SplitOptions,
+        fingerprint: Option<&str>,
+    ) -> Result<Self, Error> {
         // A tensor of unknown size fails when the header is laid out.
         let lens = model.tensors().iter().map(|tensor| tensor.info.byte_len().unwrap_or(0));
         let (runs, count) = options.runs(lens)?;
         let shards = runs.into_iter().zip(0..count).map(|(run, no)| {
             let tensors = &model.tensors()[run];
-            let header = shard_header(model, tensors, no, count)?;
+            let header = shard_header(model, tensors, no, count, fingerprint)?;
             let file_len = header.file_len(write_header(&header)?.len())?;
             Ok(PlannedShard { header, tensors, file_len })
         });
@@ -193,6 +214,7 @@ fn shard_header(
     tensors: &[ModelTensor],
     no: u16,
     count: u16,
+    fingerprint: Option<&str>,
 ) -> Result<Header, Error> {
     let mut draft = RawHeader {
         order: model.order(),
@@ -203,6 +225,9 @@ fn shard_header(
         draft.metadata = model.metadata().clone();
     }
     shard_keys::push(&mut draft.metadata, no, count, model.tensors().len());
+    if let Some(fingerprint) = fingerprint {
+        draft.metadata.push(shard_keys::PART_FINGERPRINT, fingerprint);
+    }
     draft.lay_out()?;
     Header::new(draft)
 }

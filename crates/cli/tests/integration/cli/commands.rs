@@ -369,7 +369,7 @@ fn export_of_a_broken_vocabulary_is_an_input_error() {
 fn export_without_required_keys_is_an_input_error() {
     let dir = Dir::new();
     let (f16, out) = (dir.f16(), dir.path("checkpoint"));
-    succeeds(&["edit", &f16, "--remove", "llama.attention.head_count"]);
+    succeeds(&["edit", &f16, "--force", "--remove", "llama.attention.head_count"]);
     let output = gguf(&["export", &f16, &out]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -384,10 +384,11 @@ fn export_without_required_keys_is_an_input_error() {
 fn a_model_without_tokens_is_exported_without_a_tokenizer() {
     let dir = Dir::new();
     let (f16, out) = (dir.f16(), dir.path("checkpoint"));
-    let no_tokens = ["--remove", "tokenizer.ggml.tokens"];
+    let no_tokens = ["--force", "--remove", "tokenizer.ggml.tokens"];
     succeeds(&[&["edit", f16.as_str()], &no_tokens[..]].concat());
     fails(&["export", &f16, &out], 1, &["the vocabulary has no texts"]);
-    succeeds(&["edit", &f16, "--remove", "tokenizer.ggml.model", "--remove", "llama.vocab_size"]);
+    let no_tokenizer = ["--remove", "tokenizer.ggml.model", "--remove", "llama.vocab_size"];
+    succeeds(&[&["edit", &f16, "--force"], &no_tokenizer[..]].concat());
     let output = gguf(&["export", &f16, &out]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && stderr.contains("the file has no tokenizer"), "{stderr}");

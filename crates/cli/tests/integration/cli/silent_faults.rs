@@ -7,7 +7,7 @@ use gguf::{NameShard, TensorType};
 
 use super::file_operations::serve;
 use super::limits::changed;
-use crate::cli::support::{Dir, MODEL, fails, gguf, succeeds};
+use crate::cli::support::{Dir, MODEL, fails, gguf, other_weights, succeeds};
 
 fn stderr(args: &[&str]) -> String {
     String::from_utf8(gguf(args).stderr).unwrap()
@@ -107,6 +107,27 @@ fn a_remote_name_alone_opens_no_shards() {
     let name = NameShard { number: 1, count: 99_999 }.file_name("model");
     let address = address.replace("model.gguf", &name);
     fails(&["inspect", &address], 1, &["split.count", "the name says 99999 shards"]);
+}
+
+#[test]
+fn shards_of_different_models_do_not_merge() {
+    let dir = Dir::new();
+    let other = other_weights(&dir);
+    let (prefix, mixed) = (dir.path("a"), dir.path("b"));
+    for (model, prefix) in [(&dir.path("f16.gguf"), &prefix), (&other, &mixed)] {
+        succeeds(&["split", model, prefix, "--split-max-tensors", "20"]);
+    }
+    let shard = |prefix: &str, number: u32| format!("{prefix}-0000{number}-of-00002.gguf");
+    let merged = dir.path("merged.gguf");
+    succeeds(&["merge", &shard(&prefix, 1), &merged]);
+    succeeds(&["diff", &dir.path("f16.gguf"), &merged]);
+    fs::copy(shard(&mixed, 2), shard(&prefix, 2)).unwrap();
+    fails(&["merge", &shard(&prefix, 1), &dir.path("wrong.gguf")], 1, &["another input"]);
+    assert!(
+        String::from_utf8(gguf(&["check", &shard(&prefix, 1)]).stdout)
+            .unwrap()
+            .contains("shard-other-work")
+    );
 }
 
 #[test]
