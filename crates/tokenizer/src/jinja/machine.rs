@@ -1,4 +1,4 @@
-//! What filters and functions need to know of a rendering.
+//! State of a rendering, for filters and functions.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use super::budget::Budget;
 use super::value::Dict;
 
-/// State of a rendering.
+/// Budget, modes and counters of a rendering.
 #[derive(Debug)]
 pub struct Machine {
     pub budget: Budget,

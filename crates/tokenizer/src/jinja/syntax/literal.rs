@@ -1,13 +1,17 @@
 //! Literals: numbers, and strings with the escapes of Python.
 
-use super::token::Token;
+/// A number.
+pub enum Number {
+    Int(i128),
+    Float(f64),
+}
 
 /// Reads a number at the beginning of `text`, which begins with a digit; after a dot only an
-/// integer. Returns the token and its length.
-pub fn number(text: &str, after_dot: bool) -> Result<(Token, usize), String> {
+/// integer. Returns the number and its length.
+pub(super) fn number(text: &str, after_dot: bool) -> Result<(Number, usize), String> {
     if !after_dot && let Some(len) = float_len(text) {
         let value = text[..len].replace('_', "").parse();
-        return Ok((Token::Float(value.map_err(|_| "invalid number")?), len));
+        return Ok((Number::Float(value.map_err(|_| "invalid number")?), len));
     }
     let bytes = text.as_bytes();
     for (prefix, radix) in [(b'b', 2), (b'o', 8), (b'x', 16)] {
@@ -17,7 +21,7 @@ pub fn number(text: &str, after_dot: bool) -> Result<(Token, usize), String> {
             if len > 0 {
                 let digits = text[2..2 + len].replace('_', "");
                 let value = i128::from_str_radix(&digits, radix).map_err(|_| too_long(&digits))?;
-                return Ok((Token::Int(value), 2 + len));
+                return Ok((Number::Int(value), 2 + len));
             }
         }
     }
@@ -28,7 +32,7 @@ pub fn number(text: &str, after_dot: bool) -> Result<(Token, usize), String> {
         digits_len(text, 10)
     };
     let digits = text[..len].replace('_', "");
-    Ok((Token::Int(digits.parse().map_err(|_| too_long(&digits))?), len))
+    Ok((Number::Int(digits.parse().map_err(|_| too_long(&digits))?), len))
 }
 
 fn too_long(digits: &str) -> String {
@@ -88,7 +92,7 @@ pub fn string_len(text: &str, quote: char) -> Option<usize> {
 }
 
 /// Decodes the escapes of a string without its quotes.
-pub fn string(text: &str) -> Result<String, String> {
+pub(super) fn string(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {

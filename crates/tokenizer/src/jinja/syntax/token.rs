@@ -1,7 +1,7 @@
 //! Tokens: the template is split into text and tags, with the whitespace rules `trim_blocks` and
 //! `lstrip_blocks`, as by the lexer of jinja2.
 
-use super::literal;
+use super::literal::{self, Number};
 use crate::jinja::error::{Error, ErrorKind, Result};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -203,9 +203,12 @@ impl<'a> Lexer<'a> {
             }
             if first.is_ascii_digit() {
                 let after_dot = matches!(self.tokens.last(), Some((Token::Operator("."), _)));
-                let (token, len) = literal::number(self.rest, after_dot)
+                let (number, len) = literal::number(self.rest, after_dot)
                     .map_err(|cause| Error::new(ErrorKind::Syntax(cause)).at(self.line))?;
-                self.push(token);
+                self.push(match number {
+                    Number::Int(value) => Token::Int(value),
+                    Number::Float(value) => Token::Float(value),
+                });
                 self.take(len);
             } else if first == '_' || first.is_alphabetic() {
                 let len = self.rest.find(|char: char| char != '_' && !char.is_alphanumeric());

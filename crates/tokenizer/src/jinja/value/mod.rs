@@ -236,7 +236,7 @@ impl Value {
         matches!(self, Self::Text(Text { is_markup: true, .. }))
     }
 
-    /// Returns an integer; Python counts booleans as such.
+    /// Returns an integer; a boolean is one, as in Python.
     pub fn as_int(&self) -> Option<i128> {
         match self {
             Self::Int(value) => Some(*value),
